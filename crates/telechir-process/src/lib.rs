@@ -1,0 +1,39 @@
+//! Starts programs as another user, with chosen descriptors and nothing else, and ends them with
+//! all they started.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use telechir_process::{Identity, Spawn, Stdio, am_root};
+//!
+//! let identity = am_root().then(|| Identity::unprivileged(0)).flatten();
+//! let mut child = Spawn::new("sleep")
+//!     .arg("1000")
+//!     .env("LANG", "C.UTF-8")
+//!     .identity(identity)
+//!     .stdout(Stdio::Piped)
+//!     .spawn()
+//!     .await?;
+//! let stdout = child.take_stdout();
+//! child.end(Duration::from_secs(1)).await?;
+//! # drop(stdout);
+//! # Ok(())
+//! # }
+//! ```
+
+mod child;
+mod error;
+mod identity;
+mod program;
+mod spawn;
+mod spawner;
+mod sys;
+
+pub use rustix::process::{Pid, Resource, Rlimit, Signal};
+
+pub use child::Child;
+pub use error::{SpawnError, Step};
+pub use identity::{Identity, am_root};
+pub use program::{find_program, package_of};
+pub use spawn::{Spawn, Stdio};
+pub use sys::watch::Watch;

@@ -1,0 +1,252 @@
+//! Fork and exec.
+
+use std::convert::Infallible;
+use std::ffi::{CString, c_char};
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::ptr;
+
+use rustix::fs::Mode;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Gid, Uid};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::spawn::Leads;
+use crate::{Child, Identity, SpawnError, Step};
+
+/// All that the child needs, in the form the system takes.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    pub(crate) path: CString,
+    pub(crate) argv: Vec<CString>,
+    pub(crate) env: Vec<CString>,
+    pub(crate) cwd: Option<CString>,
+    pub(crate) fds: Vec<(RawFd, OwnedFd)>,
+    pub(crate) identity: Option<Identity>,
+    pub(crate) no_new_privs: bool,
+    pub(crate) leads: Leads,
+    pub(crate) limits: Vec<(Resource, Rlimit)>,
+    pub(crate) umask: Option<u32>,
+}
+
+type Failed = (Step, Errno);
+
+/// Keeps signals from the calling thread, so that none of our handlers runs in a child.
+pub(crate) fn block_signals() {
+    let mut all = MaybeUninit::uninit();
+    // SAFETY: `all` is initialised by `sigfillset`, and the mask of this thread alone is set.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
+    }
+}
+
+/// Starts a program and returns when it runs.
+pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
+    let failed = |(step, errno): Failed| SpawnError::System {
+        program: plan.name.clone(),
+        step,
+        source: io::Error::from(errno),
+    };
+    let raised = raise(&plan.fds).map_err(|errno| failed((Step::Descriptors, errno)))?;
+    let argv = pointers(&plan.argv);
+    let env = pointers(&plan.env);
+    let parent = rustix::process::getpid();
+
+    // SAFETY: the child only runs `become_program`, which keeps to bare system calls on data
+    // that was made before, and never returns here.
+    let pid = match unsafe { libc::fork() } {
+        0 => {
+            let Err((step, errno)) = become_program(plan, &raised, &argv, &env, parent);
+            report(&raised.writer, step, errno)
+        }
+        pid => pid,
+    };
+    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+        let errno = io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EAGAIN);
+        return Err(failed((Step::Fork, Errno::from_raw_os_error(errno))));
+    };
+    let Raised { reader, writer, .. } = raised;
+    drop(writer);
+    // Nobody reaps the child before `Child` does, so its number cannot have a new owner yet.
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| failed((Step::Fork, errno)));
+    let child = Child::new(pid, pidfd?);
+    let mut message = Vec::with_capacity(5);
+    let _end_of_pipe = File::from(reader).read_to_end(&mut message);
+    match message[..] {
+        [step, a, b, c, d] => {
+            let step = Step::from_byte(step).unwrap_or(Step::Execute);
+            let errno = Errno::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
+            Err(failed((step, errno)))
+        }
+        _ => Ok(child),
+    }
+}
+
+/// Duplicates whose numbers are above every number the child wants, so that none is overwritten.
+struct Raised {
+    fds: Vec<(RawFd, OwnedFd)>,
+    reader: OwnedFd,
+    writer: OwnedFd,
+}
+
+fn raise(fds: &[(RawFd, OwnedFd)]) -> Result<Raised, Errno> {
+    let floor = fds
+        .iter()
+        .map(|(number, _)| number + 1)
+        .max()
+        .unwrap_or(3)
+        .max(3);
+    let up = |fd: BorrowedFd<'_>| fcntl_dupfd_cloexec(fd, floor);
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    let fds = fds
+        .iter()
+        .map(|(number, fd)| Ok((*number, up(fd.as_fd())?)));
+    Ok(Raised {
+        fds: fds.collect::<Result<_, Errno>>()?,
+        reader,
+        writer: up(writer.as_fd())?,
+    })
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}
+
+/// Runs in the child. No allocation, no lock, no panic.
+fn become_program(
+    plan: &Plan,
+    raised: &Raised,
+    argv: &[*const c_char],
+    env: &[*const c_char],
+    parent: Pid,
+) -> Result<Infallible, Failed> {
+    let at = |step: Step| move |errno: Errno| (step, errno);
+    match plan.leads {
+        Leads::Group => rustix::process::setpgid(None, None).map_err(at(Step::Session))?,
+        Leads::Session | Leads::Terminal => {
+            rustix::process::setsid().map_err(at(Step::Session))?;
+        }
+    }
+    place(&raised.fds).map_err(at(Step::Place))?;
+    if plan.leads == Leads::Terminal {
+        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()).map_err(at(Step::Terminal))?;
+    }
+    if let Some(mask) = plan.umask {
+        rustix::process::umask(Mode::from_raw_mode(mask));
+    }
+    for (resource, limit) in &plan.limits {
+        rustix::process::setrlimit(*resource, *limit).map_err(at(Step::Limit))?;
+    }
+    if let Some(identity) = plan.identity {
+        drop_capabilities().map_err(at(Step::Capabilities))?;
+        change_identity(identity).map_err(at(Step::Identity))?;
+    }
+    if let Some(cwd) = &plan.cwd {
+        rustix::process::chdir(cwd.as_c_str()).map_err(at(Step::Folder))?;
+    }
+    if plan.no_new_privs {
+        rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
+    }
+    // After the change of user, which would clear it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(at(Step::DeathSignal))?;
+    if rustix::process::getppid() != Some(parent) {
+        // We died in between, and nobody reads the pipe.
+        return Err((Step::DeathSignal, Errno::SRCH));
+    }
+    Err((Step::Execute, execute(plan, argv, env)))
+}
+
+fn place(fds: &[(RawFd, OwnedFd)]) -> Result<(), Errno> {
+    // SAFETY: marking every descriptor from 3 up to be closed by exec invalidates none of them.
+    let swept = unsafe {
+        libc::close_range(
+            3,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC.cast_signed(),
+        )
+    };
+    check(swept)?;
+    for (number, fd) in fds {
+        // SAFETY: nothing in this process owns `number`: all that is still used was raised above it.
+        check(unsafe { libc::dup2(fd.as_raw_fd(), *number) })?;
+    }
+    Ok(())
+}
+
+fn drop_capabilities() -> Result<(), Errno> {
+    for capability in 0..64_u8 {
+        // SAFETY: takes numbers only.
+        let dropped = unsafe {
+            libc::prctl(
+                libc::PR_CAPBSET_DROP,
+                libc::c_ulong::from(capability),
+                0,
+                0,
+                0,
+            )
+        };
+        match check(dropped) {
+            Ok(()) => {}
+            // Past the last one that this kernel knows.
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    rustix::thread::clear_ambient_capability_set()
+}
+
+fn change_identity(identity: Identity) -> Result<(), Errno> {
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    set_thread_groups(&[])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)
+}
+
+fn execute(plan: &Plan, argv: &[*const c_char], env: &[*const c_char]) -> Errno {
+    // SAFETY: only dispositions and the mask of this one-threaded child are set, and both lists
+    // end with a null pointer and point to strings that outlive the call.
+    unsafe {
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none = MaybeUninit::uninit();
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());
+        libc::execve(plan.path.as_ptr(), argv.as_ptr(), env.as_ptr());
+    }
+    last_errno()
+}
+
+fn check(returned: libc::c_int) -> Result<(), Errno> {
+    if returned < 0 {
+        Err(last_errno())
+    } else {
+        Ok(())
+    }
+}
+
+fn last_errno() -> Errno {
+    // SAFETY: the pointer is to this thread's own number.
+    Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
+}
+
+/// Tells the parent what failed, and ends the child.
+fn report(writer: &OwnedFd, step: Step, errno: Errno) -> ! {
+    let [a, b, c, d] = errno.raw_os_error().to_ne_bytes();
+    let _parent_may_be_gone = rustix::io::write(writer, &[step as u8, a, b, c, d]);
+    // SAFETY: ends the process at once, without handlers that belong to the parent.
+    unsafe { libc::_exit(127) }
+}
