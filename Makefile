@@ -1,0 +1,43 @@
+# The front door. `make help` lists it.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format clippy docs deny licences bench soak clean
+
+help:        ## what there is
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
+
+setup:       ## install what is missing on Debian 12 (Chromium, Xvfb, bubblewrap, fonts, …)
+	@scripts/setup.sh
+
+demo: setup  ## a task with browser, desktop and shell, driven by a recorded model; leaves demo-report/
+	@scripts/demo.sh
+
+test: setup  ## every test, on real parts of the machine
+	@scripts/test.sh
+
+check: format clippy licences deny docs ## what must hold before a commit
+
+format:      ## is everything formatted?
+	cargo fmt --all --check
+
+clippy:      ## lints, warnings are errors
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+docs:        ## is the documentation whole?
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+licences:    ## licences and sources of what we link, and the layers
+	cargo run --quiet --package xtask -- licences
+	cargo run --quiet --package xtask -- layers
+
+deny:        ## cargo-deny where it is installed; building it takes longer than all our checks
+	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
+	else echo "cargo-deny is not installed: licences, sources and layers were checked by xtask; 'cargo install cargo-deny' adds the rest"; fi
+
+bench:       ## measure; prints medians
+	@scripts/bench.sh
+
+soak:        ## what takes long: many stream cuts, many kills
+	@scripts/soak.sh
+
+clean:       ## remove what was built
+	cargo clean

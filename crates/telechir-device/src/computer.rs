@@ -1,0 +1,150 @@
+//! A screen that can be seen and acted on, and what it owes its caller.
+
+use std::future::Future;
+use std::time::Duration;
+
+use telechir_protocol::{ActionKind, Size, TabState};
+
+use crate::{DeviceError, Frame, ScreenAction};
+
+/// The strongest thing that is true of an action's effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// It was handed over; whether it did anything was not seen.
+    Delivered,
+    /// It was seen to take effect.
+    Confirmed,
+}
+
+/// What a device says of an action it carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Performed {
+    /// What is known of its effect.
+    pub effect: Effect,
+    /// An answer in words: `X=512,Y=384`, a page's text.
+    pub text: Option<String>,
+}
+
+impl Performed {
+    /// Handed over, nothing to say.
+    pub const fn delivered() -> Self {
+        Self { effect: Effect::Delivered, text: None }
+    }
+
+    /// Seen to take effect, nothing to say.
+    pub const fn confirmed() -> Self {
+        Self { effect: Effect::Confirmed, text: None }
+    }
+}
+
+/// How long to wait for a screen to stop changing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settle {
+    /// Without any change for so long, it counts as settled.
+    pub quiet: Duration,
+    /// The wait ends here in any case.
+    pub ceiling: Duration,
+}
+
+/// How a wait for a settled screen ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Whether it stopped changing before the ceiling.
+    pub settled: bool,
+    /// How long the wait took.
+    pub waited: Duration,
+}
+
+/// Where a browser is. Empty for a desktop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageContext {
+    /// The address of the active tab.
+    pub url: Option<String>,
+    /// All tabs; exactly one is active when there are any.
+    pub tabs: Vec<TabState>,
+}
+
+/// A screen with a pointer and a keyboard, and, for a browser, addresses and tabs.
+///
+/// Contract: after an error or a dropped future no key or button that the action pressed stays
+/// pressed (except by `MouseDown` and `KeyDown`, which are meant to). Every function ends in
+/// bounded time. `Screenshot`, `Zoom` and `Wait` are the engine's own and never reach `perform`.
+pub trait Computer: Send {
+    /// The screen's size in pixels.
+    fn size(&self) -> Size;
+
+    /// Whether `perform` can carry out actions of this kind.
+    fn supports(&self, kind: &ActionKind) -> bool;
+
+    /// The pixels as they are now, pointer included where there is one.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
+
+    /// Carries out one action and says what is known of its effect.
+    ///
+    /// # Errors
+    /// When the action cannot be carried out here, or the device is gone.
+    fn perform(
+        &mut self,
+        action: &ScreenAction,
+    ) -> impl Future<Output = Result<Performed, DeviceError>> + Send;
+
+    /// Waits until the screen stopped changing, or the ceiling. Call it right after `perform`.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    fn settle(
+        &mut self,
+        settle: Settle,
+    ) -> impl Future<Output = Result<Settled, DeviceError>> + Send;
+
+    /// Where the browser is.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn context(&mut self) -> impl Future<Output = Result<PageContext, DeviceError>> + Send;
+
+    /// Releases every key and button that is still pressed.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn release(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send;
+
+    /// Releases keys and buttons and ends every process the device started.
+    ///
+    /// # Errors
+    /// When something could not be ended; what could be, was.
+    fn close(self) -> impl Future<Output = Result<(), DeviceError>> + Send;
+}
+
+/// What a browser needs of the screen its window is on.
+pub trait Screen: Send {
+    /// The screen's size in pixels.
+    fn size(&self) -> Size;
+
+    /// Variables that a program needs to show windows on it, such as `DISPLAY`.
+    fn environment(&self) -> Vec<(String, String)>;
+
+    /// The pixels as they are now.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
+
+    /// Waits until the screen stopped changing, or the ceiling.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    fn settle(
+        &mut self,
+        settle: Settle,
+    ) -> impl Future<Output = Result<Settled, DeviceError>> + Send;
+
+    /// Ends the screen and every process it started.
+    ///
+    /// # Errors
+    /// When something could not be ended.
+    fn close(self) -> impl Future<Output = Result<(), DeviceError>> + Send;
+}

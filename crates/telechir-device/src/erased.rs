@@ -1,0 +1,208 @@
+//! The one place where futures are boxed: devices whose type is chosen while running.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use telechir_protocol::{ActionKind, CommandOutput, Size};
+
+use crate::{
+    Computer, DeviceError, Frame, PageContext, Performed, Screen, ScreenAction, Settle, Settled,
+    Shell, ShellCommand,
+};
+
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
+
+trait AnyComputer: Send {
+    fn size(&self) -> Size;
+    fn supports(&self, kind: &ActionKind) -> bool;
+    fn capture(&mut self) -> Boxed<'_, Frame>;
+    fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
+    fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
+    fn context(&mut self) -> Boxed<'_, PageContext>;
+    fn release(&mut self) -> Boxed<'_, ()>;
+    fn close(self: Box<Self>) -> Boxed<'static, ()>;
+}
+
+impl<C: Computer + 'static> AnyComputer for C {
+    fn size(&self) -> Size {
+        Computer::size(self)
+    }
+    fn supports(&self, kind: &ActionKind) -> bool {
+        Computer::supports(self, kind)
+    }
+    fn capture(&mut self) -> Boxed<'_, Frame> {
+        Box::pin(Computer::capture(self))
+    }
+    fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed> {
+        Box::pin(Computer::perform(self, action))
+    }
+    fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled> {
+        Box::pin(Computer::settle(self, settle))
+    }
+    fn context(&mut self) -> Boxed<'_, PageContext> {
+        Box::pin(Computer::context(self))
+    }
+    fn release(&mut self) -> Boxed<'_, ()> {
+        Box::pin(Computer::release(self))
+    }
+    fn close(self: Box<Self>) -> Boxed<'static, ()> {
+        Box::pin(Computer::close(*self))
+    }
+}
+
+/// Any [`Computer`].
+pub struct BoxComputer(Box<dyn AnyComputer>);
+
+impl BoxComputer {
+    /// Forgets which computer it is.
+    pub fn new(computer: impl Computer + 'static) -> Self {
+        Self(Box::new(computer))
+    }
+}
+
+impl Computer for BoxComputer {
+    fn size(&self) -> Size {
+        self.0.size()
+    }
+    fn supports(&self, kind: &ActionKind) -> bool {
+        self.0.supports(kind)
+    }
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        self.0.capture().await
+    }
+    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        self.0.perform(action).await
+    }
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        self.0.settle(settle).await
+    }
+    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+        self.0.context().await
+    }
+    async fn release(&mut self) -> Result<(), DeviceError> {
+        self.0.release().await
+    }
+    async fn close(self) -> Result<(), DeviceError> {
+        self.0.close().await
+    }
+}
+
+trait AnyScreen: Send {
+    fn size(&self) -> Size;
+    fn environment(&self) -> Vec<(String, String)>;
+    fn capture(&mut self) -> Boxed<'_, Frame>;
+    fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
+    fn close(self: Box<Self>) -> Boxed<'static, ()>;
+}
+
+impl<S: Screen + 'static> AnyScreen for S {
+    fn size(&self) -> Size {
+        Screen::size(self)
+    }
+    fn environment(&self) -> Vec<(String, String)> {
+        Screen::environment(self)
+    }
+    fn capture(&mut self) -> Boxed<'_, Frame> {
+        Box::pin(Screen::capture(self))
+    }
+    fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled> {
+        Box::pin(Screen::settle(self, settle))
+    }
+    fn close(self: Box<Self>) -> Boxed<'static, ()> {
+        Box::pin(Screen::close(*self))
+    }
+}
+
+/// Any [`Screen`].
+pub struct BoxScreen(Box<dyn AnyScreen>);
+
+impl BoxScreen {
+    /// Forgets which screen it is.
+    pub fn new(screen: impl Screen + 'static) -> Self {
+        Self(Box::new(screen))
+    }
+}
+
+impl Screen for BoxScreen {
+    fn size(&self) -> Size {
+        self.0.size()
+    }
+    fn environment(&self) -> Vec<(String, String)> {
+        self.0.environment()
+    }
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        self.0.capture().await
+    }
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        self.0.settle(settle).await
+    }
+    async fn close(self) -> Result<(), DeviceError> {
+        self.0.close().await
+    }
+}
+
+trait AnyShell: Send {
+    fn run<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput>;
+    fn restart(&mut self) -> Boxed<'_, ()>;
+    fn cwd(&self) -> Option<String>;
+    fn is_sandboxed(&self) -> bool;
+    fn close(self: Box<Self>) -> Boxed<'static, ()>;
+}
+
+impl<S: Shell + 'static> AnyShell for S {
+    fn run<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput> {
+        Box::pin(Shell::run(self, command))
+    }
+    fn restart(&mut self) -> Boxed<'_, ()> {
+        Box::pin(Shell::restart(self))
+    }
+    fn cwd(&self) -> Option<String> {
+        Shell::cwd(self)
+    }
+    fn is_sandboxed(&self) -> bool {
+        Shell::is_sandboxed(self)
+    }
+    fn close(self: Box<Self>) -> Boxed<'static, ()> {
+        Box::pin(Shell::close(*self))
+    }
+}
+
+/// Any [`Shell`].
+pub struct BoxShell(Box<dyn AnyShell>);
+
+impl BoxShell {
+    /// Forgets which shell it is.
+    pub fn new(shell: impl Shell + 'static) -> Self {
+        Self(Box::new(shell))
+    }
+}
+
+impl Shell for BoxShell {
+    async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        self.0.run(command).await
+    }
+    async fn restart(&mut self) -> Result<(), DeviceError> {
+        self.0.restart().await
+    }
+    fn cwd(&self) -> Option<String> {
+        self.0.cwd()
+    }
+    fn is_sandboxed(&self) -> bool {
+        self.0.is_sandboxed()
+    }
+    async fn close(self) -> Result<(), DeviceError> {
+        self.0.close().await
+    }
+}
+
+macro_rules! opaque {
+    ($($name:ident)*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    )*};
+}
+opaque!(BoxComputer BoxScreen BoxShell);

@@ -1,0 +1,75 @@
+//! How a device fails.
+
+use telechir_protocol::{Failure, FailureKind};
+
+/// Why a device did not do what it was asked. Texts read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// The action says something that cannot be done; the message is for the model.
+    #[error("carry out the action: {message}")]
+    Refused {
+        /// What is wrong and what to do instead.
+        message: String,
+    },
+    /// This device cannot do such a thing.
+    #[error("carry out `{action}`: this {device} cannot do it")]
+    Unsupported {
+        /// The action's name.
+        action: String,
+        /// What the device is.
+        device: &'static str,
+    },
+    /// A ref whose document was replaced or whose element is gone.
+    #[error("find {target}: it belongs to an older picture of the page")]
+    Stale {
+        /// The label or ref.
+        target: String,
+    },
+    /// It did not end in time.
+    #[error("{what} within {limit_ms} ms")]
+    Timeout {
+        /// What was waited for.
+        what: &'static str,
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// A part that is needed is not installed or not allowed; the message says how to get it.
+    #[error("start {what}: {message}")]
+    Unavailable {
+        /// The part.
+        what: &'static str,
+        /// What is wrong and how to mend it.
+        message: String,
+    },
+    /// The device was there and is gone.
+    #[error("reach the {device}: it is gone")]
+    Disconnected {
+        /// What the device is.
+        device: &'static str,
+        /// Devices differ too much for one type here.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl DeviceError {
+    /// What the model is told.
+    pub fn to_failure(&self) -> Failure {
+        let kind = match self {
+            Self::Refused { .. } => FailureKind::InvalidInput,
+            Self::Unsupported { .. } => FailureKind::Unsupported,
+            Self::Stale { .. } => FailureKind::Stale,
+            Self::Timeout { .. } => FailureKind::Timeout,
+            Self::Unavailable { .. } | Self::Disconnected { .. } => FailureKind::Device,
+        };
+        let message = match self {
+            Self::Refused { message } => message.clone(),
+            Self::Unsupported { .. }
+            | Self::Stale { .. }
+            | Self::Timeout { .. }
+            | Self::Unavailable { .. }
+            | Self::Disconnected { .. } => format!("Failed to {self}."),
+        };
+        Failure::new(kind, message)
+    }
+}

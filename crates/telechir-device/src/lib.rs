@@ -1,0 +1,17 @@
+//! What the engine needs of a screen, a browser and a shell; pure: no clock, no files, no network.
+
+mod computer;
+mod erased;
+mod error;
+mod frame;
+mod screen_space;
+mod shell;
+mod viewport;
+
+pub use computer::{Computer, Effect, PageContext, Performed, Screen, Settle, Settled};
+pub use erased::{BoxComputer, BoxScreen, BoxShell};
+pub use error::DeviceError;
+pub use frame::Frame;
+pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
+pub use shell::{Shell, ShellCommand};
+pub use viewport::{Misplaced, Viewport};

@@ -1,0 +1,16 @@
+//! Dialects: a provider's JSON to neutral values and back. Pure, and the only place where a
+//! provider's JSON is known.
+//!
+//! Every function returns a [`Report`]: nothing is lost in silence.
+
+mod anthropic;
+mod declaration;
+mod dialect;
+mod error;
+mod openai;
+mod report;
+
+pub use declaration::{Declaration, Offer};
+pub use dialect::{Dialect, EncodedReply, Envelope, History, UnknownDialect};
+pub use error::{DecodeError, EncodeError};
+pub use report::{Loss, Report};

@@ -1,0 +1,3 @@
+//! For tests and the demo only: real parts of the machine, witnesses, a recorded model.
+
+pub mod gate;

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what is missing on Debian 12 and says what it does. Nothing missing: does nothing.
+set -euo pipefail
+
+packages=(
+  "chromium:/usr/lib/chromium/chromium:the browser"
+  "xvfb:/usr/bin/Xvfb:private X servers"
+  "xauth:/usr/bin/xauth:cookies of X servers"
+  "openbox:/usr/bin/openbox:a window manager for private desktops"
+  "dbus:/usr/bin/dbus-daemon:a session bus for private desktops"
+  "at-spi2-core:/usr/libexec/at-spi-bus-launcher:accessibility of desktop applications"
+  "bubblewrap:/usr/bin/bwrap:the sandbox of shells and applications"
+  "util-linux:/usr/bin/setsid:terminals for sandboxed shells"
+  "mousepad:/usr/bin/mousepad:the editor that the demo uses"
+  "xterm:/usr/bin/xterm:a terminal window for tests"
+  "fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:Latin, Greek and Cyrillic letters"
+  "fonts-noto-cjk:/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc:Chinese, Japanese and Korean letters"
+  "fonts-noto-color-emoji:/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf:emoji"
+)
+
+missing=()
+for entry in "${packages[@]}"; do
+  IFS=: read -r package file purpose <<<"$entry"
+  if [ ! -e "$file" ]; then
+    echo "missing: $package ($purpose)"
+    missing+=("$package")
+  fi
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+  if ! command -v apt-get >/dev/null; then
+    echo "This is not Debian: please install ${missing[*]} yourself, then run this again." >&2
+    exit 1
+  fi
+  run=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "Run as root, or install sudo: apt-get must install ${missing[*]}." >&2; exit 1; }
+    run=(sudo)
+  fi
+  echo "installing: ${missing[*]}"
+  "${run[@]}" apt-get update -qq
+  "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  for entry in "${packages[@]}"; do
+    IFS=: read -r package file _ <<<"$entry"
+    [ -e "$file" ] || { echo "$package was installed, but $file is not there." >&2; exit 1; }
+  done
+  echo "installed."
+fi
+
+# The sandbox and Chromium's own sandbox need user namespaces of ordinary users.
+switch=/proc/sys/kernel/unprivileged_userns_clone
+if [ -r "$switch" ] && [ "$(cat "$switch")" = 0 ]; then
+  echo "User namespaces are switched off. Run: sysctl -w kernel.unprivileged_userns_clone=1" >&2
+  exit 1
+fi

@@ -1,0 +1,146 @@
+//! Which crate may know which. The table is the law; `ARCHITECTURE.md` explains it.
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// What each crate may depend on among ours, and which outside crates only it may own.
+struct Layer {
+    name: &'static str,
+    ours: &'static [&'static str],
+}
+
+const LAYERS: &[Layer] = &[
+    Layer { name: "telechir-protocol", ours: &[] },
+    Layer { name: "telechir-providers", ours: &["telechir-protocol"] },
+    Layer { name: "telechir-policy", ours: &["telechir-protocol"] },
+    Layer { name: "telechir-device", ours: &["telechir-protocol"] },
+    Layer { name: "telechir-process", ours: &[] },
+    Layer { name: "telechir-x11", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
+    Layer { name: "telechir-browser", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
+    Layer { name: "telechir-shell", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
+    Layer { name: "telechir-runtime", ours: &["telechir-protocol", "telechir-policy", "telechir-device"] },
+    Layer { name: "telechir-agent", ours: &["telechir-protocol", "telechir-providers", "telechir-runtime"] },
+    Layer {
+        name: "telechir",
+        ours: &[
+            "telechir-protocol",
+            "telechir-providers",
+            "telechir-policy",
+            "telechir-device",
+            "telechir-process",
+            "telechir-x11",
+            "telechir-browser",
+            "telechir-shell",
+            "telechir-runtime",
+            "telechir-agent",
+        ],
+    },
+    Layer { name: "telechir-testkit", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
+    Layer { name: "xtask", ours: &[] },
+];
+
+/// Outside crates that only some of ours may use directly, with the reason.
+const OWNERS: &[(&str, &[&str], &str)] = &[
+    ("tokio", IMPURE, "pure crates wait for nothing"),
+    ("rustix", &["telechir-process", "telechir-x11", "telechir-browser", "telechir-shell", "telechir"], "system calls stay in the devices"),
+    ("x11rb", &["telechir-x11", "telechir-testkit"], "one crate speaks X"),
+    ("rusqlite", &["telechir-runtime"], "one crate keeps the journal"),
+    ("reqwest", &["telechir-agent"], "one crate speaks to providers"),
+    ("axum", &["telechir-testkit"], "no server in the product yet"),
+    ("clap", &["telechir"], "only the binary reads flags"),
+    ("toml", &["telechir-policy"], "one crate reads policy files"),
+    ("brush-parser", &["telechir-policy"], "one crate reads shell commands"),
+];
+
+const IMPURE: &[&str] = &[
+    "telechir-process",
+    "telechir-x11",
+    "telechir-browser",
+    "telechir-shell",
+    "telechir-runtime",
+    "telechir-agent",
+    "telechir",
+    "telechir-testkit",
+];
+
+/// One arrow of the graph: a crate of ours and what it depends on.
+#[derive(Debug, Clone)]
+pub(crate) struct Edge {
+    from: String,
+    to: String,
+}
+
+/// What breaks the table in this workspace.
+pub(crate) fn check() -> Result<Vec<String>, String> {
+    let metadata = MetadataCommand::new().no_deps().exec().map_err(|e| format!("read the workspace: {e}"))?;
+    let mut edges = Vec::new();
+    let mut names = Vec::new();
+    for package in &metadata.packages {
+        names.push(package.name.to_string());
+        let normal = package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal);
+        edges.extend(normal.map(|d| Edge { from: package.name.to_string(), to: d.name.clone() }));
+    }
+    Ok(judge(&names, &edges))
+}
+
+fn judge(names: &[String], edges: &[Edge]) -> Vec<String> {
+    let unknown = names
+        .iter()
+        .filter(|name| layer(name).is_none())
+        .map(|name| format!("{name} has no row in xtask/src/layers.rs"));
+    unknown.chain(edges.iter().filter_map(breach)).collect()
+}
+
+fn layer(name: &str) -> Option<&'static Layer> {
+    LAYERS.iter().find(|layer| layer.name == name)
+}
+
+fn breach(edge: &Edge) -> Option<String> {
+    let Edge { from, to } = edge;
+    if layer(to).is_some() {
+        let allowed = layer(from)?.ours.contains(&to.as_str());
+        return (!allowed).then(|| format!("{from} must not depend on {to}"));
+    }
+    let (_, owners, reason) = OWNERS.iter().find(|(name, ..)| name == to)?;
+    let allowed = owners.contains(&from.as_str());
+    (!allowed).then(|| format!("{from} must not depend on {to}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(edges: &[(&str, &str)]) -> Vec<String> {
+        let edges: Vec<Edge> =
+            edges.iter().map(|(from, to)| Edge { from: (*from).to_owned(), to: (*to).to_owned() }).collect();
+        judge(&[], &edges)
+    }
+
+    #[test]
+    fn this_workspace_keeps_the_layers() {
+        assert_eq!(check(), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn the_engine_must_not_see_providers() {
+        let found = findings(&[("telechir-runtime", "telechir-providers")]);
+        assert_eq!(found, ["telechir-runtime must not depend on telechir-providers"]);
+    }
+
+    #[test]
+    fn devices_must_not_see_each_other() {
+        let found = findings(&[("telechir-browser", "telechir-x11")]);
+        assert_eq!(found, ["telechir-browser must not depend on telechir-x11"]);
+    }
+
+    #[test]
+    fn a_pure_crate_must_not_wait() {
+        let found = findings(&[("telechir-policy", "tokio")]);
+        assert_eq!(found, ["telechir-policy must not depend on tokio: pure crates wait for nothing"]);
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_row() {
+        let found = judge(&["telechir-new".to_owned()], &[]);
+        assert_eq!(found, ["telechir-new has no row in xtask/src/layers.rs"]);
+    }
+}
