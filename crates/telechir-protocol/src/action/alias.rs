@@ -1,0 +1,128 @@
+//! Every name an action goes by, in our own and in other vocabularies.
+
+use super::{ActionKind, Button, ClickCount};
+
+/// What a name says about an action beside its kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Alias {
+    pub(crate) kind: ActionKind,
+    /// The button, when the name says it.
+    pub(crate) button: Option<Button>,
+    /// How often, when the name says it.
+    pub(crate) count: Option<ClickCount>,
+    /// Whether its `duration` counts seconds, whatever it is.
+    pub(crate) seconds: bool,
+}
+
+const fn plain(kind: ActionKind) -> Alias {
+    Alias {
+        kind,
+        button: None,
+        count: None,
+        seconds: false,
+    }
+}
+
+const fn press(kind: ActionKind, button: Button) -> Alias {
+    Alias {
+        kind,
+        button: Some(button),
+        count: None,
+        seconds: false,
+    }
+}
+
+const fn clicks(button: Button, count: ClickCount) -> Alias {
+    Alias {
+        kind: ActionKind::Click,
+        button: Some(button),
+        count: Some(count),
+        seconds: false,
+    }
+}
+
+const fn counted(count: ClickCount) -> Alias {
+    Alias {
+        kind: ActionKind::Click,
+        button: None,
+        count: Some(count),
+        seconds: false,
+    }
+}
+
+const fn timed(kind: ActionKind) -> Alias {
+    Alias {
+        kind,
+        button: None,
+        count: None,
+        seconds: true,
+    }
+}
+
+use Button::{Back, Forward, Left, Middle, Right};
+use ClickCount::{Double, Single, Triple};
+
+/// Names that are not the canonical name of a kind.
+const ALIASES: &[(&str, Alias)] = &[
+    // The decision record's click kinds.
+    ("double_click", counted(Double)),
+    ("triple_click", counted(Triple)),
+    // The eighteen classes of the tool-call structures, by `type` and by class.
+    ("left_mouse_down", press(ActionKind::MouseDown, Left)),
+    ("CULeftMouseDown", press(ActionKind::MouseDown, Left)),
+    ("left_mouse_up", press(ActionKind::MouseUp, Left)),
+    ("CULeftMouseUp", press(ActionKind::MouseUp, Left)),
+    ("left_mouse_click", clicks(Left, Single)),
+    ("CULeftMouseClick", clicks(Left, Single)),
+    ("left_mouse_double_click", clicks(Left, Double)),
+    ("CULeftMouseDoubleClick", clicks(Left, Double)),
+    ("left_mouse_triple_click", clicks(Left, Triple)),
+    ("CULeftMouseTripleClick", clicks(Left, Triple)),
+    ("middle_click", clicks(Middle, Single)),
+    ("CUMiddleClick", clicks(Middle, Single)),
+    ("right_click", clicks(Right, Single)),
+    ("CURightClick", clicks(Right, Single)),
+    ("back_click", clicks(Back, Single)),
+    ("CUBackClick", clicks(Back, Single)),
+    ("forward_click", clicks(Forward, Single)),
+    ("CUForwardClick", clicks(Forward, Single)),
+    ("CUDrag", plain(ActionKind::Drag)),
+    ("keypress", plain(ActionKind::Key)),
+    ("CUKeypress", plain(ActionKind::Key)),
+    ("keypress_hold", timed(ActionKind::HoldKey)),
+    ("CUKeypressHold", timed(ActionKind::HoldKey)),
+    ("CUMove", plain(ActionKind::Move)),
+    ("CUScreenshot", plain(ActionKind::Screenshot)),
+    ("CUScroll", plain(ActionKind::Scroll)),
+    ("CUType", plain(ActionKind::Type)),
+    ("CUWait", timed(ActionKind::Wait)),
+    ("CUCursorPosition", plain(ActionKind::CursorPosition)),
+    // The desktop tool's names.
+    ("hotkey", plain(ActionKind::Key)),
+    ("press_key", plain(ActionKind::Key)),
+    ("move_mouse", plain(ActionKind::Move)),
+    // Names the other tools take over from Anthropic.
+    ("left_click", clicks(Left, Single)),
+    ("mouse_move", plain(ActionKind::Move)),
+    ("left_click_drag", press(ActionKind::Drag, Left)),
+];
+
+/// What this name means; none when no action has it.
+pub(crate) fn find(name: &str) -> Option<Alias> {
+    let canonical = |kind: &&ActionKind| kind.name() == name && **kind != ActionKind::Other;
+    ActionKind::ALL
+        .iter()
+        .find(canonical)
+        .map(|kind| plain(*kind))
+        .or_else(|| {
+            ALIASES
+                .iter()
+                .find(|(alias, _)| *alias == name)
+                .map(|(_, meaning)| *meaning)
+        })
+}
+
+/// Every name that [`find`] knows beside the canonical ones.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|(name, _)| *name)
+}

@@ -1,0 +1,125 @@
+//! The name of an action without its content, for capability lists and policy rules.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Action, alias};
+
+macro_rules! kinds {
+    ($($kind:ident = $name:literal,)*) => {
+        /// The kind of an [`Action`]. A double click is of the kind `click`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "each is the action of the same name")]
+        pub enum ActionKind {
+            $($kind,)*
+        }
+
+        impl ActionKind {
+            /// All kinds, in the order of [`Action`].
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// The canonical name, such as `mouse_down`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+
+        impl<T, R> Action<T, R> {
+            /// Its kind.
+            pub fn kind(&self) -> ActionKind {
+                match self {
+                    $(Self::$kind { .. } => ActionKind::$kind,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Screenshot = "screenshot",
+    Zoom = "zoom",
+    CursorPosition = "cursor_position",
+    Move = "move",
+    Click = "click",
+    MouseDown = "mouse_down",
+    MouseUp = "mouse_up",
+    Drag = "drag",
+    Scroll = "scroll",
+    Type = "type",
+    Key = "key",
+    HoldKey = "hold_key",
+    KeyDown = "key_down",
+    KeyUp = "key_up",
+    Wait = "wait",
+    Navigate = "navigate",
+    Back = "back",
+    Forward = "forward",
+    Reload = "reload",
+    Search = "search",
+    OpenBrowser = "open_browser",
+    ListTabs = "list_tabs",
+    NewTab = "new_tab",
+    SwitchTab = "switch_tab",
+    CloseTab = "close_tab",
+    ReadPage = "read_page",
+    PageText = "page_text",
+    Find = "find",
+    FormInput = "form_input",
+    FileUpload = "file_upload",
+    ScrollTo = "scroll_to",
+    Hover = "hover",
+    Javascript = "javascript",
+    ReadConsole = "read_console",
+    ReadNetwork = "read_network",
+    OpenApp = "open_app",
+    LongPress = "long_press",
+    Other = "other",
+}
+
+/// No action has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("name an action: {name:?} is none")]
+pub struct UnknownActionKind {
+    /// The name as it came.
+    pub name: String,
+}
+
+impl fmt::Display for ActionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Reads every name that [`Action`] reads: `double_click` is a `click`.
+impl FromStr for ActionKind {
+    type Err = UnknownActionKind;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match alias::find(name) {
+            Some(alias) => Ok(alias.kind),
+            None if name == Self::Other.name() => Ok(Self::Other),
+            None => Err(UnknownActionKind {
+                name: name.to_owned(),
+            }),
+        }
+    }
+}
+
+impl Serialize for ActionKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for ActionKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,398 @@
+//! An action from a JSON object, in our own or another vocabulary's words.
+
+mod pointer;
+mod timing;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::alias::{self, Alias};
+use super::{Action, ActionKind, Button, ClickCount, InvalidAction, ScrollUnit};
+use crate::json::{InvalidMember, Members, count_of, shown};
+use crate::{Chord, Target};
+
+/// Members of an action that a call may hold itself when it has one action only.
+const OWN_MEMBERS: &[&str] = &[
+    "coordinate",
+    "coordinates",
+    "xy",
+    "x",
+    "y",
+    "label",
+    "ref",
+    "frame",
+    "end_coordinate",
+    "start_coordinate",
+    "start_xy",
+    "distance_xy",
+    "start_x",
+    "start_y",
+    "end_x",
+    "end_y",
+    "path",
+    "text",
+    "key",
+    "keys",
+    "button",
+    "count",
+    "clicks",
+    "modifiers",
+    "scroll_amount",
+    "scroll_direction",
+    "scroll_x",
+    "scroll_y",
+    "amount",
+    "direction",
+    "magnitude",
+    "dx",
+    "dy",
+    "unit",
+    "duration",
+    "duration_ms",
+    "seconds",
+    "region",
+    "clear_first",
+    "submit",
+    "repeat",
+    "url",
+    "tab",
+    "query",
+    "filter",
+    "depth",
+    "value",
+    "paths",
+    "documents",
+    "script",
+    "name",
+];
+
+/// Whether a member belongs to an action rather than to the call around it.
+pub(crate) fn is_own_member(name: &str) -> bool {
+    OWN_MEMBERS.contains(&name)
+}
+
+/// How an action came: what its name says and which member said it.
+#[derive(Clone, Copy)]
+struct Named {
+    alias: Alias,
+    /// The name stood under `type`, as other vocabularies have it, not under `action`.
+    by_type: bool,
+}
+
+type Read = Result<Action, InvalidMember>;
+
+impl Action {
+    /// Reads an action and the members nobody knows, which are for the caller to keep.
+    ///
+    /// # Errors
+    /// When a member is missing or not what it should be; the error names it.
+    pub fn from_json(
+        members: Map<String, Value>,
+    ) -> Result<(Self, Map<String, Value>), InvalidAction> {
+        let mut members = Members::new(members);
+        let by_type = !members.has("action");
+        let name = match members.take(if by_type { "type" } else { "action" }) {
+            Some(Value::String(name)) if !name.is_empty() => name,
+            Some(other) => {
+                return Err(nameless(&format!(
+                    "`action` is {}, not a name",
+                    shown(&other)
+                )));
+            }
+            None => return Err(nameless("`action` is missing")),
+        };
+        let Some(alias) = alias::find(&name) else {
+            return Ok((
+                Self::Other {
+                    name,
+                    args: members.into_rest(),
+                },
+                Map::new(),
+            ));
+        };
+        match read(Named { alias, by_type }, &mut members) {
+            Ok(action) => Ok((action, members.into_rest())),
+            Err(problem) => Err(InvalidAction {
+                action: name,
+                problem: problem.to_string(),
+            }),
+        }
+    }
+}
+
+fn nameless(problem: &str) -> InvalidAction {
+    InvalidAction {
+        action: "without a name".to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+fn read(named: Named, m: &mut Members) -> Read {
+    match named.alias.kind {
+        ActionKind::Screenshot => Ok(Action::Screenshot),
+        ActionKind::CursorPosition => Ok(Action::CursorPosition),
+        ActionKind::Zoom => Ok(Action::Zoom {
+            region: m.region()?,
+        }),
+        ActionKind::Move => Ok(Action::Move {
+            at: m.needed_target()?,
+        }),
+        ActionKind::Hover => Ok(Action::Hover {
+            at: m.needed_target()?,
+        }),
+        ActionKind::Click => pointer::click(named.alias, m),
+        ActionKind::MouseDown => Ok(Action::MouseDown {
+            at: m.target()?,
+            button: m.button(named.alias)?,
+        }),
+        ActionKind::MouseUp => Ok(Action::MouseUp {
+            at: m.target()?,
+            button: m.button(named.alias)?,
+        }),
+        ActionKind::Drag => pointer::drag(named.alias, m),
+        ActionKind::Scroll => pointer::scroll(m),
+        ActionKind::Type => type_text(m),
+        ActionKind::Key => Ok(Action::Key {
+            chord: m.chord()?,
+            repeat: m.repeat()?,
+        }),
+        ActionKind::KeyDown => Ok(Action::KeyDown { chord: m.chord()? }),
+        ActionKind::KeyUp => Ok(Action::KeyUp { chord: m.chord()? }),
+        ActionKind::HoldKey => timing::hold_key(named, m),
+        ActionKind::Wait => Ok(Action::Wait {
+            duration: timing::wait(named, m)?,
+        }),
+        ActionKind::LongPress => Ok(Action::LongPress {
+            at: m.needed_target()?,
+            duration: timing::duration(named.alias.seconds, m)?,
+        }),
+        ActionKind::OpenApp => Ok(Action::OpenApp {
+            name: m.needed_text("name")?,
+        }),
+        _ => page(named.alias.kind, m),
+    }
+}
+
+/// What a browser does.
+fn page(kind: ActionKind, m: &mut Members) -> Read {
+    Ok(match kind {
+        ActionKind::Navigate => Action::Navigate {
+            url: m.needed_text("url")?,
+            tab: m.tab()?,
+        },
+        ActionKind::Back => Action::Back { tab: m.tab()? },
+        ActionKind::Forward => Action::Forward { tab: m.tab()? },
+        ActionKind::Reload => Action::Reload { tab: m.tab()? },
+        ActionKind::Search => Action::Search {
+            query: m.text("query")?,
+        },
+        ActionKind::OpenBrowser => Action::OpenBrowser {
+            url: m.text("url")?,
+        },
+        ActionKind::NewTab => Action::NewTab {
+            url: m.text("url")?,
+        },
+        ActionKind::SwitchTab => Action::SwitchTab {
+            tab: m.needed_tab()?,
+        },
+        ActionKind::CloseTab => Action::CloseTab {
+            tab: m.needed_tab()?,
+        },
+        ActionKind::ReadPage => Action::ReadPage {
+            filter: m.text("filter")?,
+            depth: m.count("depth")?,
+            root: m.target()?,
+            tab: m.tab()?,
+        },
+        ActionKind::PageText => Action::PageText { tab: m.tab()? },
+        ActionKind::Find => Action::Find {
+            query: m.needed_text("query")?,
+            tab: m.tab()?,
+        },
+        ActionKind::FormInput => Action::FormInput {
+            at: m.needed_target()?,
+            value: m
+                .take_with_null("value")
+                .ok_or(InvalidMember::Missing { member: "value" })?,
+            tab: m.tab()?,
+        },
+        ActionKind::FileUpload => Action::FileUpload {
+            at: m.needed_target()?,
+            paths: m.texts("paths")?,
+            documents: m.texts("documents")?,
+            tab: m.tab()?,
+        },
+        ActionKind::ScrollTo => Action::ScrollTo {
+            at: m.needed_target()?,
+            tab: m.tab()?,
+        },
+        ActionKind::Javascript => Action::Javascript {
+            script: m.needed_text("script")?,
+            tab: m.tab()?,
+        },
+        ActionKind::ReadConsole => Action::ReadConsole { tab: m.tab()? },
+        ActionKind::ReadNetwork => Action::ReadNetwork { tab: m.tab()? },
+        _ => Action::ListTabs,
+    })
+}
+
+fn type_text(m: &mut Members) -> Read {
+    Ok(Action::Type {
+        text: m.needed_text("text")?,
+        at: m.target()?,
+        clear_first: m.flag("clear_first")?.unwrap_or(false),
+        submit: m.flag("submit")?.unwrap_or(false),
+    })
+}
+
+impl Members {
+    fn needed_text(&mut self, name: &'static str) -> Result<String, InvalidMember> {
+        self.text(name)?
+            .ok_or(InvalidMember::Missing { member: name })
+    }
+
+    fn tab(&mut self) -> Result<Option<String>, InvalidMember> {
+        self.name("tab")
+    }
+
+    fn needed_tab(&mut self) -> Result<String, InvalidMember> {
+        self.tab()?.ok_or(InvalidMember::Missing { member: "tab" })
+    }
+
+    fn repeat(&mut self) -> Result<u32, InvalidMember> {
+        let Some(value) = self.take("repeat") else {
+            return Ok(1);
+        };
+        count_of(&value)
+            .filter(|repeat| *repeat > 0)
+            .ok_or_else(|| InvalidMember::wrong("repeat", &value, "a whole number from 1"))
+    }
+
+    /// A chord under `key`, `keys` or, as Anthropic has it, `text`.
+    fn chord(&mut self) -> Result<Chord, InvalidMember> {
+        const NAMES: &[&str] = &["key", "keys", "text"];
+        let Some((name, value)) = self.take_any(NAMES) else {
+            return Err(InvalidMember::Missing { member: "key" });
+        };
+        chord_of(name, &value).ok_or_else(|| InvalidMember::wrong(name, &value, "a chord of keys"))
+    }
+
+    fn button(&mut self, alias: Alias) -> Result<Button, InvalidMember> {
+        let Some(value) = self.take("button") else {
+            return Ok(alias.button.unwrap_or_default());
+        };
+        let wanted = "left, middle, right, back or forward";
+        let button = value
+            .as_str()
+            .and_then(Button::parse)
+            .ok_or_else(|| InvalidMember::wrong("button", &value, wanted))?;
+        match alias.button {
+            Some(named) if named != button => Err(InvalidMember::Contradiction(format!(
+                "`button` is {} and the action's name says {}",
+                button.name(),
+                named.name()
+            ))),
+            _ => Ok(button),
+        }
+    }
+
+    fn needed_target(&mut self) -> Result<Target, InvalidMember> {
+        self.target()?.ok_or(InvalidMember::Missing {
+            member: "coordinate",
+        })
+    }
+}
+
+/// `key` holds one chord; `keys` a list of names, each of which may be a chord itself.
+fn chord_of(name: &str, value: &Value) -> Option<Chord> {
+    if name == "key" {
+        return Chord::deserialize(value).ok();
+    }
+    match value {
+        Value::String(text) => Chord::parse(text),
+        Value::Array(names) => Chord::from_names(
+            names
+                .iter()
+                .map(Value::as_str)
+                .collect::<Option<Vec<_>>>()?,
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+impl Button {
+    /// The button with this name, OpenAI's `wheel` included.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "left" => Self::Left,
+            "middle" | "wheel" => Self::Middle,
+            "right" => Self::Right,
+            "back" => Self::Back,
+            "forward" => Self::Forward,
+            _ => return None,
+        })
+    }
+}
+
+impl ClickCount {
+    /// So many clicks; none unless 1 to 3.
+    pub fn from_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::Single),
+            2 => Some(Self::Double),
+            3 => Some(Self::Triple),
+            _ => None,
+        }
+    }
+}
+
+impl ScrollUnit {
+    /// The unit with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "clicks" => Some(Self::Clicks),
+            "pixels" => Some(Self::Pixels),
+            "thousandths" => Some(Self::Thousandths),
+            _ => None,
+        }
+    }
+}
+
+/// An action alone has no place for members nobody knows, so they are an error here; in a
+/// computer call they are kept.
+impl<'de> Deserialize<'de> for Action {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (action, rest) =
+            Self::from_json(Map::deserialize(deserializer)?).map_err(D::Error::custom)?;
+        match rest.keys().next() {
+            None => Ok(action),
+            Some(unknown) => Err(D::Error::custom(format_args!(
+                "read the action {}: nobody knows its member `{unknown}`",
+                action.name()
+            ))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Button {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::parse(&name).ok_or_else(|| D::Error::custom(format_args!("{name:?} is no button")))
+    }
+}
+
+impl<'de> Deserialize<'de> for ClickCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_number(u32::deserialize(deserializer)?)
+            .ok_or_else(|| D::Error::custom("a click count is 1, 2 or 3"))
+    }
+}
+
+impl<'de> Deserialize<'de> for ScrollUnit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::parse(&name)
+            .ok_or_else(|| D::Error::custom(format_args!("{name:?} is no unit of scrolling")))
+    }
+}

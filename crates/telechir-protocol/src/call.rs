@@ -1,0 +1,248 @@
+//! A model's turn: its calls, and the proof that every one was answered.
+
+use crate::{
+    CallId, ComputerCall, ComputerResult, Content, EditCall, EditResult, FunctionCall,
+    FunctionResult, ShellCall, ShellEnvironment, ShellResult,
+};
+
+/// A call that is ours to answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolCall {
+    /// Of a screen or browser.
+    Computer(ComputerCall),
+    /// Of a shell.
+    Shell(ShellCall),
+    /// Of an editor.
+    Edit(EditCall),
+    /// Of any other tool.
+    Function(FunctionCall),
+}
+
+impl ToolCall {
+    /// What joins it with its result.
+    pub fn call_id(&self) -> Option<&CallId> {
+        match self {
+            Self::Computer(call) => Some(&call.call_id),
+            Self::Shell(call) => Some(&call.call_id),
+            Self::Edit(call) => Some(&call.call_id),
+            Self::Function(call) => call.call_id.as_ref(),
+        }
+    }
+}
+
+/// The one answer to a [`ToolCall`], of the same kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolResult {
+    /// Of a screen or browser.
+    Computer(ComputerResult),
+    /// Of a shell.
+    Shell(ShellResult),
+    /// Of an editor.
+    Edit(EditResult),
+    /// Of any other tool.
+    Function(FunctionResult),
+}
+
+impl ToolResult {
+    /// What joins it with its call.
+    pub fn call_id(&self) -> Option<&CallId> {
+        match self {
+            Self::Computer(result) => Some(&result.call_id),
+            Self::Shell(result) => Some(&result.call_id),
+            Self::Edit(result) => Some(&result.call_id),
+            Self::Function(result) => result.call_id.as_ref(),
+        }
+    }
+
+    /// The result as a content of a history.
+    pub fn into_content(self) -> Content {
+        match self {
+            Self::Computer(result) => Content::ComputerResult(result),
+            Self::Shell(result) => Content::ShellResult(result),
+            Self::Edit(result) => Content::EditResult(result),
+            Self::Function(result) => Content::FunctionResult(result),
+        }
+    }
+}
+
+/// What a model said in one response. Its local calls have distinct ids.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelTurn {
+    contents: Vec<Content>,
+}
+
+/// Why a response is no turn that could be answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTurn {
+    /// Two calls of one response have the same id: no answer could be told from the other.
+    #[error("read the turn: two of its calls have the id {call_id}; nothing was carried out")]
+    DuplicateCallId {
+        /// The id.
+        call_id: CallId,
+    },
+    /// A call has no id, so nothing could answer it.
+    #[error("read the turn: its call of {name} has no id to answer to; nothing was carried out")]
+    MissingCallId {
+        /// The tool.
+        name: String,
+    },
+}
+
+/// Results that do not answer a turn. A bug of whoever made them, and named as one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IncompleteTurn {
+    /// A call without a result.
+    #[error("answer the turn: call {call_id} has no result")]
+    Unanswered {
+        /// The call.
+        call_id: CallId,
+    },
+    /// A result without a call, or a second one.
+    #[error("answer the turn: a result for {call_id}, which no open call has")]
+    Unasked {
+        /// The id it names.
+        call_id: CallId,
+    },
+    /// A result of another kind than the call.
+    #[error("answer the turn: call {call_id} got a result of another kind")]
+    WrongKind {
+        /// The call.
+        call_id: CallId,
+    },
+}
+
+impl ModelTurn {
+    /// A turn of these contents.
+    ///
+    /// # Errors
+    /// When two local calls share an id, or one has none.
+    pub fn new(contents: Vec<Content>) -> Result<Self, InvalidTurn> {
+        let turn = Self { contents };
+        let mut seen = std::collections::HashSet::new();
+        for call in turn.calls() {
+            let Some(call_id) = call.call_id() else {
+                let name = match &call {
+                    ToolCall::Function(call) => call.name.clone(),
+                    ToolCall::Computer(_) | ToolCall::Shell(_) | ToolCall::Edit(_) => String::new(),
+                };
+                return Err(InvalidTurn::MissingCallId { name });
+            };
+            if !seen.insert(call_id.clone()) {
+                return Err(InvalidTurn::DuplicateCallId {
+                    call_id: call_id.clone(),
+                });
+            }
+        }
+        Ok(turn)
+    }
+
+    /// What was said, in order.
+    pub fn contents(&self) -> &[Content] {
+        &self.contents
+    }
+
+    /// The calls that are ours to answer, in order. A call whose result the provider sent in
+    /// the same response, or that it runs itself, is not among them.
+    pub fn calls(&self) -> Vec<ToolCall> {
+        let answered: std::collections::HashSet<&CallId> =
+            self.contents.iter().filter_map(result_id).collect();
+        let ours = |call: &ToolCall| call.call_id().is_none_or(|id| !answered.contains(id));
+        self.contents
+            .iter()
+            .filter_map(local_call)
+            .filter(ours)
+            .collect()
+    }
+
+    /// Joins the turn with its answers, which come out in the order of the calls.
+    ///
+    /// # Errors
+    /// When a call has no result, or a result no call.
+    pub fn answer(self, results: Vec<ToolResult>) -> Result<AnsweredTurn, IncompleteTurn> {
+        let mut open: Vec<Option<ToolResult>> = results.into_iter().map(Some).collect();
+        let mut ordered = Vec::with_capacity(open.len());
+        for call in self.calls() {
+            let Some(id) = call.call_id() else { continue };
+            let found = open
+                .iter_mut()
+                .find(|slot| slot.as_ref().and_then(ToolResult::call_id) == Some(id));
+            let Some(result) = found.and_then(Option::take) else {
+                return Err(IncompleteTurn::Unanswered {
+                    call_id: id.clone(),
+                });
+            };
+            if !same_kind(&call, &result) {
+                return Err(IncompleteTurn::WrongKind {
+                    call_id: id.clone(),
+                });
+            }
+            ordered.push(result);
+        }
+        if let Some(left) = open.into_iter().flatten().next() {
+            let call_id = left.call_id().cloned().unwrap_or_else(|| CallId::from(""));
+            return Err(IncompleteTurn::Unasked { call_id });
+        }
+        Ok(AnsweredTurn {
+            turn: self,
+            results: ordered,
+        })
+    }
+}
+
+/// A turn whose every call has exactly one result. Only this can be encoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnsweredTurn {
+    turn: ModelTurn,
+    results: Vec<ToolResult>,
+}
+
+impl AnsweredTurn {
+    /// What the model said.
+    pub fn turn(&self) -> &ModelTurn {
+        &self.turn
+    }
+
+    /// The results in the order of the calls.
+    pub fn results(&self) -> &[ToolResult] {
+        &self.results
+    }
+
+    /// Each call with its result.
+    pub fn pairs(&self) -> impl Iterator<Item = (ToolCall, &ToolResult)> {
+        self.turn.calls().into_iter().zip(&self.results)
+    }
+}
+
+fn local_call(content: &Content) -> Option<ToolCall> {
+    match content {
+        Content::ComputerCall(call) => Some(ToolCall::Computer(call.clone())),
+        Content::ShellCall(call) => {
+            (call.environment == ShellEnvironment::Local).then(|| ToolCall::Shell(call.clone()))
+        }
+        Content::EditCall(call) => Some(ToolCall::Edit(call.clone())),
+        Content::FunctionCall(call) => call
+            .requires_local_execution
+            .then(|| ToolCall::Function(call.clone())),
+        _ => None,
+    }
+}
+
+fn result_id(content: &Content) -> Option<&CallId> {
+    match content {
+        Content::ComputerResult(result) => Some(&result.call_id),
+        Content::ShellResult(result) => Some(&result.call_id),
+        Content::EditResult(result) => Some(&result.call_id),
+        Content::FunctionResult(result) => result.call_id.as_ref(),
+        _ => None,
+    }
+}
+
+fn same_kind(call: &ToolCall, result: &ToolResult) -> bool {
+    matches!(
+        (call, result),
+        (ToolCall::Computer(_), ToolResult::Computer(_))
+            | (ToolCall::Shell(_), ToolResult::Shell(_))
+            | (ToolCall::Edit(_), ToolResult::Edit(_))
+            | (ToolCall::Function(_), ToolResult::Function(_))
+    )
+}

@@ -1,0 +1,217 @@
+//! A computer call, its one result, and the safety checks that may come with it.
+
+mod json;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use json::entry;
+
+use crate::{Action, CallId, Failure, FrameId, Media, Meta, Point, Size, TargetId};
+
+/// Who wants a person to look before a call is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SafetySource {
+    /// OpenAI's `pending_safety_checks`.
+    #[default]
+    Openai,
+    /// Google's `safety_decision`.
+    Google,
+    /// A policy of whoever runs this program.
+    Policy,
+}
+
+/// A provider's demand that a person agrees first. Never acknowledged on a person's behalf.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SafetyCheck {
+    /// The provider's name of the check.
+    pub id: String,
+    /// Its sort, such as `malicious_instructions`; any string.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Who demands it.
+    #[serde(default)]
+    pub source: SafetySource,
+}
+
+/// What a model asks of a screen or browser: one call, one or more actions, one result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComputerCall {
+    /// Joins call and result.
+    pub call_id: CallId,
+    /// The provider's name of the item, when it has one beside the call's (OpenAI `cu_…`).
+    pub item_id: Option<String>,
+    /// The steps in order. Empty only in a call with an `exception`.
+    pub actions: Vec<Action>,
+    /// Checks that a person must acknowledge first.
+    pub pending_safety_checks: Vec<SafetyCheck>,
+    /// The model's own words on what it wants.
+    pub intent: Option<String>,
+    /// Which of several computers.
+    pub target: Option<TargetId>,
+    /// Calls of one family in one turn are a batch: after a failure the rest is not begun.
+    /// Anthropic's `toolset_name`, or `computer`.
+    pub family: Option<String>,
+    /// How far the model was with writing it.
+    pub status: Option<String>,
+    /// Why the call cannot be carried out at all: it could not be understood.
+    pub exception: Option<String>,
+    /// What every content carries.
+    pub meta: Meta,
+}
+
+impl ComputerCall {
+    /// A call of these actions with nothing else.
+    pub fn new(call_id: impl Into<CallId>, actions: Vec<Action>) -> Self {
+        Self {
+            call_id: call_id.into(),
+            item_id: None,
+            actions,
+            pending_safety_checks: Vec::new(),
+            intent: None,
+            target: None,
+            family: None,
+            status: None,
+            exception: None,
+            meta: Meta::default(),
+        }
+    }
+
+    /// The decision record's `coordinate`: the first action's.
+    pub fn coordinate(&self) -> Option<Point> {
+        self.action().and_then(Action::coordinate)
+    }
+
+    /// The decision record's `end_coordinate`: where the first action, a drag, ends.
+    pub fn end_coordinate(&self) -> Option<Point> {
+        self.action().and_then(Action::end_coordinate)
+    }
+
+    /// The first action: the whole call where a dialect has one action a call.
+    pub fn action(&self) -> Option<&Action> {
+        self.actions.first()
+    }
+}
+
+/// How far one action of a call came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum StepState {
+    /// Handed to the device; nothing confirms its effect.
+    Delivered,
+    /// Its effect was seen.
+    Confirmed,
+    /// It failed, or was refused.
+    Failed {
+        /// Why.
+        failure: Failure,
+    },
+    /// Never begun, because an earlier one failed.
+    NotStarted,
+}
+
+/// What became of one action.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepOutcome {
+    /// The action's name.
+    pub action: String,
+    /// How far it came.
+    #[serde(flatten)]
+    pub state: StepState,
+    /// What it says in words: a pointer's place, a page's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// A picture this very action asked for, such as a zoom or a screenshot within a batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Media>,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// A tab of a browser.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TabState {
+    /// The name to use in calls.
+    pub tab_id: String,
+    /// The page's title.
+    pub title: String,
+    /// The page's address.
+    pub url: String,
+    /// Whether it is the one in front.
+    #[serde(default)]
+    pub active: bool,
+}
+
+/// The one result of a [`ComputerCall`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComputerResult {
+    /// Joins call and result.
+    pub call_id: CallId,
+    /// The provider's name of the item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<String>,
+    /// The screen after the last action; a fresh one, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screenshot: Option<Media>,
+    /// The screenshot's frame, for labels and refs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<FrameId>,
+    /// The screenshot's size in pixels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<Size>,
+    /// What is said in words: a pointer's place, a page's text, a short confirmation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_output: Option<String>,
+    /// Why the call, or a step of it, did not do what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// What became of each action, in order; empty in a history that does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepOutcome>,
+    /// The page's address, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_url: Option<String>,
+    /// The browser's tabs, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tabs: Vec<TabState>,
+    /// Checks that a person acknowledged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acknowledged_safety_checks: Vec<SafetyCheck>,
+    /// The family of the call it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// What every content carries.
+    #[serde(flatten)]
+    pub meta: Meta,
+}
+
+impl ComputerResult {
+    /// A result that says nothing yet.
+    pub fn new(call_id: impl Into<CallId>) -> Self {
+        Self {
+            call_id: call_id.into(),
+            item_id: None,
+            screenshot: None,
+            frame: None,
+            display: None,
+            text_output: None,
+            error: None,
+            steps: Vec::new(),
+            current_url: None,
+            tabs: Vec::new(),
+            acknowledged_safety_checks: Vec::new(),
+            family: None,
+            meta: Meta::default(),
+        }
+    }
+}

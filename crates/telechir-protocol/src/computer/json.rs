@@ -1,0 +1,162 @@
+//! A computer call in JSON: a list of actions, and when reading also the single-action form.
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{ComputerCall, SafetyCheck};
+use crate::action::is_own_member;
+use crate::json::{InvalidMember, Members, shown};
+use crate::{Action, CallId, InvalidAction, Meta, TargetId};
+
+/// Where a call keeps the members of its actions that nobody knows, by the action's place.
+const ACTION_MEMBERS: &str = "action_members";
+
+/// Why a call could not be read.
+#[derive(Debug, thiserror::Error)]
+enum InvalidCall {
+    #[error("read the computer call {call_id}: {problem}")]
+    Action {
+        call_id: CallId,
+        problem: InvalidAction,
+    },
+    #[error("read the computer call: {0}")]
+    Member(#[from] InvalidMember),
+    #[error("read the computer call {call_id}: it has no action")]
+    NoAction { call_id: CallId },
+}
+
+impl Serialize for ComputerCall {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("call_id", &self.call_id)?;
+        entry(&mut map, "item_id", self.item_id.as_ref())?;
+        let mut meta = self.meta.clone();
+        map.serialize_entry("actions", &actions_json(&self.actions, &mut meta))?;
+        if !self.pending_safety_checks.is_empty() {
+            map.serialize_entry("pending_safety_checks", &self.pending_safety_checks)?;
+        }
+        entry(&mut map, "intent", self.intent.as_ref())?;
+        entry(&mut map, "target", self.target.as_ref())?;
+        entry(&mut map, "family", self.family.as_ref())?;
+        entry(&mut map, "status", self.status.as_ref())?;
+        entry(&mut map, "exception", self.exception.as_ref())?;
+        meta.serialize_entries(&mut map)?;
+        map.end()
+    }
+}
+
+/// Writes a member that may be absent.
+pub(crate) fn entry<M: SerializeMap, T: Serialize>(
+    map: &mut M,
+    name: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
+    match value {
+        Some(value) => map.serialize_entry(name, value),
+        None => Ok(()),
+    }
+}
+
+/// The actions with the unknown members that `meta` kept for them.
+fn actions_json(actions: &[Action], meta: &mut Meta) -> Vec<Value> {
+    let mut kept = match meta.additional_properties.shift_remove(ACTION_MEMBERS) {
+        Some(Value::Object(kept)) => kept,
+        _ => Map::new(),
+    };
+    let mut written = |(place, action): (usize, &Action)| {
+        let mut members = action.to_json();
+        if let Some(Value::Object(unknown)) = kept.shift_remove(&place.to_string()) {
+            members.extend(unknown);
+        }
+        Value::Object(members)
+    };
+    actions.iter().enumerate().map(&mut written).collect()
+}
+
+impl<'de> Deserialize<'de> for ComputerCall {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(Members::new(Map::deserialize(deserializer)?)).map_err(D::Error::custom)
+    }
+}
+
+fn read(mut m: Members) -> Result<ComputerCall, InvalidCall> {
+    let call_id = m
+        .text("call_id")?
+        .ok_or(InvalidMember::Missing { member: "call_id" })?;
+    let mut call = ComputerCall::new(call_id, Vec::new());
+    call.item_id = match m.text("item_id")? {
+        Some(item_id) => Some(item_id),
+        None => m.text("id")?,
+    };
+    call.pending_safety_checks = safety_checks(&mut m)?;
+    call.intent = m.text("intent")?;
+    call.target = m.text("target")?.map(TargetId::from);
+    call.family = m.text("family")?;
+    call.status = m.text("status")?;
+    call.exception = m.text("exception")?;
+    let mut unknown = Map::new();
+    let steps = match m.list("actions")? {
+        Some(actions) => actions,
+        None => single_action(&mut m).into_iter().collect(),
+    };
+    for (place, step) in steps.into_iter().enumerate() {
+        let (action, rest) = action_of(step).map_err(|problem| InvalidCall::Action {
+            call_id: call.call_id.clone(),
+            problem,
+        })?;
+        call.actions.push(action);
+        if !rest.is_empty() {
+            unknown.insert(place.to_string(), Value::Object(rest));
+        }
+    }
+    if call.actions.is_empty() && call.exception.is_none() {
+        return Err(InvalidCall::NoAction {
+            call_id: call.call_id,
+        });
+    }
+    call.meta = Meta::read(m)?;
+    if !unknown.is_empty() {
+        call.meta
+            .additional_properties
+            .insert(ACTION_MEMBERS.to_owned(), Value::Object(unknown));
+    }
+    Ok(call)
+}
+
+fn action_of(step: Value) -> Result<(Action, Map<String, Value>), InvalidAction> {
+    match step {
+        Value::Object(members) => Action::from_json(members),
+        other => Err(InvalidAction {
+            action: "without a name".to_owned(),
+            problem: format!("it is {}, not an object", shown(&other)),
+        }),
+    }
+}
+
+/// The decision record's form: one action whose members are the call's own.
+fn single_action(m: &mut Members) -> Option<Value> {
+    match m.take("action")? {
+        action @ Value::Object(_) => Some(action),
+        name => {
+            let mut members = m.split_off(is_own_member);
+            members.insert("action".to_owned(), name);
+            Some(Value::Object(members))
+        }
+    }
+}
+
+/// The checks under their name, or under the one the decision record's rationale has for them.
+fn safety_checks(m: &mut Members) -> Result<Vec<SafetyCheck>, InvalidMember> {
+    for name in ["pending_safety_checks", "pending_safety_review"] {
+        if m.peek(name).is_some_and(Value::is_array) || name == "pending_safety_checks" {
+            if let Some(checks) = m.typed(name)? {
+                return Ok(checks);
+            }
+        } else if let Some(check) = m.typed(name)? {
+            return Ok(vec![check]);
+        }
+    }
+    Ok(Vec::new())
+}

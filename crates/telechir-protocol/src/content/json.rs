@@ -1,0 +1,136 @@
+//! Contents in JSON, tagged by `type`; a type nobody knows is kept whole.
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{
+    Content, ErrorContent, HostedCall, Meta, OtherContent, ReasoningContent, TextContent,
+    UsageContent, alias,
+};
+use crate::json::{InvalidMember, Members};
+use crate::{
+    ApprovalRequest, ApprovalResponse, ComputerCall, ComputerResult, DataContent, EditCall,
+    EditResult, FunctionCall, FunctionResult, HostedFileContent, ShellCall, ShellResult,
+    UriContent,
+};
+
+impl Meta {
+    /// What every content carries, from the members nobody else took. `type` is not one of them.
+    pub(crate) fn read(mut m: Members) -> Result<Self, InvalidMember> {
+        m.take("type");
+        Ok(Self {
+            annotations: m.typed("annotations")?.unwrap_or_default(),
+            additional_properties: m.object("additional_properties")?,
+            raw_representation: m.typed("raw_representation")?,
+            extra: m.into_rest(),
+        })
+    }
+
+    pub(crate) fn serialize_entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        if !self.annotations.is_empty() {
+            map.serialize_entry("annotations", &self.annotations)?;
+        }
+        if !self.additional_properties.is_empty() {
+            map.serialize_entry("additional_properties", &self.additional_properties)?;
+        }
+        if let Some(raw) = &self.raw_representation {
+            map.serialize_entry("raw_representation", raw)?;
+        }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
+        Ok(())
+    }
+}
+
+macro_rules! contents {
+    ($($variant:ident($content:ty) = $name:literal,)*) => {
+        impl Content {
+            /// The `type` of every content this version knows.
+            pub const TYPE_NAMES: &'static [&'static str] = &[$($name,)*];
+
+            /// Its `type`; none for an object that came without one.
+            pub fn type_name(&self) -> Option<&str> {
+                match self {
+                    $(Self::$variant(_) => Some($name),)*
+                    Self::Other(other) => other.kind.as_deref(),
+                }
+            }
+        }
+
+        /// Writes `type` before the members of a content.
+        #[derive(Serialize)]
+        #[serde(tag = "type")]
+        enum Tagged<'a> {
+            $(#[serde(rename = $name)] $variant(&'a $content),)*
+        }
+
+        impl Serialize for Content {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(content) => Tagged::$variant(content).serialize(serializer),)*
+                    Self::Other(other) => other.json.serialize(serializer),
+                }
+            }
+        }
+
+        fn read_known(name: &str, members: Map<String, Value>) -> serde_json::Result<Content> {
+            match name {
+                $($name => serde_json::from_value(Value::Object(members)).map(Content::$variant),)*
+                _ => Ok(other(members)),
+            }
+        }
+    };
+}
+
+contents! {
+    Text(TextContent) = "text",
+    Reasoning(ReasoningContent) = "text_reasoning",
+    Data(DataContent) = "data",
+    Uri(UriContent) = "uri",
+    HostedFile(HostedFileContent) = "hosted_file",
+    FunctionCall(FunctionCall) = "function_call",
+    FunctionResult(FunctionResult) = "function_result",
+    ComputerCall(ComputerCall) = "computer_call",
+    ComputerResult(ComputerResult) = "computer_result",
+    ShellCall(ShellCall) = "shell_call",
+    ShellResult(ShellResult) = "shell_result",
+    EditCall(EditCall) = "edit_call",
+    EditResult(EditResult) = "edit_result",
+    CommandCall(HostedCall) = "command_call",
+    CommandResult(HostedCall) = "command_result",
+    ImageGenerationCall(HostedCall) = "image_generation_call",
+    ImageGenerationResult(HostedCall) = "image_generation_result",
+    ApprovalRequest(ApprovalRequest) = "approval_request",
+    ApprovalResponse(ApprovalResponse) = "approval_response",
+    Usage(UsageContent) = "usage",
+    Error(ErrorContent) = "error",
+}
+
+fn other(members: Map<String, Value>) -> Content {
+    let kind = members
+        .get("type")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    Content::Other(OtherContent {
+        kind,
+        json: members,
+    })
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut members = Map::deserialize(deserializer)?;
+        let came_as = members.get("type").and_then(Value::as_str);
+        let Some(name) = came_as.and_then(alias::canonical) else {
+            return Ok(other(members));
+        };
+        if let Some(Value::String(came_as)) = members.shift_remove("type") {
+            alias::translate(&came_as, &mut members);
+        }
+        read_known(name, members)
+            .map_err(|problem| D::Error::custom(format_args!("read the content {name}: {problem}")))
+    }
+}

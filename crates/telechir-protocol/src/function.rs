@@ -1,0 +1,139 @@
+//! Function calls, whole and in pieces.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{CallId, Content, Failure, Meta};
+
+/// A call's arguments exactly as the provider returned them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Arguments {
+    /// JSON inside a string (OpenAI).
+    Text(String),
+    /// JSON itself (Anthropic, Google).
+    Json(Map<String, Value>),
+}
+
+impl Arguments {
+    /// The arguments as text.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Json(members) => Value::Object(members.clone()).to_string(),
+        }
+    }
+
+    /// The arguments as a value; empty text is an empty object.
+    ///
+    /// # Errors
+    /// When the text is not JSON.
+    pub fn to_value(&self) -> Result<Value, serde_json::Error> {
+        match self {
+            Self::Text(text) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
+            Self::Text(text) => serde_json::from_str(text),
+            Self::Json(members) => Ok(Value::Object(members.clone())),
+        }
+    }
+}
+
+/// A call of a tool that is neither a screen, a shell nor an editor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FunctionCall {
+    /// Joins call and result; some providers have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    /// The provider's name of the item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<String>,
+    /// The tool.
+    pub name: String,
+    /// Its arguments as they came. Also read as `returned_arguments`.
+    #[serde(alias = "returned_arguments")]
+    pub arguments: Arguments,
+    /// Whether it is ours to carry out; false when the provider does it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub requires_local_execution: bool,
+    /// Whether it may be an answer in a given form, disguised as a call.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub could_be_structured_output: bool,
+    /// Why the call cannot be carried out at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
+    /// What every content carries.
+    #[serde(flatten)]
+    pub meta: Meta,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+fn is_no(value: &bool) -> bool {
+    !*value
+}
+
+/// The one result of a [`FunctionCall`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FunctionResult {
+    /// Joins call and result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+    /// The tool, where a provider joins by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it returns, in parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Content>,
+    /// What it returns, as the caller gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+    /// What every content carries.
+    #[serde(flatten)]
+    pub meta: Meta,
+}
+
+/// A call that is still arriving: deltas are merged until it is whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IncompleteCall {
+    /// Its place in the stream.
+    pub index: Option<u64>,
+    /// Set once.
+    pub call_id: Option<CallId>,
+    /// Set once.
+    pub name: Option<String>,
+    /// Grows.
+    pub arguments: String,
+}
+
+/// Why pieces do not make a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IncompleteCallError {
+    /// Two pieces of different calls.
+    #[error("merge pieces of two calls, {first} and {second}")]
+    DifferentCalls {
+        /// What is there.
+        first: String,
+        /// What came.
+        second: String,
+    },
+    /// No piece said a name.
+    #[error("complete a call without a name")]
+    NoName,
+    /// The arguments are not JSON.
+    #[error("complete the call of {name}: its arguments are not JSON")]
+    BadArguments {
+        /// The tool.
+        name: String,
+    },
+}

@@ -1,0 +1,125 @@
+//! Places as a model says them. A screen's own points are `telechir_device::ScreenPoint`.
+
+mod json;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::string_id;
+
+string_id! {
+    /// A picture that was sent to the model: labels and refs belong to one.
+    FrameId
+}
+
+/// A width and a height in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Size {
+    /// Pixels from left to right.
+    pub width: u32,
+    /// Pixels from top to bottom.
+    pub height: u32,
+}
+
+impl Size {
+    /// A size of `width` by `height` pixels.
+    pub const fn new(width: u32, height: u32) -> Self {
+        Self { width, height }
+    }
+}
+
+/// What the numbers of a [`Point`] count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Space {
+    /// Pixels of the picture the model saw last; the origin is the top left corner.
+    #[default]
+    Picture,
+    /// Thousandths of the picture's width and height (Google's grid).
+    Thousandths,
+    /// Pixels of the screen itself, whatever picture was sent.
+    Screen,
+}
+
+/// A place as the model named it, not yet rounded to a pixel of the screen.
+///
+/// (0, 0) is the top left corner and never means "unset".
+/// In JSON a point of picture space is `[x, y]`; any other is `{"x", "y", "space"}`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// From the left edge, in units of `space`.
+    pub x: f64,
+    /// From the top edge, in units of `space`.
+    pub y: f64,
+    /// What `x` and `y` count.
+    pub space: Space,
+}
+
+impl Point {
+    /// A point in pixels of the picture sent last.
+    pub fn new(x: impl Into<f64>, y: impl Into<f64>) -> Self {
+        Self {
+            x: x.into(),
+            y: y.into(),
+            space: Space::Picture,
+        }
+    }
+
+    /// A point in thousandths of the picture.
+    pub fn thousandths(x: impl Into<f64>, y: impl Into<f64>) -> Self {
+        Self {
+            x: x.into(),
+            y: y.into(),
+            space: Space::Thousandths,
+        }
+    }
+}
+
+/// A rectangle of the picture: from (`x0`, `y0`), included, to (`x1`, `y1`), excluded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Region {
+    /// The corner at the top left.
+    pub from: Point,
+    /// The corner at the bottom right, of the same space.
+    pub to: Point,
+}
+
+/// What an action aims at.
+///
+/// In JSON: `[x, y]`, `{"x", "y", "space"}`, `{"label", "frame"}` or `{"ref", "frame"}`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    /// A place.
+    Point(Point),
+    /// A number drawn on a labelled picture (Set-of-Mark).
+    Label {
+        /// The number drawn beside the element.
+        n: u32,
+        /// The picture it was drawn on; absent means the newest labelled one.
+        frame: Option<FrameId>,
+    },
+    /// An element named by a snapshot, such as `ref_7` or `e12`.
+    Ref {
+        /// The snapshot's name of the element.
+        id: String,
+        /// The snapshot it belongs to; absent means the newest.
+        frame: Option<FrameId>,
+    },
+}
+
+impl Target {
+    /// The place, when the target is one.
+    pub fn point(&self) -> Option<Point> {
+        match self {
+            Self::Point(point) => Some(*point),
+            Self::Label { .. } | Self::Ref { .. } => None,
+        }
+    }
+}
+
+impl From<Point> for Target {
+    fn from(point: Point) -> Self {
+        Self::Point(point)
+    }
+}

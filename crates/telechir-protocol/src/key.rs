@@ -1,0 +1,264 @@
+//! Keys and chords under one spelling, whatever the provider calls them.
+
+mod json;
+mod names;
+
+use std::fmt;
+
+/// A key that changes what others do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Modifier {
+    /// `ctrl`
+    Ctrl,
+    /// `alt`, also called option
+    Alt,
+    /// `shift`
+    Shift,
+    /// `super`, also called meta, command or win
+    Super,
+}
+
+impl Modifier {
+    /// All of them, in the order of a canonical chord.
+    pub const ALL: [Self; 4] = [Self::Ctrl, Self::Alt, Self::Shift, Self::Super];
+
+    /// The canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ctrl => "ctrl",
+            Self::Alt => "alt",
+            Self::Shift => "shift",
+            Self::Super => "super",
+        }
+    }
+
+    /// The modifier with this name, in any provider's spelling.
+    pub fn parse(name: &str) -> Option<Self> {
+        match Key::parse(name) {
+            Key::Modifier(modifier) => Some(modifier),
+            Key::Named(_) | Key::Char(_) | Key::Other(_) => None,
+        }
+    }
+}
+
+/// A key with a name rather than a character; spelled as in the W3C's list of key values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each name is the W3C's")]
+pub enum NamedKey {
+    Enter,
+    Tab,
+    Space,
+    Escape,
+    Backspace,
+    Delete,
+    Insert,
+    Home,
+    End,
+    PageUp,
+    PageDown,
+    ArrowUp,
+    ArrowDown,
+    ArrowLeft,
+    ArrowRight,
+    CapsLock,
+    NumLock,
+    ScrollLock,
+    PrintScreen,
+    Pause,
+    ContextMenu,
+    F1,
+    F2,
+    F3,
+    F4,
+    F5,
+    F6,
+    F7,
+    F8,
+    F9,
+    F10,
+    F11,
+    F12,
+}
+
+/// One key of a chord.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// A modifier.
+    Modifier(Modifier),
+    /// A key with a name.
+    Named(NamedKey),
+    /// The key that gives this character, as written (a letter is kept in the case it came).
+    Char(char),
+    /// A name without a spelling of ours. A device that does not know it either must say so.
+    Other(String),
+}
+
+impl Key {
+    /// The key with this name, in any provider's spelling and any case.
+    ///
+    /// A name nobody knows is [`Key::Other`], spelled as it came.
+    pub fn parse(name: &str) -> Self {
+        let mut chars = name.chars();
+        match (chars.next(), chars.next()) {
+            (Some(only), None) => names::of_char(only),
+            _ => names::of_name(name.trim()),
+        }
+    }
+
+    /// One spelling of each key: `Char(' ')` is `Space`, a known name is never `Other`.
+    fn normalized(self) -> Self {
+        match self {
+            Self::Char(c) => names::of_char(c),
+            Self::Other(name) => Self::parse(&name),
+            Self::Modifier(_) | Self::Named(_) => self,
+        }
+    }
+
+    fn canonical(&self) -> Self {
+        match self {
+            Self::Char(c) => Self::Char(lower(*c)),
+            Self::Other(name) => Self::Other(name.to_lowercase()),
+            Self::Modifier(_) | Self::Named(_) => self.clone(),
+        }
+    }
+}
+
+/// Small form of a letter whose small form is one character.
+fn lower(c: char) -> char {
+    let mut small = c.to_lowercase();
+    match (small.next(), small.next()) {
+        (Some(only), None) => only,
+        _ => c,
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Modifier(modifier) => f.write_str(modifier.name()),
+            Self::Named(named) => f.write_str(named.name()),
+            Self::Char(c) => write!(f, "{c}"),
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Keys pressed together: down in order, up in reverse. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Chord(Vec<Key>);
+
+impl Chord {
+    /// A chord of these keys; none when there are none, or one has an empty name.
+    pub fn new(keys: Vec<Key>) -> Option<Self> {
+        let keys: Vec<Key> = keys.into_iter().map(Key::normalized).collect();
+        let nameless = |key: &Key| matches!(key, Key::Other(name) if name.is_empty());
+        (!keys.is_empty() && !keys.iter().any(nameless)).then_some(Self(keys))
+    }
+
+    /// A chord as xdotool writes it: names joined by `+`, with or without spaces around.
+    ///
+    /// The plus key itself is `+`, so `ctrl++` is control and plus. A lone space is the space
+    /// bar. None when a name is missing, as in `ctrl+`.
+    ///
+    /// ```
+    /// use telechir_protocol::Chord;
+    /// assert_eq!(Chord::parse("Control_L + T").unwrap().to_string(), "ctrl+t");
+    /// assert_eq!(Chord::parse("ctrl++").unwrap().keys().len(), 2);
+    /// assert_eq!(Chord::parse("ctrl+"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut keys = Vec::new();
+        let mut rest = text;
+        loop {
+            let (name, after) = split_name(rest)?;
+            keys.push(Key::parse(name));
+            match after {
+                Some(after) => rest = after,
+                None => return Self::new(keys),
+            }
+        }
+    }
+
+    /// A chord of a list of names. A name that is itself a chord (`ctrl+c`) adds all its keys.
+    /// None when the list is empty or a name is.
+    pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Option<Self> {
+        let mut keys = Vec::new();
+        for name in names {
+            keys.extend(Self::parse(name.as_ref())?.0);
+        }
+        Self::new(keys)
+    }
+
+    /// The keys in the order they go down.
+    pub fn keys(&self) -> &[Key] {
+        &self.0
+    }
+
+    /// The modifiers among them, in the order they go down.
+    pub fn modifiers(&self) -> impl Iterator<Item = Modifier> {
+        self.0.iter().filter_map(|key| match key {
+            Key::Modifier(modifier) => Some(*modifier),
+            Key::Named(_) | Key::Char(_) | Key::Other(_) => None,
+        })
+    }
+
+    /// The same chord in its one spelling: modifiers sorted, each once, then the other keys,
+    /// letters small. Two chords that press the same keys have equal canonical forms.
+    #[must_use]
+    pub fn canonical(&self) -> Self {
+        let mut modifiers: Vec<Modifier> = self.modifiers().collect();
+        modifiers.sort_unstable();
+        modifiers.dedup();
+        let mut keys: Vec<Key> = modifiers.into_iter().map(Key::Modifier).collect();
+        for key in self.0.iter().map(Key::canonical) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        Self(keys)
+    }
+}
+
+impl From<Modifier> for Chord {
+    fn from(modifier: Modifier) -> Self {
+        Self(vec![Key::Modifier(modifier)])
+    }
+}
+
+impl From<NamedKey> for Chord {
+    fn from(named: NamedKey) -> Self {
+        Self(vec![Key::Named(named)])
+    }
+}
+
+/// The canonical spelling, such as `ctrl+shift+t` or `Enter`.
+impl fmt::Display for Chord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&spell(&self.canonical().0))
+    }
+}
+
+fn spell(keys: &[Key]) -> String {
+    keys.iter()
+        .map(Key::to_string)
+        .collect::<Vec<_>>()
+        .join("+")
+}
+
+/// The first name of a chord and what follows its `+`; none when the name is empty.
+fn split_name(text: &str) -> Option<(&str, Option<&str>)> {
+    let start = text.trim_start();
+    let (name, rest) = match start.strip_prefix('+') {
+        Some(rest) => (&start[..1], rest),
+        None => start.split_at(start.find('+').unwrap_or(start.len())),
+    };
+    let name = match name.trim_end() {
+        "" if text.starts_with(' ') => " ",
+        "" => return None,
+        name => name,
+    };
+    match rest.trim_start() {
+        "" => Some((name, None)),
+        rest => rest.strip_prefix('+').map(|after| (name, Some(after))),
+    }
+}

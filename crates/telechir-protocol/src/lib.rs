@@ -1,0 +1,49 @@
+//! The neutral vocabulary: what a model asks of a computer and what it is told back.
+//!
+//! Values only. This crate does not know that providers, devices, clocks or networks exist.
+//! Its JSON is published: names are those of the Agent Framework decision records, and the
+//! names of other vocabularies are accepted when reading.
+
+mod action;
+mod approval;
+mod call;
+mod computer;
+mod content;
+mod edit;
+mod failure;
+mod function;
+mod geometry;
+mod id;
+mod json;
+mod key;
+mod media;
+#[cfg(feature = "schema")]
+mod schema;
+mod shell;
+mod tool;
+
+pub use action::{
+    Action, ActionKind, Button, ClickCount, InvalidAction, ScrollUnit, UnknownActionKind,
+};
+pub use approval::{ApprovalRequest, ApprovalResponse};
+pub use call::{AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolResult};
+pub use computer::{
+    ComputerCall, ComputerResult, SafetyCheck, SafetySource, StepOutcome, StepState, TabState,
+};
+pub use content::{
+    Content, ErrorContent, HostedCall, Message, Meta, OtherContent, Raw, ReasoningContent, Role,
+    TextContent, UsageContent,
+};
+pub use edit::{EditCall, EditOperation, EditResult, EditTool};
+pub use failure::{Failure, FailureKind};
+pub use function::{Arguments, FunctionCall, FunctionResult, IncompleteCall, IncompleteCallError};
+pub use geometry::{FrameId, Point, Region, Size, Space, Target};
+pub use id::{CallId, TargetId};
+pub use key::{Chord, Key, Modifier, NamedKey};
+pub use media::{DataContent, HostedFileContent, Media, UriContent};
+pub use shell::{
+    Command, CommandOutput, ShellAction, ShellCall, ShellEnvironment, ShellOutcome, ShellResult,
+};
+pub use tool::{
+    ApprovalMode, ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
+};

@@ -1,0 +1,194 @@
+//! Which tools a model is offered, before any provider's spelling.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// When a person is asked before a tool runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ApprovalMode {
+    /// Each time. Also read as `always`.
+    #[default]
+    #[serde(rename = "always_require", alias = "always")]
+    Always,
+    /// Never. Also read as `never`.
+    #[serde(rename = "never_require", alias = "never")]
+    Never,
+    /// When the policy says so. Also read as `conditional`.
+    #[serde(rename = "policy", alias = "conditional")]
+    Policy,
+}
+
+/// What kind of screen the model is told it has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Environment {
+    /// A browser.
+    Browser,
+    /// A macOS desktop.
+    Mac,
+    /// A Windows desktop.
+    Windows,
+    /// A Linux desktop. Also read as `ubuntu`, whose spelling is lost only when it is edited.
+    Linux,
+    /// A telephone or tablet.
+    Mobile,
+    /// Any other word.
+    Other(String),
+}
+
+impl Environment {
+    /// The word for it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Browser => "browser",
+            Self::Mac => "mac",
+            Self::Windows => "windows",
+            Self::Linux => "linux",
+            Self::Mobile => "mobile",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for Environment {
+    fn from(word: &str) -> Self {
+        match word {
+            "browser" => Self::Browser,
+            "mac" => Self::Mac,
+            "windows" => Self::Windows,
+            "linux" | "ubuntu" => Self::Linux,
+            "mobile" => Self::Mobile,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl Serialize for Environment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Environment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|word| Self::from(word.as_str()))
+    }
+}
+
+/// A screen to act on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComputerUseTool {
+    /// Pixels from left to right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_width: Option<u32>,
+    /// Pixels from top to bottom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_height: Option<u32>,
+    /// What kind of screen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+    /// Actions the model must not use, by their neutral names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded_actions: Vec<String>,
+    /// Provider settings: `{"anthropic": {"display_number": 1}}`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub additional_properties: Map<String, Value>,
+}
+
+/// A shell to run commands in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShellTool {
+    /// When a person is asked.
+    #[serde(default)]
+    pub approval_mode: ApprovalMode,
+    /// Provider settings by provider.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub additional_properties: Map<String, Value>,
+}
+
+/// A tool the provider carries out, by its type: `image_generation`, `code_interpreter`, ….
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostedTool {
+    /// The provider's type.
+    pub hosted_type: String,
+    /// Its settings by provider.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub additional_properties: Map<String, Value>,
+}
+
+/// A function the caller carries out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FunctionTool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+    /// When a person is asked.
+    #[serde(default = "never")]
+    pub approval_mode: ApprovalMode,
+    /// Provider settings by provider.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub additional_properties: Map<String, Value>,
+}
+
+fn never() -> ApprovalMode {
+    ApprovalMode::Never
+}
+
+/// A tool in a provider's own words, passed on untouched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RawTool {
+    /// The dialect it is written in.
+    pub dialect: String,
+    /// The declaration.
+    pub json: Value,
+}
+
+/// A tool to declare to a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type")]
+pub enum Tool {
+    /// A screen.
+    #[serde(rename = "computer_use", alias = "ComputerUseTool")]
+    ComputerUse(ComputerUseTool),
+    /// A shell. Also read as `BashTool`.
+    #[serde(
+        rename = "shell",
+        alias = "ShellTool",
+        alias = "BashTool",
+        alias = "bash"
+    )]
+    Shell(ShellTool),
+    /// An image maker of the provider.
+    #[serde(rename = "image_generation", alias = "HostedImageGenerationTool")]
+    ImageGeneration {
+        /// Its settings by provider.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        additional_properties: Map<String, Value>,
+    },
+    /// A code interpreter of the provider.
+    #[serde(rename = "code_interpreter", alias = "HostedCodeInterpreterTool")]
+    CodeInterpreter {
+        /// Its settings by provider.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        additional_properties: Map<String, Value>,
+    },
+    /// Any tool of the provider, by its type.
+    #[serde(rename = "hosted", alias = "HostedTool")]
+    Hosted(HostedTool),
+    /// A function.
+    #[serde(rename = "function", alias = "FunctionTool")]
+    Function(FunctionTool),
+    /// A provider's own words.
+    #[serde(rename = "raw", alias = "RawTool")]
+    Raw(RawTool),
+}
