@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+pub use alias::{NormalizedAction, action_aliases, normalize_action_type};
 pub use kind::{ActionKind, UnknownActionKind};
 pub(crate) use read::is_own_member;
 
@@ -243,17 +244,19 @@ impl Action {
     ///
     /// None for a drag that starts at the pointer's place, and for labels and refs.
     pub fn coordinate(&self) -> Option<Point> {
-        match self {
-            Self::Drag { path, .. } if path.len() < 2 => None,
-            _ => self.target().and_then(Target::point),
+        let from_the_pointer = matches!(self, Self::Drag { path, .. } if path.len() < 2);
+        if from_the_pointer {
+            None
+        } else {
+            self.target()?.point()
         }
     }
 
     /// The decision record's `end_coordinate`: where a drag ends.
     pub fn end_coordinate(&self) -> Option<Point> {
-        match self {
-            Self::Drag { path, .. } => path.last().and_then(Target::point),
-            _ => None,
-        }
+        let Self::Drag { path, .. } = self else {
+            return None;
+        };
+        path.last()?.point()
     }
 }

@@ -32,6 +32,10 @@ impl ToolCall {
 
 /// The one answer to a [`ToolCall`], of the same kind.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a turn has a handful, and every reader matches on it"
+)]
 pub enum ToolResult {
     /// Of a screen or browser.
     Computer(ComputerResult),
@@ -213,6 +217,10 @@ impl AnsweredTurn {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "every other content is no call of ours"
+)]
 fn local_call(content: &Content) -> Option<ToolCall> {
     match content {
         Content::ComputerCall(call) => Some(ToolCall::Computer(call.clone())),
@@ -227,6 +235,10 @@ fn local_call(content: &Content) -> Option<ToolCall> {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "every other content is no result"
+)]
 fn result_id(content: &Content) -> Option<&CallId> {
     match content {
         Content::ComputerResult(result) => Some(&result.call_id),

@@ -169,8 +169,13 @@ pub struct ComputerResult {
     /// The screenshot's size in pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Size>,
-    /// What is said in words: a pointer's place, a page's text, a short confirmation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What is said in words: a pointer's place, a page's text, a short confirmation. Also read
+    /// from a text content.
+    #[serde(
+        default,
+        deserialize_with = "json::text_output",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub text_output: Option<String>,
     /// Why the call, or a step of it, did not do what was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,6 +201,34 @@ pub struct ComputerResult {
 }
 
 impl ComputerResult {
+    /// A result of actions that were done: the screen after them.
+    pub fn ok(call_id: impl Into<CallId>, screenshot: Media) -> Self {
+        Self {
+            screenshot: Some(screenshot),
+            ..Self::new(call_id)
+        }
+    }
+
+    /// The screen after the actions, and what they say in words.
+    pub fn with_text(
+        call_id: impl Into<CallId>,
+        screenshot: Media,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            text_output: Some(text.into()),
+            ..Self::ok(call_id, screenshot)
+        }
+    }
+
+    /// A result of a call that was not done, or not whole, and why.
+    pub fn err(call_id: impl Into<CallId>, failure: Failure) -> Self {
+        Self {
+            error: Some(failure),
+            ..Self::new(call_id)
+        }
+    }
+
     /// A result that says nothing yet.
     pub fn new(call_id: impl Into<CallId>) -> Self {
         Self {

@@ -156,6 +156,10 @@ pub struct OtherContent {
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a message has a handful, and every reader matches on it"
+)]
 pub enum Content {
     /// `text`
     Text(TextContent),

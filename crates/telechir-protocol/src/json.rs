@@ -76,6 +76,23 @@ impl Members {
         taken
     }
 
+    /// Puts the members of an object beside it; those that are there already stay inside.
+    pub(crate) fn lift(&mut self, name: &str) {
+        let Some(Value::Object(inner)) = self.0.get_mut(name) else {
+            return;
+        };
+        let inner = std::mem::take(inner);
+        let (doubled, lifted): (Map<_, _>, Map<_, _>) = inner
+            .into_iter()
+            .partition(|(member, _)| self.0.contains_key(member));
+        self.0.extend(lifted);
+        if doubled.is_empty() {
+            self.0.shift_remove(name);
+        } else {
+            self.0.insert(name.to_owned(), Value::Object(doubled));
+        }
+    }
+
     /// What is left.
     pub(crate) fn into_rest(self) -> Map<String, Value> {
         self.0

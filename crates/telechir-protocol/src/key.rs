@@ -158,7 +158,8 @@ impl Chord {
     /// A chord as xdotool writes it: names joined by `+`, with or without spaces around.
     ///
     /// The plus key itself is `+`, so `ctrl++` is control and plus. A lone space is the space
-    /// bar. None when a name is missing, as in `ctrl+`.
+    /// bar. `ctrl alt f1` and `CTRL-ALT-F1` are read too, where every part is known. None when
+    /// a name is missing, as in `ctrl+`.
     ///
     /// ```
     /// use telechir_protocol::Chord;
@@ -167,6 +168,9 @@ impl Chord {
     /// assert_eq!(Chord::parse("ctrl+"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(chord) = Self::otherwise_joined(text) {
+            return Some(chord);
+        }
         let mut keys = Vec::new();
         let mut rest = text;
         loop {
@@ -177,6 +181,22 @@ impl Chord {
                 None => return Self::new(keys),
             }
         }
+    }
+
+    /// A chord joined by spaces or by `-`: modifiers and one key, each of them known.
+    fn otherwise_joined(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let joint = [' ', '-'].into_iter().find(|joint| text.contains(*joint))?;
+        if text.contains('+') || !matches!(Key::parse(text), Key::Other(_)) {
+            return None;
+        }
+        let names = text.split(joint).filter(|name| !name.is_empty());
+        let keys: Vec<Key> = names.map(Key::parse).collect();
+        let (last, before) = keys.split_last()?;
+        let modified = !before.is_empty()
+            && before.iter().all(|key| matches!(key, Key::Modifier(_)))
+            && !matches!(last, Key::Other(_));
+        if modified { Self::new(keys) } else { None }
     }
 
     /// A chord of a list of names. A name that is itself a chord (`ctrl+c`) adds all its keys.

@@ -23,7 +23,8 @@ mod shell;
 mod tool;
 
 pub use action::{
-    Action, ActionKind, Button, ClickCount, InvalidAction, ScrollUnit, UnknownActionKind,
+    Action, ActionKind, Button, ClickCount, InvalidAction, NormalizedAction, ScrollUnit,
+    UnknownActionKind, action_aliases, normalize_action_type,
 };
 pub use approval::{ApprovalRequest, ApprovalResponse};
 pub use call::{AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolResult};

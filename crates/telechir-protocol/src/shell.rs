@@ -245,7 +245,9 @@ impl ShellResult {
     /// The first exit code that is not 0, else the last one.
     pub fn exit_code(&self) -> Option<i32> {
         let codes = || self.outputs.iter().filter_map(|output| output.exit_code);
-        codes().find(|code| *code != 0).or_else(|| codes().last())
+        codes()
+            .find(|code| *code != 0)
+            .or_else(|| codes().next_back())
     }
 
     /// The first outcome that is not a success, else success.

@@ -1,6 +1,8 @@
 //! Which tools a model is offered, before any provider's spelling.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+mod json;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// When a person is asked before a tool runs.
@@ -63,20 +65,8 @@ impl From<&str> for Environment {
     }
 }
 
-impl Serialize for Environment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Environment {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|word| Self::from(word.as_str()))
-    }
-}
-
 /// A screen to act on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComputerUseTool {
     /// Pixels from left to right.
@@ -97,7 +87,7 @@ pub struct ComputerUseTool {
 }
 
 /// A shell to run commands in.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShellTool {
     /// When a person is asked.
@@ -109,7 +99,7 @@ pub struct ShellTool {
 }
 
 /// A tool the provider carries out, by its type: `image_generation`, `code_interpreter`, ….
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostedTool {
     /// The provider's type.
@@ -120,7 +110,7 @@ pub struct HostedTool {
 }
 
 /// A function the caller carries out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionTool {
     /// Its name.
@@ -131,15 +121,11 @@ pub struct FunctionTool {
     /// JSON Schema of its arguments.
     pub parameters: Value,
     /// When a person is asked.
-    #[serde(default = "never")]
+    #[serde(default)]
     pub approval_mode: ApprovalMode,
     /// Provider settings by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub additional_properties: Map<String, Value>,
-}
-
-fn never() -> ApprovalMode {
-    ApprovalMode::Never
 }
 
 /// A tool in a provider's own words, passed on untouched.
@@ -153,42 +139,37 @@ pub struct RawTool {
 }
 
 /// A tool to declare to a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum Tool {
     /// A screen.
-    #[serde(rename = "computer_use", alias = "ComputerUseTool")]
+    #[serde(rename = "computer_use")]
     ComputerUse(ComputerUseTool),
     /// A shell. Also read as `BashTool`.
-    #[serde(
-        rename = "shell",
-        alias = "ShellTool",
-        alias = "BashTool",
-        alias = "bash"
-    )]
+    #[serde(rename = "shell")]
     Shell(ShellTool),
     /// An image maker of the provider.
-    #[serde(rename = "image_generation", alias = "HostedImageGenerationTool")]
+    #[serde(rename = "image_generation")]
     ImageGeneration {
         /// Its settings by provider.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         additional_properties: Map<String, Value>,
     },
     /// A code interpreter of the provider.
-    #[serde(rename = "code_interpreter", alias = "HostedCodeInterpreterTool")]
+    #[serde(rename = "code_interpreter")]
     CodeInterpreter {
         /// Its settings by provider.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         additional_properties: Map<String, Value>,
     },
     /// Any tool of the provider, by its type.
-    #[serde(rename = "hosted", alias = "HostedTool")]
+    #[serde(rename = "hosted")]
     Hosted(HostedTool),
     /// A function.
-    #[serde(rename = "function", alias = "FunctionTool")]
+    #[serde(rename = "function")]
     Function(FunctionTool),
     /// A provider's own words.
-    #[serde(rename = "raw", alias = "RawTool")]
+    #[serde(rename = "raw")]
     Raw(RawTool),
 }

@@ -122,7 +122,48 @@ pub(crate) fn find(name: &str) -> Option<Alias> {
         })
 }
 
-/// Every name that [`find`] knows beside the canonical ones.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    ALIASES.iter().map(|(name, _)| *name)
+/// What a name of an action says, whatever vocabulary it is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NormalizedAction<'a> {
+    /// The canonical name of the kind; a name nobody knows is itself.
+    pub action: &'a str,
+    /// The button the name says.
+    pub button: Option<Button>,
+    /// How many clicks the name says.
+    pub count: Option<ClickCount>,
+}
+
+/// Splits a name such as `right_click` into what it says, losing nothing.
+///
+/// ```
+/// use telechir_protocol::{Button, ClickCount, normalize_action_type};
+/// let said = normalize_action_type("right_click");
+/// assert_eq!((said.action, said.button, said.count),
+///     ("click", Some(Button::Right), Some(ClickCount::Single)));
+/// assert_eq!(normalize_action_type("mouse_move").action, "move");
+/// assert_eq!(normalize_action_type("dance").action, "dance");
+/// ```
+pub fn normalize_action_type(name: &str) -> NormalizedAction<'_> {
+    match find(name) {
+        Some(Alias {
+            kind,
+            button,
+            count,
+            seconds: _,
+        }) => NormalizedAction {
+            action: kind.name(),
+            button,
+            count,
+        },
+        None => NormalizedAction {
+            action: name,
+            button: None,
+            count: None,
+        },
+    }
+}
+
+/// Every name of an action beside the canonical ones, with the kind it means.
+pub fn action_aliases() -> impl Iterator<Item = (&'static str, ActionKind)> {
+    ALIASES.iter().map(|(name, alias)| (*name, alias.kind))
 }

@@ -13,63 +13,17 @@ use crate::json::{InvalidMember, Members, count_of, shown};
 use crate::{Chord, Target};
 
 /// Members of an action that a call may hold itself when it has one action only.
-const OWN_MEMBERS: &[&str] = &[
-    "coordinate",
-    "coordinates",
-    "xy",
-    "x",
-    "y",
-    "label",
-    "ref",
-    "frame",
-    "end_coordinate",
-    "start_coordinate",
-    "start_xy",
-    "distance_xy",
-    "start_x",
-    "start_y",
-    "end_x",
-    "end_y",
-    "path",
-    "text",
-    "key",
-    "keys",
-    "button",
-    "count",
-    "clicks",
-    "modifiers",
-    "scroll_amount",
-    "scroll_direction",
-    "scroll_x",
-    "scroll_y",
-    "amount",
-    "direction",
-    "magnitude",
-    "dx",
-    "dy",
-    "unit",
-    "duration",
-    "duration_ms",
-    "seconds",
-    "region",
-    "clear_first",
-    "submit",
-    "repeat",
-    "url",
-    "tab",
-    "query",
-    "filter",
-    "depth",
-    "value",
-    "paths",
-    "documents",
-    "script",
-    "name",
-];
+const OWN_MEMBERS: &str = "
+    coordinate coordinates xy x y label element_id ref frame
+    end_coordinate start_coordinate start_xy distance_xy start_x start_y end_x end_y path
+    scroll_amount scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit
+    text key keys button count clicks modifiers duration duration_ms seconds region
+    clear_first submit repeat url tab query filter depth value paths documents script name
+";
 
 /// Whether a member belongs to an action rather than to the call around it.
 pub(crate) fn is_own_member(name: &str) -> bool {
-    OWN_MEMBERS.contains(&name)
+    OWN_MEMBERS.split_whitespace().any(|own| own == name)
 }
 
 /// How an action came: what its name says and which member said it.
@@ -111,6 +65,7 @@ impl Action {
                 Map::new(),
             ));
         };
+        members.lift("coordinates");
         match read(Named { alias, by_type }, &mut members) {
             Ok(action) => Ok((action, members.into_rest())),
             Err(problem) => Err(InvalidAction {
@@ -129,54 +84,47 @@ fn nameless(problem: &str) -> InvalidAction {
 }
 
 fn read(named: Named, m: &mut Members) -> Read {
-    match named.alias.kind {
-        ActionKind::Screenshot => Ok(Action::Screenshot),
-        ActionKind::CursorPosition => Ok(Action::CursorPosition),
-        ActionKind::Zoom => Ok(Action::Zoom {
+    Ok(match named.alias.kind {
+        ActionKind::Screenshot => Action::Screenshot,
+        ActionKind::CursorPosition => Action::CursorPosition,
+        ActionKind::Zoom => Action::Zoom {
             region: m.region()?,
-        }),
-        ActionKind::Move => Ok(Action::Move {
+        },
+        ActionKind::Move => Action::Move {
             at: m.needed_target()?,
-        }),
-        ActionKind::Hover => Ok(Action::Hover {
+        },
+        ActionKind::Hover => Action::Hover {
             at: m.needed_target()?,
-        }),
-        ActionKind::Click => pointer::click(named.alias, m),
-        ActionKind::MouseDown => Ok(Action::MouseDown {
+        },
+        ActionKind::Click => pointer::click(named.alias, m)?,
+        ActionKind::MouseDown => Action::MouseDown {
             at: m.target()?,
             button: m.button(named.alias)?,
-        }),
-        ActionKind::MouseUp => Ok(Action::MouseUp {
+        },
+        ActionKind::MouseUp => Action::MouseUp {
             at: m.target()?,
             button: m.button(named.alias)?,
-        }),
-        ActionKind::Drag => pointer::drag(named.alias, m),
-        ActionKind::Scroll => pointer::scroll(m),
-        ActionKind::Type => type_text(m),
-        ActionKind::Key => Ok(Action::Key {
+        },
+        ActionKind::Drag => pointer::drag(named.alias, m)?,
+        ActionKind::Scroll => pointer::scroll(m)?,
+        ActionKind::Type => type_text(m)?,
+        ActionKind::Key => Action::Key {
             chord: m.chord()?,
             repeat: m.repeat()?,
-        }),
-        ActionKind::KeyDown => Ok(Action::KeyDown { chord: m.chord()? }),
-        ActionKind::KeyUp => Ok(Action::KeyUp { chord: m.chord()? }),
-        ActionKind::HoldKey => timing::hold_key(named, m),
-        ActionKind::Wait => Ok(Action::Wait {
+        },
+        ActionKind::KeyDown => Action::KeyDown { chord: m.chord()? },
+        ActionKind::KeyUp => Action::KeyUp { chord: m.chord()? },
+        ActionKind::HoldKey => timing::hold_key(named, m)?,
+        ActionKind::Wait => Action::Wait {
             duration: timing::wait(named, m)?,
-        }),
-        ActionKind::LongPress => Ok(Action::LongPress {
+        },
+        ActionKind::LongPress => Action::LongPress {
             at: m.needed_target()?,
             duration: timing::duration(named.alias.seconds, m)?,
-        }),
-        ActionKind::OpenApp => Ok(Action::OpenApp {
+        },
+        ActionKind::OpenApp => Action::OpenApp {
             name: m.needed_text("name")?,
-        }),
-        _ => page(named.alias.kind, m),
-    }
-}
-
-/// What a browser does.
-fn page(kind: ActionKind, m: &mut Members) -> Read {
-    Ok(match kind {
+        },
         ActionKind::Navigate => Action::Navigate {
             url: m.needed_text("url")?,
             tab: m.tab()?,
@@ -233,7 +181,8 @@ fn page(kind: ActionKind, m: &mut Members) -> Read {
         },
         ActionKind::ReadConsole => Action::ReadConsole { tab: m.tab()? },
         ActionKind::ReadNetwork => Action::ReadNetwork { tab: m.tab()? },
-        _ => Action::ListTabs,
+        ActionKind::ListTabs => Action::ListTabs,
+        ActionKind::Other => return Err(InvalidMember::Missing { member: "action" }),
     })
 }
 
@@ -293,7 +242,7 @@ impl Members {
                 button.name(),
                 named.name()
             ))),
-            _ => Ok(button),
+            Some(_) | None => Ok(button),
         }
     }
 

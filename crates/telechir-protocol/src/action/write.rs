@@ -109,10 +109,12 @@ impl ScrollUnit {
 impl Action {
     /// The action's name in JSON: a click is called by its count, an unknown action as it came.
     pub fn name(&self) -> &str {
-        match self {
-            Self::Click { count, .. } => count.action_name(),
-            Self::Other { name, .. } => name,
-            _ => self.kind().name(),
+        if let Self::Click { count, .. } = self {
+            count.action_name()
+        } else if let Self::Other { name, .. } = self {
+            name
+        } else {
+            self.kind().name()
         }
     }
 
@@ -179,14 +181,6 @@ impl Action {
             Self::LongPress { at, duration } => named
                 .at(at)
                 .put_some("duration", duration.map(milliseconds)),
-            _ => self.page_members(named),
-        }
-        .0
-    }
-
-    /// The members of what a browser does.
-    fn page_members(&self, named: Members) -> Members {
-        match self {
             Self::Navigate { url, tab } => named.put("url", url.as_str()).tab(tab),
             Self::Back { tab }
             | Self::Forward { tab }
@@ -231,8 +225,8 @@ impl Action {
                 members.0.extend(args.clone());
                 members
             }
-            _ => named,
         }
+        .0
     }
 }
 

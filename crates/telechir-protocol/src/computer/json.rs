@@ -126,25 +126,25 @@ fn read(mut m: Members) -> Result<ComputerCall, InvalidCall> {
 }
 
 fn action_of(step: Value) -> Result<(Action, Map<String, Value>), InvalidAction> {
-    match step {
-        Value::Object(members) => Action::from_json(members),
-        other => Err(InvalidAction {
-            action: "without a name".to_owned(),
-            problem: format!("it is {}, not an object", shown(&other)),
-        }),
+    if let Value::Object(members) = step {
+        return Action::from_json(members);
     }
+    let problem = format!("it is {}, not an object", shown(&step));
+    Err(InvalidAction {
+        action: "without a name".to_owned(),
+        problem,
+    })
 }
 
 /// The decision record's form: one action whose members are the call's own.
 fn single_action(m: &mut Members) -> Option<Value> {
-    match m.take("action")? {
-        action @ Value::Object(_) => Some(action),
-        name => {
-            let mut members = m.split_off(is_own_member);
-            members.insert("action".to_owned(), name);
-            Some(Value::Object(members))
-        }
+    let action = m.take("action")?;
+    if action.is_object() {
+        return Some(action);
     }
+    let mut members = m.split_off(is_own_member);
+    members.insert("action".to_owned(), action);
+    Some(Value::Object(members))
 }
 
 /// The checks under their name, or under the one the decision record's rationale has for them.
@@ -159,4 +159,22 @@ fn safety_checks(m: &mut Members) -> Result<Vec<SafetyCheck>, InvalidMember> {
         }
     }
     Ok(Vec::new())
+}
+
+/// Text, or a text content.
+pub(super) fn text_output<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let text = value
+        .as_str()
+        .or_else(|| value.get("text").and_then(Value::as_str));
+    let text = text.ok_or_else(|| {
+        let problem = InvalidMember::wrong("text_output", &value, "a string or a text content");
+        D::Error::custom(problem)
+    })?;
+    Ok(Some(text.to_owned()))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Content;
+use crate::ActionKind;
 
 /// Other vocabularies' names of the contents we know.
 const ALIASES: &[(&str, &str)] = &[
@@ -20,14 +21,26 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Our name for this `type`; none when nobody knows it.
-pub(super) fn canonical(name: &str) -> Option<&'static str> {
-    let known = Content::TYPE_NAMES.iter().find(|known| **known == name);
-    known.copied().or_else(|| {
+pub(super) fn canonical(name: &str, members: &Map<String, Value>) -> Option<&'static str> {
+    known(name).or_else(|| is_action_call(name, members).then_some("computer_call"))
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    let ours = Content::TYPE_NAMES
+        .iter()
+        .find(|ours| **ours == name)
+        .copied();
+    ours.or_else(|| {
         ALIASES
             .iter()
             .find(|(alias, _)| *alias == name)
-            .map(|(_, canonical)| *canonical)
+            .map(|(_, ours)| *ours)
     })
+}
+
+/// One action that is a call by itself: its class is its `type`, and it has a `call_id`.
+fn is_action_call(name: &str, members: &Map<String, Value>) -> bool {
+    members.get("call_id").is_some_and(Value::is_string) && name.parse::<ActionKind>().is_ok()
 }
 
 /// Puts the members of a content that came as `name` under our names.
@@ -53,10 +66,27 @@ pub(super) fn translate(name: &str, members: &mut Map<String, Value>) {
         }
         "image_generation_tool_call" | "image_generation_tool_result" => {
             rename(members, "image_id", "call_id");
+            if let Some(outputs) = members.get_mut("outputs").filter(|value| value.is_object()) {
+                *outputs = Value::Array(vec![outputs.take()]);
+            }
         }
         "usage" => lift(members, "usage_details"),
+        _ if known(name).is_none() => wrap_action(name, members),
         _ => {}
     }
+}
+
+/// Makes an action that is a call by itself the one action of a call.
+fn wrap_action(name: &str, members: &mut Map<String, Value>) {
+    let mut action = std::mem::take(members);
+    if let Some(call_id) = action.shift_remove("call_id") {
+        members.insert("call_id".to_owned(), call_id);
+    }
+    action.insert("type".to_owned(), name.into());
+    members.insert(
+        "actions".to_owned(),
+        Value::Array(vec![Value::Object(action)]),
+    );
 }
 
 /// Renames a member, unless ours is there already; then theirs is kept as an unknown one.

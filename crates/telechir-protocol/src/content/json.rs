@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Map::deserialize(deserializer)?;
         let came_as = members.get("type").and_then(Value::as_str);
-        let Some(name) = came_as.and_then(alias::canonical) else {
+        let Some(name) = came_as.and_then(|name| alias::canonical(name, &members)) else {
             return Ok(other(members));
         };
         if let Some(Value::String(came_as)) = members.shift_remove("type") {

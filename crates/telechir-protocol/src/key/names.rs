@@ -108,7 +108,8 @@ pub(super) fn of_name(name: &str) -> Key {
     modifier(&plain)
         .map(Key::Modifier)
         .or_else(|| named(&plain).map(Key::Named))
-        .or_else(|| character(&plain).map(Key::Char))
+        .or_else(|| character(&plain).map(of_char))
+        .or_else(|| keysym(&plain))
         .unwrap_or_else(|| Key::Other(name.to_owned()))
 }
 
@@ -222,6 +223,63 @@ fn digit(plain: &str) -> Option<char> {
 fn code_letter(plain: &str) -> Option<char> {
     only(plain.strip_prefix("key")?).filter(char::is_ascii_lowercase)
 }
+
+/// X11's number of a key, such as `0xff0d`.
+fn keysym(plain: &str) -> Option<Key> {
+    let number = u32::from_str_radix(plain.strip_prefix("0x")?, 16).ok()?;
+    let named = |key| Some(Key::Named(key));
+    match number {
+        0x20..=0x7e | 0xa1..=0xff => char::from_u32(number).map(of_char),
+        0x0100_00a1..=0x0110_ffff => {
+            let c = char::from_u32(number - 0x0100_0000)?;
+            (!c.is_control() && !c.is_whitespace()).then_some(Key::Char(c))
+        }
+        0xff08 => named(NamedKey::Backspace),
+        0xff09 => named(NamedKey::Tab),
+        0xff0d | 0xff8d => named(NamedKey::Enter),
+        0xff13 => named(NamedKey::Pause),
+        0xff14 => named(NamedKey::ScrollLock),
+        0xff1b => named(NamedKey::Escape),
+        0xff50 => named(NamedKey::Home),
+        0xff51 => named(NamedKey::ArrowLeft),
+        0xff52 => named(NamedKey::ArrowUp),
+        0xff53 => named(NamedKey::ArrowRight),
+        0xff54 => named(NamedKey::ArrowDown),
+        0xff55 => named(NamedKey::PageUp),
+        0xff56 => named(NamedKey::PageDown),
+        0xff57 => named(NamedKey::End),
+        0xff61 => named(NamedKey::PrintScreen),
+        0xff63 => named(NamedKey::Insert),
+        0xff67 => named(NamedKey::ContextMenu),
+        0xff7f => named(NamedKey::NumLock),
+        0xffbe..=0xffc9 => {
+            let place = usize::try_from(number - 0xffbe).ok()?;
+            FUNCTION_KEYS.get(place).copied().and_then(named)
+        }
+        0xffe1 | 0xffe2 => Some(Key::Modifier(Modifier::Shift)),
+        0xffe3 | 0xffe4 => Some(Key::Modifier(Modifier::Ctrl)),
+        0xffe5 => named(NamedKey::CapsLock),
+        0xffe7 | 0xffe8 | 0xffeb | 0xffec => Some(Key::Modifier(Modifier::Super)),
+        0xffe9 | 0xffea => Some(Key::Modifier(Modifier::Alt)),
+        0xffff => named(NamedKey::Delete),
+        _ => None,
+    }
+}
+
+const FUNCTION_KEYS: [NamedKey; 12] = [
+    NamedKey::F1,
+    NamedKey::F2,
+    NamedKey::F3,
+    NamedKey::F4,
+    NamedKey::F5,
+    NamedKey::F6,
+    NamedKey::F7,
+    NamedKey::F8,
+    NamedKey::F9,
+    NamedKey::F10,
+    NamedKey::F11,
+    NamedKey::F12,
+];
 
 /// X11's `U20AC`.
 fn code_point(plain: &str) -> Option<char> {

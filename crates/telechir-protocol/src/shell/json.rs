@@ -50,9 +50,8 @@ impl ShellAction {
     }
 
     fn read(m: &mut Members) -> Result<Self, InvalidMember> {
-        let name = match m.text("action")? {
-            Some(name) => name,
-            None => return Ok(Self::Execute),
+        let Some(name) = m.text("action")? else {
+            return Ok(Self::Execute);
         };
         let mut carried = |member| m.name(member)?.ok_or(InvalidMember::Missing { member });
         Ok(match name.as_str() {
@@ -86,9 +85,10 @@ impl Serialize for ShellAction {
 
 impl<'de> Deserialize<'de> for ShellAction {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let members = match Value::deserialize(deserializer)? {
-            Value::Object(members) => members,
-            name => Map::from_iter([("action".to_owned(), name)]),
+        let value = Value::deserialize(deserializer)?;
+        let members = match value.as_str() {
+            Some(name) => Map::from_iter([("action".to_owned(), name.into())]),
+            None => Map::deserialize(value).map_err(D::Error::custom)?,
         };
         Self::read(&mut Members::new(members)).map_err(D::Error::custom)
     }

@@ -33,7 +33,7 @@ fn click_count(alias: Alias, m: &mut Members) -> Result<ClickCount, InvalidMembe
             count.number(),
             named.number()
         ))),
-        _ => Ok(count),
+        Some(_) | None => Ok(count),
     }
 }
 
@@ -172,12 +172,27 @@ impl Members {
         if let Some(element) = self.element()? {
             return Ok(Some(element));
         }
+        if let Some(element) = self.element_id()? {
+            return Ok(Some(element));
+        }
         for name in ["coordinate", "coordinates", "xy"] {
             if let Some(target) = self.target_in(name)? {
                 return Ok(Some(target));
             }
         }
         self.point_in("x", "y")
+    }
+
+    /// The desktop tool's `element_id`: a number on a labelled picture, or a name.
+    fn element_id(&mut self) -> Result<Option<Target>, InvalidMember> {
+        if self.peek("element_id").is_some_and(Value::is_number) {
+            return Ok(self
+                .count("element_id")?
+                .map(|n| Target::Label { n, frame: None }));
+        }
+        Ok(self
+            .text("element_id")?
+            .map(|id| Target::Ref { id, frame: None }))
     }
 
     fn target_in(&mut self, name: &'static str) -> Result<Option<Target>, InvalidMember> {
@@ -232,12 +247,14 @@ impl Members {
 }
 
 fn modifiers_of(value: &Value) -> Option<Vec<Modifier>> {
-    let chord = match value {
-        Value::String(text) if text.is_empty() => return Some(Vec::new()),
-        Value::String(text) => Chord::parse(text)?,
-        Value::Array(names) if names.is_empty() => return Some(Vec::new()),
-        _ => Chord::from_names(strings_of(value)?)?,
+    let names = match value.as_str() {
+        Some(text) => vec![text.to_owned()],
+        None => strings_of(value)?,
     };
+    if names.iter().all(String::is_empty) {
+        return Some(Vec::new());
+    }
+    let chord = Chord::from_names(names)?;
     let all_modifiers = chord
         .keys()
         .iter()
