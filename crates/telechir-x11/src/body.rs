@@ -1,0 +1,272 @@
+//! What pointer and keyboard do for each action.
+
+use std::time::Duration;
+
+use telechir_device::{DeviceError, Effect, Performed, ScreenTarget};
+use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit};
+use tokio::time::sleep;
+use x11rb::protocol::xtest::{self, ConnectionExt as _};
+
+use crate::connection::Connection;
+use crate::error::XError;
+use crate::eyes::{Eyes, missing};
+use crate::grip::{Grip, Held};
+use crate::keyboard::{self, Keyboard};
+use crate::pointer::{self, Spot};
+
+/// More repetitions are a mistake; a held key repeats by itself.
+const MOST_REPEATS: u32 = 1_000;
+
+/// Eyes, pointer and keyboard of one screen. Dropping it releases whatever is pressed.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) eyes: Eyes,
+    keyboard: Keyboard,
+    held: Held,
+}
+
+impl Body {
+    pub(crate) async fn on(connection: Connection) -> Result<Self, DeviceError> {
+        if !connection.has(xtest::X11_EXTENSION_NAME)? {
+            return Err(missing("XTEST"));
+        }
+        let version = connection
+            .x()
+            .xtest_get_version(2, 2)
+            .map_err(XError::from)?;
+        connection.reply(version).await?;
+        let keyboard = Keyboard::new(&connection).await?;
+        let eyes = Eyes::open(connection).await?;
+        Ok(Self {
+            eyes,
+            keyboard,
+            held: Held::default(),
+        })
+    }
+
+    /// Releases everything that is still pressed.
+    pub(crate) async fn release(&mut self) -> Result<(), XError> {
+        self.held.release(&self.eyes.connection)?;
+        self.eyes.connection.sync().await
+    }
+
+    /// Leaves the keyboard's mapping as it was found.
+    pub(crate) async fn give_back(&mut self) -> Result<(), XError> {
+        self.keyboard.give_back(&self.eyes.connection).await
+    }
+
+    fn grip(&mut self) -> Grip<'_> {
+        Grip::new(&self.eyes.connection, &mut self.held)
+    }
+
+    async fn sync(&self) -> Result<Performed, DeviceError> {
+        self.eyes.connection.sync().await?;
+        Ok(Performed::delivered())
+    }
+
+    pub(crate) async fn cursor_position(&self) -> Result<Performed, DeviceError> {
+        let Spot { x, y } = pointer::position(&self.eyes.connection).await?;
+        Ok(Performed {
+            effect: Effect::Confirmed,
+            text: Some(format!("X={x},Y={y}")),
+        })
+    }
+
+    pub(crate) async fn move_to(&mut self, at: &ScreenTarget) -> Result<Performed, DeviceError> {
+        let spot = Spot::of(at)?;
+        self.grip().move_to(spot.x, spot.y)?;
+        let is_there = pointer::position(&self.eyes.connection).await? == spot;
+        Ok(if is_there {
+            Performed::confirmed()
+        } else {
+            Performed::delivered()
+        })
+    }
+
+    /// Goes to a target when there is one.
+    fn approach(&mut self, at: Option<&ScreenTarget>) -> Result<(), DeviceError> {
+        if let Some(at) = at {
+            let spot = Spot::of(at)?;
+            self.grip().move_to(spot.x, spot.y)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn click(
+        &mut self,
+        at: Option<&ScreenTarget>,
+        button: Button,
+        count: ClickCount,
+        modifiers: &[Modifier],
+    ) -> Result<Performed, DeviceError> {
+        self.approach(at)?;
+        self.keyboard.look(&self.eyes.connection).await?;
+        self.keyboard
+            .focus
+            .note_click(&self.eyes.connection)
+            .await?;
+        let modifiers = self.keyboard.modifiers(modifiers)?;
+        let mut grip = self.grip();
+        keyboard::press(&mut grip, &modifiers)?;
+        pointer::click(&mut grip, button, count)?;
+        drop(grip);
+        self.sync().await
+    }
+
+    pub(crate) async fn mouse_down(
+        &mut self,
+        at: Option<&ScreenTarget>,
+        button: Button,
+    ) -> Result<Performed, DeviceError> {
+        self.approach(at)?;
+        self.keyboard
+            .focus
+            .note_click(&self.eyes.connection)
+            .await?;
+        let mut grip = self.grip();
+        grip.press(pointer::number(button))?;
+        grip.connection().sync().await?;
+        grip.keep();
+        Ok(Performed::delivered())
+    }
+
+    pub(crate) async fn mouse_up(
+        &mut self,
+        at: Option<&ScreenTarget>,
+        button: Button,
+    ) -> Result<Performed, DeviceError> {
+        self.approach(at)?;
+        self.grip().release_held(pointer::number(button))?;
+        self.sync().await
+    }
+
+    pub(crate) async fn drag(
+        &mut self,
+        path: &[ScreenTarget],
+        button: Button,
+        modifiers: &[Modifier],
+        duration: Option<Duration>,
+    ) -> Result<Performed, DeviceError> {
+        let mut spots = path.iter().map(Spot::of).collect::<Result<Vec<_>, _>>()?;
+        if spots.len() == 1 {
+            spots.insert(0, pointer::position(&self.eyes.connection).await?);
+        }
+        self.keyboard.look(&self.eyes.connection).await?;
+        let modifiers = self.keyboard.modifiers(modifiers)?;
+        let mut grip = self.grip();
+        keyboard::press(&mut grip, &modifiers)?;
+        pointer::drag(&mut grip, &spots, button, duration).await?;
+        drop(grip);
+        self.sync().await
+    }
+
+    pub(crate) async fn scroll(
+        &mut self,
+        at: Option<&ScreenTarget>,
+        (dx, dy, unit): (f64, f64, ScrollUnit),
+        modifiers: &[Modifier],
+    ) -> Result<Performed, DeviceError> {
+        self.approach(at)?;
+        self.keyboard.look(&self.eyes.connection).await?;
+        let modifiers = self.keyboard.modifiers(modifiers)?;
+        let mut grip = self.grip();
+        keyboard::press(&mut grip, &modifiers)?;
+        pointer::scroll(&mut grip, dx, dy, unit)?;
+        drop(grip);
+        self.sync().await
+    }
+
+    pub(crate) async fn type_text(
+        &mut self,
+        text: &str,
+        at: Option<&ScreenTarget>,
+        clear_first: bool,
+        submit: bool,
+    ) -> Result<Performed, DeviceError> {
+        if at.is_some() {
+            self.click(at, Button::Left, ClickCount::Single, &[])
+                .await?;
+        }
+        if clear_first {
+            self.press_all(&[Key::Modifier(Modifier::Ctrl), Key::Char('a')])
+                .await?;
+            if text.is_empty() {
+                self.press_all(&[Key::Named(NamedKey::Delete)]).await?;
+            }
+        }
+        let connection = &self.eyes.connection;
+        self.keyboard
+            .type_text(connection, &mut self.held, text)
+            .await?;
+        if submit {
+            self.press_all(&[Key::Named(NamedKey::Enter)]).await?;
+        }
+        Ok(Performed::delivered())
+    }
+
+    async fn press_all(&mut self, keys: &[Key]) -> Result<Performed, DeviceError> {
+        match Chord::new(keys.to_vec()) {
+            Some(chord) => self.key(&chord, 1).await,
+            None => Ok(Performed::delivered()),
+        }
+    }
+
+    pub(crate) async fn key(
+        &mut self,
+        chord: &Chord,
+        repeat: u32,
+    ) -> Result<Performed, DeviceError> {
+        if !(1..=MOST_REPEATS).contains(&repeat) {
+            let message = format!("repeat is {repeat}; give a number from 1 to {MOST_REPEATS}");
+            return Err(DeviceError::Refused { message });
+        }
+        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
+        let mut grip = self.grip();
+        for _ in 0..repeat {
+            keyboard::tap(&mut grip, &parts)?;
+        }
+        drop(grip);
+        self.sync().await
+    }
+
+    pub(crate) async fn hold_key(
+        &mut self,
+        chord: &Chord,
+        duration: Duration,
+    ) -> Result<Performed, DeviceError> {
+        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
+        let mut grip = self.grip();
+        keyboard::press(&mut grip, &parts)?;
+        grip.connection().flush()?;
+        sleep(duration).await;
+        drop(grip);
+        self.sync().await
+    }
+
+    pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<Performed, DeviceError> {
+        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
+        let mut grip = self.grip();
+        keyboard::press(&mut grip, &parts)?;
+        grip.connection().sync().await?;
+        grip.keep();
+        Ok(Performed::delivered())
+    }
+
+    pub(crate) async fn key_up(&mut self, chord: &Chord) -> Result<Performed, DeviceError> {
+        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
+        let mut grip = self.grip();
+        parts
+            .iter()
+            .rev()
+            .try_for_each(|part| grip.release_held(*part))?;
+        drop(grip);
+        self.sync().await
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        // A server that is gone has nothing pressed.
+        let _best_effort = self.held.release(&self.eyes.connection);
+    }
+}

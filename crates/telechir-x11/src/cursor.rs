@@ -1,0 +1,110 @@
+//! The pointer's picture laid over a frame: servers leave it out of what they give.
+
+use x11rb::protocol::xfixes::GetCursorImageReply;
+
+/// A pointer's picture and where its top left pixel is on the screen.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    x: i32,
+    y: i32,
+    width: usize,
+    /// Alpha, red, green, blue; the colours are already multiplied by alpha.
+    pixels: &'a [u32],
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(reply: &'a GetCursorImageReply) -> Self {
+        Self {
+            x: i32::from(reply.x) - i32::from(reply.xhot),
+            y: i32::from(reply.y) - i32::from(reply.yhot),
+            width: usize::from(reply.width),
+            pixels: &reply.cursor_image,
+        }
+    }
+
+    /// Draws it on `bgrx`, whose rows are `row` pixels wide. What sticks out is left off.
+    pub(crate) fn draw(&self, bgrx: &mut [u8], row: usize) {
+        if self.width == 0 || row == 0 {
+            return;
+        }
+        let rows = bgrx.len() / 4 / row;
+        for (down, line) in (0..).zip(self.pixels.chunks_exact(self.width)) {
+            let Some(y) = inside(self.y + down, rows) else {
+                continue;
+            };
+            for (right, pixel) in (0..).zip(line) {
+                let Some(x) = inside(self.x + right, row) else {
+                    continue;
+                };
+                let at = (y * row + x) * 4;
+                blend(&mut bgrx[at..at + 3], *pixel);
+            }
+        }
+    }
+}
+
+fn inside(position: i32, end: usize) -> Option<usize> {
+    usize::try_from(position)
+        .ok()
+        .filter(|position| *position < end)
+}
+
+fn blend(bgr: &mut [u8], argb: u32) {
+    let [blue, green, red, alpha] = argb.to_le_bytes();
+    for (below, above) in bgr.iter_mut().zip([blue, green, red]) {
+        let shining_through = u32::from(*below) * u32::from(255 - alpha) / 255;
+        *below = above.saturating_add(u8::try_from(shining_through).unwrap_or(u8::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHITE: u32 = 0xffff_ffff;
+
+    fn drawn(cursor: &Cursor<'_>, row: usize, rows: usize) -> Vec<u8> {
+        let mut bgrx = vec![100; row * rows * 4];
+        cursor.draw(&mut bgrx, row);
+        bgrx.chunks(4).map(|pixel| pixel[0]).collect()
+    }
+
+    #[test]
+    fn leaves_off_what_sticks_out() {
+        let pixels = [WHITE; 4];
+        let at = |x, y| Cursor {
+            x,
+            y,
+            width: 2,
+            pixels: &pixels,
+        };
+        assert_eq!(drawn(&at(-1, -1), 2, 2), [255, 100, 100, 100]);
+        assert_eq!(drawn(&at(1, 1), 2, 2), [100, 100, 100, 255]);
+        assert_eq!(drawn(&at(5, 5), 2, 2), [100; 4]);
+    }
+
+    #[test]
+    fn blends_by_alpha() {
+        let half_red = [0x8080_0000];
+        let mut bgrx = [100, 100, 100, 0];
+        Cursor {
+            x: 0,
+            y: 0,
+            width: 1,
+            pixels: &half_red,
+        }
+        .draw(&mut bgrx, 1);
+        assert_eq!(bgrx, [49, 49, 128 + 49, 0]);
+    }
+
+    #[test]
+    fn draws_nothing_without_pixels() {
+        let empty = Cursor {
+            x: 0,
+            y: 0,
+            width: 0,
+            pixels: &[],
+        };
+        assert_eq!(drawn(&empty, 1, 1), [100]);
+    }
+}

@@ -1,0 +1,148 @@
+//! The computer of an X server.
+
+use telechir_device::{
+    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled,
+};
+use telechir_protocol::{Action, ActionKind, Size};
+
+use crate::PrivateDisplay;
+use crate::body::Body;
+use crate::display::Display;
+
+/// What this device calls itself in errors.
+const NAME: &str = "desktop";
+/// What [`Computer::perform`] carries out.
+const ACTIONS: [ActionKind; 13] = [
+    ActionKind::CursorPosition,
+    ActionKind::Move,
+    ActionKind::Hover,
+    ActionKind::Click,
+    ActionKind::MouseDown,
+    ActionKind::MouseUp,
+    ActionKind::Drag,
+    ActionKind::Scroll,
+    ActionKind::Type,
+    ActionKind::Key,
+    ActionKind::HoldKey,
+    ActionKind::KeyDown,
+    ActionKind::KeyUp,
+];
+
+/// A whole desktop: what is on the screen can be seen, and pointer and keys go where the model
+/// says.
+///
+/// Made by [`PrivateDisplay::into_desktop`] and
+/// [`ExistingDisplay::into_desktop`](crate::ExistingDisplay::into_desktop).
+#[derive(Debug)]
+pub struct Desktop {
+    body: Body,
+    display: Display,
+}
+
+impl Desktop {
+    pub(crate) async fn open(display: Display) -> Result<Self, DeviceError> {
+        let body = Body::on(display.connect().await?).await?;
+        Ok(Self { body, display })
+    }
+
+    /// Variables that a program needs to show windows here.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        self.display.environment()
+    }
+
+    /// The display it is on, when that is one of our own: to start applications there.
+    pub const fn private_display(&mut self) -> Option<&mut PrivateDisplay> {
+        self.display.private()
+    }
+}
+
+impl Computer for Desktop {
+    fn size(&self) -> Size {
+        self.body.eyes.size()
+    }
+
+    fn supports(&self, kind: &ActionKind) -> bool {
+        ACTIONS.contains(kind)
+    }
+
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        Ok(self.body.eyes.capture().await?)
+    }
+
+    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        match action {
+            Action::CursorPosition => self.body.cursor_position().await,
+            Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
+            Action::Click {
+                at,
+                button,
+                count,
+                modifiers,
+            } => {
+                self.body
+                    .click(at.as_ref(), *button, *count, modifiers)
+                    .await
+            }
+            Action::MouseDown { at, button } => self.body.mouse_down(at.as_ref(), *button).await,
+            Action::MouseUp { at, button } => self.body.mouse_up(at.as_ref(), *button).await,
+            Action::Drag {
+                path,
+                button,
+                modifiers,
+                duration,
+            } => self.body.drag(path, *button, modifiers, *duration).await,
+            Action::Scroll {
+                at,
+                dx,
+                dy,
+                unit,
+                modifiers,
+            } => {
+                self.body
+                    .scroll(at.as_ref(), (*dx, *dy, *unit), modifiers)
+                    .await
+            }
+            Action::Type {
+                text,
+                at,
+                clear_first,
+                submit,
+            } => {
+                self.body
+                    .type_text(text, at.as_ref(), *clear_first, *submit)
+                    .await
+            }
+            Action::Key { chord, repeat } => self.body.key(chord, *repeat).await,
+            Action::HoldKey { chord, duration } => self.body.hold_key(chord, *duration).await,
+            Action::KeyDown { chord } => self.body.key_down(chord).await,
+            Action::KeyUp { chord } => self.body.key_up(chord).await,
+            other => Err(DeviceError::Unsupported {
+                action: other.kind().name().to_owned(),
+                device: NAME,
+            }),
+        }
+    }
+
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        Ok(self.body.eyes.settle(settle).await?)
+    }
+
+    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+        Ok(PageContext::default())
+    }
+
+    async fn release(&mut self) -> Result<(), DeviceError> {
+        Ok(self.body.release().await?)
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        let Self { mut body, display } = self;
+        // A server that is gone has nothing pressed and no mapping to give back.
+        let _best_effort = body.release().await;
+        if display.outlives_us() {
+            let _best_effort = body.give_back().await;
+        }
+        drop(body);
+        display.close().await
+    }
+}

@@ -1,0 +1,96 @@
+//! A display that somebody else started and the user chose.
+
+use std::path::{Path, PathBuf};
+
+use telechir_device::DeviceError;
+
+use crate::address::Address;
+use crate::authority::MagicCookie;
+use crate::connection::Connection;
+use crate::desktop::Desktop;
+use crate::display::Display;
+use crate::error::XError;
+use crate::screen::XScreen;
+
+/// An X server that is not ours: it is used and left as it was.
+#[derive(Debug)]
+pub struct ExistingDisplay {
+    name: String,
+    address: Address,
+    xauthority: Option<PathBuf>,
+}
+
+impl ExistingDisplay {
+    /// The display called `name`, such as `:0`, opened with the cookie in `xauthority`.
+    ///
+    /// # Errors
+    /// When the name is none, the file cannot be read, or the server does not let us in.
+    pub async fn connect(name: &str, xauthority: Option<&Path>) -> Result<Self, DeviceError> {
+        let address = Address::parse(name)
+            .ok_or_else(|| unavailable(name, "no display has such a name; use one like `:0`"))?;
+        let xauthority = xauthority.map(Path::to_owned);
+        let display = Self {
+            name: name.to_owned(),
+            address,
+            xauthority,
+        };
+        display.open().await?;
+        Ok(display)
+    }
+
+    /// A computer on this display.
+    ///
+    /// # Errors
+    /// When the server lacks an extension, or is gone.
+    pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
+        Desktop::open(Display::Existing(self)).await
+    }
+
+    /// A screen for a browser on this display.
+    ///
+    /// # Errors
+    /// When the server lacks an extension, or is gone.
+    pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
+        XScreen::open(Display::Existing(self)).await
+    }
+
+    /// Variables that a program needs to show windows here.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let mut variables = vec![("DISPLAY".to_owned(), self.name.clone())];
+        if let Some(path) = &self.xauthority {
+            variables.push(("XAUTHORITY".to_owned(), path.to_string_lossy().into_owned()));
+        }
+        variables
+    }
+
+    pub(crate) async fn open(&self) -> Result<Connection, DeviceError> {
+        let cookie = match &self.xauthority {
+            Some(path) => MagicCookie::read(path, self.address.number()).map_err(|error| {
+                unavailable(&self.name, &format!("{}: {error}", path.display()))
+            })?,
+            None => None,
+        };
+        let cookie = cookie.as_ref().map(MagicCookie::as_bytes);
+        Connection::open(&self.address, cookie)
+            .await
+            .map_err(|error| refused(&self.name, &error))
+    }
+}
+
+/// A server that does not let us in was never there for us, so it is not "gone".
+pub(crate) fn refused(name: &str, error: &XError) -> DeviceError {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    unavailable(name, &message)
+}
+
+fn unavailable(name: &str, message: &str) -> DeviceError {
+    DeviceError::Unavailable {
+        what: "the desktop",
+        message: format!("display {name}: {message}"),
+    }
+}

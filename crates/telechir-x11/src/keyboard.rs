@@ -1,0 +1,230 @@
+//! Keys and chords: from names to what the server's layout calls them.
+
+use telechir_protocol::{Chord, Key, Modifier};
+use tokio::time::Instant;
+use x11rb::protocol::xkb::{self, ConnectionExt as _};
+use x11rb::protocol::xproto::KeyButMask;
+
+use crate::connection::Connection;
+use crate::error::XError;
+use crate::focus::Focus;
+use crate::grip::{Grip, Part};
+use crate::keysym;
+use crate::layout::{Layout, Stroke};
+use crate::spares::{Lent, Spares};
+
+/// Everything known of the server's keyboard.
+#[derive(Debug)]
+pub(crate) struct Keyboard {
+    pub(crate) layout: Layout,
+    pub(crate) spares: Spares,
+    pub(crate) focus: Focus,
+    /// When text was last typed by borrowed keys, for programs that cannot say what they read.
+    pub(crate) typed: Option<Instant>,
+    has_xkb: bool,
+}
+
+/// What is switched on at the moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Modes {
+    /// Which of the layout's groups, such as Latin and Cyrillic.
+    pub(crate) group: usize,
+    pub(crate) caps_lock: bool,
+}
+
+impl Keyboard {
+    pub(crate) async fn new(connection: &Connection) -> Result<Self, XError> {
+        let has_xkb = connection.has(xkb::X11_EXTENSION_NAME)?
+            && connection
+                .reply(connection.x().xkb_use_extension(1, 0)?)
+                .await?
+                .supported;
+        let layout = Layout::read(connection).await?;
+        let spares = Spares::new(&layout);
+        let focus = Focus::new(connection).await?;
+        Ok(Self {
+            layout,
+            spares,
+            focus,
+            typed: None,
+            has_xkb,
+        })
+    }
+
+    /// Brings the layout up to date and says what is switched on.
+    pub(crate) async fn look(&mut self, connection: &Connection) -> Result<Modes, XError> {
+        connection.drain()?;
+        if connection.take_remapped() {
+            self.layout = Layout::read(connection).await?;
+            if !self.spares.are_in(&self.layout) {
+                self.spares = Spares::new(&self.layout);
+            }
+        }
+        if !self.has_xkb {
+            return Ok(Modes::default());
+        }
+        let core = u16::from(xkb::ID::USE_CORE_KBD);
+        let state = connection
+            .reply(connection.x().xkb_get_state(core)?)
+            .await?;
+        let locked = u16::from(state.locked_mods);
+        Ok(Modes {
+            group: usize::from(u8::from(state.group)),
+            caps_lock: locked & u16::from(KeyButMask::LOCK) != 0,
+        })
+    }
+
+    /// The keys of a chord in the order they go down.
+    pub(crate) async fn chord(
+        &mut self,
+        connection: &Connection,
+        chord: &Chord,
+    ) -> Result<Vec<Part>, XError> {
+        self.focus.follow_click(connection).await?;
+        let modes = self.look(connection).await?;
+        let is_shortcut = chord
+            .modifiers()
+            .any(|modifier| modifier != Modifier::Shift);
+        let mut parts = Vec::new();
+        let mut borrowed = false;
+        self.spares.begin_batch();
+        for key in chord.keys() {
+            let stroke = match self.stroke(key, is_shortcut, modes)? {
+                Found::InLayout(stroke) => stroke,
+                Found::Missing(keysym) => {
+                    borrowed = true;
+                    self.borrow(keysym)?
+                }
+            };
+            parts.extend(self.shifts(stroke)?);
+            parts.push(Part::Key(stroke.code));
+        }
+        if borrowed {
+            self.apply(connection).await?;
+        }
+        Ok(parts)
+    }
+
+    /// The keys that hold modifiers down.
+    pub(crate) fn modifiers(&self, modifiers: &[Modifier]) -> Result<Vec<Part>, XError> {
+        modifiers
+            .iter()
+            .map(|modifier| self.modifier(*modifier))
+            .collect()
+    }
+
+    pub(crate) fn modifier(&self, modifier: Modifier) -> Result<Part, XError> {
+        match self.layout.of_keysym(keysym::of_modifier(modifier), 0) {
+            Some(stroke) => Ok(Part::Key(stroke.code)),
+            None => Err(XError::Impossible(format!(
+                "the keyboard layout has no key `{}`",
+                Key::Modifier(modifier)
+            ))),
+        }
+    }
+
+    /// The keys that must be down for a stroke.
+    pub(crate) fn shifts(&self, stroke: Stroke) -> Result<Vec<Part>, XError> {
+        let mut parts = Vec::new();
+        if stroke.shift {
+            parts.push(self.modifier(Modifier::Shift)?);
+        }
+        if stroke.level3 {
+            let alt_gr = self
+                .layout
+                .of_keysym(keysym::LEVEL3_SHIFT, 0)
+                .ok_or_else(|| {
+                    XError::Impossible("the keyboard layout has no AltGr key".to_owned())
+                })?;
+            parts.push(Part::Key(alt_gr.code));
+        }
+        Ok(parts)
+    }
+
+    fn stroke(&self, key: &Key, is_shortcut: bool, modes: Modes) -> Result<Found, XError> {
+        let keysym = match key {
+            Key::Modifier(modifier) => keysym::of_modifier(*modifier),
+            Key::Named(named) => keysym::of_named(*named),
+            // In a shortcut a letter names its key: `CTRL+A` is what others write `ctrl+a`.
+            Key::Char(c) if is_shortcut => return Ok(self.of_char(small(*c), modes)),
+            Key::Char(c) => return Ok(self.of_char(*c, modes)),
+            Key::Other(name) => keysym::of_name(name).ok_or_else(|| {
+                XError::Impossible(format!(
+                    "there is no key `{name}`; use names such as Return, Page_Down, F5, ctrl"
+                ))
+            })?,
+        };
+        let found = self.layout.of_keysym(keysym, modes.group);
+        Ok(found.map_or(Found::Missing(keysym), Found::InLayout))
+    }
+
+    /// The stroke of a character, wherever it comes from.
+    pub(crate) fn of_char(&self, c: char, modes: Modes) -> Found {
+        let found = self
+            .layout
+            .of_char(c, modes.group)
+            .filter(|stroke| self.can_reach(*stroke));
+        found.map_or(Found::Missing(keysym::of_char(c)), Found::InLayout)
+    }
+
+    fn can_reach(&self, stroke: Stroke) -> bool {
+        self.shifts(stroke).is_ok()
+    }
+
+    fn borrow(&mut self, keysym: u32) -> Result<Stroke, XError> {
+        match self.spares.lend(keysym) {
+            Lent::Already(stroke) | Lent::Newly(stroke) => Ok(stroke),
+            Lent::Full => Err(XError::Impossible(
+                "the keyboard layout has no free key to borrow for this chord".to_owned(),
+            )),
+        }
+    }
+
+    /// Tells the server what is lent, once nobody needs the old mapping any more.
+    pub(crate) async fn apply(&mut self, connection: &Connection) -> Result<(), XError> {
+        if self.spares.take_barrier() {
+            self.wait_until_read(connection).await?;
+        }
+        self.spares.write_to(&mut self.layout);
+        self.layout.write(connection).await
+    }
+
+    /// Gives borrowed keys back, so that a display that is not ours is left as it was.
+    pub(crate) async fn give_back(&mut self, connection: &Connection) -> Result<(), XError> {
+        if !self.spares.any_lent() {
+            return Ok(());
+        }
+        self.wait_until_read(connection).await?;
+        self.spares.clear();
+        self.spares.write_to(&mut self.layout);
+        self.layout.write(connection).await
+    }
+}
+
+/// Where a key or character is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found {
+    /// The layout has it.
+    InLayout(Stroke),
+    /// A key must be borrowed for this keysym.
+    Missing(u32),
+}
+
+fn small(c: char) -> char {
+    let mut letters = c.to_lowercase();
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) => letter,
+        _ => c,
+    }
+}
+
+/// Presses a chord and releases it.
+pub(crate) fn tap(grip: &mut Grip<'_>, parts: &[Part]) -> Result<(), XError> {
+    press(grip, parts)?;
+    parts.iter().rev().try_for_each(|part| grip.release(*part))
+}
+
+/// Presses a chord.
+pub(crate) fn press(grip: &mut Grip<'_>, parts: &[Part]) -> Result<(), XError> {
+    parts.iter().try_for_each(|part| grip.press(*part))
+}

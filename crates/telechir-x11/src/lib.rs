@@ -1,0 +1,34 @@
+//! The desktop: an X server that can be seen and acted on.
+//!
+//! [`PrivateDisplay`] starts one of our own, [`ExistingDisplay`] uses one that is there. Either
+//! becomes a [`Desktop`] (a computer) or an [`XScreen`] (what a browser needs of its screen).
+//! This crate decides nothing about what may be done.
+
+mod address;
+mod authority;
+mod body;
+mod capture;
+mod connection;
+mod cursor;
+mod desktop;
+mod display;
+mod error;
+mod existing;
+mod eyes;
+mod focus;
+mod grip;
+mod keyboard;
+mod keysym;
+mod layout;
+mod pointer;
+mod private;
+mod screen;
+mod settle;
+mod spares;
+mod stream;
+mod text;
+
+pub use desktop::Desktop;
+pub use existing::ExistingDisplay;
+pub use private::{DisplayOptions, PrivateDisplay};
+pub use screen::XScreen;

@@ -1,0 +1,232 @@
+//! A display of our own: an X server with a secret, a window manager, and what applications need.
+
+mod files;
+mod programs;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use telechir_device::DeviceError;
+use telechir_process::{Child, Identity, Pid, Spawn, am_root};
+use telechir_protocol::Size;
+use tempfile::TempDir;
+
+use crate::address::Address;
+use crate::authority::MagicCookie;
+use crate::connection::Connection;
+use crate::desktop::Desktop;
+use crate::display::Display;
+use crate::existing::refused;
+use crate::screen::XScreen;
+
+/// How long a program may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the display is to be like.
+#[derive(Clone, Debug)]
+pub struct DisplayOptions {
+    /// The screen's size in pixels.
+    pub size: Size,
+    /// Whom the server and all applications run as. Root must give one, others cannot.
+    pub identity: Option<Identity>,
+    /// A folder that `identity` can reach. The display makes one of its own in it, with the
+    /// cookie and the applications' home, and removes it at its end.
+    pub session_dir: PathBuf,
+    /// Whether windows get frames, focus and keys such as alt+Tab.
+    pub window_manager: bool,
+    /// Whether applications get a session bus on which they say what they show.
+    pub accessibility: bool,
+}
+
+impl DisplayOptions {
+    /// 1280 by 800 pixels with a window manager, without a bus.
+    pub fn new(session_dir: impl Into<PathBuf>, identity: Option<Identity>) -> Self {
+        Self {
+            size: Size::new(1280, 800),
+            identity,
+            session_dir: session_dir.into(),
+            window_manager: true,
+            accessibility: false,
+        }
+    }
+}
+
+/// An X server of our own, with all that runs on it. Nothing of it is left after
+/// [`close`](Self::close) or after it was dropped.
+#[derive(Debug)]
+pub struct PrivateDisplay {
+    // Ended in this order: what needs the server before the server, its files last.
+    applications: Vec<Child>,
+    manager: Option<Child>,
+    bus: Option<Child>,
+    server: Option<Child>,
+    leftovers: files::Leftovers,
+    number: u16,
+    cookie: MagicCookie,
+    identity: Option<Identity>,
+    environment: Vec<(String, String)>,
+    folder: TempDir,
+}
+
+impl PrivateDisplay {
+    /// Starts it and waits until windows can be shown.
+    ///
+    /// # Errors
+    /// When a program is not installed or does not start; the message names the package.
+    pub async fn start(options: DisplayOptions) -> Result<Self, DeviceError> {
+        if am_root() && options.identity.is_none() {
+            return Err(unavailable(
+                "root must name an unprivileged user for the desktop to run as",
+            ));
+        }
+        let cookie = MagicCookie::random().map_err(|error| failed("make a cookie", &error))?;
+        let folder = files::make(&options, &cookie).map_err(|error| {
+            failed(
+                &format!("make a folder in {}", options.session_dir.display()),
+                &error,
+            )
+        })?;
+        let (server, number) = programs::start_server(&options, folder.path()).await?;
+        let mut display = Self {
+            applications: Vec::new(),
+            manager: None,
+            bus: None,
+            leftovers: files::Leftovers::of(number, server.pid()),
+            server: Some(server),
+            number,
+            cookie,
+            identity: options.identity,
+            environment: files::environment(number, folder.path()),
+            folder,
+        };
+        display.furnish(&options).await?;
+        Ok(display)
+    }
+
+    /// Everything beside the bare server.
+    async fn furnish(&mut self, options: &DisplayOptions) -> Result<(), DeviceError> {
+        let path = self.folder.path();
+        if options.accessibility {
+            let bus = path.join("run/bus");
+            self.bus = Some(programs::start_bus(self.spawn("dbus-daemon"), &bus).await?);
+            let address = format!("unix:path={}", bus.display());
+            self.environment
+                .push(("DBUS_SESSION_BUS_ADDRESS".to_owned(), address));
+            self.environment
+                .push(("ACCESSIBILITY_ENABLED".to_owned(), "1".to_owned()));
+            programs::enable_accessibility(self.spawn("dbus-send")).await?;
+        } else {
+            self.environment
+                .push(("NO_AT_BRIDGE".to_owned(), "1".to_owned()));
+        }
+        if options.window_manager {
+            let connection = self.connect().await?;
+            let config = self.folder.path().join("openbox.xml");
+            let manager = programs::start_manager(self.spawn("openbox"), &config, &connection);
+            self.manager = Some(manager.await?);
+        }
+        Ok(())
+    }
+
+    /// A computer on this display, which ends with it.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
+        Desktop::open(Display::Private(Box::new(self))).await
+    }
+
+    /// A screen for a browser on this display, which ends with it.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
+        XScreen::open(Display::Private(Box::new(self))).await
+    }
+
+    /// Its name, such as `:7`.
+    pub fn name(&self) -> String {
+        format!(":{}", self.number)
+    }
+
+    /// The server's process, for those who watch over processes.
+    pub fn server_pid(&self) -> Option<Pid> {
+        self.server.as_ref().map(Child::pid)
+    }
+
+    /// Variables that a program needs to show windows here, and all the environment it gets.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        self.environment.clone()
+    }
+
+    /// Starts an application that ends with the display.
+    ///
+    /// # Errors
+    /// When there is no such program or it cannot be started.
+    pub async fn launch(&mut self, program: &str, args: &[&str]) -> Result<Pid, DeviceError> {
+        self.applications
+            .retain(|application| !matches!(application.try_wait(), Ok(Some(_))));
+        let application = programs::spawn(self.application_spawn(program).args(args)).await?;
+        let pid = application.pid();
+        self.applications.push(application);
+        Ok(pid)
+    }
+
+    /// Ends every program on it and the server, and removes what they left behind.
+    ///
+    /// # Errors
+    /// When a program could not be ended; all others were.
+    pub async fn close(mut self) -> Result<(), DeviceError> {
+        let mut outcome = Ok(());
+        let mut programs: Vec<Child> = std::mem::take(&mut self.applications);
+        programs.extend(self.manager.take().into_iter().chain(self.bus.take()));
+        programs.extend(self.server.take());
+        for program in programs {
+            if let Err(error) = program.end(GRACE).await {
+                outcome = Err(failed("end a program of the desktop", &error));
+            }
+        }
+        outcome
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connection, DeviceError> {
+        let address = Address::local(self.number);
+        let connection = Connection::open(&address, Some(self.cookie.as_bytes())).await;
+        connection.map_err(|error| refused(&self.name(), &error))
+    }
+
+    /// How applications are started: the one place that decides what they may touch.
+    fn application_spawn(&self, program: &str) -> Spawn {
+        self.spawn(program)
+    }
+
+    fn spawn(&self, program: &str) -> Spawn {
+        Spawn::new(program)
+            .identity(self.identity)
+            .cwd(self.folder.path().join("home"))
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl Drop for PrivateDisplay {
+    fn drop(&mut self) {
+        self.applications.clear();
+        self.manager = None;
+        self.bus = None;
+        self.server = None;
+        self.leftovers.remove();
+    }
+}
+
+/// The desktop cannot be had.
+fn unavailable(message: &str) -> DeviceError {
+    DeviceError::Unavailable {
+        what: "the desktop",
+        message: message.to_owned(),
+    }
+}
+
+/// A step failed by the system's word.
+fn failed(step: &str, error: &dyn std::error::Error) -> DeviceError {
+    unavailable(&format!("could not {step}: {error}"))
+}

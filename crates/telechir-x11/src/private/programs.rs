@@ -1,0 +1,192 @@
+//! Starting the programs of a private display, each awaited by an event of its own.
+
+use std::fs::{self, File};
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use telechir_device::DeviceError;
+use telechir_process::{Child, Spawn, Watch};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::{DisplayOptions, failed, files, unavailable};
+use crate::connection::Connection;
+use crate::focus::wait_for_manager;
+
+/// Starting takes some 50 ms each on a quiet machine.
+const START_CEILING: Duration = Duration::from_secs(20);
+/// Servers search for a free number one after another.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+/// The descriptor on which a program says that it is ready.
+const READY_FD: i32 = 3;
+
+/// Starts a program.
+pub(super) async fn spawn(spawn: Spawn) -> Result<Child, DeviceError> {
+    spawn
+        .spawn()
+        .await
+        .map_err(|error| unavailable(&format!("failed to {}", causes(&error))))
+}
+
+/// Starts an X server that only the cookie opens; gives its display's number.
+pub(super) async fn start_server(
+    options: &DisplayOptions,
+    folder: &Path,
+) -> Result<(Child, u16), DeviceError> {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    files::make_socket_folder().map_err(|error| failed("make /tmp/.X11-unix", &error))?;
+    let log_path = folder.join("server.log");
+    let log = File::create(&log_path).map_err(|error| failed("make the server's log", &error))?;
+    let (ready, number) = pipe()?;
+    let size = format!("{}x{}x24", options.size.width, options.size.height);
+    let server = Spawn::new("Xvfb")
+        .args([
+            "-displayfd",
+            "3",
+            "-screen",
+            "0",
+            size.as_str(),
+            "-dpi",
+            "96",
+            "-noreset",
+        ])
+        // No TCP and no abstract socket: that one has no file whose rights could be set.
+        .args(["-nolisten", "tcp", "-nolisten", "local", "-auth"])
+        .arg(files::authority(folder))
+        .identity(options.identity)
+        .stderr(telechir_process::Stdio::Fd(log.into()))
+        .fd(READY_FD, ready);
+    let server = spawn(server).await?;
+    let line = within("the X server", first_line(number)).await?;
+    match line.trim().parse() {
+        Ok(number) => Ok((server, number)),
+        Err(_) => {
+            let log = fs::read_to_string(&log_path).unwrap_or_default();
+            let reason = log
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .collect::<Vec<_>>();
+            Err(unavailable(&format!(
+                "Xvfb ended at once: {}",
+                reason.join("; ")
+            )))
+        }
+    }
+}
+
+/// Starts a session bus that listens on `socket`.
+pub(super) async fn start_bus(bus: Spawn, socket: &Path) -> Result<Child, DeviceError> {
+    let (ready, address) = pipe()?;
+    let bus = bus
+        .args([
+            "--session",
+            "--nofork",
+            "--nopidfile",
+            "--nosyslog",
+            "--print-address=3",
+        ])
+        .arg(format!("--address=unix:path={}", socket.display()))
+        .fd(READY_FD, ready);
+    let bus = spawn(bus).await?;
+    if within("the session bus", first_line(address))
+        .await?
+        .is_empty()
+    {
+        return Err(unavailable("dbus-daemon ended at once"));
+    }
+    Ok(bus)
+}
+
+/// Tells the accessibility bus, which this starts, that somebody listens.
+pub(super) async fn enable_accessibility(sender: Spawn) -> Result<(), DeviceError> {
+    let sender = sender.args([
+        "--session",
+        "--print-reply",
+        "--dest=org.a11y.Bus",
+        "/org/a11y/bus",
+        "org.freedesktop.DBus.Properties.Set",
+        "string:org.a11y.Status",
+        "string:IsEnabled",
+        "variant:boolean:true",
+    ]);
+    let sender = spawn(sender).await?;
+    if within("accessibility", sender.wait()).await?.success() {
+        return Ok(());
+    }
+    Err(unavailable(
+        "the accessibility bus does not answer; install the package `at-spi2-core`",
+    ))
+}
+
+/// Starts a window manager and waits until it took charge.
+pub(super) async fn start_manager(
+    manager: Spawn,
+    config: &Path,
+    connection: &Connection,
+) -> Result<Child, DeviceError> {
+    let manager = spawn(manager.args(["--sm-disable", "--config-file"]).arg(config)).await?;
+    tokio::select! {
+        managed = timeout(START_CEILING, wait_for_manager(connection)) => match managed {
+            Ok(outcome) => outcome.map(|()| manager).map_err(DeviceError::from),
+            Err(_) => Err(late("the window manager")),
+        },
+        _ended = manager.wait() => Err(unavailable("openbox ended at once")),
+    }
+}
+
+/// A pipe whose reading end can be waited for: writing end, reading end.
+fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
+    let make = || {
+        let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&reading, true)?;
+        io::Result::Ok((writing, Watch::reading(reading)?))
+    };
+    make().map_err(|error| failed("make a pipe", &error))
+}
+
+/// What comes before the first line's end, or before the writer ends.
+async fn first_line(reading: Watch) -> io::Result<String> {
+    let mut line = Vec::new();
+    loop {
+        let mut piece = [0; 256];
+        let count = reading
+            .read(|fd| Ok(rustix::io::read(fd, &mut piece)?))
+            .await?;
+        line.extend_from_slice(&piece[..count]);
+        if count == 0 || piece[..count].contains(&b'\n') {
+            return Ok(String::from_utf8_lossy(&line).into_owned());
+        }
+    }
+}
+
+async fn within<T>(
+    what: &'static str,
+    work: impl Future<Output = io::Result<T>>,
+) -> Result<T, DeviceError> {
+    match timeout(START_CEILING, work).await {
+        Ok(outcome) => outcome.map_err(|error| failed(&format!("hear from {what}"), &error)),
+        Err(_) => Err(late(what)),
+    }
+}
+
+fn late(what: &str) -> DeviceError {
+    unavailable(&format!(
+        "{what} was not ready within {} s",
+        START_CEILING.as_secs()
+    ))
+}
+
+/// An error with what caused it, in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

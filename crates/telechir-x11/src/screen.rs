@@ -1,0 +1,48 @@
+//! What a browser needs of the screen its window is on.
+
+use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
+use telechir_protocol::Size;
+
+use crate::display::Display;
+use crate::eyes::Eyes;
+
+/// A screen that is only looked at: whoever shows a window on it brings its own input.
+///
+/// Made by [`PrivateDisplay::into_screen`](crate::PrivateDisplay::into_screen) and
+/// [`ExistingDisplay::into_screen`](crate::ExistingDisplay::into_screen).
+#[derive(Debug)]
+pub struct XScreen {
+    eyes: Eyes,
+    display: Display,
+}
+
+impl XScreen {
+    pub(crate) async fn open(display: Display) -> Result<Self, DeviceError> {
+        let eyes = Eyes::open(display.connect().await?).await?;
+        Ok(Self { eyes, display })
+    }
+}
+
+impl Screen for XScreen {
+    fn size(&self) -> Size {
+        self.eyes.size()
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        self.display.environment()
+    }
+
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        Ok(self.eyes.capture().await?)
+    }
+
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        Ok(self.eyes.settle(settle).await?)
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        let Self { eyes, display } = self;
+        drop(eyes);
+        display.close().await
+    }
+}
