@@ -1,0 +1,134 @@
+//! What sort of address a host is: public, or one that only this machine or network should reach.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+/// The sort of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressClass {
+    /// Reachable from anywhere.
+    Public,
+    /// Of a private network (RFC 1918, RFC 4193, carrier-grade NAT).
+    Private,
+    /// This machine.
+    Loopback,
+    /// Of the link; cloud metadata services are here.
+    LinkLocal,
+    /// Multicast, broadcast, documentation, benchmarks, reserved.
+    Special,
+    /// A name without any address.
+    Unresolved,
+}
+
+impl AddressClass {
+    /// The sort of an address. An IPv4 address inside an IPv6 one counts as that IPv4 address.
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => of_v4(address),
+            IpAddr::V6(address) => match embedded_v4(address) {
+                Some(inner) => of_v4(inner),
+                None => of_v6(address),
+            },
+        }
+    }
+
+    /// The name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+            Self::Loopback => "loopback",
+            Self::LinkLocal => "link_local",
+            Self::Special => "special",
+            Self::Unresolved => "unresolved",
+        }
+    }
+}
+
+fn of_v4(address: Ipv4Addr) -> AddressClass {
+    let [a, b, c, _] = address.octets();
+    // 0.0.0.0/8 reaches this machine on Linux.
+    if address.is_loopback() || a == 0 {
+        AddressClass::Loopback
+    } else if address.is_private() || (a == 100 && (b & 0xc0) == 64) {
+        AddressClass::Private
+    } else if address.is_link_local() {
+        AddressClass::LinkLocal
+    } else if a >= 224
+        || address.is_documentation()
+        || (a, b, c) == (192, 0, 0)
+        || (a, b, c) == (192, 88, 99)
+        || (a == 198 && (b & 0xfe) == 18)
+    {
+        AddressClass::Special
+    } else {
+        AddressClass::Public
+    }
+}
+
+fn of_v6(address: Ipv6Addr) -> AddressClass {
+    let first = address.segments()[0];
+    if address.is_loopback() || address.is_unspecified() {
+        AddressClass::Loopback
+    } else if first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfec0 {
+        AddressClass::Private
+    } else if first & 0xffc0 == 0xfe80 {
+        AddressClass::LinkLocal
+    } else if first & 0xe000 == 0x2000 && !is_documentation(address) {
+        AddressClass::Public
+    } else {
+        AddressClass::Special
+    }
+}
+
+fn is_documentation(address: Ipv6Addr) -> bool {
+    let [first, second, ..] = address.segments();
+    (first, second) == (0x2001, 0x0db8) || first == 0x3fff
+}
+
+/// The IPv4 address inside a mapped, compatible, NAT64, 6to4 or Teredo address.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let s = address.segments();
+    let low = || Ipv4Addr::from((u32::from(s[6]) << 16) | u32::from(s[7]));
+    match s {
+        [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(low()),
+        [0, 0, 0, 0, 0, 0, high, rest] if high != 0 || rest > 1 => Some(low()),
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 1, ..] => Some(low()),
+        [0x2002, high, rest, ..] => Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(rest))),
+        [0x2001, 0, ..] => Some(Ipv4Addr::from(!u32::from(low()))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(class: AddressClass, addresses: &[&str]) {
+        for address in addresses {
+            assert_eq!(AddressClass::of(address.parse().unwrap()), class, "{address}");
+        }
+    }
+
+    #[test]
+    fn sorts_addresses() {
+        check(AddressClass::Loopback, &["127.0.0.1", "127.9.9.9", "0.0.0.0", "::1", "::"]);
+        check(AddressClass::Private, &["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1"]);
+        check(AddressClass::LinkLocal, &["169.254.169.254", "fe80::1"]);
+        check(AddressClass::Special, &["224.0.0.1", "255.255.255.255", "198.18.0.1", "ff02::1", "2001:db8::1"]);
+        check(AddressClass::Public, &["93.184.216.34", "8.8.8.8", "2606:4700::1111"]);
+    }
+
+    #[test]
+    fn sees_through_addresses_inside_addresses() {
+        check(
+            AddressClass::Loopback,
+            &["::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"],
+        );
+        check(AddressClass::LinkLocal, &["::ffff:169.254.169.254", "2001:0:1::5601:5601"]);
+        check(AddressClass::Public, &["::ffff:8.8.8.8"]);
+    }
+}

@@ -1,0 +1,101 @@
+//! A BLAKE3 digest of an exact value, for binding an approval to it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The BLAKE3 digest of a value's canonical JSON: members sorted by name, no spaces.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest(blake3::Hash);
+
+impl Digest {
+    /// The digest of a JSON value; the order of members does not matter.
+    pub fn of_json(value: &Value) -> Self {
+        let mut text = String::new();
+        write_canonical(value, &mut text);
+        Self(blake3::hash(text.as_bytes()))
+    }
+
+    /// The digest that this hexadecimal text spells; none when it spells none.
+    pub fn parse(text: &str) -> Option<Self> {
+        blake3::Hash::from_hex(text).ok().map(Self)
+    }
+}
+
+/// A depth-first copy with sorted members. Values come from parsed JSON, whose depth is bounded.
+fn write_canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+            text.push('{');
+            for (index, (name, value)) in sorted.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(name.as_str()).to_string());
+                text.push(':');
+                write_canonical(value, text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            text.push_str(&value.to_string());
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not a BLAKE3 digest"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_members_does_not_matter() {
+        let one = serde_json::json!({"a": [1, {"x": 1, "y": "é"}], "b": null});
+        let other = serde_json::json!({"b": null, "a": [1, {"y": "é", "x": 1}]});
+        assert_eq!(Digest::of_json(&one), Digest::of_json(&other));
+    }
+
+    #[test]
+    fn any_change_changes_it() {
+        let digest = |value| Digest::of_json(&value);
+        assert_ne!(digest(serde_json::json!(["ab", "c"])), digest(serde_json::json!(["a", "bc"])));
+        assert_ne!(digest(serde_json::json!({"a": "1"})), digest(serde_json::json!({"a": 1})));
+    }
+}

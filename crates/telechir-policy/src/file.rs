@@ -1,0 +1,330 @@
+//! The policy file: typed rules in TOML, whose own examples are checked on load.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use telechir_protocol::{ActionKind, Chord, Command};
+use toml::Spanned;
+
+use crate::key_rule::{KeysMatch, Pressed};
+use crate::rule::{Limit, Rule};
+use crate::screen_rule::{ComputerMatch, Step};
+use crate::shell_rule::{Part, ShellMatch};
+use crate::url_rule::{Destination, UrlMatch, read_url};
+use crate::{
+    AddressClass, Device, Digest, Display, Policy, PolicyError, Reading, Verdict, read_command,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    computer: Vec<Spanned<ComputerRule>>,
+    #[serde(default)]
+    keys: Vec<Spanned<KeysRule>>,
+    #[serde(default)]
+    url: Vec<Spanned<UrlRule>>,
+    #[serde(default)]
+    shell: Vec<Spanned<ShellRule>>,
+}
+
+/// The members that every rule has, around those of its kind.
+macro_rules! rule {
+    ($name:ident, $example:ty { $($member:ident: $type:ty,)* }) => {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $name {
+            name: Option<String>,
+            verdict: Verdict,
+            reason: String,
+            limit: Option<LimitFile>,
+            #[serde(default = "Examples::none")]
+            examples: Examples<$example>,
+            $($member: Option<$type>,)*
+        }
+
+        impl $name {
+            fn into_rule<M>(self, default_name: String, matcher: M) -> (Rule<M>, Examples<$example>) {
+                let rule = Rule {
+                    name: self.name.unwrap_or(default_name),
+                    matcher,
+                    verdict: self.verdict,
+                    reason: self.reason,
+                    limit: self.limit.map(LimitFile::into_limit),
+                };
+                (rule, self.examples)
+            }
+        }
+    };
+}
+
+rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: Display, });
+rule!(KeysRule, String { chords: Vec<String>, });
+rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
+rule!(ShellRule, String { words: Vec<OneOf>, shell: Place, redirection: bool, });
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Examples<E> {
+    #[serde(rename = "match", default = "Vec::new")]
+    matching: Vec<E>,
+    #[serde(default = "Vec::new")]
+    not_match: Vec<E>,
+}
+
+impl<E> Examples<E> {
+    fn none() -> Self {
+        Self { matching: Vec::new(), not_match: Vec::new() }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitFile {
+    count: usize,
+    per_seconds: Option<u64>,
+    #[serde(default = "ask")]
+    then: Verdict,
+}
+
+fn ask() -> Verdict {
+    Verdict::Ask
+}
+
+impl LimitFile {
+    fn into_limit(self) -> Limit {
+        Limit { count: self.count, per: self.per_seconds.map(Duration::from_secs), then: self.then }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOf {
+    Word(String),
+    Words(Vec<String>),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    Sandboxed,
+    Host,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ComputerExample {
+    action: ActionKind,
+    #[serde(default = "on_desktop")]
+    device: Device,
+    #[serde(default = "private")]
+    display: Display,
+}
+
+fn on_desktop() -> Device {
+    Device::Desktop
+}
+
+fn private() -> Display {
+    Display::Private
+}
+
+/// Where in the file something is, for errors.
+struct Origin<'a> {
+    text: &'a str,
+    name: &'a str,
+}
+
+impl Origin<'_> {
+    fn line(&self, offset: usize) -> usize {
+        self.text.get(..offset).unwrap_or(self.text).matches('\n').count() + 1
+    }
+
+    fn problem(&self, line: usize, problem: impl Into<String>) -> PolicyError {
+        PolicyError::Rule { origin: self.name.to_owned(), line, problem: problem.into() }
+    }
+
+    /// The rule's line and its name when it has none of its own.
+    fn place<T>(&self, kind: &str, rule: &Spanned<T>) -> (usize, String) {
+        let line = self.line(rule.span().start);
+        (line, format!("{kind} rule at {}:{line}", self.name))
+    }
+}
+
+pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
+    let origin = Origin { text, name };
+    let file: File = toml::from_str(text).map_err(|error| PolicyError::File {
+        origin: name.to_owned(),
+        line: error.span().map_or(1, |span| origin.line(span.start)),
+        message: error.message().to_owned(),
+    })?;
+    let mut policy = Policy::default_policy();
+    policy.digest = Digest::of_json(&text.into());
+    for rule in file.computer {
+        policy.computer.push(computer_rule(&origin, rule)?);
+    }
+    for rule in file.keys {
+        policy.keys.push(keys_rule(&origin, rule)?);
+    }
+    for rule in file.url {
+        policy.url.push(url_rule(&origin, rule)?);
+    }
+    for rule in file.shell {
+        policy.shell.push(shell_rule(&origin, rule)?);
+    }
+    Ok(policy)
+}
+
+/// A rule without a reason teaches nobody, and one with a limit of zero is a disguise.
+fn check_rule<M>(origin: &Origin<'_>, line: usize, rule: &Rule<M>) -> Result<(), PolicyError> {
+    if rule.reason.trim().is_empty() {
+        return Err(origin.problem(line, "the rule's reason is empty; say why it is there"));
+    }
+    if let Some(limit) = rule.limit {
+        if limit.then <= rule.verdict {
+            let problem = "the limit's `then` has to be stricter than the verdict";
+            return Err(origin.problem(line, problem));
+        }
+        if limit.count == 0 {
+            return Err(origin.problem(line, "the limit's count is 0; write a stricter verdict instead"));
+        }
+    }
+    Ok(())
+}
+
+fn check_list<T>(origin: &Origin<'_>, line: usize, name: &str, list: Option<&Vec<T>>) -> Result<(), PolicyError> {
+    if list.is_some_and(Vec::is_empty) {
+        return Err(origin.problem(line, format!("`{name}` is empty; leave it out to fit everything")));
+    }
+    Ok(())
+}
+
+fn check_examples<E: std::fmt::Debug>(
+    origin: &Origin<'_>,
+    line: usize,
+    examples: &Examples<E>,
+    mut does_match: impl FnMut(&E) -> Result<bool, PolicyError>,
+) -> Result<(), PolicyError> {
+    let all = examples.matching.iter().map(|example| (example, true));
+    for (example, wanted) in all.chain(examples.not_match.iter().map(|example| (example, false))) {
+        if does_match(example)? != wanted {
+            let example = format!("{example:?}");
+            return Err(PolicyError::Example { origin: origin.name.to_owned(), line, example, wanted });
+        }
+    }
+    Ok(())
+}
+
+fn computer_rule(
+    origin: &Origin<'_>,
+    rule: Spanned<ComputerRule>,
+) -> Result<Rule<ComputerMatch>, PolicyError> {
+    let (line, name) = origin.place("computer", &rule);
+    let mut file = rule.into_inner();
+    check_list(origin, line, "actions", file.actions.as_ref())?;
+    let matcher =
+        ComputerMatch { actions: file.actions.take(), device: file.device, display: file.display };
+    let (rule, examples) = file.into_rule(name, matcher);
+    check_rule(origin, line, &rule)?;
+    check_examples(origin, line, &examples, |example| {
+        let (kind, device, display) = (example.action, example.device, example.display);
+        let step = Step { kind, device, display };
+        Ok(rule.verdict_on(&step).is_some())
+    })?;
+    Ok(rule)
+}
+
+fn keys_rule(origin: &Origin<'_>, rule: Spanned<KeysRule>) -> Result<Rule<KeysMatch>, PolicyError> {
+    let (line, name) = origin.place("keys", &rule);
+    let mut file = rule.into_inner();
+    let read = |text: &str| {
+        Chord::parse(text).ok_or_else(|| origin.problem(line, format!("{text:?} is no chord; write it like \"ctrl+s\"")))
+    };
+    let names = file.chords.take().unwrap_or_default();
+    if names.is_empty() {
+        return Err(origin.problem(line, "a keys rule needs `chords`, such as [\"alt+F4\"]"));
+    }
+    let chords = names.iter().map(|name| read(name)).collect::<Result<_, _>>()?;
+    let (rule, examples) = file.into_rule(name, KeysMatch { chords });
+    check_rule(origin, line, &rule)?;
+    check_examples(origin, line, &examples, |example| {
+        Ok(rule.verdict_on(&Pressed::new(&[], &read(example)?)).is_some())
+    })?;
+    Ok(rule)
+}
+
+fn url_rule(origin: &Origin<'_>, rule: Spanned<UrlRule>) -> Result<Rule<UrlMatch>, PolicyError> {
+    let (line, name) = origin.place("url", &rule);
+    let mut file = rule.into_inner();
+    check_list(origin, line, "scheme", file.scheme.as_ref())?;
+    check_list(origin, line, "host", file.host.as_ref())?;
+    check_list(origin, line, "port", file.port.as_ref())?;
+    check_list(origin, line, "address", file.address.as_ref())?;
+    let host = file.host.take().map(|hosts| hosts.iter().map(|host| ascii_host(origin, line, host)).collect::<Result<_, _>>());
+    let matcher = UrlMatch {
+        scheme: file.scheme.take(),
+        host: host.transpose()?,
+        port: file.port.take(),
+        address: file.address.take(),
+    };
+    let (rule, examples) = file.into_rule(name, matcher);
+    check_rule(origin, line, &rule)?;
+    check_examples(origin, line, &examples, |example| {
+        let url = read_url(example)
+            .ok_or_else(|| origin.problem(line, format!("the example {example:?} is no address")))?;
+        Ok(rule.verdict_on(&Destination::new(&url, &[])).is_some())
+    })?;
+    Ok(rule)
+}
+
+/// A host as addresses spell it: small, in ASCII, numbers in their usual form.
+fn ascii_host(origin: &Origin<'_>, line: usize, pattern: &str) -> Result<String, PolicyError> {
+    let (head, name) = match pattern.strip_prefix("*.") {
+        Some(name) => ("*.", name),
+        None if pattern == "*" => return Ok(pattern.to_owned()),
+        None => ("", pattern),
+    };
+    let host = url::Host::parse(name.trim_end_matches('.'))
+        .map_err(|_| origin.problem(line, format!("{pattern:?} is no host; write it like \"example.com\" or \"*.example.com\"")))?;
+    Ok(format!("{head}{host}"))
+}
+
+fn shell_rule(origin: &Origin<'_>, rule: Spanned<ShellRule>) -> Result<Rule<ShellMatch>, PolicyError> {
+    let (line, name) = origin.place("shell", &rule);
+    let mut file = rule.into_inner();
+    check_list(origin, line, "words", file.words.as_ref())?;
+    let one_of = |one_of: OneOf| match one_of {
+        OneOf::Word(word) => vec![word],
+        OneOf::Words(words) => words,
+    };
+    let words: Option<Vec<Vec<String>>> =
+        file.words.take().map(|words| words.into_iter().map(one_of).collect());
+    if words.iter().flatten().any(Vec::is_empty) {
+        return Err(origin.problem(line, "one of the words has no alternatives"));
+    }
+    let place = file.shell;
+    let is_sandboxed = place.map(|place| matches!(place, Place::Sandboxed));
+    let redirection = file.redirection.unwrap_or_default();
+    let (rule, examples) = file.into_rule(name, ShellMatch { words, is_sandboxed, redirection });
+    check_rule(origin, line, &rule)?;
+    check_examples(origin, line, &examples, |example| {
+        Ok(shell_example(&rule, example, is_sandboxed.unwrap_or(true)))
+    })?;
+    Ok(rule)
+}
+
+/// A rule that lets run has to fit every part of the example, one that stops any part.
+fn shell_example(rule: &Rule<ShellMatch>, example: &str, is_sandboxed: bool) -> bool {
+    let fits = |command, unknown: &str| {
+        let part = Part { command, unknown, is_sandboxed, is_tainted: false };
+        rule.verdict_on(&part).is_some()
+    };
+    match read_command(&Command::Line(example.to_owned())) {
+        Reading::Known(parts) if rule.verdict >= Verdict::Ask => {
+            parts.iter().any(|part| fits(Some(part), ""))
+        }
+        Reading::Known(parts) => parts.iter().all(|part| fits(Some(part), "")),
+        Reading::Unknown(reason) => fits(None, &reason),
+        Reading::TooLong => false,
+    }
+}

@@ -1,0 +1,292 @@
+//! Judging a call: every step in every aspect, and the strictest wins.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use telechir_protocol::{Action, Command, SafetyCheck};
+
+use crate::rule::{Rule, Tally, strictest};
+use crate::screen_rule::{ComputerMatch, Step};
+use crate::shell_rule::{Part, ShellMatch};
+use crate::url_rule::{Destination, UrlMatch};
+use crate::key_rule::{KeysMatch, Pressed};
+use crate::{
+    Denial, Digest, Ground, Judgement, Pending, Permitted, PolicyError, Proposal, Question, Reading,
+    ScreenFacts, ScreenProposal, ShellFacts, ShellProposal, ShellTask, Verdict, file, key_rule,
+    read_command, screen_rule, shell_rule, shown, url_rule,
+};
+
+/// The rules of one file. Where none applies, the default of the kind holds.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub(crate) computer: Vec<Rule<ComputerMatch>>,
+    pub(crate) keys: Vec<Rule<KeysMatch>>,
+    pub(crate) url: Vec<Rule<UrlMatch>>,
+    pub(crate) shell: Vec<Rule<ShellMatch>>,
+    pub(crate) digest: Digest,
+}
+
+impl Policy {
+    /// The policy without any rule: only the defaults.
+    pub fn default_policy() -> Self {
+        Self {
+            computer: Vec::new(),
+            keys: Vec::new(),
+            url: Vec::new(),
+            shell: Vec::new(),
+            digest: Digest::of_json(&Value::Null),
+        }
+    }
+
+    /// The policy of a TOML file; `origin` is its name for errors and reasons.
+    ///
+    /// ```
+    /// # use telechir_policy::Policy;
+    /// let policy = Policy::from_toml(r#"
+    ///     [[shell]]
+    ///     words = ["git", ["status", "log"]]
+    ///     verdict = "sandbox"
+    ///     reason = "Looking at history is fine."
+    ///     examples.match = ["git log -1"]
+    ///     examples.not_match = ["git push"]
+    /// "#, "policy.toml");
+    /// assert!(policy.is_ok());
+    /// ```
+    ///
+    /// # Errors
+    /// When it is no TOML, has a key nobody knows, or a rule contradicts its own examples.
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, PolicyError> {
+        file::read(text, origin)
+    }
+
+    /// Names the policy in a record: the digest of the file it came from.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// What a command leaves of the certainty that words mean what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tainting {
+    /// Words still mean what they meant.
+    Clean,
+    /// Aliases, functions, variables or PATH may have changed.
+    Tainted,
+}
+
+/// A policy with its counts, for one session.
+#[derive(Debug)]
+pub struct Judge {
+    policy: Policy,
+    tally: Tally,
+}
+
+impl Judge {
+    /// A judge by this policy who has seen nothing yet.
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, tally: Tally::default() }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The hosts whose addresses a judgement of these actions needs as facts.
+    pub fn hosts_to_resolve(actions: &[Action]) -> Vec<String> {
+        let urls = actions.iter().filter_map(url_rule::url_of).filter_map(url_rule::read_url);
+        let names = urls.filter(|url| matches!(url.host(), Some(url::Host::Domain(_))));
+        names.filter_map(|url| url_rule::host_name(&url)).collect()
+    }
+
+    /// What a command may leave behind in the shell that runs it.
+    pub fn tainting(command: &Command) -> Tainting {
+        match read_command(command) {
+            Reading::Known(commands) if !commands.iter().any(shell_rule::taints) => Tainting::Clean,
+            Reading::Known(_) | Reading::Unknown(_) | Reading::TooLong => Tainting::Tainted,
+        }
+    }
+
+    /// Judges actions on a screen, each with the keys that those before it hold.
+    pub fn screen(
+        &mut self,
+        mut proposal: ScreenProposal,
+        facts: &ScreenFacts,
+    ) -> Judgement<ScreenProposal> {
+        let mut held = facts.held.clone();
+        let mut grounds = Vec::new();
+        for action in &mut proposal.actions {
+            let is_confined = facts.display == crate::Display::Private;
+            let step =
+                Step { kind: action.kind(), device: proposal.device, display: facts.display };
+            let mut ground = self.kind(&step, action, facts.now);
+            ground = ground.stricter(self.chord(&held, action, facts.now));
+            if let Some(address) = self.address(action, facts) {
+                ground = ground.stricter(address);
+            }
+            ground.verdict = ground.verdict.in_place(is_confined);
+            key_rule::hold(&mut held, action);
+            grounds.push(ground);
+        }
+        let checks = proposal.safety_checks.clone();
+        let lines = proposal.actions.iter().map(shown::question_line).collect();
+        conclude(proposal, grounds, lines, checks)
+    }
+
+    /// Judges commands for the shell, each with what those before it may have changed.
+    pub fn shell(
+        &mut self,
+        proposal: ShellProposal,
+        facts: &ShellFacts,
+    ) -> Judgement<ShellProposal> {
+        let ShellTask::Run(commands) = &proposal.task else {
+            let ground = Ground::built_in(Verdict::Allow, "restart", "A restart only forgets.");
+            return Judgement::Allowed(Permitted::new(proposal, ground, Vec::new()));
+        };
+        let mut facts = facts.clone();
+        let mut grounds = Vec::new();
+        let mut lines = Vec::new();
+        for command in commands {
+            grounds.push(self.command(command, &proposal, &facts));
+            facts.is_tainted |= Self::tainting(command) == Tainting::Tainted;
+            lines.push(format!("$ {}", shown::shown(&command.to_line())));
+        }
+        if let Some(cwd) = &proposal.cwd {
+            lines.push(format!("in the folder {}", shown::shown(cwd)));
+        }
+        if !proposal.env.is_empty() {
+            let env = Value::Object(proposal.env.clone()).to_string();
+            lines.push(format!("with the variables {}", shown::shown(&env)));
+        }
+        conclude(proposal, grounds, lines, Vec::new())
+    }
+
+    fn kind(&mut self, step: &Step, action: &Action, now: Duration) -> Ground {
+        let default = || screen_rule::default(step, action);
+        strictest(&self.policy.computer, step, &mut self.tally, now, default)
+    }
+
+    fn chord(&mut self, held: &[telechir_protocol::Key], action: &Action, now: Duration) -> Ground {
+        match key_rule::chord_of(action) {
+            Some(chord) => {
+                let pressed = Pressed::new(held, chord);
+                let default = || key_rule::default(&pressed);
+                strictest(&self.policy.keys, &pressed, &mut self.tally, now, default)
+            }
+            None => Ground::built_in(Verdict::Allow, "keys", "No chord is pressed."),
+        }
+    }
+
+    /// Judges where an action goes, and spells its address as it was judged.
+    fn address(&mut self, action: &mut Action, facts: &ScreenFacts) -> Option<Ground> {
+        let text = url_rule::url_of(action)?;
+        let Some(url) = url_rule::read_url(text) else {
+            let reason = format!("{:?} is no address.", shown::shown(text));
+            return Some(Ground::built_in(Verdict::Deny, "address", reason));
+        };
+        let to = Destination::new(&url, &facts.resolved);
+        let default = || url_rule::default(&to);
+        let ground = strictest(&self.policy.url, &to, &mut self.tally, facts.now, default);
+        url_rule::with_url(action, url.to_string());
+        Some(match url_rule::always(&url) {
+            Some(always) => ground.stricter(always),
+            None => ground,
+        })
+    }
+
+    fn command(&mut self, command: &Command, proposal: &ShellProposal, facts: &ShellFacts) -> Ground {
+        let parts = match read_command(command) {
+            Reading::TooLong => {
+                let reason = format!("A command may be {} bytes long at most.", crate::shell_read::MAX_BYTES);
+                return Ground::built_in(Verdict::Deny, "length of a command", reason);
+            }
+            Reading::Unknown(reason) => Err(reason),
+            // Variables such as PATH or BASH_ENV change what every word means.
+            Reading::Known(_) if !proposal.env.is_empty() => Err("variables are set for it".to_owned()),
+            Reading::Known(parts) => Ok(parts),
+        };
+        let judge_part = |judge: &mut Self, command, unknown: &str, is_tainted| {
+            let is_sandboxed = facts.is_sandboxed;
+            let part = Part { command, unknown, is_sandboxed, is_tainted };
+            let default = || shell_rule::default(&part);
+            strictest(&judge.policy.shell, &part, &mut judge.tally, facts.now, default)
+        };
+        let mut ground = match &parts {
+            Err(unknown) => judge_part(self, None, unknown, facts.is_tainted),
+            Ok(parts) => {
+                let mut is_tainted = facts.is_tainted;
+                let mut worst = None;
+                for part in parts {
+                    let ground = judge_part(self, Some(part), "", is_tainted);
+                    is_tainted |= shell_rule::taints(part);
+                    worst = Some(match worst {
+                        Some(other) => Ground::stricter(other, ground),
+                        None => ground,
+                    });
+                }
+                worst.unwrap_or_else(|| judge_part(self, None, "it is empty", facts.is_tainted))
+            }
+        };
+        ground.verdict = ground.verdict.in_place(facts.is_sandboxed);
+        ground
+    }
+}
+
+/// Brings the grounds of all steps to one judgement.
+fn conclude<P: Proposal>(
+    proposal: P,
+    grounds: Vec<Ground>,
+    lines: Vec<String>,
+    safety_checks: Vec<SafetyCheck>,
+) -> Judgement<P> {
+    let nothing = Ground::built_in(Verdict::Allow, "nothing to do", "There is nothing to do.");
+    let worst = grounds.iter().cloned().reduce(Ground::stricter).unwrap_or(nothing);
+    if worst.verdict == Verdict::Deny {
+        return Judgement::Denied(Denial { rule: worst.rule, reason: worst.reason });
+    }
+    if worst.verdict != Verdict::Ask && safety_checks.is_empty() {
+        return Judgement::Allowed(Permitted::new(proposal, worst, Vec::new()));
+    }
+    let asked = if worst.verdict == Verdict::Ask {
+        worst
+    } else {
+        let reason = "The provider wants a person to look first.";
+        Ground::built_in(Verdict::Ask, "provider's safety check", reason)
+    };
+    let mut reasons = vec![asked.reason.clone()];
+    for ground in grounds.iter().filter(|ground| ground.verdict == Verdict::Ask) {
+        if !reasons.contains(&ground.reason) {
+            reasons.push(ground.reason.clone());
+        }
+    }
+    let question = Question {
+        call_id: proposal.call_id().clone(),
+        digest: proposal.digest(),
+        lines,
+        reasons: reasons.iter().map(|reason| shown::shown(reason)).collect(),
+        has_hidden_characters: hides(&proposal.to_json()),
+        safety_checks: safety_checks.iter().map(escaped).collect(),
+    };
+    Judgement::Ask(Pending::new(proposal, question, asked, safety_checks))
+}
+
+/// Whether any text in the value would not be seen as it came.
+fn hides(value: &Value) -> bool {
+    match value {
+        Value::String(text) => shown::has_hidden(text),
+        Value::Array(items) => items.iter().any(hides),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| shown::has_hidden(name) || hides(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn escaped(check: &SafetyCheck) -> SafetyCheck {
+    SafetyCheck {
+        id: shown::shown(&check.id),
+        code: check.code.as_deref().map(shown::shown),
+        message: check.message.as_deref().map(shown::shown),
+        source: check.source,
+    }
+}

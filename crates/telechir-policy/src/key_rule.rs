@@ -1,0 +1,178 @@
+//! Chords, judged by the keys that are down together and not by how they are spelled.
+
+use telechir_protocol::{Action, Chord, Key, Modifier, NamedKey};
+
+use crate::Verdict;
+use crate::rule::{Fit, Ground, Matcher, Sense};
+
+/// All keys that are down at the worst moment of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pressed(Vec<Key>);
+
+/// What a `[[keys]]` rule looks at: a chord fits when at least these keys are down.
+#[derive(Clone, Debug)]
+pub(crate) struct KeysMatch {
+    pub(crate) chords: Vec<Chord>,
+}
+
+impl Pressed {
+    /// A chord on top of what is held already.
+    pub(crate) fn new(held: &[Key], chord: &Chord) -> Self {
+        let keys = held.iter().chain(chord.keys()).cloned().collect();
+        let canonical = Chord::new(keys).map(|all| all.canonical());
+        Self(canonical.unwrap_or_else(|| chord.canonical()).keys().to_vec())
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        self.0.contains(key)
+    }
+
+    fn has_modifier(&self, modifier: Modifier) -> bool {
+        self.has(&Key::Modifier(modifier))
+    }
+
+    fn covers(&self, chord: &Chord) -> bool {
+        chord.canonical().keys().iter().all(|key| self.has(key))
+    }
+}
+
+impl Matcher for KeysMatch {
+    type Subject<'a> = Pressed;
+
+    fn fit(&self, pressed: &Pressed, sense: Sense) -> Fit {
+        // A chord may be allowed only as it is: `ctrl+s` must not allow `ctrl+alt+s`.
+        let fits = self.chords.iter().any(|chord| match sense {
+            Sense::Surely => {
+                pressed.covers(chord) && chord.canonical().keys().len() == pressed.0.len()
+            }
+            Sense::Perhaps => pressed.covers(chord),
+        });
+        if fits { Fit::Yes } else { Fit::No }
+    }
+}
+
+/// The chord an action presses, when it presses one.
+pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
+    match action {
+        Action::Key { chord, .. } | Action::HoldKey { chord, .. } | Action::KeyDown { chord } => {
+            Some(chord)
+        }
+        _ => None,
+    }
+}
+
+/// What is held after an action, as far as it is meant to stay pressed.
+pub(crate) fn hold(held: &mut Vec<Key>, action: &Action) {
+    match action {
+        Action::KeyDown { chord } => held.extend(chord.canonical().keys().iter().cloned()),
+        Action::KeyUp { chord } => {
+            let released = chord.canonical();
+            held.retain(|key| !released.keys().contains(key));
+        }
+        _ => {}
+    }
+}
+
+/// What holds where no rule applies.
+pub(crate) fn default(pressed: &Pressed) -> Ground {
+    let built_in = |verdict, reason: String| Ground::built_in(verdict, "keys", reason);
+    match danger(pressed) {
+        Some((verdict, what)) => {
+            built_in(verdict, format!("These keys together {what}; a [[keys]] rule can allow them."))
+        }
+        None => match pressed.0.iter().find(|key| matches!(key, Key::Other(_))) {
+            Some(key) => built_in(Verdict::Ask, format!("What the key {:?} does is not known.", key.to_string())),
+            None => built_in(Verdict::Allow, "Ordinary keys.".to_owned()),
+        },
+    }
+}
+
+fn danger(pressed: &Pressed) -> Option<(Verdict, &'static str)> {
+    use Modifier::{Alt, Ctrl, Super};
+    let named = |key| pressed.has(&Key::Named(key));
+    let ctrl_alt = pressed.has_modifier(Ctrl) && pressed.has_modifier(Alt);
+    let switches_by_name = pressed.0.iter().any(
+        |key| matches!(key, Key::Other(name) if name.to_lowercase().replace('_', "").starts_with("xf86switchvt")),
+    );
+    if switches_by_name || (ctrl_alt && pressed.0.iter().any(is_function_key)) {
+        return Some((Verdict::Deny, "switch to another console"));
+    }
+    if ctrl_alt && (named(NamedKey::Delete) || named(NamedKey::Backspace)) {
+        return Some((Verdict::Deny, "end or restart the session"));
+    }
+    if pressed.has_modifier(Alt) && named(NamedKey::F4) {
+        return Some((Verdict::Deny, "close the window or end the session"));
+    }
+    if pressed.has_modifier(Super) && pressed.has(&Key::Char('r')) {
+        return Some((Verdict::Deny, "open a prompt for commands"));
+    }
+    if (ctrl_alt && pressed.has(&Key::Char('t')))
+        || (pressed.has_modifier(Alt) && named(NamedKey::F2))
+    {
+        return Some((Verdict::Ask, "open a terminal or a prompt for commands"));
+    }
+    None
+}
+
+fn is_function_key(key: &Key) -> bool {
+    use NamedKey::{F1, F2, F3, F4, F5, F6, F7, F8, F9, F10, F11, F12};
+    const FUNCTION_KEYS: [NamedKey; 12] = [F1, F2, F3, F4, F5, F6, F7, F8, F9, F10, F11, F12];
+    matches!(key, Key::Named(named) if FUNCTION_KEYS.contains(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn verdict(held: &[Key], chord: &str) -> Verdict {
+        default(&Pressed::new(held, &Chord::parse(chord).unwrap())).verdict
+    }
+
+    #[test]
+    fn one_chord_in_every_spelling_is_refused() {
+        for chord in [
+            "ctrl+alt+F1", "Alt+Control+f1", "Control_R+Alt_L+F1", "ctrl+ctrl+alt+F1",
+            "CTRL+ALT+F1", "ctrl+option+F12", "F1+alt+ctrl", "ctrl+alt+shift+F2",
+            "XF86Switch_VT_1", "ctrl+alt+KP_F1",
+        ] {
+            assert_eq!(verdict(&[], chord), Verdict::Deny, "{chord}");
+        }
+        for chord in ["alt+F4", "Alt_R+f4", "alt+shift+F4", "win+r", "Meta+R", "cmd+r",
+            "Super_L+r", "ctrl+alt+del", "Ctrl+Alt+Delete", "ctrl+alt+BackSpace"] {
+            assert_eq!(verdict(&[], chord), Verdict::Deny, "{chord}");
+        }
+    }
+
+    #[test]
+    fn keys_held_by_earlier_calls_count() {
+        let mut held = Vec::new();
+        for chord in ["ctrl", "alt"] {
+            hold(&mut held, &Action::KeyDown { chord: Chord::parse(chord).unwrap() });
+        }
+        assert_eq!(verdict(&held, "F1"), Verdict::Deny);
+        hold(&mut held, &Action::KeyUp { chord: Chord::parse("alt").unwrap() });
+        assert_eq!(verdict(&held, "F1"), Verdict::Allow);
+    }
+
+    #[test]
+    fn ordinary_chords_are_allowed_and_unknown_keys_asked_about() {
+        for chord in ["ctrl+s", "Return", "alt+Tab", "ctrl+shift+t", "F4", "super"] {
+            assert_eq!(verdict(&[], chord), Verdict::Allow, "{chord}");
+        }
+        for chord in ["0xffbe", "XF86PowerOff", "ctrl+alt+t", "alt+F2"] {
+            assert_eq!(verdict(&[], chord), Verdict::Ask, "{chord}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_allows_holds_for_its_very_chord_only() {
+        let rule = KeysMatch { chords: vec![Chord::parse("alt+F4").unwrap()] };
+        let fit = |chord: &str, sense| {
+            rule.fit(&Pressed::new(&[], &Chord::parse(chord).unwrap()), sense)
+        };
+        assert_eq!(fit("F4+Alt_L", Sense::Surely), Fit::Yes);
+        assert_eq!(fit("ctrl+alt+F4", Sense::Surely), Fit::No);
+        assert_eq!(fit("ctrl+alt+F4", Sense::Perhaps), Fit::Yes);
+    }
+}

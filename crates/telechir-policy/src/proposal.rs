@@ -1,0 +1,120 @@
+//! The exact thing that is judged: a call as it would be carried out.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Action, CallId, Command, SafetyCheck};
+
+use crate::Digest;
+
+/// Which of a session's screens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Device {
+    /// The desktop.
+    Desktop,
+    /// The browser.
+    Browser,
+}
+
+impl Device {
+    /// The name in calls, flags and policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Desktop => "desktop",
+            Self::Browser => "browser",
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Something that can be judged and has one canonical form.
+pub trait Proposal {
+    /// The call it comes from.
+    fn call_id(&self) -> &CallId;
+
+    /// Everything that decides what happens, as JSON. Two proposals with the same JSON do the same.
+    fn to_json(&self) -> Value;
+
+    /// The digest of that.
+    fn digest(&self) -> Digest {
+        Digest::of_json(&self.to_json())
+    }
+}
+
+/// Actions on one screen, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScreenProposal {
+    /// The call it comes from.
+    pub call_id: CallId,
+    /// Which screen.
+    pub device: Device,
+    /// The actions. Addresses in them are as they will be gone to.
+    pub actions: Vec<Action>,
+    /// Checks that the provider wants a person to see.
+    pub safety_checks: Vec<SafetyCheck>,
+}
+
+impl Proposal for ScreenProposal {
+    fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
+
+    fn to_json(&self) -> Value {
+        let actions: Vec<Value> =
+            self.actions.iter().map(|action| Value::Object(action.to_json())).collect();
+        json!({
+            "call_id": self.call_id.as_str(),
+            "device": self.device.name(),
+            "actions": actions,
+            "safety_checks": self.safety_checks.iter().map(|check| json!([check.id, check.code, check.message])).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What is to be done with a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShellTask {
+    /// Run these commands, one after another.
+    Run(Vec<Command>),
+    /// End the shell and start a new one.
+    Restart,
+}
+
+/// Commands for the shell, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShellProposal {
+    /// The call it comes from.
+    pub call_id: CallId,
+    /// What is to be done.
+    pub task: ShellTask,
+    /// The folder to run in.
+    pub cwd: Option<String>,
+    /// Variables to set.
+    pub env: Map<String, Value>,
+}
+
+impl Proposal for ShellProposal {
+    fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
+
+    fn to_json(&self) -> Value {
+        let task = match &self.task {
+            ShellTask::Run(commands) => json!({ "run": commands }),
+            ShellTask::Restart => json!("restart"),
+        };
+        json!({
+            "call_id": self.call_id.as_str(),
+            "shell": task,
+            "cwd": self.cwd,
+            "env": self.env,
+        })
+    }
+}

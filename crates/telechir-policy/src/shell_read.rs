@@ -1,0 +1,236 @@
+//! Reads a command as bash would, or says that it cannot be sure. Only literal words count.
+//!
+//! `brush-parser` finds the commands; every word then has to be literal by our own reading of
+//! quotes. What either refuses is unknown, and unknown means that a person is asked.
+
+use brush_parser::ast;
+use brush_parser::{Parser, ParserOptions};
+use serde::Serialize;
+use telechir_protocol::Command;
+
+/// Above this a command is refused and not read.
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
+
+/// More brackets, or more words that open a block, are not given to the parser, whose recursion
+/// would follow them.
+const MAX_NESTING: usize = 40;
+
+/// What a command says, as far as it is certain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Reading {
+    /// Exactly these programs or builtins are run, with exactly these words.
+    Known(Vec<SimpleCommand>),
+    /// Nobody can tell before bash does; why, for the person who is asked.
+    Unknown(String),
+    /// Too long to be read at all.
+    TooLong,
+}
+
+/// One command of literal words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SimpleCommand {
+    /// The words after their quotes are removed; the first is the program. Never empty.
+    pub words: Vec<String>,
+    /// Files that it reads from or writes to by redirection.
+    pub redirections: Vec<Redirection>,
+}
+
+/// A redirection to or from a file with a literal name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Redirection {
+    /// Whether the file can be changed by it.
+    pub writes: bool,
+    /// The file.
+    pub path: String,
+}
+
+/// Reads a line, a script, or a list of arguments.
+pub fn read_command(command: &Command) -> Reading {
+    let line = command.to_line();
+    if line.len() > MAX_BYTES {
+        return Reading::TooLong;
+    }
+    let reading = match read_line(&line) {
+        Ok(commands) => Reading::Known(commands),
+        Err(reason) => Reading::Unknown(reason),
+    };
+    match (command, reading) {
+        (Command::Argv(argv), Reading::Known(commands)) if !is_just(&commands, argv) => {
+            Reading::Unknown("the list of arguments means something else to a shell".to_owned())
+        }
+        (_, reading) => reading,
+    }
+}
+
+fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
+    matches!(commands, [only] if only.words == argv && only.redirections.is_empty())
+}
+
+fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
+    check_characters(line)?;
+    check_nesting(line)?;
+    let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+    let program = Parser::new(line.as_bytes(), &options)
+        .parse_program()
+        .map_err(|_| "it could not be read as bash".to_owned())?;
+    let mut commands = Vec::new();
+    for ast::CompoundListItem(list, separator) in program.complete_commands.iter().flat_map(|list| &list.0) {
+        if matches!(separator, ast::SeparatorOperator::Async) {
+            return Err("it runs something in the background".to_owned());
+        }
+        let more = list.additional.iter().map(|next| match next {
+            ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline) => pipeline,
+        });
+        for pipeline in std::iter::once(&list.first).chain(more) {
+            read_pipeline(pipeline, &mut commands)?;
+        }
+    }
+    if commands.is_empty() { Err("it is empty".to_owned()) } else { Ok(commands) }
+}
+
+/// bash takes these as ordinary characters, other readers do not; nobody needs them.
+fn check_characters(line: &str) -> Result<(), String> {
+    let odd = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t')) || (c.is_whitespace() && !c.is_ascii())
+    };
+    if let Some(c) = line.chars().find(|c| odd(*c)) {
+        return Err(format!("it holds the character {}", c.escape_unicode()));
+    }
+    // The one place where parser and bash were ever found to differ.
+    if line.contains("\\\n") {
+        return Err("a backslash ends one of its lines".to_owned());
+    }
+    Ok(())
+}
+
+fn check_nesting(line: &str) -> Result<(), String> {
+    const OPENERS: [&str; 13] = [
+        "if", "then", "elif", "else", "while", "until", "for", "do", "case", "select", "function",
+        "!", "coproc",
+    ];
+    let brackets = line.chars().filter(|c| matches!(c, '(' | '{' | '`' | '[')).count();
+    let blocks = line.split([' ', '\t', '\n', ';', '&', '|']).filter(|w| OPENERS.contains(w)).count();
+    if brackets > MAX_NESTING || blocks > MAX_NESTING {
+        return Err("it is nested too deeply".to_owned());
+    }
+    Ok(())
+}
+
+fn read_pipeline(pipeline: &ast::Pipeline, commands: &mut Vec<SimpleCommand>) -> Result<(), String> {
+    if pipeline.timed.is_some() {
+        return Err("it times a command".to_owned());
+    }
+    for command in &pipeline.seq {
+        match command {
+            ast::Command::Simple(simple) => commands.push(read_simple(simple)?),
+            ast::Command::Compound(..) => return Err("it has a compound command".to_owned()),
+            ast::Command::Function(..) => return Err("it defines a function".to_owned()),
+            ast::Command::ExtendedTest(..) => return Err("it has a [[ test".to_owned()),
+        }
+    }
+    Ok(())
+}
+
+fn read_simple(simple: &ast::SimpleCommand) -> Result<SimpleCommand, String> {
+    let mut words = Vec::new();
+    let mut redirections = Vec::new();
+    for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                redirections.push(read_redirect(redirect)?);
+            }
+            _ => return Err("it sets a variable".to_owned()),
+        }
+    }
+    let Some(name) = &simple.word_or_name else {
+        return Err("it has no command, only redirections".to_owned());
+    };
+    words.push(literal(&name.value)?);
+    for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::Word(word)
+            | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+                words.push(literal(&word.value)?);
+            }
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                redirections.push(read_redirect(redirect)?);
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => {
+                return Err("it substitutes a process".to_owned());
+            }
+        }
+    }
+    Ok(SimpleCommand { words, redirections })
+}
+
+fn read_redirect(redirect: &ast::IoRedirect) -> Result<Redirection, String> {
+    use ast::IoFileRedirectKind::{Append, Clobber, DuplicateInput, DuplicateOutput, Read, ReadAndWrite, Write};
+    match redirect {
+        ast::IoRedirect::File(_, kind, ast::IoFileRedirectTarget::Filename(word)) => {
+            let writes = match kind {
+                Read => false,
+                Write | Append | ReadAndWrite | Clobber => true,
+                DuplicateInput | DuplicateOutput => return Err("it duplicates a descriptor".to_owned()),
+            };
+            Ok(Redirection { writes, path: literal(&word.value)? })
+        }
+        ast::IoRedirect::OutputAndError(word, _) => {
+            Ok(Redirection { writes: true, path: literal(&word.value)? })
+        }
+        ast::IoRedirect::File(..) => Err("it duplicates a descriptor".to_owned()),
+        ast::IoRedirect::HereDocument(..) | ast::IoRedirect::HereString(..) => {
+            Err("it has a here document".to_owned())
+        }
+    }
+}
+
+/// The word after its quotes are removed, when every character of it stands for itself.
+fn literal(raw: &str) -> Result<String, String> {
+    let mut word = String::with_capacity(raw.len());
+    let mut chars = raw.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => single_quoted(&mut chars, &mut word)?,
+            '"' => double_quoted(&mut chars, &mut word)?,
+            '\\' => word.push(chars.next().ok_or("it ends in a backslash")?),
+            '$' | '`' => return Err("it expands something".to_owned()),
+            '*' | '?' | '[' | ']' => return Err("it matches file names".to_owned()),
+            '{' | '}' => return Err("it has braces".to_owned()),
+            // The session's bash is interactive: history expansion is on.
+            '!' | '^' => return Err("it may expand the history".to_owned()),
+            '~' => return Err("it expands a home folder".to_owned()),
+            '(' | ')' | '<' | '>' | '|' | '&' | ';' | ' ' | '\t' | '\n' => {
+                return Err("a word of it could not be read".to_owned());
+            }
+            plain => word.push(plain),
+        }
+    }
+    Ok(word)
+}
+
+fn single_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+    for c in chars.by_ref() {
+        match c {
+            '\'' => return Ok(()),
+            plain => word.push(plain),
+        }
+    }
+    Err("a quote in it does not end".to_owned())
+}
+
+fn double_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => return Ok(()),
+            '$' | '`' => return Err("it expands something".to_owned()),
+            '!' => return Err("it may expand the history".to_owned()),
+            '\\' => match chars.next() {
+                Some(escaped @ ('$' | '`' | '"' | '\\')) => word.push(escaped),
+                Some(other) => word.extend(['\\', other]),
+                None => break,
+            },
+            plain => word.push(plain),
+        }
+    }
+    Err("a quote in it does not end".to_owned())
+}

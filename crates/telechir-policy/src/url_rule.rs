@@ -1,0 +1,180 @@
+//! Addresses: read as a browser reads them, judged by scheme, host, port and where they lead.
+
+use telechir_protocol::Action;
+use url::{Host, Url};
+
+use crate::rule::{Fit, Ground, Matcher, Sense};
+use crate::{AddressClass, Resolved, Verdict};
+
+/// An address as it will be gone to.
+#[derive(Debug)]
+pub(crate) struct Destination<'a> {
+    url: &'a Url,
+    classes: Vec<AddressClass>,
+}
+
+/// What a `[[url]]` rule looks at; an absent member fits everything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UrlMatch {
+    pub(crate) scheme: Option<Vec<String>>,
+    pub(crate) host: Option<Vec<String>>,
+    pub(crate) port: Option<Vec<u16>>,
+    pub(crate) address: Option<Vec<AddressClass>>,
+}
+
+/// Reads an address as a person would type it: without a scheme it is `https`.
+///
+/// None when no browser would understand it.
+pub(crate) fn read_url(text: &str) -> Option<Url> {
+    match Url::parse(text) {
+        Ok(url) => Some(url),
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            Url::parse(&format!("https://{}", text.trim())).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+/// The address an action goes to, when it names one.
+pub(crate) fn url_of(action: &Action) -> Option<&str> {
+    match action {
+        Action::Navigate { url, .. } => Some(url),
+        Action::OpenBrowser { url } | Action::NewTab { url } => url.as_deref(),
+        _ => None,
+    }
+}
+
+/// The same action with its address spelled as it was judged.
+pub(crate) fn with_url(action: &mut Action, canonical: String) {
+    match action {
+        Action::Navigate { url, .. } => *url = canonical,
+        Action::OpenBrowser { url } | Action::NewTab { url } => *url = Some(canonical),
+        _ => {}
+    }
+}
+
+/// The host as rules and people see it: in ASCII, without a dot at its end.
+pub(crate) fn host_name(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    Some(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase())
+}
+
+impl<'a> Destination<'a> {
+    pub(crate) fn new(url: &'a Url, resolved: &[Resolved]) -> Self {
+        Self { url, classes: classes(url, resolved) }
+    }
+
+    /// Whether it has a place on a network at all.
+    fn has_host(&self) -> bool {
+        self.url.host().is_some()
+    }
+}
+
+fn classes(url: &Url, resolved: &[Resolved]) -> Vec<AddressClass> {
+    match url.host() {
+        None => Vec::new(),
+        Some(Host::Ipv4(address)) => vec![AddressClass::of(address.into())],
+        Some(Host::Ipv6(address)) => vec![AddressClass::of(address.into())],
+        Some(Host::Domain(_)) => of_name(&host_name(url).unwrap_or_default(), resolved),
+    }
+}
+
+fn of_name(name: &str, resolved: &[Resolved]) -> Vec<AddressClass> {
+    if name == "localhost" || name.ends_with(".localhost") {
+        return vec![AddressClass::Loopback];
+    }
+    if name == "metadata.google.internal" {
+        return vec![AddressClass::LinkLocal];
+    }
+    let found = resolved.iter().find(|entry| entry.host == name);
+    let addresses = found.map(|entry| entry.addresses.as_slice()).unwrap_or_default();
+    if addresses.is_empty() {
+        return vec![AddressClass::Unresolved];
+    }
+    addresses.iter().map(|address| AddressClass::of(*address)).collect()
+}
+
+impl Matcher for UrlMatch {
+    type Subject<'a> = Destination<'a>;
+
+    fn fit(&self, to: &Destination<'_>, sense: Sense) -> Fit {
+        let host = host_name(to.url);
+        let scheme = fits(&self.scheme, |scheme| scheme == to.url.scheme());
+        let at_host = fits(&self.host, |pattern| {
+            host.as_deref().is_some_and(|host| host_fits(pattern, host))
+        });
+        let port = fits(&self.port, |port| to.url.port_or_known_default() == Some(*port));
+        // A name may have several addresses: all must be fine, and one bad one is enough.
+        let address = self.address.as_ref().is_none_or(|wanted| match sense {
+            Sense::Surely => !to.classes.is_empty() && to.classes.iter().all(|c| wanted.contains(c)),
+            Sense::Perhaps => to.classes.iter().any(|class| wanted.contains(class)),
+        });
+        if scheme && at_host && port && address { Fit::Yes } else { Fit::No }
+    }
+}
+
+fn fits<T>(wanted: &Option<Vec<T>>, is: impl Fn(&T) -> bool) -> bool {
+    wanted.as_ref().is_none_or(|wanted| wanted.iter().any(is))
+}
+
+/// `example.com` is that host, `*.example.com` every host below it, `*` every host.
+fn host_fits(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix("*.") {
+        Some(parent) => host.strip_suffix(parent).is_some_and(|head| head.ends_with('.')),
+        None => pattern == "*" || pattern == host,
+    }
+}
+
+/// What no rule of a file can change: a user's name in an address is only ever a disguise.
+pub(crate) fn always(url: &Url) -> Option<Ground> {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    has_user.then(|| {
+        let host = host_name(url).unwrap_or_default();
+        Ground::built_in(
+            Verdict::Deny,
+            "user in an address",
+            format!("The address carries a user name; write it without, as it leads to {host}."),
+        )
+    })
+}
+
+/// What holds where no rule applies.
+pub(crate) fn default(to: &Destination<'_>) -> Ground {
+    let url = to.url;
+    let built_in = |verdict, reason: String| Ground::built_in(verdict, "address", reason);
+    if url.as_str() == "about:blank" {
+        return built_in(Verdict::Allow, "An empty page.".to_owned());
+    }
+    if !matches!(url.scheme(), "http" | "https") || !to.has_host() {
+        let scheme = url.scheme();
+        return built_in(
+            Verdict::Deny,
+            format!("Addresses that begin with {scheme}: are not gone to; only http and https are."),
+        );
+    }
+    let host = host_name(url).unwrap_or_default();
+    let worst = to.classes.iter().copied().max_by_key(|class| strictness(*class));
+    match worst {
+        Some(AddressClass::Public) => {
+            built_in(Verdict::Allow, format!("{host} is a public address."))
+        }
+        Some(AddressClass::Unresolved) | None => {
+            built_in(Verdict::Ask, format!("{host} has no address that could be checked."))
+        }
+        Some(class) => built_in(
+            Verdict::Deny,
+            format!("{host} is a {} address; a [[url]] rule of the policy can allow it.", class.name()),
+        ),
+    }
+}
+
+fn strictness(class: AddressClass) -> u8 {
+    match class {
+        AddressClass::Public => 0,
+        AddressClass::Unresolved => 1,
+        AddressClass::Private
+        | AddressClass::Loopback
+        | AddressClass::LinkLocal
+        | AddressClass::Special => 2,
+    }
+}
