@@ -1,0 +1,120 @@
+//! Which addresses may be asked for, and how a bare host becomes one.
+
+use telechir_device::DeviceError;
+use url::Url;
+
+use crate::error::refused;
+use crate::options::Addresses;
+
+/// The address that `text` means. Without a scheme it is `https`.
+pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceError> {
+    // The parser drops these anyway; a scheme must not hide behind them.
+    let text: String = text
+        .trim_matches(|c: char| c <= ' ')
+        .chars()
+        .filter(|c| !matches!(c, '\t' | '\n' | '\r'))
+        .collect();
+    if text.is_empty() {
+        return Err(refused("The address is empty."));
+    }
+    let whole = if has_scheme(&text) { text.clone() } else { format!("https://{text}") };
+    let url = Url::parse(&whole).map_err(|error| refused(format!("{text:?} is no address: {error}.")))?;
+    let allowed = match url.scheme() {
+        "http" | "https" => true,
+        "about" => url.as_str() == "about:blank",
+        "data" => addresses == Addresses::WebAndData,
+        _ => false,
+    };
+    if !allowed {
+        return Err(refused(format!(
+            "An address with {}: cannot be opened here; use http or https.",
+            url.scheme()
+        )));
+    }
+    Ok(url)
+}
+
+/// Whether it starts with a scheme, and not with a host and its port.
+fn has_scheme(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let is_name = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let port = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let known = ["javascript", "data", "file", "blob", "view-source", "chrome", "about"];
+    is_name && (!is_port || known.contains(&scheme.to_ascii_lowercase().as_str()))
+}
+
+/// The search page for these words.
+pub(crate) fn search(pattern: Option<&str>, query: Option<&str>) -> Result<String, DeviceError> {
+    let pattern = pattern.ok_or_else(|| {
+        refused("No search page is configured here; navigate to an address instead.")
+    })?;
+    let words: String = url::form_urlencoded::byte_serialize(query.unwrap_or_default().as_bytes()).collect();
+    Ok(pattern.replace("{query}", &words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn web(text: &str) -> Option<String> {
+        resolve(text, Addresses::Web).ok().map(String::from)
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_https() {
+        assert_eq!(web("example.com").as_deref(), Some("https://example.com/"));
+        assert_eq!(web(" example.com/a b ").as_deref(), Some("https://example.com/a%20b"));
+        assert_eq!(web("localhost:8080/x").as_deref(), Some("https://localhost:8080/x"));
+        assert_eq!(web("127.0.0.1:80").as_deref(), Some("https://127.0.0.1:80/"));
+    }
+
+    #[test]
+    fn web_addresses_and_the_empty_page_pass() {
+        assert_eq!(web("http://h/?q=a:b").as_deref(), Some("http://h/?q=a:b"));
+        assert_eq!(web("HTTPS://H").as_deref(), Some("https://h/"));
+        assert_eq!(web("about:blank").as_deref(), Some("about:blank"));
+    }
+
+    #[test]
+    fn every_other_scheme_is_refused() {
+        for text in [
+            "file:///etc/passwd",
+            "view-source:file:///etc/passwd",
+            "view-source:https://example.com",
+            "chrome://settings",
+            "devtools://x",
+            "chrome-extension://x/y",
+            "javascript:alert(1)",
+            "java\nscript:alert(1)",
+            "\t javascript:1",
+            "JavaScript:1",
+            "data:text/html,x",
+            "data:1",
+            "blob:https://a/b",
+            "filesystem:https://a/b",
+            "about:srcdoc",
+            "about:version",
+            "ftp://h/",
+            "mailto:a@b",
+            "",
+            "http://",
+        ] {
+            assert_eq!(web(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn data_passes_only_when_it_was_allowed() {
+        assert!(resolve("data:text/html,x", Addresses::WebAndData).is_ok());
+        assert!(resolve("javascript:1", Addresses::WebAndData).is_err());
+    }
+
+    #[test]
+    fn words_of_a_search_are_encoded() {
+        let found = search(Some("https://s/?q={query}"), Some("a&b ü"));
+        assert_eq!(found.unwrap(), "https://s/?q=a%26b+%C3%BC");
+        assert!(search(None, Some("a")).is_err());
+    }
+}

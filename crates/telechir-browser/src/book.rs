@@ -1,0 +1,315 @@
+//! What is known of the browser's tabs, kept up to date by its events.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::client::{Client, Event, lock};
+use crate::error::Gone;
+use crate::setup::Setup;
+
+mod notes;
+
+use notes::Notes;
+
+/// A request that runs longer counts as a long poll and no longer as loading.
+const LONG_POLL: Duration = Duration::from_secs(2);
+
+/// One tab.
+#[derive(Clone, Debug)]
+pub(crate) struct Tab {
+    /// The name used in calls.
+    pub(crate) name: String,
+    /// Chromium's name of it, which is also that of its main frame.
+    pub(crate) target: String,
+    /// Where its commands go.
+    pub(crate) session: String,
+    pub(crate) title: String,
+    pub(crate) url: String,
+    /// Its process is gone; only a new load brings it back.
+    pub(crate) crashed: bool,
+    /// How often the address changed, within the document too.
+    pub(crate) commits: u64,
+    /// The load the document came from.
+    pub(crate) document: Option<String>,
+    /// Whether the document is parsed.
+    pub(crate) ready: bool,
+    loading: HashSet<String>,
+    requests: HashMap<String, Request>,
+    stirred: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    loader: String,
+    is_document: bool,
+    since: Instant,
+}
+
+/// The record of all tabs. The reader of events writes it, everyone else asks.
+#[derive(Debug)]
+pub(crate) struct Book {
+    state: Mutex<State>,
+    changed: watch::Sender<u64>,
+    setup: Setup,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tabs: Vec<Tab>,
+    named: u32,
+    active: Option<String>,
+    /// Targets in the order they were in front, the last one last.
+    recent: Vec<String>,
+    /// Opened by a page and not yet looked at.
+    newcomers: Vec<String>,
+    /// A drag that Chromium handed to us.
+    drag: Option<Value>,
+    notes: Notes,
+}
+
+impl Book {
+    /// An empty book; new tabs are prepared as `setup` says.
+    pub(crate) fn new(setup: Setup) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: watch::Sender::new(0),
+            setup,
+        }
+    }
+
+    /// All tabs in the order they came.
+    pub(crate) fn tabs(&self) -> Vec<Tab> {
+        lock(&self.state).tabs.clone()
+    }
+
+    /// The tab with this name.
+    pub(crate) fn named(&self, name: &str) -> Option<Tab> {
+        self.find(|tab| tab.name == name)
+    }
+
+    /// The tab that Chromium calls so.
+    pub(crate) fn target(&self, target: &str) -> Option<Tab> {
+        self.find(|tab| tab.target == target)
+    }
+
+    /// The tab in front, when there is one.
+    pub(crate) fn active(&self) -> Option<Tab> {
+        let active = lock(&self.state).active.clone()?;
+        self.target(&active)
+    }
+
+    /// Remembers which tab is in front.
+    pub(crate) fn set_active(&self, target: &str) {
+        let mut state = lock(&self.state);
+        state.recent.retain(|old| old != target);
+        state.recent.push(target.to_owned());
+        state.newcomers.retain(|old| old != target);
+        state.active = Some(target.to_owned());
+    }
+
+    /// The tab that was in front before the ones that are gone.
+    pub(crate) fn most_recent(&self) -> Option<Tab> {
+        let state = lock(&self.state);
+        let recent = state.recent.last().or_else(|| state.tabs.last().map(|tab| &tab.target))?;
+        state.tabs.iter().find(|tab| tab.target == *recent).cloned()
+    }
+
+    /// Takes the tabs that pages opened since the last time.
+    pub(crate) fn take_newcomers(&self) -> Vec<Tab> {
+        let mut state = lock(&self.state);
+        let names = std::mem::take(&mut state.newcomers);
+        let is_new = |tab: &&Tab| names.contains(&tab.target);
+        state.tabs.iter().filter(is_new).cloned().collect()
+    }
+
+    /// Takes the drag that a page began, when it did.
+    pub(crate) fn take_drag(&self) -> Option<Value> {
+        lock(&self.state).drag.take()
+    }
+
+    /// Takes what happened beside the actions: dialogs, downloads.
+    pub(crate) fn take_notes(&self) -> Option<String> {
+        lock(&self.state).notes.take()
+    }
+
+    /// When the tab last did something, and whether it still loads.
+    pub(crate) fn activity(&self, target: &str) -> (Option<Instant>, bool) {
+        let now = Instant::now();
+        self.target(target).map_or((None, false), |tab| {
+            let open = |request: &Request| request.is_document || now - request.since < LONG_POLL;
+            let busy = tab.requests.values().any(open) || (!tab.ready && !tab.loading.is_empty());
+            (Some(tab.stirred), busy)
+        })
+    }
+
+    /// A view that can wait for changes.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Takes an event in. Never waits; what must be said to the browser is sent at once.
+    pub(crate) fn take(&self, client: &Client, event: &Event) {
+        {
+            let mut state = lock(&self.state);
+            let params = &event.params;
+            match &event.session {
+                None => state.of_browser(client, self.setup, &event.method, params),
+                Some(session) => state.of_page(client, session, &event.method, params),
+            }
+        }
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    fn find(&self, fits: impl Fn(&Tab) -> bool) -> Option<Tab> {
+        lock(&self.state).tabs.iter().find(|tab| fits(tab)).cloned()
+    }
+}
+
+impl State {
+    fn of_browser(&mut self, client: &Client, setup: Setup, method: &str, params: &Value) {
+        let info = &params["targetInfo"];
+        match method {
+            "Target.attachedToTarget" if info["type"] == "page" => {
+                self.attach(client, setup, params);
+            }
+            "Target.targetInfoChanged" => self.rename(info),
+            "Target.detachedFromTarget" => {
+                let session = text(&params["sessionId"]);
+                client.fail_session(&session, Gone::Closed);
+                self.forget(|tab| tab.session == session);
+            }
+            "Target.targetDestroyed" => {
+                let target = text(&params["targetId"]);
+                self.forget(|tab| tab.target == target);
+            }
+            "Browser.downloadWillBegin" => self.notes.download(params),
+            _ => {}
+        }
+    }
+
+    fn attach(&mut self, client: &Client, setup: Setup, params: &Value) {
+        let info = &params["targetInfo"];
+        let session = text(&params["sessionId"]);
+        setup.prepare(client, &session);
+        self.named += 1;
+        let tab = Tab {
+            name: format!("tab_{}", self.named),
+            target: text(&info["targetId"]),
+            session,
+            title: text(&info["title"]),
+            url: text(&info["url"]),
+            crashed: false,
+            commits: 0,
+            document: None,
+            ready: true,
+            loading: HashSet::new(),
+            requests: HashMap::new(),
+            stirred: Instant::now(),
+        };
+        self.newcomers.push(tab.target.clone());
+        self.tabs.push(tab);
+    }
+
+    fn rename(&mut self, info: &Value) {
+        let found = self.tabs.iter_mut().find(|tab| info["targetId"] == tab.target.as_str());
+        if let Some(tab) = found {
+            tab.title = text(&info["title"]);
+            tab.url = text(&info["url"]);
+        }
+    }
+
+    fn forget(&mut self, gone: impl Fn(&Tab) -> bool) {
+        for tab in self.tabs.extract_if(.., |tab| gone(tab)) {
+            self.recent.retain(|old| *old != tab.target);
+            self.newcomers.retain(|old| *old != tab.target);
+            if self.active.as_ref() == Some(&tab.target) {
+                self.active = None;
+            }
+        }
+    }
+
+    fn of_page(&mut self, client: &Client, session: &str, method: &str, params: &Value) {
+        match method {
+            "Page.javascriptDialogOpening" => self.notes.dialog(client, session, params),
+            "Page.fileChooserOpened" => self.notes.file_chooser(),
+            "Input.dragIntercepted" => self.drag = Some(params["data"].clone()),
+            "Inspector.targetCrashed" => {
+                client.fail_session(session, Gone::Crashed);
+            }
+            _ => {}
+        }
+        if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.session == session) {
+            tab.take(client, method, params);
+        }
+    }
+}
+
+impl Tab {
+    fn take(&mut self, client: &Client, method: &str, params: &Value) {
+        match method {
+            "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
+                self.commit(text(&params["frame"]["loaderId"]));
+                self.url = text(&params["frame"]["url"]);
+            }
+            "Page.navigatedWithinDocument" if params["frameId"] == self.target.as_str() => {
+                self.commits += 1;
+                self.url = text(&params["url"]);
+            }
+            "Page.domContentEventFired" => self.ready = true,
+            "Page.frameStartedLoading" => {
+                self.loading.insert(text(&params["frameId"]));
+            }
+            "Page.frameStoppedLoading" | "Page.frameDetached" => {
+                self.loading.remove(&text(&params["frameId"]));
+            }
+            "Network.requestWillBeSent" => self.request(params),
+            "Network.loadingFinished" | "Network.loadingFailed" => {
+                self.requests.remove(&text(&params["requestId"]));
+            }
+            "Inspector.targetCrashed" => self.crash(),
+            "Page.screencastFrame" => {
+                let answer = serde_json::json!({ "sessionId": params["sessionId"] });
+                client.notify(Some(&self.session), "Page.screencastFrameAck", answer);
+            }
+            // Says nothing about the picture.
+            _ => return,
+        }
+        self.stirred = Instant::now();
+    }
+
+    fn commit(&mut self, loader: String) {
+        self.requests.retain(|_, request| request.loader == loader);
+        self.document = Some(loader);
+        self.commits += 1;
+        self.ready = false;
+        self.crashed = false;
+    }
+
+    fn request(&mut self, params: &Value) {
+        let kind = params["type"].as_str().unwrap_or_default();
+        if matches!(kind, "EventSource" | "WebSocket" | "Ping" | "Prefetch") {
+            return;
+        }
+        let request = Request {
+            loader: text(&params["loaderId"]),
+            is_document: kind == "Document",
+            since: Instant::now(),
+        };
+        self.requests.insert(text(&params["requestId"]), request);
+    }
+
+    fn crash(&mut self) {
+        self.crashed = true;
+        self.requests.clear();
+        self.loading.clear();
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,174 @@
+//! Starts Chromium: finds it, gives it a fresh profile, a pipe and nothing else.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde_json::json;
+use telechir_device::{DeviceError, Screen as _};
+use telechir_process::{Child, Spawn, Stdio, am_root};
+use tracing::warn;
+
+use crate::book::Book;
+use crate::client::{Client, Pump};
+use crate::options::{Options, Sandbox, Surface};
+use crate::setup::Setup;
+
+mod flags;
+mod keeper;
+mod profile;
+mod stderr;
+
+pub(crate) use keeper::Keeper;
+use profile::Profile;
+use stderr::Tail;
+
+/// Where distributions put it. The programs themselves come before wrappers that add flags.
+const PLACES: [&str; 9] = [
+    "/usr/lib/chromium/chromium",
+    "/usr/lib64/chromium-browser/chromium-browser",
+    "/usr/lib/chromium-browser/chromium-browser",
+    "/opt/google/chrome/chrome",
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+    "/usr/bin/google-chrome-stable",
+    "/run/current-system/sw/bin/chromium",
+];
+/// A cold start on a loaded machine takes seconds.
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// A Chromium that answers.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    pub(crate) client: Client,
+    pub(crate) book: Arc<Book>,
+    pub(crate) pump: Pump,
+    pub(crate) keeper: Keeper,
+}
+
+/// Starts Chromium and waits until it answers.
+pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launched, DeviceError> {
+    let program = find(options)?;
+    if am_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
+        return Err(unavailable("it must not run as root; give it an unprivileged user"));
+    }
+    if options.sandbox == Sandbox::Off {
+        warn!("Chromium runs without its sandbox, as was asked");
+    }
+    let profile = Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
+    let ((their_in, our_out), (our_in, their_out)) = pipes()?;
+    let mut child = spawn(program, surface, options, &profile, their_in, their_out).await?;
+    let tail = Tail::follow(child.take_stderr());
+
+    let setup = Setup {
+        size: match surface {
+            Surface::Headless(size) => Some(*size),
+            Surface::Window(_) => None,
+        },
+    };
+    let book = Arc::new(Book::new(setup));
+    let reading = Arc::clone(&book);
+    let (client, pump) = Client::start(our_in, our_out, move |client, event| reading.take(client, &event))
+        .map_err(|error| unavailable(format!("its pipe: {error}")))?;
+    let keeper = Keeper::start(child, profile, client.clone());
+
+    if let Err(error) = first_words(&client).await {
+        let said = tail.text();
+        let told = if said.is_empty() { String::new() } else { format!(". It said: {said}") };
+        return Err(unavailable(format!("{error}{told}")));
+    }
+    Ok(Launched { client, book, pump, keeper })
+}
+
+/// The first Chromium there is.
+fn find(options: &Options) -> Result<PathBuf, DeviceError> {
+    match &options.program {
+        Some(program) if program.is_file() => Ok(program.clone()),
+        Some(program) => Err(unavailable(format!("there is no program {}", program.display()))),
+        None => PLACES
+            .into_iter()
+            .map(PathBuf::from)
+            .find(|path| path.is_file())
+            .ok_or_else(|| unavailable("it was not found; install the package `chromium`")),
+    }
+}
+
+type Pipe = (OwnedFd, OwnedFd);
+
+fn pipes() -> Result<(Pipe, Pipe), DeviceError> {
+    let make = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| unavailable(format!("a pipe: {error}")));
+    Ok((make()?, make()?))
+}
+
+async fn spawn(
+    program: PathBuf,
+    surface: &Surface,
+    options: &Options,
+    profile: &Profile,
+    commands: OwnedFd,
+    answers: OwnedFd,
+) -> Result<Child, DeviceError> {
+    let mut spawn = Spawn::new(program)
+        .args(flags::of(surface, options))
+        .arg(profile.flag())
+        .arg("about:blank")
+        .envs(profile.environment())
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LANG", "C.UTF-8")
+        // No bus is looked for or started unless the screen has one.
+        .env("DBUS_SESSION_BUS_ADDRESS", "disabled:")
+        // Without these a bar above the page complains that there are no keys.
+        .envs(["GOOGLE_API_KEY", "GOOGLE_DEFAULT_CLIENT_ID", "GOOGLE_DEFAULT_CLIENT_SECRET"].map(|name| (name, "no")))
+        .cwd(profile.path())
+        .identity(options.identity)
+        .umask(0o077)
+        .stderr(Stdio::Piped)
+        .fd(3, commands)
+        .fd(4, answers);
+    if let Surface::Window(screen) = surface {
+        spawn = spawn.envs(screen.environment());
+    }
+    spawn.spawn().await.map_err(|error| unavailable(chain(&error)))
+}
+
+async fn first_words(client: &Client) -> Result<(), crate::error::CdpError> {
+    let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
+    client.call(None, "Browser.getVersion", json!({}), START_LIMIT).await?;
+    client
+        .call(None, "Target.setDiscoverTargets", json!({ "discover": true, "filter": pages }), START_LIMIT)
+        .await?;
+    client
+        .call(
+            None,
+            "Browser.setDownloadBehavior",
+            json!({ "behavior": "deny", "eventsEnabled": true }),
+            START_LIMIT,
+        )
+        .await?;
+    let attach = json!({
+        "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages,
+    });
+    client.call(None, "Target.setAutoAttach", attach, START_LIMIT).await?;
+    Ok(())
+}
+
+fn unavailable(message: impl Into<String>) -> DeviceError {
+    DeviceError::Unavailable {
+        what: "Chromium",
+        message: message.into(),
+    }
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,98 @@
+//! The command line: what is switched off so that the browser is quiet, steady and calls nobody.
+
+use telechir_device::Screen as _;
+use telechir_protocol::Size;
+
+use crate::options::{Options, Sandbox, Surface};
+
+/// For every browser.
+const ALWAYS: &[&str] = &[
+    "--remote-debugging-pipe",
+    // It opens with nothing to dismiss.
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-default-apps",
+    "--disable-search-engine-choice-screen",
+    "--password-store=basic",
+    "--noerrdialogs",
+    "--hide-crash-restore-bubble",
+    "--deny-permission-prompts",
+    "--disable-notifications",
+    "--disable-extensions",
+    "--disable-component-extensions-with-background-pages",
+    // It speaks to nobody but the pages' own hosts.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-domain-reliability",
+    "--disable-client-side-phishing-detection",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
+    "--disable-field-trial-config",
+    "--metrics-recording-only",
+    "--no-pings",
+    "--no-service-autorun",
+    "--dns-prefetch-disable",
+    "--disable-quic",
+    // What is on the screen stays as it is until something happens.
+    "--force-prefers-reduced-motion",
+    "--disable-smooth-scrolling",
+    "--wm-window-animations-disabled",
+    "--animation-duration-scale=0",
+    "--force-device-scale-factor=1",
+    "--force-color-profile=srgb",
+    "--mute-audio",
+    "--disable-gpu",
+    // A page works on though another one is in front, and every return to a page is a load.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-back-forward-cache",
+    "--disable-hang-monitor",
+];
+
+/// Features that call home, or put something over or beside the page.
+const FEATURES_OFF: &str = "--disable-features=Translate,OptimizationHints,OptimizationGuideModelDownloading,\
+OptimizationTargetPrediction,OptimizationGuideOnDeviceModel,MediaRouter,DialMediaRouteProvider,\
+AutofillServerCommunication,CertificateTransparencyComponentUpdater,InterestFeedContentSuggestions,\
+NetworkTimeServiceQuerying,PasswordLeakDetection,SafetyHub,ChromeWhatsNewUI,PrivacySandboxSettings4,\
+GlobalMediaControls,AimEnabled,LensOverlay,GlicUI,AcceptCHFrame";
+
+/// Smaller shared memory than this makes pages crash.
+const SHARED_MEMORY: u64 = 128 << 20;
+
+/// The flags for this surface and these options.
+pub(super) fn of(surface: &Surface, options: &Options) -> Vec<String> {
+    let mut flags: Vec<String> = ALWAYS.iter().map(|flag| (*flag).to_owned()).collect();
+    flags.push(FEATURES_OFF.to_owned());
+    let size = match surface {
+        Surface::Headless(size) => {
+            flags.push("--headless=new".to_owned());
+            *size
+        }
+        Surface::Window(screen) => {
+            flags.extend(["--kiosk", "--ozone-platform=x11", "--window-position=0,0"].map(str::to_owned));
+            screen.size()
+        }
+    };
+    let Size { width, height } = size;
+    flags.push(format!("--window-size={width},{height}"));
+    if options.sandbox == Sandbox::Off {
+        flags.push("--no-sandbox".to_owned());
+    }
+    if let Some(proxy) = &options.proxy {
+        flags.push(format!("--proxy-server={proxy}"));
+        // Without this, loopback would go past the proxy.
+        flags.push("--proxy-bypass-list=<-loopback>".to_owned());
+        flags.push("--force-webrtc-ip-handling-policy=disable_non_proxied_udp".to_owned());
+    }
+    if !has_shared_memory() {
+        flags.push("--disable-dev-shm-usage".to_owned());
+    }
+    flags
+}
+
+fn has_shared_memory() -> bool {
+    rustix::fs::statvfs("/dev/shm")
+        .is_ok_and(|found| found.f_blocks.saturating_mul(found.f_frsize) >= SHARED_MEMORY)
+}

@@ -1,0 +1,91 @@
+//! Holds the process: sees it end, ends it, and removes what it leaves.
+
+use std::io;
+use std::time::Duration;
+
+use telechir_process::{Child, Pid, Signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::profile::Profile;
+use crate::client::Client;
+
+/// Chromium writes its profile when it is asked to close; nobody will read it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The owner of one browser process. Dropping it kills the process and removes its profile.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pid: Pid,
+    end: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// Fields are dropped in order: first the process, then what it wrote.
+struct Held {
+    child: Child,
+    profile: Profile,
+}
+
+impl Keeper {
+    /// Watches the process; when it ends, the client's commands fail.
+    pub(super) fn start(child: Child, profile: Profile, client: Client) -> Self {
+        let (end, asked) = oneshot::channel();
+        let pid = child.pid();
+        let held = Held { child, profile };
+        let task = tokio::spawn(keep(held, client, asked));
+        Self {
+            pid,
+            end: Some(end),
+            task: Some(task),
+        }
+    }
+
+    /// The process, which leads a group of the same number.
+    pub(crate) const fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Ends the process and removes its profile.
+    pub(crate) async fn end(mut self) -> io::Result<()> {
+        if let Some(end) = self.end.take() {
+            let _it_ended_already = end.send(());
+        }
+        match self.task.take() {
+            Some(task) => task.await.map_err(io::Error::other)?,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+async fn keep(held: Held, client: Client, asked: oneshot::Receiver<()>) -> io::Result<()> {
+    let mut asked = asked;
+    tokio::select! {
+        // Both can be dropped and called again.
+        status = held.child.wait() => {
+            let why = match status {
+                Ok(status) => format!("it ended with {status}"),
+                Err(error) => format!("its end could not be watched: {error}"),
+            };
+            client.lose(&why);
+            let _the_rest_may_be_gone_too = held.child.signal_group(Signal::KILL);
+            let _its_owner_is_gone = (&mut asked).await;
+        }
+        _ = &mut asked => {
+            let _it_is_ended_below = timeout(GRACE, held.child.wait()).await;
+        }
+    }
+    let Held { child, profile } = held;
+    let ended = child.end(Duration::ZERO).await;
+    profile.remove().await?;
+    ended.map(|_| ())
+}

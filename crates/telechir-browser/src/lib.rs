@@ -1,0 +1,28 @@
+//! A browser: Chromium behind our own thin client, over a pipe that nobody else can reach.
+//!
+//! It knows pages, tabs and input; it does not know X11. A window's screen is given to it.
+
+mod address;
+mod book;
+mod browser;
+mod capture;
+mod client;
+mod dragged;
+mod elements;
+mod error;
+mod hands;
+mod keyboard;
+mod launch;
+mod layout;
+mod navigate;
+mod options;
+mod page;
+mod pointer;
+mod settle;
+mod setup;
+mod tabs;
+mod wire;
+
+pub use browser::Browser;
+pub use options::{Addresses, Options, Sandbox, Surface};
+pub use pointer::PIXELS_PER_CLICK;

@@ -1,0 +1,119 @@
+//! Loads: to an address, through the history, and again; seen to arrive or said to have failed.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_device::DeviceError;
+use tokio::time::{Instant, timeout_at};
+
+use crate::book::{Book, Tab};
+use crate::error::{CdpError, millis, refused};
+use crate::page::Page;
+
+/// Which way through the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Back,
+    Forward,
+}
+
+/// One tab that is sent somewhere.
+#[derive(Debug)]
+pub(crate) struct Navigation<'a> {
+    pub(crate) page: &'a Page,
+    pub(crate) book: &'a Book,
+    pub(crate) tab: &'a Tab,
+    pub(crate) limit: Duration,
+}
+
+impl Navigation<'_> {
+    /// Goes to an address and waits until its document is parsed.
+    pub(crate) async fn go_to(&self, url: &str) -> Result<(), DeviceError> {
+        let deadline = Instant::now() + self.limit;
+        let answer = self
+            .page
+            .call_within("Page.navigate", json!({ "url": url }), self.limit)
+            .await
+            .map_err(|error| self.too_late(error))?;
+        if let Some(error) = answer["errorText"].as_str().filter(|text| !text.is_empty()) {
+            if answer["isDownload"] == true {
+                return Err(refused("The address is a download; this browser keeps no files."));
+            }
+            return Err(refused(format!("The page could not be loaded: {error}.")));
+        }
+        match answer["loaderId"].as_str() {
+            Some(loader) => self.until(deadline, |tab| tab.ready && tab.document.as_deref() == Some(loader)).await,
+            // A place within the same document: it is there already.
+            None => Ok(()),
+        }
+    }
+
+    /// Goes one page back or forward.
+    pub(crate) async fn step(&self, direction: Direction) -> Result<(), DeviceError> {
+        let history = self.page.call("Page.getNavigationHistory", json!({})).await?;
+        let current = history["currentIndex"].as_u64().unwrap_or(0);
+        let wanted = match direction {
+            Direction::Back => current.checked_sub(1),
+            Direction::Forward => current.checked_add(1),
+        };
+        let entry: Option<&Value> = wanted
+            .and_then(|index| usize::try_from(index).ok())
+            .and_then(|index| history["entries"].get(index));
+        let entry = entry.ok_or_else(|| {
+            refused(match direction {
+                Direction::Back => "There is no page before this one.",
+                Direction::Forward => "There is no page after this one.",
+            })
+        })?;
+        let params = json!({ "entryId": entry["id"] });
+        self.and_arrive("Page.navigateToHistoryEntry", params).await
+    }
+
+    /// Loads the page again.
+    pub(crate) async fn reload(&self) -> Result<(), DeviceError> {
+        self.and_arrive("Page.reload", json!({})).await
+    }
+
+    async fn and_arrive(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
+        let deadline = Instant::now() + self.limit;
+        let before = self.tab.commits;
+        self.page.call_within(method, params, self.limit).await.map_err(|error| self.too_late(error))?;
+        self.until(deadline, |tab| tab.ready && tab.commits > before).await
+    }
+
+    /// Waits until the tab is as wanted.
+    async fn until(&self, deadline: Instant, arrived: impl Fn(&Tab) -> bool) -> Result<(), DeviceError> {
+        let mut changes = self.book.watch();
+        loop {
+            let tab = self.book.target(&self.tab.target);
+            let tab = tab.ok_or_else(|| refused("The tab closed itself while it was loading."))?;
+            if arrived(&tab) {
+                return Ok(());
+            }
+            if tab.crashed {
+                return Err(refused("The page crashed while it was loading."));
+            }
+            match timeout_at(deadline, changes.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(CdpError::Lost { why: "it was closed".to_owned() }.into()),
+                Err(_) => return Err(self.late()),
+            }
+        }
+    }
+
+    fn too_late(&self, error: CdpError) -> DeviceError {
+        match error {
+            CdpError::Timeout { .. } => self.late(),
+            other => other.into(),
+        }
+    }
+
+    /// What is still loading is stopped, or the next load would wait behind it.
+    fn late(&self) -> DeviceError {
+        self.page.notify("Page.stopLoading", json!({}));
+        DeviceError::Timeout {
+            what: "load the page",
+            limit_ms: millis(self.limit),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What whoever starts a browser decides.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use telechir_device::BoxScreen;
+use telechir_process::Identity;
+use telechir_protocol::Size;
+
+/// Where the page's pixels are.
+#[derive(Debug)]
+pub enum Surface {
+    /// In no window; pixels come through the protocol.
+    Headless(Size),
+    /// In one window that fills this screen; pixels and the signs that they changed come from it.
+    /// The screen needs a window manager.
+    Window(BoxScreen),
+}
+
+/// Whether Chromium confines its own renderers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Sandbox {
+    /// Namespaces and a system-call filter of Chromium's own.
+    #[default]
+    On,
+    /// None: a page that breaks its renderer has the session's rights. Logged as a warning.
+    Off,
+}
+
+/// Addresses that may be asked for by hand. Links and redirects obey Chromium's own rules; hosts
+/// are judged by the policy and held back by the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Addresses {
+    /// `http`, `https` and `about:blank`.
+    #[default]
+    Web,
+    /// Also `data`, for pages that a caller writes itself.
+    WebAndData,
+}
+
+/// How a browser is started and what it may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The program; absent means the first Chromium found in the usual places.
+    pub program: Option<PathBuf>,
+    /// Whom it runs as. Must be given when we are root, because Chromium never runs as root.
+    pub identity: Option<Identity>,
+    /// Chromium's own sandbox.
+    pub sandbox: Sandbox,
+    /// The folder in which a fresh profile is made; it is removed at the end.
+    pub profiles: PathBuf,
+    /// The proxy that all traffic takes, loopback too, such as `http://127.0.0.1:3128`.
+    pub proxy: Option<String>,
+    /// Which addresses may be asked for.
+    pub addresses: Addresses,
+    /// The search page, with `{query}` where the words go. Absent means there is none.
+    pub search: Option<String>,
+    /// Whether a model may run scripts in a page.
+    pub scripts: bool,
+    /// A page that is not there after so long is given up.
+    pub navigation_limit: Duration,
+    /// A page that does not answer a command for so long is given up.
+    pub answer_limit: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            program: None,
+            identity: None,
+            sandbox: Sandbox::On,
+            profiles: PathBuf::from("/tmp"),
+            proxy: None,
+            addresses: Addresses::Web,
+            search: None,
+            scripts: false,
+            navigation_limit: Duration::from_secs(30),
+            answer_limit: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What every new tab is told before its page runs.
+
+use serde_json::json;
+use telechir_protocol::Size;
+
+use crate::client::Client;
+
+/// The name of the world our own scripts run in, apart from the page's.
+pub(crate) const WORLD: &str = "telechir";
+
+/// Keeps Chromium's own context menu away: it is no part of the page, so nothing could be chosen
+/// in it nor could it be closed. A page's own menu is not touched.
+const NO_NATIVE_MENU: &str =
+    "addEventListener('contextmenu', event => event.preventDefault());";
+
+/// How tabs are prepared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// The size of a page without a window; none when a window gives it.
+    pub(crate) size: Option<Size>,
+}
+
+impl Setup {
+    /// Sends what a new tab needs, and lets its page run. Never waits.
+    pub(crate) fn prepare(self, client: &Client, session: &str) {
+        let tell = |method, params| client.notify(Some(session), method, params);
+        tell("Page.enable", json!({}));
+        tell("Inspector.enable", json!({}));
+        tell("Network.enable", json!({ "maxTotalBufferSize": 1 << 16 }));
+        tell("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
+        tell("Input.setInterceptDrags", json!({ "enabled": true }));
+        tell(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": NO_NATIVE_MENU, "worldName": WORLD, "runImmediately": true }),
+        );
+        if let Some(size) = self.size {
+            tell(
+                "Emulation.setDeviceMetricsOverride",
+                json!({
+                    "width": size.width, "height": size.height,
+                    "deviceScaleFactor": 1, "mobile": false,
+                }),
+            );
+        }
+        tell("Runtime.runIfWaitingForDebugger", json!({}));
+    }
+
+    /// What a tab in front gets beside: it has the focus, and says when it paints.
+    pub(crate) fn to_front(self, client: &Client, session: &str) {
+        let tell = |method, params| client.notify(Some(session), method, params);
+        tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        if self.size.is_some() {
+            // Only a sign that something was painted: small and coarse is enough.
+            tell(
+                "Page.startScreencast",
+                json!({ "format": "jpeg", "quality": 10, "maxWidth": 320, "maxHeight": 320 }),
+            );
+        }
+    }
+
+    /// What a tab that is no longer in front loses.
+    pub(crate) fn to_back(self, client: &Client, session: &str) {
+        let tell = |method, params| client.notify(Some(session), method, params);
+        tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": false }));
+        if self.size.is_some() {
+            tell("Page.stopScreencast", json!({}));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Which tab is in front: opened, switched, closed, and adopted when a page opens one itself.
+
+use std::time::Duration;
+
+use serde_json::json;
+use telechir_device::{DeviceError, PageContext};
+use telechir_protocol::TabState;
+use tokio::time::{Instant, timeout_at};
+
+use crate::Browser;
+use crate::book::Tab;
+use crate::error::{CdpError, refused};
+use crate::page::Page;
+
+/// A page that does not say at once whether it is visible is busy, which a visible one is.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Browser {
+    /// The tab in front and its page. Adopts what pages opened since the last time.
+    pub(crate) async fn front(&mut self) -> Result<(Tab, Page), DeviceError> {
+        if let Some(lost) = self.client.is_lost() {
+            return Err(lost.into());
+        }
+        for tab in self.book.take_newcomers() {
+            if self.book.active().is_none() || self.is_visible(&tab).await? {
+                self.bring_to_front(&tab).await?;
+            }
+        }
+        let tab = match self.book.active() {
+            Some(tab) => tab,
+            None => match self.book.most_recent() {
+                Some(tab) => {
+                    self.bring_to_front(&tab).await?;
+                    tab
+                }
+                None => self.open_tab().await?,
+            },
+        };
+        let page = self.page_of(&tab);
+        Ok((tab, page))
+    }
+
+    /// The tab a call names, or the one in front. A named tab comes to the front.
+    pub(crate) async fn tab(&mut self, name: Option<&str>) -> Result<(Tab, Page), DeviceError> {
+        let front = self.front().await?;
+        let Some(name) = name.filter(|name| *name != front.0.name) else { return Ok(front) };
+        let tab = self.book.named(name).ok_or_else(|| self.no_such_tab(name))?;
+        self.bring_to_front(&tab).await?;
+        let page = self.page_of(&tab);
+        Ok((tab, page))
+    }
+
+    /// Opens an empty tab in front.
+    pub(crate) async fn open_tab(&mut self) -> Result<Tab, DeviceError> {
+        let params = json!({ "url": "about:blank" });
+        let limit = self.options.answer_limit;
+        let answer = self.client.call(None, "Target.createTarget", params, limit).await?;
+        let target = answer["targetId"].as_str().unwrap_or_default();
+        let deadline = Instant::now() + limit;
+        let mut changes = self.book.watch();
+        loop {
+            if let Some(tab) = self.book.target(target) {
+                self.bring_to_front(&tab).await?;
+                return Ok(tab);
+            }
+            if timeout_at(deadline, changes.changed()).await.is_err() {
+                return Err(CdpError::Timeout { method: "Target.createTarget", limit }.into());
+            }
+        }
+    }
+
+    /// Closes a tab. The last one is replaced by an empty one, or the browser would end.
+    pub(crate) async fn close_tab(&mut self, name: &str) -> Result<(), DeviceError> {
+        self.front().await?;
+        let tab = self.book.named(name).ok_or_else(|| self.no_such_tab(name))?;
+        if self.book.tabs().len() == 1 {
+            self.open_tab().await?;
+        }
+        let limit = self.options.answer_limit;
+        let params = json!({ "targetId": tab.target });
+        let mut changes = self.book.watch();
+        self.client.call(None, "Target.closeTarget", params, limit).await?;
+        let deadline = Instant::now() + limit;
+        while self.book.target(&tab.target).is_some() {
+            if timeout_at(deadline, changes.changed()).await.is_err() {
+                return Err(CdpError::Timeout { method: "Target.closeTarget", limit }.into());
+            }
+        }
+        self.front().await.map(|_| ())
+    }
+
+    /// Puts a tab in front: it alone has the focus.
+    pub(crate) async fn bring_to_front(&mut self, tab: &Tab) -> Result<(), DeviceError> {
+        if let Some(before) = self.book.active().filter(|before| before.target != tab.target) {
+            // What was pressed there must not stay so.
+            let page = self.page_of(&before);
+            let _a_page_that_is_gone_holds_nothing = self.hands.release(&page).await;
+            self.setup.to_back(&self.client, &before.session);
+        }
+        let limit = self.options.answer_limit;
+        let params = json!({ "targetId": tab.target });
+        self.client.call(None, "Target.activateTarget", params, limit).await?;
+        if self.screen.is_some() {
+            self.fill_screen(tab).await?;
+        }
+        self.setup.to_front(&self.client, &tab.session);
+        self.book.set_active(&tab.target);
+        Ok(())
+    }
+
+    /// The browser's address and its tabs.
+    pub(crate) async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
+        let (front, _) = self.front().await?;
+        let state = |tab: Tab| TabState {
+            active: tab.target == front.target,
+            tab_id: tab.name,
+            title: tab.title,
+            url: tab.url,
+        };
+        let tabs: Vec<TabState> = self.book.tabs().into_iter().map(state).collect();
+        let url = tabs.iter().find(|tab| tab.active).map(|tab| tab.url.clone());
+        Ok(PageContext { url, tabs })
+    }
+
+    pub(crate) fn page_of(&self, tab: &Tab) -> Page {
+        Page::new(&self.client, &tab.session, self.options.answer_limit)
+    }
+
+    /// Asks Chromium, which knows whether a new tab came to the front or stayed behind.
+    async fn is_visible(&mut self, tab: &Tab) -> Result<bool, DeviceError> {
+        let look = json!({ "expression": "document.visibilityState" });
+        let answer = self.page_of(tab).call_within("Runtime.evaluate", look, LOOK).await;
+        match answer {
+            Ok(value) => Ok(value["result"]["value"] == "visible"),
+            Err(CdpError::Timeout { .. } | CdpError::Protocol { .. }) => Ok(true),
+            Err(CdpError::PageGone(_)) => Ok(false),
+            Err(error @ CdpError::Lost { .. }) => Err(error.into()),
+        }
+    }
+
+    /// A window that a page opened gets the whole screen, like the first one.
+    async fn fill_screen(&mut self, tab: &Tab) -> Result<(), DeviceError> {
+        let limit = self.options.answer_limit;
+        let params = json!({ "targetId": tab.target });
+        let window = self.client.call(None, "Browser.getWindowForTarget", params, limit).await?;
+        if window["bounds"]["windowState"] != "fullscreen" {
+            let params = json!({
+                "windowId": window["windowId"], "bounds": { "windowState": "fullscreen" },
+            });
+            self.client.call(None, "Browser.setWindowBounds", params, limit).await?;
+        }
+        Ok(())
+    }
+
+    fn no_such_tab(&self, name: &str) -> DeviceError {
+        let names: Vec<String> = self.book.tabs().into_iter().map(|tab| tab.name).collect();
+        refused(format!("There is no tab {name:?}; open are {}.", names.join(", ")))
+    }
+}

@@ -1,0 +1,10 @@
+//! The browser against a real Chromium and a page that reports what truly happened to it.
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+mod common;
+mod dialogs;
+mod input;
+mod isolation;
+mod navigation;
+mod pixels;
+mod tabs;
