@@ -1,5 +1,9 @@
 //! A model's turn: its calls, and the proof that every one was answered.
 
+mod like;
+
+pub use like::ToolCallLike;
+
 use crate::{
     CallId, ComputerCall, ComputerResult, Content, EditCall, EditResult, FunctionCall,
     FunctionResult, ShellCall, ShellEnvironment, ShellResult,

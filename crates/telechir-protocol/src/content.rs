@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     ApprovalRequest, ApprovalResponse, ComputerCall, ComputerResult, DataContent, EditCall,
-    EditResult, FunctionCall, FunctionResult, HostedFileContent, ShellCall, ShellResult,
+    EditResult, FunctionCall, FunctionResult, HostedFileContent, Media, ShellCall, ShellResult,
     UriContent,
 };
 
@@ -245,5 +245,47 @@ impl Message {
             contents,
             meta: Meta::default(),
         }
+    }
+}
+
+impl Message {
+    /// Puts a picture of the screen into the first message of a person, at its end; a history
+    /// without one gets one.
+    ///
+    /// Providers look at it before the first action, so that the model need not ask for it.
+    pub fn initial_screenshot(history: &mut Vec<Self>, screenshot: Media) {
+        let screenshot = Content::from(screenshot);
+        let of_a_person = |message: &&mut Self| message.role == Role::User;
+        match history.iter_mut().find(of_a_person) {
+            Some(message) => message.contents.push(screenshot),
+            None => history.push(Self::new(Role::User, vec![screenshot])),
+        }
+    }
+}
+
+impl From<Media> for Content {
+    fn from(media: Media) -> Self {
+        match media {
+            Media::Data(data) => Self::Data(data),
+            Media::Uri(uri) => Self::Uri(uri),
+            Media::HostedFile(file) => Self::HostedFile(file),
+        }
+    }
+}
+
+impl TextContent {
+    /// Plain text with nothing else.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            meta: Meta::default(),
+        }
+    }
+}
+
+impl Content {
+    /// Plain text with nothing else.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
     }
 }

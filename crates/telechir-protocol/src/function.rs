@@ -1,7 +1,12 @@
 //! Function calls, whole and in pieces.
 
+mod incomplete;
+mod partial;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use incomplete::{IncompleteCall, IncompleteCallError, IncompleteCalls};
 
 use crate::{CallId, Content, Failure, Meta};
 
@@ -67,6 +72,35 @@ pub struct FunctionCall {
     pub meta: Meta,
 }
 
+impl FunctionCall {
+    /// A call of this tool that is ours to carry out.
+    pub fn new(name: impl Into<String>, arguments: Arguments) -> Self {
+        Self {
+            call_id: None,
+            item_id: None,
+            name: name.into(),
+            arguments,
+            requires_local_execution: true,
+            could_be_structured_output: false,
+            exception: None,
+            meta: Meta::default(),
+        }
+    }
+
+    /// The arguments as text, as they came where they came as text.
+    pub fn arguments_as_str(&self) -> String {
+        self.arguments.to_text()
+    }
+
+    /// The arguments as a value; empty text is an empty object.
+    ///
+    /// # Errors
+    /// When the text is not JSON.
+    pub fn arguments_as_value(&self) -> Result<Value, serde_json::Error> {
+        self.arguments.to_value()
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -101,39 +135,4 @@ pub struct FunctionResult {
     /// What every content carries.
     #[serde(flatten)]
     pub meta: Meta,
-}
-
-/// A call that is still arriving: deltas are merged until it is whole.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct IncompleteCall {
-    /// Its place in the stream.
-    pub index: Option<u64>,
-    /// Set once.
-    pub call_id: Option<CallId>,
-    /// Set once.
-    pub name: Option<String>,
-    /// Grows.
-    pub arguments: String,
-}
-
-/// Why pieces do not make a call.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IncompleteCallError {
-    /// Two pieces of different calls.
-    #[error("merge pieces of two calls, {first} and {second}")]
-    DifferentCalls {
-        /// What is there.
-        first: String,
-        /// What came.
-        second: String,
-    },
-    /// No piece said a name.
-    #[error("complete a call without a name")]
-    NoName,
-    /// The arguments are not JSON.
-    #[error("complete the call of {name}: its arguments are not JSON")]
-    BadArguments {
-        /// The tool.
-        name: String,
-    },
 }

@@ -168,6 +168,9 @@ impl Chord {
     /// assert_eq!(Chord::parse("ctrl+"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
+        if text.chars().count() == 1 {
+            return Self::new(vec![Key::parse(text)]);
+        }
         if let Some(chord) = Self::otherwise_joined(text) {
             return Some(chord);
         }

@@ -9,6 +9,7 @@ mod approval;
 mod call;
 mod computer;
 mod content;
+pub mod display;
 mod edit;
 mod failure;
 mod function;
@@ -27,7 +28,9 @@ pub use action::{
     UnknownActionKind, action_aliases, normalize_action_type,
 };
 pub use approval::{ApprovalRequest, ApprovalResponse};
-pub use call::{AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolResult};
+pub use call::{
+    AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolCallLike, ToolResult,
+};
 pub use computer::{
     ComputerCall, ComputerResult, SafetyCheck, SafetySource, StepOutcome, StepState, TabState,
 };
@@ -37,13 +40,16 @@ pub use content::{
 };
 pub use edit::{EditCall, EditOperation, EditResult, EditTool};
 pub use failure::{Failure, FailureKind};
-pub use function::{Arguments, FunctionCall, FunctionResult, IncompleteCall, IncompleteCallError};
+pub use function::{
+    Arguments, FunctionCall, FunctionResult, IncompleteCall, IncompleteCallError, IncompleteCalls,
+};
 pub use geometry::{FrameId, Point, Region, Size, Space, Target};
 pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, HostedFileContent, Media, UriContent};
 pub use shell::{
-    Command, CommandOutput, ShellAction, ShellCall, ShellEnvironment, ShellOutcome, ShellResult,
+    Command, CommandExecution, CommandOutput, ShellAction, ShellCall, ShellEnvironment,
+    ShellOutcome, ShellResult,
 };
 pub use tool::{
     ApprovalMode, ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,

@@ -1,9 +1,13 @@
 //! Shell calls and their results, one output a command.
 
 mod json;
+mod text;
+mod view;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use view::CommandExecution;
 
 use crate::{CallId, Failure, Meta};
 

@@ -49,6 +49,11 @@ impl ShellAction {
         }
     }
 
+    /// The text, key or job the action carries.
+    pub fn text(&self) -> Option<&str> {
+        self.carried().map(|(_, text)| text.as_str())
+    }
+
     fn read(m: &mut Members) -> Result<Self, InvalidMember> {
         let Some(name) = m.text("action")? else {
             return Ok(Self::Execute);

@@ -1,0 +1,158 @@
+//! Text for a person's eyes: nothing in it can hide, move or imitate what is around it.
+
+mod describe;
+
+pub use describe::describe;
+
+/// Characters shown at most; what is between head and tail is counted instead.
+const MOST: usize = 4_000;
+/// How many of them are the tail.
+const TAIL: usize = 1_500;
+/// Line breaks and blanks that may follow one another.
+const MOST_BREAKS: usize = 3;
+const MOST_BLANKS: usize = 40;
+/// Times any other character may follow itself.
+const MOST_REPEATS: usize = 80;
+
+/// A text made safe to show, and what a person should know about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The text. Lines end with `\n`; there is no other control character.
+    pub text: String,
+    /// Whether it held characters that cannot be seen or that change how others are seen.
+    pub hidden: bool,
+    /// Whether a word mixes letters of scripts that look alike, such as a Cyrillic `с` in `curl`.
+    pub mixed_scripts: bool,
+    /// Lines of the original.
+    pub lines: usize,
+    /// Bytes of the original.
+    pub bytes: usize,
+}
+
+impl Shown {
+    /// Makes `text` safe to show.
+    pub fn of(text: &str) -> Self {
+        let (escaped, hidden) = escape_all(text);
+        Self {
+            text: head_and_tail(&escaped),
+            hidden,
+            mixed_scripts: text
+                .split(|c: char| !c.is_alphanumeric())
+                .any(mixes_scripts),
+            lines: text.lines().count(),
+            bytes: text.len(),
+        }
+    }
+}
+
+/// The text with control characters, invisible ones and those that change direction written as
+/// `\u{…}`, long runs collapsed visibly, and a long text as its head and tail.
+///
+/// ```
+/// use telechir_protocol::display::escape;
+/// assert_eq!(escape("ls\u{1b}[2K\rrm"), r"ls\u{1b}[2K\rrm");
+/// assert_eq!(escape("safe\u{202e}txt"), r"safe\u{202e}txt");
+/// ```
+pub fn escape(text: &str) -> String {
+    Shown::of(text).text
+}
+
+fn escape_all(text: &str) -> (String, bool) {
+    let mut out = String::with_capacity(text.len());
+    let mut hidden = false;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let run = run_of(rest, c);
+        rest = &rest[run.len()..];
+        match collapsed(run, c) {
+            Some(note) => out.push_str(&note),
+            None => {
+                for c in run.chars() {
+                    hidden |= push_escaped(&mut out, c);
+                }
+            }
+        }
+    }
+    (out, hidden)
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\n' | '\t' | '\r')
+}
+
+/// The blanks at the beginning, or the first character as often as it follows itself.
+fn run_of(text: &str, first: char) -> &str {
+    let end = if is_blank(first) {
+        text.find(|c| !is_blank(c))
+    } else {
+        text.find(|c| c != first)
+    };
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// What to show instead of a run that is too long.
+fn collapsed(run: &str, first: char) -> Option<String> {
+    let count = run.chars().count();
+    if !is_blank(first) {
+        let mut shown = String::new();
+        push_escaped(&mut shown, first);
+        return (count > MOST_REPEATS).then(|| format!("{shown}⟨{count} times⟩"));
+    }
+    let breaks = run.matches('\n').count();
+    if breaks > MOST_BREAKS {
+        return Some(format!("\n⟨{breaks} line breaks, {count} blanks in all⟩\n"));
+    }
+    (count > MOST_BLANKS).then(|| format!("⟨{count} blanks⟩"))
+}
+
+/// Adds a character as it is, or escaped; whether it had to be.
+fn push_escaped(out: &mut String, c: char) -> bool {
+    let visible = c == '\n' || matches!(c, ' '..='~');
+    // `escape_debug` knows what prints nothing or joins the character before it.
+    let mut escape = c.escape_debug();
+    if visible || (escape.len() == 1 && !is_filler(c)) {
+        out.push(c);
+        return false;
+    }
+    if escape.len() == 1 {
+        out.extend(c.escape_unicode());
+    } else {
+        out.extend(escape.by_ref());
+    }
+    c != '\t'
+}
+
+/// Letters and symbols that print as nothing.
+fn is_filler(c: char) -> bool {
+    matches!(
+        c,
+        '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+    )
+}
+
+fn head_and_tail(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= MOST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(MOST - TAIL).collect();
+    let tail: String = text.chars().skip(count - TAIL).collect();
+    format!("{head}\n⟨{} characters left out⟩\n{tail}", count - MOST)
+}
+
+/// Whether a word has letters of the Latin script and of one that looks like it.
+fn mixes_scripts(word: &str) -> bool {
+    word.chars().any(is_latin) && word.chars().any(looks_latin)
+}
+
+fn is_latin(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
+}
+
+/// Greek, Cyrillic, Armenian, Cherokee, Lisu and the wide and mathematical forms of Latin.
+fn looks_latin(c: char) -> bool {
+    matches!(c,
+        '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{530}'..='\u{58f}'
+        | '\u{13a0}'..='\u{13ff}' | '\u{1f00}'..='\u{1fff}' | '\u{a4d0}'..='\u{a4ff}'
+        | '\u{ab70}'..='\u{abbf}' | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}')
+}

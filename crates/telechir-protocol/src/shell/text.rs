@@ -1,0 +1,167 @@
+//! A command's output as one text and back, exactly.
+
+use super::{CommandOutput, ShellOutcome};
+
+/// What stands in a trailer's place for the outcomes without an exit code.
+const WORDS: [(&str, ShellOutcome); 6] = [
+    ("success", ShellOutcome::Success),
+    ("error", ShellOutcome::Error),
+    ("timeout", ShellOutcome::Timeout),
+    ("cancelled", ShellOutcome::Cancelled),
+    ("not started", ShellOutcome::NotStarted),
+    ("awaiting input", ShellOutcome::AwaitingInput),
+];
+
+impl CommandOutput {
+    /// Both streams and the end as one text: standard output, then standard error under
+    /// `[stderr]`, then `[exit 1]` or a word. A success that only wrote to standard output is
+    /// that output alone, unless it could be mistaken for more.
+    ///
+    /// [`Self::from_text`] gives back both streams, the exit code and the outcome exactly.
+    /// Signals, durations, byte counts and words of other vocabularies are not part of it.
+    ///
+    /// ```
+    /// use telechir_protocol::{CommandOutput, ShellOutcome};
+    /// let output = CommandOutput {
+    ///     stdout: "a\n".into(),
+    ///     stderr: "no b\n".into(),
+    ///     exit_code: Some(1),
+    ///     outcome: ShellOutcome::Error,
+    ///     ..CommandOutput::default()
+    /// };
+    /// assert_eq!(output.to_text(), "a\n[stderr]\nno b\n[exit 1]");
+    /// ```
+    pub fn to_text(&self) -> String {
+        let plain = self.exit_code == Some(0) && self.outcome == ShellOutcome::Success;
+        if plain && self.stderr.is_empty() && split_trailer(&self.stdout).is_none() {
+            return self.stdout.clone();
+        }
+        let mark = self.mark();
+        let mut text = String::new();
+        section(&mut text, &self.stdout, &mark);
+        if !self.stderr.is_empty() {
+            text.push_str(&format!("[stderr{mark}]\n"));
+            section(&mut text, &self.stderr, &mark);
+        }
+        text.push_str(&format!("[{}{mark}]", self.end()));
+        text
+    }
+
+    /// The output of such a text. Text of anyone else is standard output of a success.
+    pub fn from_text(text: &str) -> Self {
+        let success = |stdout: &str| Self {
+            stdout: stdout.to_owned(),
+            exit_code: Some(0),
+            ..Self::default()
+        };
+        let Some((body, end, mark)) = split_trailer(text) else {
+            return success(text);
+        };
+        let header = format!("[stderr{mark}]\n");
+        let (stdout, stderr) = match find_line(body, &header) {
+            Some(place) => (&body[..place], &body[place + header.len()..]),
+            None => (body, ""),
+        };
+        let (exit_code, outcome) = end;
+        Self {
+            stdout: unsection(stdout, mark),
+            stderr: unsection(stderr, mark),
+            exit_code,
+            outcome,
+            ..Self::default()
+        }
+    }
+
+    /// What the last line says: the exit code where the outcome follows from it.
+    fn end(&self) -> String {
+        let follows = |code| {
+            if code == 0 {
+                ShellOutcome::Success
+            } else {
+                ShellOutcome::Error
+            }
+        };
+        let word = || match &self.outcome {
+            ShellOutcome::Other(word) => word.as_str(),
+            known @ (ShellOutcome::Success
+            | ShellOutcome::Error
+            | ShellOutcome::Timeout
+            | ShellOutcome::Cancelled
+            | ShellOutcome::NotStarted
+            | ShellOutcome::AwaitingInput) => WORDS
+                .iter()
+                .find(|(_, outcome)| outcome == known)
+                .map_or("", |(word, _)| word),
+        };
+        match self.exit_code {
+            Some(code) if self.outcome == follows(code) => format!("exit {code}"),
+            Some(code) => format!("{}, exit {code}", word()),
+            None => word().to_owned(),
+        }
+    }
+
+    /// As many `'` as make our lines unlike any line of the output.
+    fn mark(&self) -> String {
+        let mut mark = String::new();
+        while self.could_be_mistaken(&mark) {
+            mark.push('\'');
+        }
+        mark
+    }
+
+    fn could_be_mistaken(&self, mark: &str) -> bool {
+        let ours = [format!("[stderr{mark}]"), format!("[no newline{mark}]")];
+        let lines = self.stdout.lines().chain(self.stderr.lines());
+        lines
+            .into_iter()
+            .any(|line| ours.iter().any(|our| our == line))
+    }
+}
+
+/// A stream whose last line is whole, or a line that says it was not.
+fn section(text: &mut String, stream: &str, mark: &str) {
+    text.push_str(stream);
+    if !stream.is_empty() && !stream.ends_with('\n') {
+        text.push_str(&format!("\n[no newline{mark}]\n"));
+    }
+}
+
+fn unsection(text: &str, mark: &str) -> String {
+    let cut = text.strip_suffix(&format!("\n[no newline{mark}]\n"));
+    cut.unwrap_or(text).to_owned()
+}
+
+fn find_line(text: &str, line: &str) -> Option<usize> {
+    if text.starts_with(line) {
+        return Some(0);
+    }
+    text.find(&format!("\n{line}")).map(|place| place + 1)
+}
+
+type End = (Option<i32>, ShellOutcome);
+
+/// The text before our last line, what that line says, and its mark.
+fn split_trailer(text: &str) -> Option<(&str, End, &str)> {
+    let start = text.rfind('\n').map_or(0, |newline| newline + 1);
+    let inner = text[start..].strip_prefix('[')?.strip_suffix(']')?;
+    let said = inner.trim_end_matches('\'');
+    Some((&text[..start], parse_end(said)?, &inner[said.len()..]))
+}
+
+fn parse_end(said: &str) -> Option<End> {
+    if let Some(code) = said.strip_prefix("exit ") {
+        let code: i32 = code.parse().ok()?;
+        let outcome = if code == 0 {
+            ShellOutcome::Success
+        } else {
+            ShellOutcome::Error
+        };
+        return Some((Some(code), outcome));
+    }
+    let (word, code) = match said.split_once(", exit ") {
+        Some((word, code)) => (word, Some(code.parse().ok()?)),
+        None => (said, None),
+    };
+    let known = WORDS.iter().find(|(known, _)| *known == word);
+    known.map(|(_, outcome)| (code, outcome.clone()))
+}

@@ -1,0 +1,130 @@
+//! Shell calls seen as command calls: inputs and results as lists of contents.
+
+use super::{Command, ShellCall, ShellResult};
+use crate::{Content, HostedCall, Meta, Raw};
+
+/// The dialect of what a conversion keeps so that it can be turned back.
+const NATIVE: &str = "telechir";
+
+/// A call and its result together: what ran and what it gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CommandExecution<'a> {
+    /// What was asked.
+    pub call: &'a ShellCall,
+    /// What came of it, when it is known.
+    pub result: Option<&'a ShellResult>,
+}
+
+impl CommandExecution<'_> {
+    /// Both as one text: each command behind `$`, then what it gave.
+    pub fn to_text(&self) -> String {
+        let outputs = self.result.map_or(&[][..], |result| &result.outputs);
+        let mut text = String::new();
+        for (place, command) in self.call.commands.iter().enumerate() {
+            text.push_str(&format!("$ {}\n", command.to_line()));
+            if let Some(output) = outputs.get(place) {
+                text.push_str(&output.to_text());
+            }
+        }
+        for output in outputs.iter().skip(self.call.commands.len()) {
+            text.push_str(&output.to_text());
+        }
+        text
+    }
+}
+
+fn kept(original: &impl serde::Serialize) -> Meta {
+    let json = serde_json::to_value(original).unwrap_or_default();
+    Meta {
+        raw_representation: Some(Raw {
+            dialect: NATIVE.to_owned(),
+            json,
+        }),
+        ..Meta::default()
+    }
+}
+
+fn original<T: serde::de::DeserializeOwned>(command: &HostedCall) -> Option<T> {
+    let raw = command
+        .meta
+        .raw_representation
+        .as_ref()
+        .filter(|raw| raw.dialect == NATIVE)?;
+    serde_json::from_value(raw.json.clone()).ok()
+}
+
+fn texts(contents: &[Content]) -> Option<Vec<&str>> {
+    let mut texts = Vec::new();
+    for content in contents {
+        let Content::Text(text) = content else {
+            return None;
+        };
+        texts.push(text.text.as_str());
+    }
+    Some(texts)
+}
+
+/// A `command_call` with each command as a text. The whole call is kept beside it.
+impl From<&ShellCall> for HostedCall {
+    fn from(call: &ShellCall) -> Self {
+        Self {
+            call_id: Some(call.call_id.clone()),
+            inputs: call
+                .commands
+                .iter()
+                .map(|command| Content::text(command.to_line()))
+                .collect(),
+            status: call.status.clone(),
+            meta: kept(call),
+            ..Self::default()
+        }
+    }
+}
+
+/// A `command_result` with each command's output as a text. The whole result is kept beside it.
+impl From<&ShellResult> for HostedCall {
+    fn from(result: &ShellResult) -> Self {
+        Self {
+            call_id: Some(result.call_id.clone()),
+            results: result
+                .outputs
+                .iter()
+                .map(|output| Content::text(output.to_text()))
+                .collect(),
+            meta: kept(result),
+            ..Self::default()
+        }
+    }
+}
+
+impl ShellCall {
+    /// The shell call of a `command_call`: the one it was made from, or one of its texts.
+    /// None when it has no id, or an input that is no text.
+    pub fn from_command_call(command: &HostedCall) -> Option<Self> {
+        let from_texts = || {
+            let lines = texts(&command.inputs)?;
+            let commands = lines
+                .into_iter()
+                .map(|line| Command::Line(line.to_owned()))
+                .collect();
+            Some(Self::execute(command.call_id.clone()?, commands))
+        };
+        original(command).or_else(from_texts)
+    }
+}
+
+impl ShellResult {
+    /// The shell result of a `command_result`: the one it was made from, or one of its texts.
+    /// None when it has no id, or a result that is no text.
+    pub fn from_command_result(command: &HostedCall) -> Option<Self> {
+        let from_texts = || {
+            let parts = texts(&command.results)?;
+            let outputs = parts
+                .into_iter()
+                .map(super::CommandOutput::from_text)
+                .collect();
+            Some(Self::new(command.call_id.clone()?, outputs))
+        };
+        original(command).or_else(from_texts)
+    }
+}
