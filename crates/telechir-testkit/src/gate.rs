@@ -34,7 +34,11 @@ impl Part {
     const fn programs(self) -> &'static [&'static str] {
         match self {
             Self::XServer => &["/usr/bin/Xvfb"],
-            Self::Chromium => &["/usr/lib/chromium/chromium", "/usr/bin/chromium", "/usr/bin/google-chrome"],
+            Self::Chromium => &[
+                "/usr/lib/chromium/chromium",
+                "/usr/bin/chromium",
+                "/usr/bin/google-chrome",
+            ],
             Self::Sandbox => &["/usr/bin/bwrap"],
             Self::Dbus => &["/usr/bin/dbus-daemon"],
         }
@@ -47,20 +51,40 @@ impl Part {
 /// When the part is not installed: `make setup` installs it.
 #[track_caller]
 pub fn require(part: Part) {
-    let found = part.programs().iter().any(|program| Path::new(program).exists());
-    assert!(found, "this test needs {}: none of {:?} is there; run `make setup`", part.name(), part.programs());
+    let found = part
+        .programs()
+        .iter()
+        .any(|program| Path::new(program).exists());
+    assert!(
+        found,
+        "this test needs {}: none of {:?} is there; run `make setup`",
+        part.name(),
+        part.programs()
+    );
     record(part);
 }
 
 /// Adds a line to the tally's folder, named by `TELECHIR_TALLY`; without it nothing is counted.
 fn record(part: Part) {
-    #[expect(clippy::disallowed_methods, reason = "a test process has no other edge to be told by")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test process has no other edge to be told by"
+    )]
     let variable = |name| std::env::var(name).ok();
-    let Some(folder) = variable("TELECHIR_TALLY") else { return };
+    let Some(folder) = variable("TELECHIR_TALLY") else {
+        return;
+    };
     let thread = std::thread::current();
     let test = variable("NEXTEST_TEST_NAME").or_else(|| thread.name().map(str::to_owned));
-    let binary = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let line = format!("{}\t{}\t{}\n", part.name(), binary.unwrap_or_default(), test.unwrap_or_default());
+    let binary = std::env::current_exe()
+        .ok()
+        .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let line = format!(
+        "{}\t{}\t{}\n",
+        part.name(),
+        binary.unwrap_or_default(),
+        test.unwrap_or_default()
+    );
     let _best_effort = fs::create_dir_all(&folder);
     let file = Path::new(&folder).join("used");
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(file) {

@@ -1,3 +1,5 @@
 //! For tests and the demo only: real parts of the machine, witnesses, a recorded model.
 
 pub mod gate;
+pub mod page;
+pub mod provider;

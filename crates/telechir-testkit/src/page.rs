@@ -79,9 +79,21 @@ pub struct Square {
 pub const SQUARE_PIXELS: u32 = 40;
 /// The squares of the page.
 pub const SQUARES: [Square; 3] = [
-    Square { left: 0, top: 0, rgb: [255, 0, 0] },
-    Square { left: 300, top: 20, rgb: [0, 255, 0] },
-    Square { left: 37, top: 211, rgb: [0, 0, 255] },
+    Square {
+        left: 0,
+        top: 0,
+        rgb: [255, 0, 0],
+    },
+    Square {
+        left: 300,
+        top: 20,
+        rgb: [0, 255, 0],
+    },
+    Square {
+        left: 37,
+        top: 211,
+        rgb: [0, 0, 255],
+    },
 ];
 /// A point in the page's text area, which takes typed text.
 pub const TEXT_AREA: (u32, u32) = (400, 150);
@@ -108,7 +120,10 @@ impl PageWitness {
     pub async fn serve() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let heard = Arc::new(Heard { events: Mutex::default(), count: watch::Sender::new(0) });
+        let heard = Arc::new(Heard {
+            events: Mutex::default(),
+            count: watch::Sender::new(0),
+        });
         let routes = Router::new()
             .route("/", get(|| async { Html(page()) }))
             .route("/heard", post(hear))
@@ -116,7 +131,11 @@ impl PageWitness {
         let server = tokio::spawn(async move {
             let _until_the_witness_is_dropped = axum::serve(listener, routes).await;
         });
-        Ok(Self { address, heard, server })
+        Ok(Self {
+            address,
+            heard,
+            server,
+        })
     }
 
     /// The page's address.
@@ -154,7 +173,10 @@ impl PageWitness {
     }
 
     fn events(&self) -> std::sync::MutexGuard<'_, Vec<PageEvent>> {
-        self.heard.events.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard
+            .events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,7 +187,11 @@ impl Drop for PageWitness {
 }
 
 async fn hear(State(heard): State<Arc<Heard>>, Json(events): Json<Vec<PageEvent>>) -> StatusCode {
-    heard.events.lock().unwrap_or_else(PoisonError::into_inner).extend(events);
+    heard
+        .events
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .extend(events);
     heard.count.send_modify(|count| *count += 1);
     StatusCode::NO_CONTENT
 }
@@ -173,11 +199,20 @@ async fn hear(State(heard): State<Arc<Heard>>, Json(events): Json<Vec<PageEvent>
 fn page() -> String {
     let squares: String = SQUARES
         .iter()
-        .map(|Square { left, top, rgb: [red, green, blue] }| {
-            format!("<i style='left:{left}px;top:{top}px;background:rgb({red},{green},{blue})'></i>")
-        })
+        .map(
+            |Square {
+                 left,
+                 top,
+                 rgb: [red, green, blue],
+             }| {
+                format!(
+                    "<i style='left:{left}px;top:{top}px;background:rgb({red},{green},{blue})'></i>"
+                )
+            },
+        )
         .collect();
-    PAGE.replace("<!-- squares -->", &squares).replace("SQUARE", &SQUARE_PIXELS.to_string())
+    PAGE.replace("<!-- squares -->", &squares)
+        .replace("SQUARE", &SQUARE_PIXELS.to_string())
 }
 
 const PAGE: &str = include_str!("page/witness.html");

@@ -1,0 +1,156 @@
+//! What OpenAI's Responses API refuses, as far as its specification and recordings say.
+
+mod items;
+mod output;
+mod tools;
+
+use std::collections::BTreeMap;
+
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+
+use super::shape::{Checked, ensure, list, object, one_of, only, positive, text, word};
+use super::{Refusal, image};
+
+const MEMBERS: &[&str] = &[
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "conversation",
+    "store",
+    "include",
+    "stream",
+    "stream_options",
+    "truncation",
+    "max_output_tokens",
+    "max_tool_calls",
+    "reasoning",
+    "text",
+    "background",
+    "context_management",
+    "image",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "metadata",
+    "user",
+    "temperature",
+    "top_p",
+];
+const INCLUDES: &[&str] = &[
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+];
+const LONGEST_CALL_ID: usize = 64;
+const LONGEST_TEXT: usize = 10_485_760;
+
+pub(super) fn extra(place: &str, member: &str) -> Refusal {
+    Refusal::invalid(format!("Unknown parameter: '{place}.{member}'."))
+}
+
+/// Checks a whole request against the headers it came with and what was said before.
+pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+    let authorization = headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if authorization
+        .strip_prefix("Bearer ")
+        .unwrap_or_default()
+        .is_empty()
+    {
+        return Err(Refusal::unauthorized(
+            "You didn't provide an API key in the Authorization header (Bearer).",
+        ));
+    }
+    let members = object(body, "request")?;
+    if let Some(name) = members
+        .keys()
+        .find(|name| !MEMBERS.contains(&name.as_str()))
+    {
+        return Err(Refusal::invalid(format!("Unknown parameter: '{name}'.")));
+    }
+    text(body, "model", "request")?;
+    let stateful = body
+        .get("previous_response_id")
+        .is_some_and(|id| !id.is_null());
+    ensure(!stateful, || {
+        "recorded model: it stores nothing; send all items and `store: false`".to_owned()
+    })?;
+    check_state(body)?;
+    tools::check(body)?;
+    items::check(body, said)
+}
+
+fn check_state(body: &Value) -> Checked {
+    for (index, include) in body
+        .get("include")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        one_of(
+            include.as_str().unwrap_or_default(),
+            INCLUDES,
+            &format!("include[{index}]"),
+        )?;
+    }
+    let stores = body.get("store").and_then(Value::as_bool).unwrap_or(true);
+    let encrypted = body
+        .get("include")
+        .and_then(Value::as_array)
+        .is_some_and(|list| list.contains(&json!("reasoning.encrypted_content")));
+    ensure(stores || encrypted, || {
+        "recorded model: without `reasoning.encrypted_content` in `include` a request with `store: false` cannot repeat reasoning".to_owned()
+    })?;
+    if let Some(truncation) = body.get("truncation").and_then(Value::as_str) {
+        one_of(truncation, &["auto", "disabled"], "truncation")?;
+    }
+    Ok(())
+}
+
+/// The texts of every result after the last words of the model, by call.
+pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
+    let items = body
+        .get("input")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .rev();
+    let results = items.take_while(|item| {
+        word(item, "type").ends_with("_output")
+            || word(item, "role") == "user"
+            || word(item, "role") == "developer"
+    });
+    results
+        .map(|item| (word(item, "call_id").to_owned(), output::text_of(item)))
+        .filter(|(id, _)| !id.is_empty())
+        .collect()
+}
+
+/// A whole answer around the items that are said.
+pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
+    let input = body.to_string().len() / 4;
+    let mut answer = json!({
+        "id": format!("resp_recorded_{number}"), "object": "response", "created_at": 1_790_000_000_u64,
+        "status": "completed", "model": body.get("model"), "output": say, "error": null, "incomplete_details": null,
+        "usage": {"input_tokens": input, "output_tokens": 64, "total_tokens": input + 64},
+    });
+    super::server::merge(&mut answer, with);
+    answer
+}
+
+#[cfg(test)]
+mod tests;

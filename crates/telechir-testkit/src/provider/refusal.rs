@@ -1,0 +1,66 @@
+//! What is wrong with a request, in the words of the provider it was meant for.
+
+use serde_json::{Value, json};
+
+use super::Provider;
+
+/// What is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// The provider's sort of error.
+    pub kind: &'static str,
+    /// The sentence, with the place.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A 400: the request is not what the API takes.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self {
+            status: 400,
+            kind: "invalid_request_error",
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn unauthorized(message: impl Into<String>) -> Self {
+        Self {
+            status: 401,
+            kind: "authentication_error",
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn too_large(bytes: usize) -> Self {
+        let message = format!("Request exceeds the maximum size ({bytes} bytes).");
+        Self {
+            status: 413,
+            kind: "request_too_large",
+            message,
+        }
+    }
+
+    pub(super) fn not_found(path: &str) -> Self {
+        Self {
+            status: 404,
+            kind: "not_found_error",
+            message: format!("Not found: {path}"),
+        }
+    }
+
+    /// The error body of a provider.
+    pub fn body(&self, provider: Provider) -> Value {
+        let error = json!({"type": self.kind, "message": self.message});
+        match provider {
+            Provider::Anthropic => {
+                json!({"type": "error", "error": error, "request_id": "req_recorded"})
+            }
+            Provider::Openai => {
+                let error = json!({"message": self.message, "type": self.kind, "param": null, "code": null});
+                json!({"error": error})
+            }
+        }
+    }
+}
