@@ -1,6 +1,8 @@
 //! What the engine needs of a screen, a browser and a shell; pure: no clock, no files, no network.
 
 mod computer;
+#[cfg(feature = "testing")]
+pub mod contract;
 mod erased;
 mod error;
 mod frame;

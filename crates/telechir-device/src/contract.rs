@@ -1,0 +1,3 @@
+//! The suites every device must pass, against a witness of what truly arrived.
+
+pub mod computer;

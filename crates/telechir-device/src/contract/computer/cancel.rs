@@ -1,0 +1,106 @@
+//! Nothing stays pressed when an action is broken off.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use telechir_protocol::{Action, Button};
+
+use super::{Pressed, Seen, Witness, chord, perform, place, target};
+use crate::{Computer, ScreenAction};
+
+/// Begins an action and drops its future as soon as the witness saw `begun`.
+async fn break_off(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+    action: ScreenAction,
+    begun: &(dyn Fn(&[Seen]) -> bool + Sync),
+) {
+    let mut performing = pin!(device.perform(&action));
+    let mut seeing = pin!(witness.seen(begun));
+    let seen = poll_fn(|context| {
+        if let Poll::Ready(outcome) = performing.as_mut().poll(context) {
+            panic!("it ended before it could be broken off: {outcome:?}");
+        }
+        seeing.as_mut().poll(context)
+    });
+    let seen = seen.await;
+    assert!(begun(&seen), "it never began: {seen:?}");
+}
+
+async fn check_all_up(witness: &mut impl Witness) {
+    let seen = witness.seen(&|seen| Pressed::after(seen).is_empty()).await;
+    assert!(Pressed::after(&seen).is_empty(), "something stays pressed: {seen:?}");
+}
+
+/// A key that is held when the future is dropped comes up.
+pub async fn dropping_a_held_key_leaves_nothing_pressed(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let hold = Action::HoldKey { chord: chord("ctrl+shift"), duration: Duration::from_secs(3600) };
+    break_off(device, witness, hold, &|seen| Pressed::after(seen).keys.len() == 2).await;
+    check_all_up(witness).await;
+}
+
+/// A button that drags when the future is dropped comes up.
+pub async fn dropping_a_drag_leaves_nothing_pressed(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let path = [(10, 10), (310, 210)].map(|(x, y)| target(place(witness, x, y))).to_vec();
+    let duration = Some(Duration::from_secs(3600));
+    let modifiers = vec![telechir_protocol::Modifier::Shift];
+    let drag = Action::Drag { path, button: Button::Left, modifiers, duration };
+    break_off(device, witness, drag, &|seen| !Pressed::after(seen).buttons.is_empty()).await;
+    check_all_up(witness).await;
+}
+
+/// However much of a text was typed when the future is dropped, no key stays down, and the next
+/// action works.
+pub async fn dropping_a_long_text_leaves_nothing_pressed(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let text = "Ж漢A z".repeat(20_000);
+    let typing = Action::Type { text, at: None, clear_first: false, submit: false };
+    {
+        let mut performing = pin!(device.perform(&typing));
+        let mut seeing = pin!(witness.seen(&|seen| seen.iter().any(Seen::is_press)));
+        // A device that hands text over whole may be done before anything is seen.
+        let either = poll_fn(|context| {
+            if performing.as_mut().poll(context).is_ready() {
+                return Poll::Ready(());
+            }
+            seeing.as_mut().poll(context).map(drop)
+        });
+        either.await;
+    }
+    check_all_up(witness).await;
+    witness.forget().await;
+    perform(device, Action::Key { chord: chord("F9"), repeat: 1 }).await;
+    let seen = super::seen_all_released(witness, 1).await;
+    let f9 = Seen::KeyDown { key: super::key("F9") };
+    assert!(seen.contains(&f9), "{seen:?}");
+}
+
+/// `release` lets go of what `KeyDown` and `MouseDown` keep.
+pub async fn releasing_lets_go_of_everything(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let at = Some(target(place(witness, 70, 70)));
+    perform(device, Action::KeyDown { chord: chord("ctrl+alt") }).await;
+    perform(device, Action::MouseDown { at, button: Button::Right }).await;
+    let held = |seen: &[Seen]| {
+        let pressed = Pressed::after(seen);
+        pressed.keys.len() == 2 && pressed.buttons.len() == 1
+    };
+    let seen = witness.seen(&held).await;
+    assert!(held(&seen), "{seen:?}");
+    if let Err(error) = device.release().await {
+        panic!("failed to {error}");
+    }
+    check_all_up(witness).await;
+}

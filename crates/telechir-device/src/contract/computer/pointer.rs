@@ -1,0 +1,211 @@
+//! Pointer, buttons and wheel arrive as asked.
+
+use std::time::{Duration, Instant};
+
+use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit};
+
+use super::{Pressed, Seen, Witness, at, perform, place, seen_all_released, target};
+use crate::{Computer, ScreenPoint};
+
+fn came_by(seen: &[Seen], spot: ScreenPoint) -> bool {
+    seen.contains(&Seen::Motion { at: at(spot) })
+}
+
+fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
+    let down = |seen: &Seen| match seen {
+        Seen::ButtonDown { button, at, modifiers } => Some((*button, *at, modifiers.clone())),
+        _ => None,
+    };
+    seen.iter().filter_map(down).collect()
+}
+
+fn click_at(spot: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
+    Action::Click { at: spot.map(target), button: Button::Left, count, modifiers: Vec::new() }
+}
+
+/// The pointer is seen at the very pixel.
+pub async fn a_move_arrives_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
+    for (x, y) in [(5, 7), (390, 290), (200, 11)] {
+        let spot = place(witness, x, y);
+        perform(device, Action::Move { at: target(spot) }).await;
+        let seen = witness.seen(&|seen| came_by(seen, spot)).await;
+        assert!(came_by(&seen, spot), "{spot:?} is not in {seen:?}");
+    }
+}
+
+/// Hovering moves and presses nothing.
+pub async fn a_hover_arrives_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
+    let spot = place(witness, 33, 44);
+    perform(device, Action::Hover { at: target(spot) }).await;
+    let seen = witness.seen(&|seen| came_by(seen, spot)).await;
+    assert!(came_by(&seen, spot), "{seen:?}");
+    assert_eq!(downs(&seen), []);
+}
+
+/// One press and one release of that button, at that place, for every button.
+pub async fn a_click_presses_and_releases_each_button(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let buttons = [Button::Left, Button::Middle, Button::Right, Button::Back, Button::Forward];
+    for (offset, button) in (0..).zip(buttons) {
+        witness.forget().await;
+        let spot = place(witness, 60 + offset * 10, 70);
+        let count = ClickCount::Single;
+        let action = Action::Click { at: Some(target(spot)), button, count, modifiers: vec![] };
+        perform(device, action).await;
+        let seen = seen_all_released(witness, 1).await;
+        assert_eq!(downs(&seen), [(button, at(spot), vec![])]);
+    }
+}
+
+/// A double click is two presses, a triple click three, all at the same place.
+pub async fn a_multiple_click_is_counted(device: &mut impl Computer, witness: &mut impl Witness) {
+    for (count, times) in [(ClickCount::Double, 2), (ClickCount::Triple, 3)] {
+        witness.forget().await;
+        let spot = place(witness, 100, 100);
+        perform(device, click_at(Some(spot), count)).await;
+        let seen = seen_all_released(witness, times).await;
+        assert_eq!(downs(&seen), vec![(Button::Left, at(spot), vec![]); times]);
+    }
+}
+
+/// The modifiers are down at the press and up afterwards.
+pub async fn a_click_carries_its_modifiers(device: &mut impl Computer, witness: &mut impl Witness) {
+    let spot = place(witness, 80, 90);
+    let modifiers = vec![Modifier::Ctrl, Modifier::Shift];
+    let action = Action::Click {
+        at: Some(target(spot)),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers: modifiers.clone(),
+    };
+    perform(device, action).await;
+    let seen = seen_all_released(witness, 3).await;
+    assert_eq!(downs(&seen), [(Button::Left, at(spot), modifiers)]);
+}
+
+/// Without a place, the pointer's place is meant.
+pub async fn a_click_without_a_place_is_where_the_pointer_is(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let spot = place(witness, 123, 145);
+    perform(device, Action::Move { at: target(spot) }).await;
+    perform(device, click_at(None, ClickCount::Single)).await;
+    let seen = seen_all_released(witness, 1).await;
+    assert_eq!(downs(&seen), [(Button::Left, at(spot), vec![])]);
+}
+
+/// `MouseDown` is meant to last over other actions.
+pub async fn a_mouse_button_stays_down_until_mouse_up(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let (from, to) = (place(witness, 50, 50), place(witness, 90, 60));
+    let button = Button::Left;
+    perform(device, Action::MouseDown { at: Some(target(from)), button }).await;
+    perform(device, Action::Move { at: target(to) }).await;
+    let seen = witness.seen(&|seen| came_by(seen, to)).await;
+    assert_eq!(Pressed::after(&seen).buttons, [button], "{seen:?}");
+    perform(device, Action::MouseUp { at: None, button }).await;
+    let seen = seen_all_released(witness, 1).await;
+    assert!(seen.contains(&Seen::ButtonUp { button, at: at(to) }), "{seen:?}");
+}
+
+/// Down at the first place, motions between the places, up at the last.
+pub async fn a_drag_passes_through_its_path(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let path = [(20, 20), (220, 20), (220, 180)].map(|(x, y)| place(witness, x, y));
+    perform(device, drag(&path, None)).await;
+    let seen = seen_all_released(witness, 1).await;
+    let down = seen.iter().position(Seen::is_press).unwrap_or(seen.len());
+    let during = &seen[down..];
+    assert_eq!(downs(during), [(Button::Left, at(path[0]), vec![])]);
+    assert!(came_by(during, path[1]), "the corner is missing: {during:?}");
+    let motions = during.iter().filter(|seen| matches!(seen, Seen::Motion { .. })).count();
+    assert!(motions >= 10, "programs want to see a drag come along: {during:?}");
+    let up = Seen::ButtonUp { button: Button::Left, at: at(path[2]) };
+    assert!(during.contains(&up), "{during:?}");
+}
+
+/// A path of one place means: from where the pointer is.
+pub async fn a_drag_to_one_place_starts_at_the_pointer(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let (from, to) = (place(witness, 30, 40), place(witness, 130, 40));
+    perform(device, Action::Move { at: target(from) }).await;
+    perform(device, drag(&[to], None)).await;
+    let seen = seen_all_released(witness, 1).await;
+    assert_eq!(downs(&seen), [(Button::Left, at(from), vec![])]);
+    let up = Seen::ButtonUp { button: Button::Left, at: at(to) };
+    assert!(seen.contains(&up), "{seen:?}");
+}
+
+/// A drag that says how long it takes does take so long.
+pub async fn a_drag_takes_its_time(device: &mut impl Computer, witness: &mut impl Witness) {
+    let path = [(10, 10), (110, 10)].map(|(x, y)| place(witness, x, y));
+    let duration = Duration::from_millis(250);
+    let start = Instant::now();
+    perform(device, drag(&path, Some(duration))).await;
+    let took = start.elapsed();
+    assert!(took >= duration, "it took {took:?}");
+    seen_all_released(witness, 1).await;
+}
+
+fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> crate::ScreenAction {
+    let path = path.iter().copied().map(target).collect();
+    Action::Drag { path, button: Button::Left, modifiers: vec![], duration }
+}
+
+/// How far the wheel was turned in all.
+fn turned(seen: &[Seen]) -> (f64, f64) {
+    seen.iter().fold((0.0, 0.0), |sum, seen| match seen {
+        Seen::Scroll { dx, dy, .. } => (sum.0 + dx, sum.1 + dy),
+        _ => sum,
+    })
+}
+
+fn is_near(one: (f64, f64), other: (f64, f64)) -> bool {
+    (one.0 - other.0).abs() < 0.5 && (one.1 - other.1).abs() < 0.5
+}
+
+/// Down and right are positive, and a click is a click.
+pub async fn a_scroll_turns_the_wheel_its_way(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    for (dx, dy) in [(0.0, 3.0), (0.0, -2.0), (2.0, 0.0), (-1.0, 0.0)] {
+        witness.forget().await;
+        let at = Some(target(place(witness, 150, 150)));
+        let unit = ScrollUnit::Clicks;
+        perform(device, Action::Scroll { at, dx, dy, unit, modifiers: vec![] }).await;
+        let seen = witness.seen(&|seen| is_near(turned(seen), (dx, dy))).await;
+        assert!(is_near(turned(&seen), (dx, dy)), "({dx}, {dy}) became {seen:?}");
+    }
+}
+
+/// The modifiers are down while the wheel turns and up afterwards.
+pub async fn a_scroll_carries_its_modifiers(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    let at = Some(target(place(witness, 150, 150)));
+    let modifiers = vec![Modifier::Shift];
+    let unit = ScrollUnit::Clicks;
+    let action = Action::Scroll { at, dx: 0.0, dy: 1.0, unit, modifiers: modifiers.clone() };
+    perform(device, action).await;
+    let is_scroll = |seen: &Seen| matches!(seen, Seen::Scroll { .. });
+    let seen = witness
+        .seen(&|seen| seen.iter().any(is_scroll) && Pressed::after(seen).is_empty())
+        .await;
+    let with = seen.iter().find_map(|seen| match seen {
+        Seen::Scroll { modifiers, .. } => Some(modifiers.clone()),
+        _ => None,
+    });
+    assert_eq!(with, Some(modifiers), "{seen:?}");
+    assert!(Pressed::after(&seen).is_empty(), "{seen:?}");
+}

@@ -1,0 +1,68 @@
+//! Seeing the screen, and saying what cannot be done.
+
+use std::time::{Duration, Instant};
+
+use telechir_protocol::{Action, ActionKind, Button, ClickCount};
+
+use super::{Witness, at, fail, perform, place, target};
+use crate::{Computer, DeviceError, ScreenTarget, Settle};
+
+/// The picture and the size agree.
+pub async fn a_frame_is_as_large_as_the_screen(
+    device: &mut impl Computer,
+    _witness: &mut impl Witness,
+) {
+    match device.capture().await {
+        Ok(frame) => assert_eq!(frame.size(), device.size()),
+        Err(error) => panic!("failed to {error}"),
+    }
+}
+
+/// A pointer that was moved is where it says it is, in the words `X=…,Y=…`.
+pub async fn says_where_the_pointer_is(device: &mut impl Computer, witness: &mut impl Witness) {
+    if !device.supports(&ActionKind::CursorPosition) {
+        return;
+    }
+    let spot = place(witness, 21, 43);
+    perform(device, Action::Move { at: target(spot) }).await;
+    let performed = perform(device, Action::CursorPosition).await;
+    let (x, y) = at(spot);
+    assert_eq!(performed.text, Some(format!("X={x},Y={y}")));
+}
+
+/// What is not supported is answered with an error that says so.
+pub async fn says_which_actions_it_cannot_do(
+    device: &mut impl Computer,
+    _witness: &mut impl Witness,
+) {
+    assert!(!device.supports(&ActionKind::OpenApp), "a computer here is no telephone");
+    let error = fail(device, Action::OpenApp { name: "clock".to_owned() }).await;
+    assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
+}
+
+/// An element nobody knows is an error, not a click somewhere else.
+pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mut impl Witness) {
+    let element = ScreenTarget::Element { id: "ref_of_nothing".to_owned(), frame: None };
+    let click = Action::Click {
+        at: Some(element),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers: Vec::new(),
+    };
+    let error = fail(device, click).await;
+    let is_said = matches!(error, DeviceError::Refused { .. } | DeviceError::Stale { .. });
+    assert!(is_said, "{error}");
+    let seen = witness.seen(&|_| true).await;
+    assert!(!seen.iter().any(super::Seen::is_press), "{seen:?}");
+}
+
+/// Waiting for a still screen ends, still or not.
+pub async fn settling_ends(device: &mut impl Computer, _witness: &mut impl Witness) {
+    let settle = Settle { quiet: Duration::from_millis(50), ceiling: Duration::from_secs(2) };
+    let start = Instant::now();
+    if let Err(error) = device.settle(settle).await {
+        panic!("failed to {error}");
+    }
+    let took = start.elapsed();
+    assert!(took < settle.ceiling * 3, "it took {took:?}");
+}

@@ -1,0 +1,98 @@
+//! Text arrives as written, every character of it.
+
+use telechir_protocol::{Action, NamedKey};
+
+use super::{Seen, Witness, perform};
+use crate::{Computer, ScreenAction, ScreenPoint, ScreenTarget};
+
+/// Several scripts, both directions, combining marks, joined and astral characters.
+const WORLD: &str = "Grüße, naïve façade – “quotes” … €100 ½ | Ελληνικά | Привет, мир | עברית | \
+                     العربية | हिन्दी | ไทย | 中文汉字 | 日本語かなカナ | 한국어 | e\u{301}a\u{308} | \
+                     𝒳𝔘 | 👩‍💻🇪🇺😀 | ∑√∞≠ | ẞß İı";
+
+fn type_text(text: &str) -> ScreenAction {
+    Action::Type { text: text.to_owned(), at: None, clear_first: false, submit: false }
+}
+
+fn field(witness: &impl Witness) -> ScreenTarget {
+    let (x, y) = witness.field();
+    ScreenTarget::Point(ScreenPoint::new(x, y))
+}
+
+/// Puts the focus where text goes.
+async fn enter(device: &mut impl Computer, witness: &mut impl Witness) {
+    let at = Some(field(witness));
+    let nothing = String::new();
+    perform(device, Action::Type { text: nothing, at, clear_first: false, submit: false }).await;
+    witness.forget().await;
+}
+
+async fn check(device: &mut impl Computer, witness: &mut impl Witness, text: &str) {
+    enter(device, witness).await;
+    perform(device, type_text(text)).await;
+    assert_eq!(witness.text(text).await, text);
+}
+
+/// What an ordinary keyboard has.
+pub async fn plain_text_arrives_exactly(device: &mut impl Computer, witness: &mut impl Witness) {
+    let text = "The quick brown fox, \"JUMPS\" over {the} lazy-dog; 0123456789 ~!@#$%^&*()_+|\\<>?/'`";
+    check(device, witness, text).await;
+}
+
+/// What no single keyboard has.
+pub async fn any_character_arrives_exactly(device: &mut impl Computer, witness: &mut impl Witness) {
+    check(device, witness, WORLD).await;
+}
+
+/// One action after another, without a pause, does not mix or lose any.
+pub async fn text_after_text_arrives_in_order(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    enter(device, witness).await;
+    let pieces = ["αβγδ", "plain", "漢字仮名", "žščř", "end."];
+    for piece in pieces {
+        perform(device, type_text(piece)).await;
+    }
+    let whole = pieces.concat();
+    assert_eq!(witness.text(&whole).await, whole);
+}
+
+/// A new line in the text is Enter.
+pub async fn new_lines_are_typed(device: &mut impl Computer, witness: &mut impl Witness) {
+    check(device, witness, "first\nsecond\n\nfourth").await;
+}
+
+/// Text with a place goes there.
+pub async fn a_text_goes_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
+    let at = Some(field(witness));
+    let text = "aimed".to_owned();
+    perform(device, Action::Type { text, at, clear_first: false, submit: false }).await;
+    assert_eq!(witness.text("aimed").await, "aimed");
+}
+
+/// With `clear_first`, the new text is all there is; also when it is empty.
+pub async fn a_text_can_replace_what_was_there(
+    device: &mut impl Computer,
+    witness: &mut impl Witness,
+) {
+    enter(device, witness).await;
+    perform(device, type_text("old words")).await;
+    assert_eq!(witness.text("old words").await, "old words");
+    for text in ["new", ""] {
+        let action = Action::Type { text: text.to_owned(), at: None, clear_first: true, submit: false };
+        perform(device, action).await;
+        assert_eq!(witness.text(text).await, text);
+    }
+}
+
+/// `submit` is Enter, after the text.
+pub async fn a_text_can_submit(device: &mut impl Computer, witness: &mut impl Witness) {
+    enter(device, witness).await;
+    let text = "go".to_owned();
+    perform(device, Action::Type { text, at: None, clear_first: false, submit: true }).await;
+    let enter = Seen::KeyDown { key: telechir_protocol::Key::Named(NamedKey::Enter) };
+    let seen = witness.seen(&|seen| seen.contains(&enter)).await;
+    assert!(seen.contains(&enter), "{seen:?}");
+    assert_eq!(witness.text("go\n").await, "go\n");
+}

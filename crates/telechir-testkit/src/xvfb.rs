@@ -1,0 +1,58 @@
+//! A client's plain road into an X server: blocking, with the cookie of an authority file.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+
+use x11rb::rust_connection::{DefaultStream, RustConnection};
+
+/// A connection that waits for its replies.
+pub type Client = RustConnection<DefaultStream>;
+
+/// Connects to the display that `environment` names, as a program started with it would.
+///
+/// Gives the connection, the number of its screen, and the socket: shutting that down ends every
+/// wait on the connection.
+///
+/// # Panics
+/// When it cannot.
+pub fn connect(environment: &[(String, String)]) -> (Client, usize, UnixStream) {
+    let (stream, socket) = socket(environment);
+    let cookie = fs::read(value(environment, "XAUTHORITY")).unwrap_or_else(|error| panic!("{error}"));
+    // Our own files hold one entry, and the cookie's sixteen bytes are its last field.
+    let cookie = cookie[cookie.len() - 16..].to_vec();
+    let name = b"MIT-MAGIC-COOKIE-1".to_vec();
+    match RustConnection::connect_to_stream_with_auth_info(stream, 0, name, cookie) {
+        Ok(connection) => (connection, 0, socket),
+        Err(error) => panic!("failed to connect to the display: {error}"),
+    }
+}
+
+/// Tries to connect without a cookie; says how the server answered.
+///
+/// # Errors
+/// What the server says against it.
+pub fn connect_without_cookie(environment: &[(String, String)]) -> Result<Client, String> {
+    let (stream, _socket) = socket(environment);
+    RustConnection::connect_to_stream_with_auth_info(stream, 0, Vec::new(), Vec::new())
+        .map_err(|error| error.to_string())
+}
+
+/// A variable's value.
+///
+/// # Panics
+/// When it is not there.
+pub fn value<'a>(environment: &'a [(String, String)], name: &str) -> &'a str {
+    let found = environment.iter().find(|(variable, _)| variable == name);
+    found.map_or_else(|| panic!("the environment has no {name}"), |(_, value)| value)
+}
+
+fn socket(environment: &[(String, String)]) -> (DefaultStream, UnixStream) {
+    let number = value(environment, "DISPLAY").trim_start_matches(':');
+    let socket = UnixStream::connect(format!("/tmp/.X11-unix/X{number}"));
+    let socket = socket.unwrap_or_else(|error| panic!("failed to reach display {number}: {error}"));
+    let copy = socket.try_clone().unwrap_or_else(|error| panic!("{error}"));
+    match DefaultStream::from_unix_stream(socket) {
+        Ok((stream, _peer)) => (stream, copy),
+        Err(error) => panic!("{error}"),
+    }
+}
