@@ -3,3 +3,5 @@
 pub mod gate;
 pub mod page;
 pub mod provider;
+pub mod witness;
+pub mod xvfb;
