@@ -3,6 +3,9 @@
 mod alias;
 mod json;
 
+#[cfg(feature = "schema")]
+pub(crate) use json::schemas;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

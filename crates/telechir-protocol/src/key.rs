@@ -98,10 +98,14 @@ impl Key {
     ///
     /// A name nobody knows is [`Key::Other`], spelled as it came.
     pub fn parse(name: &str) -> Self {
+        let name = match name.trim() {
+            "" => name,
+            trimmed => trimmed,
+        };
         let mut chars = name.chars();
         match (chars.next(), chars.next()) {
             (Some(only), None) => names::of_char(only),
-            _ => names::of_name(name.trim()),
+            _ => names::of_name(name),
         }
     }
 

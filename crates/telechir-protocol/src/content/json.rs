@@ -76,6 +76,14 @@ macro_rules! contents {
             }
         }
 
+        /// The schema of each content's members by its `type`.
+        #[cfg(feature = "schema")]
+        pub(crate) fn schemas(
+            generator: &mut schemars::SchemaGenerator,
+        ) -> Vec<(&'static str, schemars::Schema)> {
+            vec![$(($name, generator.subschema_for::<$content>()),)*]
+        }
+
         fn read_known(name: &str, members: Map<String, Value>) -> serde_json::Result<Content> {
             match name {
                 $($name => serde_json::from_value(Value::Object(members)).map(Content::$variant),)*
@@ -120,6 +128,29 @@ fn other(members: Map<String, Value>) -> Content {
     })
 }
 
+/// Contents within contents at most. Two happen; a hostile history must not exhaust the stack.
+const DEEPEST: usize = 16;
+
+/// Whether contents nest deeper than so many levels.
+fn nests_deeper(members: &Map<String, Value>, levels: usize) -> bool {
+    const PARTS: [&str; 6] = [
+        "call",
+        "function_call",
+        "items",
+        "inputs",
+        "results",
+        "outputs",
+    ];
+    let parts = PARTS.iter().filter_map(|part| members.get(*part));
+    let contents = parts.flat_map(|part| match part.as_array() {
+        Some(contents) => contents.as_slice(),
+        None => std::slice::from_ref(part),
+    });
+    contents
+        .filter_map(Value::as_object)
+        .any(|content| levels == 0 || nests_deeper(content, levels - 1))
+}
+
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Map::deserialize(deserializer)?;
@@ -127,6 +158,10 @@ impl<'de> Deserialize<'de> for Content {
         let Some(name) = came_as.and_then(|name| alias::canonical(name, &members)) else {
             return Ok(other(members));
         };
+        if nests_deeper(&members, DEEPEST) {
+            let problem = format_args!("read the content {name}: contents nest too deeply");
+            return Err(D::Error::custom(problem));
+        }
         if let Some(Value::String(came_as)) = members.shift_remove("type") {
             alias::translate(&came_as, &mut members);
         }

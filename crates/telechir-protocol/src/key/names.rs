@@ -98,7 +98,7 @@ pub(super) fn of_char(c: char) -> Key {
     }
 }
 
-/// The key of a name of several characters. Case, `_`, `-` and spaces make no difference.
+/// The key of a name that is not one character. Case, `_`, `-` and spaces make no difference.
 pub(super) fn of_name(name: &str) -> Key {
     let plain: String = name
         .chars()
@@ -110,7 +110,7 @@ pub(super) fn of_name(name: &str) -> Key {
         .or_else(|| named(&plain).map(Key::Named))
         .or_else(|| character(&plain).map(of_char))
         .or_else(|| keysym(&plain))
-        .unwrap_or_else(|| Key::Other(name.to_owned()))
+        .unwrap_or_else(|| Key::Other(name.trim().to_owned()))
 }
 
 fn modifier(plain: &str) -> Option<Modifier> {

@@ -19,17 +19,24 @@ impl CommandExecution<'_> {
     /// Both as one text: each command behind `$`, then what it gave.
     pub fn to_text(&self) -> String {
         let outputs = self.result.map_or(&[][..], |result| &result.outputs);
+        let steps = self.call.commands.len().max(outputs.len());
         let mut text = String::new();
-        for (place, command) in self.call.commands.iter().enumerate() {
-            text.push_str(&format!("$ {}\n", command.to_line()));
+        for place in 0..steps {
+            if let Some(command) = self.call.commands.get(place) {
+                push_lines(&mut text, &format!("$ {}", command.to_line()));
+            }
             if let Some(output) = outputs.get(place) {
-                text.push_str(&output.to_text());
+                push_lines(&mut text, &output.to_text());
             }
         }
-        for output in outputs.iter().skip(self.call.commands.len()) {
-            text.push_str(&output.to_text());
-        }
         text
+    }
+}
+
+fn push_lines(text: &mut String, lines: &str) {
+    text.push_str(lines);
+    if !lines.is_empty() && !lines.ends_with('\n') {
+        text.push('\n');
     }
 }
 

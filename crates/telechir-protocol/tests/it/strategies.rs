@@ -47,7 +47,7 @@ pub(crate) fn unknown_members() -> impl Strategy<Value = Map<String, Value>> {
     vec(("x_[a-z]{1,5}", json_value()), 0..3).prop_map(Map::from_iter)
 }
 
-pub(crate) fn meta() -> impl Strategy<Value = Meta> {
+pub(crate) fn meta() -> BoxedStrategy<Meta> {
     let raw = ("[a-z-]{1,9}", json_value()).prop_map(|(dialect, json)| Raw { dialect, json });
     (
         vec(json_value(), 0..2),
@@ -63,6 +63,7 @@ pub(crate) fn meta() -> impl Strategy<Value = Meta> {
                 extra,
             },
         )
+        .boxed()
 }
 
 fn number() -> impl Strategy<Value = f64> {
@@ -145,7 +146,7 @@ fn tab() -> impl Strategy<Value = Option<String>> {
     of(text())
 }
 
-fn pointer_action() -> impl Strategy<Value = Action> {
+fn pointer_action() -> BoxedStrategy<Action> {
     use ClickCount::{Double, Single, Triple};
     let counts = proptest::sample::select(vec![Single, Double, Triple]);
     let units = proptest::sample::select(vec![
@@ -189,9 +190,10 @@ fn pointer_action() -> impl Strategy<Value = Action> {
         Just(Action::Screenshot),
         Just(Action::CursorPosition),
     ]
+    .boxed()
 }
 
-fn key_action() -> impl Strategy<Value = Action> {
+fn key_action() -> BoxedStrategy<Action> {
     prop_oneof![
         (text(), of(target()), any::<bool>(), any::<bool>()).prop_map(
             |(text, at, clear_first, submit)| Action::Type {
@@ -207,9 +209,10 @@ fn key_action() -> impl Strategy<Value = Action> {
         chord().prop_map(|chord| Action::KeyUp { chord }),
         of(duration()).prop_map(|duration| Action::Wait { duration }),
     ]
+    .boxed()
 }
 
-fn page_action() -> impl Strategy<Value = Action> {
+fn page_action() -> BoxedStrategy<Action> {
     prop_oneof![
         (text(), tab()).prop_map(|(url, tab)| Action::Navigate { url, tab }),
         tab().prop_map(|tab| Action::Back { tab }),
@@ -250,12 +253,13 @@ fn page_action() -> impl Strategy<Value = Action> {
         (text(), tab()).prop_map(|(script, tab)| Action::Javascript { script, tab }),
         text().prop_map(|name| Action::OpenApp { name }),
     ]
+    .boxed()
 }
 
-pub(crate) fn action() -> impl Strategy<Value = Action> {
+pub(crate) fn action() -> BoxedStrategy<Action> {
     let other =
         ("x_[a-z]{1,9}", unknown_members()).prop_map(|(name, args)| Action::Other { name, args });
-    prop_oneof![pointer_action(), key_action(), page_action(), other]
+    prop_oneof![pointer_action(), key_action(), page_action(), other].boxed()
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
@@ -300,12 +304,13 @@ fn hosted_file() -> impl Strategy<Value = HostedFileContent> {
     })
 }
 
-fn media() -> impl Strategy<Value = Media> {
+fn media() -> BoxedStrategy<Media> {
     prop_oneof![
         data().prop_map(Media::Data),
         uri().prop_map(Media::Uri),
         hosted_file().prop_map(Media::HostedFile),
     ]
+    .boxed()
 }
 
 fn call_id() -> impl Strategy<Value = CallId> {
@@ -323,7 +328,7 @@ fn safety_check() -> impl Strategy<Value = SafetyCheck> {
     })
 }
 
-pub(crate) fn computer_call() -> impl Strategy<Value = ComputerCall> {
+pub(crate) fn computer_call() -> BoxedStrategy<ComputerCall> {
     let words = (of(text()), of(text()), of(text()), of(text()), of(text()));
     (
         call_id(),
@@ -346,6 +351,7 @@ pub(crate) fn computer_call() -> impl Strategy<Value = ComputerCall> {
                 ..ComputerCall::new(call_id, actions)
             },
         )
+        .boxed()
 }
 
 fn step() -> impl Strategy<Value = StepOutcome> {
@@ -366,7 +372,7 @@ fn step() -> impl Strategy<Value = StepOutcome> {
     )
 }
 
-fn computer_result() -> impl Strategy<Value = ComputerResult> {
+fn computer_result() -> BoxedStrategy<ComputerResult> {
     let tab =
         (text(), text(), text(), any::<bool>()).prop_map(|(tab_id, title, url, active)| TabState {
             tab_id,
@@ -382,23 +388,25 @@ fn computer_result() -> impl Strategy<Value = ComputerResult> {
         vec(step(), 0..2),
         vec(safety_check(), 0..2),
     );
-    (call_id(), of(text()), of(name()), seen, done, meta()).prop_map(
-        |(call_id, item_id, family, seen, done, meta)| ComputerResult {
-            item_id,
-            screenshot: seen.0,
-            frame: seen.1,
-            display: seen.2,
-            current_url: seen.3,
-            tabs: seen.4,
-            text_output: done.0,
-            error: done.1,
-            steps: done.2,
-            acknowledged_safety_checks: done.3,
-            family,
-            meta,
-            ..ComputerResult::new(call_id)
-        },
-    )
+    (call_id(), of(text()), of(name()), seen, done, meta())
+        .prop_map(
+            |(call_id, item_id, family, seen, done, meta)| ComputerResult {
+                item_id,
+                screenshot: seen.0,
+                frame: seen.1,
+                display: seen.2,
+                current_url: seen.3,
+                tabs: seen.4,
+                text_output: done.0,
+                error: done.1,
+                steps: done.2,
+                acknowledged_safety_checks: done.3,
+                family,
+                meta,
+                ..ComputerResult::new(call_id)
+            },
+        )
+        .boxed()
 }
 
 fn shell_action() -> impl Strategy<Value = ShellAction> {
@@ -417,7 +425,7 @@ fn shell_action() -> impl Strategy<Value = ShellAction> {
     ]
 }
 
-pub(crate) fn shell_call() -> impl Strategy<Value = ShellCall> {
+pub(crate) fn shell_call() -> BoxedStrategy<ShellCall> {
     let command = prop_oneof![
         text().prop_map(Command::Line),
         vec(text(), 0..3).prop_map(Command::Argv),
@@ -457,6 +465,7 @@ pub(crate) fn shell_call() -> impl Strategy<Value = ShellCall> {
                 ..ShellCall::execute(call_id, commands)
             },
         )
+        .boxed()
 }
 
 fn outcome() -> impl Strategy<Value = ShellOutcome> {
@@ -480,15 +489,15 @@ fn stream() -> impl Strategy<Value = String> {
     vec(line, 0..5).prop_map(|lines| lines.concat())
 }
 
-pub(crate) fn command_output() -> impl Strategy<Value = CommandOutput> {
+pub(crate) fn command_output() -> BoxedStrategy<CommandOutput> {
     let counts = (
         of(any::<i32>()),
         of(1..64i32),
         any::<u64>(),
         of(any::<u64>()),
     );
-    (stream(), stream(), outcome(), counts).prop_map(|(stdout, stderr, outcome, counts)| {
-        CommandOutput {
+    (stream(), stream(), outcome(), counts)
+        .prop_map(|(stdout, stderr, outcome, counts)| CommandOutput {
             stdout,
             stderr,
             exit_code: counts.0,
@@ -496,11 +505,11 @@ pub(crate) fn command_output() -> impl Strategy<Value = CommandOutput> {
             outcome,
             truncated_bytes: counts.2,
             duration_ms: counts.3,
-        }
-    })
+        })
+        .boxed()
 }
 
-pub(crate) fn shell_result() -> impl Strategy<Value = ShellResult> {
+pub(crate) fn shell_result() -> BoxedStrategy<ShellResult> {
     let words = (
         of(text()),
         of(text()),
@@ -508,8 +517,8 @@ pub(crate) fn shell_result() -> impl Strategy<Value = ShellResult> {
         of(failure()),
         any::<bool>(),
     );
-    (call_id(), vec(command_output(), 0..3), words, meta()).prop_map(
-        |(call_id, outputs, words, meta)| ShellResult {
+    (call_id(), vec(command_output(), 0..3), words, meta())
+        .prop_map(|(call_id, outputs, words, meta)| ShellResult {
             item_id: words.0,
             cwd: words.1,
             max_output: words.2,
@@ -517,11 +526,11 @@ pub(crate) fn shell_result() -> impl Strategy<Value = ShellResult> {
             combined: words.4,
             meta,
             ..ShellResult::new(call_id, outputs)
-        },
-    )
+        })
+        .boxed()
 }
 
-fn function_call() -> impl Strategy<Value = FunctionCall> {
+fn function_call() -> BoxedStrategy<FunctionCall> {
     let arguments = prop_oneof![
         text().prop_map(Arguments::Text),
         members_of(json_value()).prop_map(Arguments::Json),
@@ -548,6 +557,7 @@ fn function_call() -> impl Strategy<Value = FunctionCall> {
                 meta,
             },
         )
+        .boxed()
 }
 
 fn function_result(parts: impl Strategy<Value = Content>) -> impl Strategy<Value = FunctionResult> {
@@ -573,7 +583,7 @@ fn function_result(parts: impl Strategy<Value = Content>) -> impl Strategy<Value
         )
 }
 
-fn edit_call() -> impl Strategy<Value = EditCall> {
+fn edit_call() -> BoxedStrategy<EditCall> {
     let tools = proptest::sample::select(vec![EditTool::Patch, EditTool::Editor, EditTool::Memory]);
     let operation = (name(), of(text()), unknown_members())
         .prop_map(|(name, path, args)| EditOperation { name, path, args });
@@ -595,6 +605,7 @@ fn edit_call() -> impl Strategy<Value = EditCall> {
                 meta,
             },
         )
+        .boxed()
 }
 
 fn hosted_call(parts: impl Strategy<Value = Content>) -> impl Strategy<Value = HostedCall> {
@@ -617,7 +628,7 @@ fn hosted_call(parts: impl Strategy<Value = Content>) -> impl Strategy<Value = H
     )
 }
 
-fn simple_content() -> impl Strategy<Value = Content> {
+fn simple_content() -> BoxedStrategy<Content> {
     let other = ("x_[a-z]{1,9}", unknown_members()).prop_map(|(kind, mut json)| {
         json.insert("type".to_owned(), json!(kind));
         Content::Other(OtherContent {
@@ -670,9 +681,10 @@ fn simple_content() -> impl Strategy<Value = Content> {
         other,
         untyped.prop_map(Content::Other),
     ]
+    .boxed()
 }
 
-pub(crate) fn content() -> impl Strategy<Value = Content> {
+pub(crate) fn content() -> BoxedStrategy<Content> {
     let part = || simple_content().boxed();
     let request = (
         text(),
@@ -711,9 +723,10 @@ pub(crate) fn content() -> impl Strategy<Value = Content> {
         1 => request.prop_map(Content::ApprovalRequest),
         1 => response.prop_map(Content::ApprovalResponse),
     ]
+    .boxed()
 }
 
-pub(crate) fn tool() -> impl Strategy<Value = Tool> {
+pub(crate) fn tool() -> BoxedStrategy<Tool> {
     use ApprovalMode::{Always, Never, Policy};
     let mode = || proptest::sample::select(vec![Always, Never, Policy]);
     let words = ["browser", "mac", "windows", "linux", "mobile", "x_board"].map(Environment::from);
@@ -777,4 +790,5 @@ pub(crate) fn tool() -> impl Strategy<Value = Tool> {
         )
             .prop_map(|(dialect, json)| Tool::Raw(RawTool { dialect, json })),
     ]
+    .boxed()
 }
