@@ -47,6 +47,8 @@ pub use geometry::{FrameId, Point, Region, Size, Space, Target};
 pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, HostedFileContent, Media, UriContent};
+#[cfg(feature = "schema")]
+pub use schema::json_schema;
 pub use shell::{
     Command, CommandExecution, CommandOutput, ShellAction, ShellCall, ShellEnvironment,
     ShellOutcome, ShellResult,

@@ -9,10 +9,10 @@ use telechir_protocol::{
 use crate::{read, written};
 
 fn computer(json: serde_json::Value) -> ComputerCall {
-    match read(json) {
-        Content::ComputerCall(call) => call,
-        other => panic!("{other:?} is no computer call"),
-    }
+    let Content::ComputerCall(call) = read(json) else {
+        panic!("no computer call")
+    };
+    call
 }
 
 #[test]

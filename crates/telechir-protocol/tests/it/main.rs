@@ -8,6 +8,7 @@ mod functions;
 mod keys;
 mod mistakes;
 mod roundtrip;
+mod schema;
 mod shells;
 mod showing;
 mod strategies;

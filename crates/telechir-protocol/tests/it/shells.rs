@@ -9,17 +9,17 @@ use telechir_protocol::{
 use crate::{read, written};
 
 fn call(json: serde_json::Value) -> ShellCall {
-    match read(json) {
-        Content::ShellCall(call) => call,
-        other => panic!("{other:?} is no shell call"),
-    }
+    let Content::ShellCall(call) = read(json) else {
+        panic!("no shell call")
+    };
+    call
 }
 
 fn result(json: serde_json::Value) -> ShellResult {
-    match read(json) {
-        Content::ShellResult(result) => result,
-        other => panic!("{other:?} is no shell result"),
-    }
+    let Content::ShellResult(result) = read(json) else {
+        panic!("no shell result")
+    };
+    result
 }
 
 #[test]
