@@ -109,26 +109,62 @@ mod tests {
     #[track_caller]
     fn check(class: AddressClass, addresses: &[&str]) {
         for address in addresses {
-            assert_eq!(AddressClass::of(address.parse().unwrap()), class, "{address}");
+            assert_eq!(
+                AddressClass::of(address.parse().unwrap()),
+                class,
+                "{address}"
+            );
         }
     }
 
     #[test]
     fn sorts_addresses() {
-        check(AddressClass::Loopback, &["127.0.0.1", "127.9.9.9", "0.0.0.0", "::1", "::"]);
-        check(AddressClass::Private, &["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1"]);
+        check(
+            AddressClass::Loopback,
+            &["127.0.0.1", "127.9.9.9", "0.0.0.0", "::1", "::"],
+        );
+        check(
+            AddressClass::Private,
+            &[
+                "10.0.0.1",
+                "172.16.0.1",
+                "192.168.1.1",
+                "100.64.0.1",
+                "fd00::1",
+            ],
+        );
         check(AddressClass::LinkLocal, &["169.254.169.254", "fe80::1"]);
-        check(AddressClass::Special, &["224.0.0.1", "255.255.255.255", "198.18.0.1", "ff02::1", "2001:db8::1"]);
-        check(AddressClass::Public, &["93.184.216.34", "8.8.8.8", "2606:4700::1111"]);
+        check(
+            AddressClass::Special,
+            &[
+                "224.0.0.1",
+                "255.255.255.255",
+                "198.18.0.1",
+                "ff02::1",
+                "2001:db8::1",
+            ],
+        );
+        check(
+            AddressClass::Public,
+            &["93.184.216.34", "8.8.8.8", "2606:4700::1111"],
+        );
     }
 
     #[test]
     fn sees_through_addresses_inside_addresses() {
         check(
             AddressClass::Loopback,
-            &["::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"],
+            &[
+                "::ffff:127.0.0.1",
+                "64:ff9b::7f00:1",
+                "2002:7f00:1::",
+                "::127.0.0.1",
+            ],
         );
-        check(AddressClass::LinkLocal, &["::ffff:169.254.169.254", "2001:0:1::5601:5601"]);
+        check(
+            AddressClass::LinkLocal,
+            &["::ffff:169.254.169.254", "2001:0:1::5601:5601"],
+        );
         check(AddressClass::Public, &["::ffff:8.8.8.8"]);
     }
 }

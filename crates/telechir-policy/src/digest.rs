@@ -95,7 +95,13 @@ mod tests {
     #[test]
     fn any_change_changes_it() {
         let digest = |value| Digest::of_json(&value);
-        assert_ne!(digest(serde_json::json!(["ab", "c"])), digest(serde_json::json!(["a", "bc"])));
-        assert_ne!(digest(serde_json::json!({"a": "1"})), digest(serde_json::json!({"a": 1})));
+        assert_ne!(
+            digest(serde_json::json!(["ab", "c"])),
+            digest(serde_json::json!(["a", "bc"]))
+        );
+        assert_ne!(
+            digest(serde_json::json!({"a": "1"})),
+            digest(serde_json::json!({"a": 1}))
+        );
     }
 }

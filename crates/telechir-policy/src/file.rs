@@ -74,7 +74,10 @@ struct Examples<E> {
 
 impl<E> Examples<E> {
     fn none() -> Self {
-        Self { matching: Vec::new(), not_match: Vec::new() }
+        Self {
+            matching: Vec::new(),
+            not_match: Vec::new(),
+        }
     }
 }
 
@@ -93,7 +96,11 @@ fn ask() -> Verdict {
 
 impl LimitFile {
     fn into_limit(self) -> Limit {
-        Limit { count: self.count, per: self.per_seconds.map(Duration::from_secs), then: self.then }
+        Limit {
+            count: self.count,
+            per: self.per_seconds.map(Duration::from_secs),
+            then: self.then,
+        }
     }
 }
 
@@ -137,11 +144,20 @@ struct Origin<'a> {
 
 impl Origin<'_> {
     fn line(&self, offset: usize) -> usize {
-        self.text.get(..offset).unwrap_or(self.text).matches('\n').count() + 1
+        self.text
+            .get(..offset)
+            .unwrap_or(self.text)
+            .matches('\n')
+            .count()
+            + 1
     }
 
     fn problem(&self, line: usize, problem: impl Into<String>) -> PolicyError {
-        PolicyError::Rule { origin: self.name.to_owned(), line, problem: problem.into() }
+        PolicyError::Rule {
+            origin: self.name.to_owned(),
+            line,
+            problem: problem.into(),
+        }
     }
 
     /// The rule's line and its name when it has none of its own.
@@ -186,15 +202,26 @@ fn check_rule<M>(origin: &Origin<'_>, line: usize, rule: &Rule<M>) -> Result<(),
             return Err(origin.problem(line, problem));
         }
         if limit.count == 0 {
-            return Err(origin.problem(line, "the limit's count is 0; write a stricter verdict instead"));
+            return Err(origin.problem(
+                line,
+                "the limit's count is 0; write a stricter verdict instead",
+            ));
         }
     }
     Ok(())
 }
 
-fn check_list<T>(origin: &Origin<'_>, line: usize, name: &str, list: Option<&Vec<T>>) -> Result<(), PolicyError> {
+fn check_list<T>(
+    origin: &Origin<'_>,
+    line: usize,
+    name: &str,
+    list: Option<&Vec<T>>,
+) -> Result<(), PolicyError> {
     if list.is_some_and(Vec::is_empty) {
-        return Err(origin.problem(line, format!("`{name}` is empty; leave it out to fit everything")));
+        return Err(origin.problem(
+            line,
+            format!("`{name}` is empty; leave it out to fit everything"),
+        ));
     }
     Ok(())
 }
@@ -209,7 +236,12 @@ fn check_examples<E: std::fmt::Debug>(
     for (example, wanted) in all.chain(examples.not_match.iter().map(|example| (example, false))) {
         if does_match(example)? != wanted {
             let example = format!("{example:?}");
-            return Err(PolicyError::Example { origin: origin.name.to_owned(), line, example, wanted });
+            return Err(PolicyError::Example {
+                origin: origin.name.to_owned(),
+                line,
+                example,
+                wanted,
+            });
         }
     }
     Ok(())
@@ -222,13 +254,20 @@ fn computer_rule(
     let (line, name) = origin.place("computer", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "actions", file.actions.as_ref())?;
-    let matcher =
-        ComputerMatch { actions: file.actions.take(), device: file.device, display: file.display };
+    let matcher = ComputerMatch {
+        actions: file.actions.take(),
+        device: file.device,
+        display: file.display,
+    };
     let (rule, examples) = file.into_rule(name, matcher);
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
         let (kind, device, display) = (example.action, example.device, example.display);
-        let step = Step { kind, device, display };
+        let step = Step {
+            kind,
+            device,
+            display,
+        };
         Ok(rule.verdict_on(&step).is_some())
     })?;
     Ok(rule)
@@ -238,17 +277,27 @@ fn keys_rule(origin: &Origin<'_>, rule: Spanned<KeysRule>) -> Result<Rule<KeysMa
     let (line, name) = origin.place("keys", &rule);
     let mut file = rule.into_inner();
     let read = |text: &str| {
-        Chord::parse(text).ok_or_else(|| origin.problem(line, format!("{text:?} is no chord; write it like \"ctrl+s\"")))
+        Chord::parse(text).ok_or_else(|| {
+            origin.problem(
+                line,
+                format!("{text:?} is no chord; write it like \"ctrl+s\""),
+            )
+        })
     };
     let names = file.chords.take().unwrap_or_default();
     if names.is_empty() {
         return Err(origin.problem(line, "a keys rule needs `chords`, such as [\"alt+F4\"]"));
     }
-    let chords = names.iter().map(|name| read(name)).collect::<Result<_, _>>()?;
+    let chords = names
+        .iter()
+        .map(|name| read(name))
+        .collect::<Result<_, _>>()?;
     let (rule, examples) = file.into_rule(name, KeysMatch { chords });
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
-        Ok(rule.verdict_on(&Pressed::new(&[], &read(example)?)).is_some())
+        Ok(rule
+            .verdict_on(&Pressed::new(&[], &read(example)?))
+            .is_some())
     })?;
     Ok(rule)
 }
@@ -260,7 +309,12 @@ fn url_rule(origin: &Origin<'_>, rule: Spanned<UrlRule>) -> Result<Rule<UrlMatch
     check_list(origin, line, "host", file.host.as_ref())?;
     check_list(origin, line, "port", file.port.as_ref())?;
     check_list(origin, line, "address", file.address.as_ref())?;
-    let host = file.host.take().map(|hosts| hosts.iter().map(|host| ascii_host(origin, line, host)).collect::<Result<_, _>>());
+    let host = file.host.take().map(|hosts| {
+        hosts
+            .iter()
+            .map(|host| ascii_host(origin, line, host))
+            .collect::<Result<_, _>>()
+    });
     let matcher = UrlMatch {
         scheme: file.scheme.take(),
         host: host.transpose()?,
@@ -270,8 +324,9 @@ fn url_rule(origin: &Origin<'_>, rule: Spanned<UrlRule>) -> Result<Rule<UrlMatch
     let (rule, examples) = file.into_rule(name, matcher);
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
-        let url = read_url(example)
-            .ok_or_else(|| origin.problem(line, format!("the example {example:?} is no address")))?;
+        let url = read_url(example).ok_or_else(|| {
+            origin.problem(line, format!("the example {example:?} is no address"))
+        })?;
         Ok(rule.verdict_on(&Destination::new(&url, &[])).is_some())
     })?;
     Ok(rule)
@@ -284,12 +339,19 @@ fn ascii_host(origin: &Origin<'_>, line: usize, pattern: &str) -> Result<String,
         None if pattern == "*" => return Ok(pattern.to_owned()),
         None => ("", pattern),
     };
-    let host = url::Host::parse(name.trim_end_matches('.'))
-        .map_err(|_| origin.problem(line, format!("{pattern:?} is no host; write it like \"example.com\" or \"*.example.com\"")))?;
+    let host = url::Host::parse(name.trim_end_matches('.')).map_err(|_| {
+        origin.problem(
+            line,
+            format!("{pattern:?} is no host; write it like \"example.com\" or \"*.example.com\""),
+        )
+    })?;
     Ok(format!("{head}{host}"))
 }
 
-fn shell_rule(origin: &Origin<'_>, rule: Spanned<ShellRule>) -> Result<Rule<ShellMatch>, PolicyError> {
+fn shell_rule(
+    origin: &Origin<'_>,
+    rule: Spanned<ShellRule>,
+) -> Result<Rule<ShellMatch>, PolicyError> {
     let (line, name) = origin.place("shell", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "words", file.words.as_ref())?;
@@ -297,15 +359,24 @@ fn shell_rule(origin: &Origin<'_>, rule: Spanned<ShellRule>) -> Result<Rule<Shel
         OneOf::Word(word) => vec![word],
         OneOf::Words(words) => words,
     };
-    let words: Option<Vec<Vec<String>>> =
-        file.words.take().map(|words| words.into_iter().map(one_of).collect());
+    let words: Option<Vec<Vec<String>>> = file
+        .words
+        .take()
+        .map(|words| words.into_iter().map(one_of).collect());
     if words.iter().flatten().any(Vec::is_empty) {
         return Err(origin.problem(line, "one of the words has no alternatives"));
     }
     let place = file.shell;
     let is_sandboxed = place.map(|place| matches!(place, Place::Sandboxed));
     let redirection = file.redirection.unwrap_or_default();
-    let (rule, examples) = file.into_rule(name, ShellMatch { words, is_sandboxed, redirection });
+    let (rule, examples) = file.into_rule(
+        name,
+        ShellMatch {
+            words,
+            is_sandboxed,
+            redirection,
+        },
+    );
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
         Ok(shell_example(&rule, example, is_sandboxed.unwrap_or(true)))
@@ -316,7 +387,12 @@ fn shell_rule(origin: &Origin<'_>, rule: Spanned<ShellRule>) -> Result<Rule<Shel
 /// A rule that lets run has to fit every part of the example, one that stops any part.
 fn shell_example(rule: &Rule<ShellMatch>, example: &str, is_sandboxed: bool) -> bool {
     let fits = |command, unknown: &str| {
-        let part = Part { command, unknown, is_sandboxed, is_tainted: false };
+        let part = Part {
+            command,
+            unknown,
+            is_sandboxed,
+            is_tainted: false,
+        };
         rule.verdict_on(&part).is_some()
     };
     match read_command(&Command::Line(example.to_owned())) {

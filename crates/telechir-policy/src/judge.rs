@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::Value;
 use telechir_protocol::{Action, Command, SafetyCheck};
 
+use crate::key_rule::{KeysMatch, Pressed};
 use crate::rule::{Rule, Tally, strictest};
 use crate::screen_rule::{ComputerMatch, Step};
 use crate::shell_rule::{Part, ShellMatch};
 use crate::url_rule::{Destination, UrlMatch};
-use crate::key_rule::{KeysMatch, Pressed};
 use crate::{
-    Denial, Digest, Ground, Judgement, Pending, Permitted, PolicyError, Proposal, Question, Reading,
-    ScreenFacts, ScreenProposal, ShellFacts, ShellProposal, ShellTask, Verdict, file, key_rule,
-    read_command, screen_rule, shell_rule, shown, url_rule,
+    Denial, Digest, Ground, Judgement, Pending, Permitted, PolicyError, Proposal, Question,
+    Reading, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal, ShellTask, Verdict, file,
+    key_rule, read_command, screen_rule, shell_rule, shown, url_rule,
 };
 
 /// The rules of one file. Where none applies, the default of the kind holds.
@@ -84,7 +84,10 @@ pub struct Judge {
 impl Judge {
     /// A judge by this policy who has seen nothing yet.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, tally: Tally::default() }
+        Self {
+            policy,
+            tally: Tally::default(),
+        }
     }
 
     /// The policy.
@@ -94,7 +97,10 @@ impl Judge {
 
     /// The hosts whose addresses a judgement of these actions needs as facts.
     pub fn hosts_to_resolve(actions: &[Action]) -> Vec<String> {
-        let urls = actions.iter().filter_map(url_rule::url_of).filter_map(url_rule::read_url);
+        let urls = actions
+            .iter()
+            .filter_map(url_rule::url_of)
+            .filter_map(url_rule::read_url);
         let names = urls.filter(|url| matches!(url.host(), Some(url::Host::Domain(_))));
         names.filter_map(|url| url_rule::host_name(&url)).collect()
     }
@@ -117,8 +123,11 @@ impl Judge {
         let mut grounds = Vec::new();
         for action in &mut proposal.actions {
             let is_confined = facts.display == crate::Display::Private;
-            let step =
-                Step { kind: action.kind(), device: proposal.device, display: facts.display };
+            let step = Step {
+                kind: action.kind(),
+                device: proposal.device,
+                display: facts.display,
+            };
             let mut ground = self.kind(&step, action, facts.now);
             ground = ground.stricter(self.chord(&held, action, facts.now));
             if let Some(address) = self.address(action, facts) {
@@ -194,22 +203,43 @@ impl Judge {
         })
     }
 
-    fn command(&mut self, command: &Command, proposal: &ShellProposal, facts: &ShellFacts) -> Ground {
+    fn command(
+        &mut self,
+        command: &Command,
+        proposal: &ShellProposal,
+        facts: &ShellFacts,
+    ) -> Ground {
         let parts = match read_command(command) {
             Reading::TooLong => {
-                let reason = format!("A command may be {} bytes long at most.", crate::shell_read::MAX_BYTES);
+                let reason = format!(
+                    "A command may be {} bytes long at most.",
+                    crate::shell_read::MAX_BYTES
+                );
                 return Ground::built_in(Verdict::Deny, "length of a command", reason);
             }
             Reading::Unknown(reason) => Err(reason),
             // Variables such as PATH or BASH_ENV change what every word means.
-            Reading::Known(_) if !proposal.env.is_empty() => Err("variables are set for it".to_owned()),
+            Reading::Known(_) if !proposal.env.is_empty() => {
+                Err("variables are set for it".to_owned())
+            }
             Reading::Known(parts) => Ok(parts),
         };
         let judge_part = |judge: &mut Self, command, unknown: &str, is_tainted| {
             let is_sandboxed = facts.is_sandboxed;
-            let part = Part { command, unknown, is_sandboxed, is_tainted };
+            let part = Part {
+                command,
+                unknown,
+                is_sandboxed,
+                is_tainted,
+            };
             let default = || shell_rule::default(&part);
-            strictest(&judge.policy.shell, &part, &mut judge.tally, facts.now, default)
+            strictest(
+                &judge.policy.shell,
+                &part,
+                &mut judge.tally,
+                facts.now,
+                default,
+            )
         };
         let mut ground = match &parts {
             Err(unknown) => judge_part(self, None, unknown, facts.is_tainted),
@@ -240,9 +270,17 @@ fn conclude<P: Proposal>(
     safety_checks: Vec<SafetyCheck>,
 ) -> Judgement<P> {
     let nothing = Ground::built_in(Verdict::Allow, "nothing to do", "There is nothing to do.");
-    let worst = grounds.iter().cloned().reduce(Ground::stricter).unwrap_or(nothing);
+    let worst = grounds
+        .iter()
+        .cloned()
+        .reduce(Ground::stricter)
+        .unwrap_or(nothing);
     if worst.verdict == Verdict::Deny {
-        return Judgement::Denied(Denial { rule: worst.rule, reason: worst.reason });
+        let denial = Denial {
+            rule: worst.rule,
+            reason: worst.reason,
+        };
+        return Judgement::Denied(proposal.call_id().clone(), denial);
     }
     if worst.verdict != Verdict::Ask && safety_checks.is_empty() {
         return Judgement::Allowed(Permitted::new(proposal, worst, Vec::new()));
@@ -254,7 +292,10 @@ fn conclude<P: Proposal>(
         Ground::built_in(Verdict::Ask, "provider's safety check", reason)
     };
     let mut reasons = vec![asked.reason.clone()];
-    for ground in grounds.iter().filter(|ground| ground.verdict == Verdict::Ask) {
+    for ground in grounds
+        .iter()
+        .filter(|ground| ground.verdict == Verdict::Ask)
+    {
         if !reasons.contains(&ground.reason) {
             reasons.push(ground.reason.clone());
         }
@@ -275,9 +316,9 @@ fn hides(value: &Value) -> bool {
     match value {
         Value::String(text) => shown::has_hidden(text),
         Value::Array(items) => items.iter().any(hides),
-        Value::Object(members) => {
-            members.iter().any(|(name, value)| shown::has_hidden(name) || hides(value))
-        }
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, value)| shown::has_hidden(name) || hides(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -20,7 +20,12 @@ impl Pressed {
     pub(crate) fn new(held: &[Key], chord: &Chord) -> Self {
         let keys = held.iter().chain(chord.keys()).cloned().collect();
         let canonical = Chord::new(keys).map(|all| all.canonical());
-        Self(canonical.unwrap_or_else(|| chord.canonical()).keys().to_vec())
+        Self(
+            canonical
+                .unwrap_or_else(|| chord.canonical())
+                .keys()
+                .to_vec(),
+        )
     }
 
     fn has(&self, key: &Key) -> bool {
@@ -61,8 +66,8 @@ pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
     }
 }
 
-/// What is held after an action, as far as it is meant to stay pressed.
-pub(crate) fn hold(held: &mut Vec<Key>, action: &Action) {
+/// Changes the keys that are held by what an action leaves pressed or releases.
+pub fn hold(held: &mut Vec<Key>, action: &Action) {
     match action {
         Action::KeyDown { chord } => held.extend(chord.canonical().keys().iter().cloned()),
         Action::KeyUp { chord } => {
@@ -77,11 +82,15 @@ pub(crate) fn hold(held: &mut Vec<Key>, action: &Action) {
 pub(crate) fn default(pressed: &Pressed) -> Ground {
     let built_in = |verdict, reason: String| Ground::built_in(verdict, "keys", reason);
     match danger(pressed) {
-        Some((verdict, what)) => {
-            built_in(verdict, format!("These keys together {what}; a [[keys]] rule can allow them."))
-        }
+        Some((verdict, what)) => built_in(
+            verdict,
+            format!("These keys together {what}; a [[keys]] rule can allow them."),
+        ),
         None => match pressed.0.iter().find(|key| matches!(key, Key::Other(_))) {
-            Some(key) => built_in(Verdict::Ask, format!("What the key {:?} does is not known.", key.to_string())),
+            Some(key) => built_in(
+                Verdict::Ask,
+                format!("What the key {:?} does is not known.", key.to_string()),
+            ),
             None => built_in(Verdict::Allow, "Ordinary keys.".to_owned()),
         },
     }
@@ -132,14 +141,31 @@ mod tests {
     #[test]
     fn one_chord_in_every_spelling_is_refused() {
         for chord in [
-            "ctrl+alt+F1", "Alt+Control+f1", "Control_R+Alt_L+F1", "ctrl+ctrl+alt+F1",
-            "CTRL+ALT+F1", "ctrl+option+F12", "F1+alt+ctrl", "ctrl+alt+shift+F2",
-            "XF86Switch_VT_1", "ctrl+alt+KP_F1",
+            "ctrl+alt+F1",
+            "Alt+Control+f1",
+            "Control_R+Alt_L+F1",
+            "ctrl+ctrl+alt+F1",
+            "CTRL+ALT+F1",
+            "ctrl+option+F12",
+            "F1+alt+ctrl",
+            "ctrl+alt+shift+F2",
+            "XF86Switch_VT_1",
+            "ctrl+alt+KP_F1",
         ] {
             assert_eq!(verdict(&[], chord), Verdict::Deny, "{chord}");
         }
-        for chord in ["alt+F4", "Alt_R+f4", "alt+shift+F4", "win+r", "Meta+R", "cmd+r",
-            "Super_L+r", "ctrl+alt+del", "Ctrl+Alt+Delete", "ctrl+alt+BackSpace"] {
+        for chord in [
+            "alt+F4",
+            "Alt_R+f4",
+            "alt+shift+F4",
+            "win+r",
+            "Meta+R",
+            "cmd+r",
+            "Super_L+r",
+            "ctrl+alt+del",
+            "Ctrl+Alt+Delete",
+            "ctrl+alt+BackSpace",
+        ] {
             assert_eq!(verdict(&[], chord), Verdict::Deny, "{chord}");
         }
     }
@@ -148,10 +174,20 @@ mod tests {
     fn keys_held_by_earlier_calls_count() {
         let mut held = Vec::new();
         for chord in ["ctrl", "alt"] {
-            hold(&mut held, &Action::KeyDown { chord: Chord::parse(chord).unwrap() });
+            hold(
+                &mut held,
+                &Action::KeyDown {
+                    chord: Chord::parse(chord).unwrap(),
+                },
+            );
         }
         assert_eq!(verdict(&held, "F1"), Verdict::Deny);
-        hold(&mut held, &Action::KeyUp { chord: Chord::parse("alt").unwrap() });
+        hold(
+            &mut held,
+            &Action::KeyUp {
+                chord: Chord::parse("alt").unwrap(),
+            },
+        );
         assert_eq!(verdict(&held, "F1"), Verdict::Allow);
     }
 
@@ -167,10 +203,11 @@ mod tests {
 
     #[test]
     fn a_rule_that_allows_holds_for_its_very_chord_only() {
-        let rule = KeysMatch { chords: vec![Chord::parse("alt+F4").unwrap()] };
-        let fit = |chord: &str, sense| {
-            rule.fit(&Pressed::new(&[], &Chord::parse(chord).unwrap()), sense)
+        let rule = KeysMatch {
+            chords: vec![Chord::parse("alt+F4").unwrap()],
         };
+        let fit =
+            |chord: &str, sense| rule.fit(&Pressed::new(&[], &Chord::parse(chord).unwrap()), sense);
         assert_eq!(fit("F4+Alt_L", Sense::Surely), Fit::Yes);
         assert_eq!(fit("ctrl+alt+F4", Sense::Surely), Fit::No);
         assert_eq!(fit("ctrl+alt+F4", Sense::Perhaps), Fit::Yes);

@@ -35,6 +35,7 @@ pub use digest::Digest;
 pub use error::PolicyError;
 pub use facts::{Display, Resolved, ScreenFacts, ShellFacts};
 pub use judge::{Judge, Policy, Tainting};
+pub use key_rule::hold;
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, Proposal, ScreenProposal, ShellProposal, ShellTask};
 pub use question::{Decision, Pending, Question};

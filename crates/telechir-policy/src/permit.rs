@@ -1,6 +1,6 @@
 //! The proof that a call may run, and what stands in its place when it may not.
 
-use telechir_protocol::SafetyCheck;
+use telechir_protocol::{CallId, SafetyCheck};
 
 use crate::{Digest, Ground, Pending, Proposal};
 
@@ -17,7 +17,12 @@ impl<P: Proposal> Permitted<P> {
     /// Made by a judgement or an approval, from the very proposal that was judged.
     pub(crate) fn new(proposal: P, ground: Ground, acknowledged: Vec<SafetyCheck>) -> Self {
         let digest = proposal.digest();
-        Self { proposal, digest, ground, acknowledged }
+        Self {
+            proposal,
+            digest,
+            ground,
+            acknowledged,
+        }
     }
 
     /// What may run.
@@ -57,6 +62,6 @@ pub enum Judgement<P> {
     Allowed(Permitted<P>),
     /// A person has to be asked.
     Ask(Pending<P>),
-    /// It does not run.
-    Denied(Denial),
+    /// The call with this id does not run.
+    Denied(CallId, Denial),
 }

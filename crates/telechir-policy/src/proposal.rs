@@ -67,8 +67,11 @@ impl Proposal for ScreenProposal {
     }
 
     fn to_json(&self) -> Value {
-        let actions: Vec<Value> =
-            self.actions.iter().map(|action| Value::Object(action.to_json())).collect();
+        let actions: Vec<Value> = self
+            .actions
+            .iter()
+            .map(|action| Value::Object(action.to_json()))
+            .collect();
         json!({
             "call_id": self.call_id.as_str(),
             "device": self.device.name(),

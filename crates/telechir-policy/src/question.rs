@@ -26,7 +26,9 @@ pub struct Question {
 impl Question {
     /// A person's yes to exactly this.
     pub fn approve(&self) -> Decision {
-        Decision::Approve { digest: self.digest }
+        Decision::Approve {
+            digest: self.digest,
+        }
     }
 }
 
@@ -62,7 +64,12 @@ impl<P: Proposal> Pending<P> {
         ground: Ground,
         safety_checks: Vec<SafetyCheck>,
     ) -> Self {
-        Self { proposal, question, ground, safety_checks }
+        Self {
+            proposal,
+            question,
+            ground,
+            safety_checks,
+        }
     }
 
     /// What to show.
@@ -94,12 +101,18 @@ impl<P: Proposal> Pending<P> {
         if digest != self.question.digest || digest != self.proposal.digest() {
             return Err(self.deny("The approval was for something else, so it does not hold."));
         }
-        let ground = Ground { rule: "a person".to_owned(), ..self.ground };
+        let ground = Ground {
+            rule: "a person".to_owned(),
+            ..self.ground
+        };
         Ok(Permitted::new(self.proposal, ground, self.safety_checks))
     }
 
     /// A no.
     pub fn deny(self, reason: impl Into<String>) -> Denial {
-        Denial { rule: "a person".to_owned(), reason: reason.into() }
+        Denial {
+            rule: "a person".to_owned(),
+            reason: reason.into(),
+        }
     }
 }

@@ -22,13 +22,21 @@ pub struct Ground {
 impl Ground {
     /// A ground of our own, where no rule of the file decides.
     pub(crate) fn built_in(verdict: Verdict, rule: &str, reason: impl Into<String>) -> Self {
-        Self { verdict, rule: format!("default: {rule}"), reason: reason.into() }
+        Self {
+            verdict,
+            rule: format!("default: {rule}"),
+            reason: reason.into(),
+        }
     }
 
     /// The stricter of two; the first when they are equal.
     #[must_use]
     pub(crate) fn stricter(self, other: Self) -> Self {
-        if other.verdict > self.verdict { other } else { self }
+        if other.verdict > self.verdict {
+            other
+        } else {
+            self
+        }
     }
 }
 
@@ -82,7 +90,11 @@ pub(crate) struct Rule<M> {
 impl<M: Matcher> Rule<M> {
     /// The verdict this rule gives, when it applies.
     pub(crate) fn verdict_on(&self, subject: &M::Subject<'_>) -> Option<Verdict> {
-        let sense = if self.verdict >= Verdict::Ask { Sense::Perhaps } else { Sense::Surely };
+        let sense = if self.verdict >= Verdict::Ask {
+            Sense::Perhaps
+        } else {
+            Sense::Surely
+        };
         match (self.matcher.fit(subject, sense), sense) {
             (Fit::Yes, _) => Some(self.verdict),
             (Fit::Unclear, Sense::Perhaps) => Some(Verdict::Ask),
@@ -122,14 +134,22 @@ pub(crate) fn strictest<M: Matcher>(
 ) -> Ground {
     let mut strictest: Option<Ground> = None;
     for rule in rules {
-        let Some(verdict) = rule.verdict_on(subject) else { continue };
-        let mut ground =
-            Ground { verdict, rule: rule.name.clone(), reason: rule.reason.clone() };
+        let Some(verdict) = rule.verdict_on(subject) else {
+            continue;
+        };
+        let mut ground = Ground {
+            verdict,
+            rule: rule.name.clone(),
+            reason: rule.reason.clone(),
+        };
         if let Some(limit) = rule.limit
             && tally.is_over(&rule.name, limit, now)
         {
             ground.verdict = ground.verdict.max(limit.then);
-            ground.reason = format!("{} The rule's limit of {} is reached.", rule.reason, limit.count);
+            ground.reason = format!(
+                "{} The rule's limit of {} is reached.",
+                rule.reason, limit.count
+            );
         }
         strictest = Some(match strictest {
             Some(other) => other.stricter(ground),

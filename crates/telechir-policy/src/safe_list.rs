@@ -24,27 +24,116 @@ enum Operands {
 
 /// `date -s`, `tail -f`, `grep -f`, `hostname NAME` and the like are missing on purpose.
 const SAFE: &[Safe] = &[
-    Safe { name: "cat", flags: "AbeEnstTuv", valued: "", long: &["--"], operands: Operands::Any },
-    Safe { name: "cd", flags: "LP", valued: "", long: &[], operands: Operands::AtMostOne },
-    Safe { name: "date", flags: "uR", valued: "", long: &["--utc", "-I", "-Iseconds"], operands: Operands::Formats },
-    Safe { name: "false", flags: "", valued: "", long: &[], operands: Operands::Any },
-    Safe { name: "grep", flags: "cEFhHilLnoqrRsvwx", valued: "ABCem", long: &["--", "--color=never"], operands: Operands::Any },
-    Safe { name: "head", flags: "qvz", valued: "cn", long: &["--"], operands: Operands::Any },
-    Safe { name: "id", flags: "gGnruz", valued: "", long: &[], operands: Operands::None },
-    Safe { name: "ls", flags: "1aAdFghilnopqrRsSStuUxX", valued: "", long: &["--", "--all", "--color=never", "--full-time"], operands: Operands::Any },
-    Safe { name: "pwd", flags: "LP", valued: "", long: &[], operands: Operands::None },
-    Safe { name: "tail", flags: "qvz", valued: "cn", long: &["--"], operands: Operands::Any },
-    Safe { name: "true", flags: "", valued: "", long: &[], operands: Operands::Any },
-    Safe { name: "uname", flags: "aimnoprsv", valued: "", long: &[], operands: Operands::None },
-    Safe { name: "wc", flags: "clLmw", valued: "", long: &["--"], operands: Operands::Any },
-    Safe { name: "whoami", flags: "", valued: "", long: &[], operands: Operands::None },
+    Safe {
+        name: "cat",
+        flags: "AbeEnstTuv",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "cd",
+        flags: "LP",
+        valued: "",
+        long: &[],
+        operands: Operands::AtMostOne,
+    },
+    Safe {
+        name: "date",
+        flags: "uR",
+        valued: "",
+        long: &["--utc", "-I", "-Iseconds"],
+        operands: Operands::Formats,
+    },
+    Safe {
+        name: "false",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "grep",
+        flags: "cEFhHilLnoqrRsvwx",
+        valued: "ABCem",
+        long: &["--", "--color=never"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "head",
+        flags: "qvz",
+        valued: "cn",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "id",
+        flags: "gGnruz",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "ls",
+        flags: "1aAdFghilnopqrRsSStuUxX",
+        valued: "",
+        long: &["--", "--all", "--color=never", "--full-time"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "pwd",
+        flags: "LP",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "tail",
+        flags: "qvz",
+        valued: "cn",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "true",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "uname",
+        flags: "aimnoprsv",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "wc",
+        flags: "clLmw",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "whoami",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
 ];
 
 /// Whether a command only looks, whatever its files hold.
 pub(crate) fn is_safe(words: &[String]) -> bool {
-    let Some((name, rest)) = words.split_first() else { return false };
+    let Some((name, rest)) = words.split_first() else {
+        return false;
+    };
     // echo has no option that does anything but print.
-    name == "echo" || SAFE.iter().any(|safe| safe.name == name && safe.takes(rest))
+    name == "echo"
+        || SAFE
+            .iter()
+            .any(|safe| safe.name == name && safe.takes(rest))
 }
 
 impl Safe {
@@ -94,7 +183,11 @@ impl Safe {
         for (at, letter) in letters.char_indices() {
             if self.valued.contains(letter) {
                 let is_last = at + letter.len_utf8() == letters.len();
-                return if is_last { Short::NeedsValue } else { Short::Flags };
+                return if is_last {
+                    Short::NeedsValue
+                } else {
+                    Short::Flags
+                };
             }
             if !self.flags.contains(letter) {
                 return Short::Unknown;

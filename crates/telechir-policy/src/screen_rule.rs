@@ -25,7 +25,10 @@ impl Matcher for ComputerMatch {
     type Subject<'a> = Step;
 
     fn fit(&self, step: &Step, _sense: Sense) -> Fit {
-        let fits = self.actions.as_ref().is_none_or(|kinds| kinds.contains(&step.kind))
+        let fits = self
+            .actions
+            .as_ref()
+            .is_none_or(|kinds| kinds.contains(&step.kind))
             && self.device.is_none_or(|device| device == step.device)
             && self.display.is_none_or(|display| display == step.display);
         if fits { Fit::Yes } else { Fit::No }
@@ -100,5 +103,6 @@ fn nature(action: &Action) -> Nature {
 }
 
 fn has_control(text: &str) -> bool {
-    text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+    text.chars()
+        .any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }

@@ -69,12 +69,17 @@ fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
 fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     check_characters(line)?;
     check_nesting(line)?;
-    let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
+    let options = ParserOptions {
+        enable_extended_globbing: false,
+        ..ParserOptions::default()
+    };
     let program = Parser::new(line.as_bytes(), &options)
         .parse_program()
         .map_err(|_| "it could not be read as bash".to_owned())?;
     let mut commands = Vec::new();
-    for ast::CompoundListItem(list, separator) in program.complete_commands.iter().flat_map(|list| &list.0) {
+    for ast::CompoundListItem(list, separator) in
+        program.complete_commands.iter().flat_map(|list| &list.0)
+    {
         if matches!(separator, ast::SeparatorOperator::Async) {
             return Err("it runs something in the background".to_owned());
         }
@@ -85,7 +90,11 @@ fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
             read_pipeline(pipeline, &mut commands)?;
         }
     }
-    if commands.is_empty() { Err("it is empty".to_owned()) } else { Ok(commands) }
+    if commands.is_empty() {
+        Err("it is empty".to_owned())
+    } else {
+        Ok(commands)
+    }
 }
 
 /// bash takes these as ordinary characters, other readers do not; nobody needs them.
@@ -108,15 +117,24 @@ fn check_nesting(line: &str) -> Result<(), String> {
         "if", "then", "elif", "else", "while", "until", "for", "do", "case", "select", "function",
         "!", "coproc",
     ];
-    let brackets = line.chars().filter(|c| matches!(c, '(' | '{' | '`' | '[')).count();
-    let blocks = line.split([' ', '\t', '\n', ';', '&', '|']).filter(|w| OPENERS.contains(w)).count();
+    let brackets = line
+        .chars()
+        .filter(|c| matches!(c, '(' | '{' | '`' | '['))
+        .count();
+    let blocks = line
+        .split([' ', '\t', '\n', ';', '&', '|'])
+        .filter(|w| OPENERS.contains(w))
+        .count();
     if brackets > MAX_NESTING || blocks > MAX_NESTING {
         return Err("it is nested too deeply".to_owned());
     }
     Ok(())
 }
 
-fn read_pipeline(pipeline: &ast::Pipeline, commands: &mut Vec<SimpleCommand>) -> Result<(), String> {
+fn read_pipeline(
+    pipeline: &ast::Pipeline,
+    commands: &mut Vec<SimpleCommand>,
+) -> Result<(), String> {
     if pipeline.timed.is_some() {
         return Err("it times a command".to_owned());
     }
@@ -160,23 +178,34 @@ fn read_simple(simple: &ast::SimpleCommand) -> Result<SimpleCommand, String> {
             }
         }
     }
-    Ok(SimpleCommand { words, redirections })
+    Ok(SimpleCommand {
+        words,
+        redirections,
+    })
 }
 
 fn read_redirect(redirect: &ast::IoRedirect) -> Result<Redirection, String> {
-    use ast::IoFileRedirectKind::{Append, Clobber, DuplicateInput, DuplicateOutput, Read, ReadAndWrite, Write};
+    use ast::IoFileRedirectKind::{
+        Append, Clobber, DuplicateInput, DuplicateOutput, Read, ReadAndWrite, Write,
+    };
     match redirect {
         ast::IoRedirect::File(_, kind, ast::IoFileRedirectTarget::Filename(word)) => {
             let writes = match kind {
                 Read => false,
                 Write | Append | ReadAndWrite | Clobber => true,
-                DuplicateInput | DuplicateOutput => return Err("it duplicates a descriptor".to_owned()),
+                DuplicateInput | DuplicateOutput => {
+                    return Err("it duplicates a descriptor".to_owned());
+                }
             };
-            Ok(Redirection { writes, path: literal(&word.value)? })
+            Ok(Redirection {
+                writes,
+                path: literal(&word.value)?,
+            })
         }
-        ast::IoRedirect::OutputAndError(word, _) => {
-            Ok(Redirection { writes: true, path: literal(&word.value)? })
-        }
+        ast::IoRedirect::OutputAndError(word, _) => Ok(Redirection {
+            writes: true,
+            path: literal(&word.value)?,
+        }),
         ast::IoRedirect::File(..) => Err("it duplicates a descriptor".to_owned()),
         ast::IoRedirect::HereDocument(..) | ast::IoRedirect::HereString(..) => {
             Err("it has a here document".to_owned())

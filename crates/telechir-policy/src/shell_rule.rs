@@ -31,13 +31,23 @@ impl Matcher for ShellMatch {
     type Subject<'a> = Part<'a>;
 
     fn fit(&self, part: &Part<'_>, sense: Sense) -> Fit {
-        if self.is_sandboxed.is_some_and(|wanted| wanted != part.is_sandboxed) {
+        if self
+            .is_sandboxed
+            .is_some_and(|wanted| wanted != part.is_sandboxed)
+        {
             return Fit::No;
         }
-        let Some(words) = &self.words else { return Fit::Yes };
-        let Some(command) = part.command else { return Fit::Unclear };
+        let Some(words) = &self.words else {
+            return Fit::Yes;
+        };
+        let Some(command) = part.command else {
+            return Fit::Unclear;
+        };
         let begins = words.len() <= command.words.len()
-            && words.iter().zip(&command.words).all(|(one_of, word)| one_of.contains(word));
+            && words
+                .iter()
+                .zip(&command.words)
+                .all(|(one_of, word)| one_of.contains(word));
         match sense {
             Sense::Perhaps if begins => Fit::Yes,
             // A path to the program is the program.
@@ -56,16 +66,26 @@ impl ShellMatch {
         let Some((first, rest)) = self.words.as_deref().and_then(<[_]>::split_first) else {
             return false;
         };
-        let Some((program, args)) = command.words.split_first() else { return false };
-        let Some((_, name)) = program.rsplit_once('/') else { return false };
+        let Some((program, args)) = command.words.split_first() else {
+            return false;
+        };
+        let Some((_, name)) = program.rsplit_once('/') else {
+            return false;
+        };
         first.iter().any(|wanted| wanted == name)
             && rest.len() <= args.len()
-            && rest.iter().zip(args).all(|(one_of, word)| one_of.contains(word))
+            && rest
+                .iter()
+                .zip(args)
+                .all(|(one_of, word)| one_of.contains(word))
     }
 }
 
 fn writes(command: &SimpleCommand) -> bool {
-    command.redirections.iter().any(|redirection| redirection.writes)
+    command
+        .redirections
+        .iter()
+        .any(|redirection| redirection.writes)
 }
 
 /// What holds where no rule applies.
@@ -80,13 +100,24 @@ pub(crate) fn default(part: &Part<'_>) -> Ground {
     };
     let name = command.words.first().map_or("", String::as_str);
     if !command.redirections.is_empty() {
-        return built_in(Verdict::Ask, format!("{name} reads or writes files by redirection."));
+        return built_in(
+            Verdict::Ask,
+            format!("{name} reads or writes files by redirection."),
+        );
     }
     if !is_safe(&command.words) {
-        return built_in(Verdict::Ask, format!("{name} with these words is not on the list of commands that only look."));
+        return built_in(
+            Verdict::Ask,
+            format!("{name} with these words is not on the list of commands that only look."),
+        );
     }
     if part.is_tainted {
-        return built_in(Verdict::Ask, format!("An earlier command may have changed what {name} means; a restart of the shell forgets that."));
+        return built_in(
+            Verdict::Ask,
+            format!(
+                "An earlier command may have changed what {name} means; a restart of the shell forgets that."
+            ),
+        );
     }
     built_in(Verdict::Sandbox, format!("{name} only looks."))
 }
@@ -94,13 +125,40 @@ pub(crate) fn default(part: &Part<'_>) -> Ground {
 /// Whether a command may change what later words mean in the same shell.
 pub(crate) fn taints(command: &SimpleCommand) -> bool {
     const CHANGE: [&str; 26] = [
-        ".", "alias", "bind", "builtin", "command", "declare", "enable", "eval", "exec", "export",
-        "hash", "let", "local", "mapfile", "printf", "read", "readarray", "readonly", "set", "shopt",
-        "source", "test", "trap", "typeset", "unalias", "unset",
+        ".",
+        "alias",
+        "bind",
+        "builtin",
+        "command",
+        "declare",
+        "enable",
+        "eval",
+        "exec",
+        "export",
+        "hash",
+        "let",
+        "local",
+        "mapfile",
+        "printf",
+        "read",
+        "readarray",
+        "readonly",
+        "set",
+        "shopt",
+        "source",
+        "test",
+        "trap",
+        "typeset",
+        "unalias",
+        "unset",
     ];
     let name = command.words.first().map_or("", String::as_str);
     // `printf -v`, `read`, `test -v a[$(x)]` write variables or run substitutions.
-    CHANGE.contains(&name) || matches!(name, "getopts" | "[" | "coproc" | "fc" | "history" | "complete")
+    CHANGE.contains(&name)
+        || matches!(
+            name,
+            "getopts" | "[" | "coproc" | "fc" | "history" | "complete"
+        )
 }
 
 #[cfg(test)]
@@ -114,22 +172,42 @@ mod tests {
             ..ShellMatch::default()
         };
         let words = command.split(' ').map(str::to_owned).collect();
-        let command = SimpleCommand { words, redirections: Vec::new() };
-        let part = Part { command: Some(&command), unknown: "", is_sandboxed: true, is_tainted };
+        let command = SimpleCommand {
+            words,
+            redirections: Vec::new(),
+        };
+        let part = Part {
+            command: Some(&command),
+            unknown: "",
+            is_sandboxed: true,
+            is_tainted,
+        };
         rule.fit(&part, sense)
     }
 
     #[test]
     fn words_are_a_beginning() {
-        assert_eq!(check(&["git", "status"], "git status -s", Sense::Surely, false), Fit::Yes);
-        assert_eq!(check(&["git", "status"], "git", Sense::Surely, false), Fit::No);
+        assert_eq!(
+            check(&["git", "status"], "git status -s", Sense::Surely, false),
+            Fit::Yes
+        );
+        assert_eq!(
+            check(&["git", "status"], "git", Sense::Surely, false),
+            Fit::No
+        );
         assert_eq!(check(&["git"], "gitk", Sense::Surely, false), Fit::No);
     }
 
     #[test]
     fn a_path_is_stopped_and_not_let_through() {
-        assert_eq!(check(&["curl"], "/usr/bin/curl x", Sense::Perhaps, false), Fit::Yes);
-        assert_eq!(check(&["curl"], "/tmp/curl x", Sense::Surely, false), Fit::No);
+        assert_eq!(
+            check(&["curl"], "/usr/bin/curl x", Sense::Perhaps, false),
+            Fit::Yes
+        );
+        assert_eq!(
+            check(&["curl"], "/tmp/curl x", Sense::Surely, false),
+            Fit::No
+        );
     }
 
     #[test]

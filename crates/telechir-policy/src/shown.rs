@@ -30,7 +30,8 @@ pub fn escape(text: &str) -> String {
 
 /// Whether a text holds something that [`escape`] writes out, other than line ends and tabs.
 pub(crate) fn has_hidden(text: &str) -> bool {
-    text.chars().any(|c| !matches!(c, '\n' | '\t') && is_hidden(c))
+    text.chars()
+        .any(|c| !matches!(c, '\n' | '\t') && is_hidden(c))
 }
 
 fn is_hidden(c: char) -> bool {
@@ -103,7 +104,11 @@ pub fn summarize(action: &Action) -> String {
             format!("javascript ({} characters)", script.chars().count())
         }
         Action::Click { at, button, .. } => {
-            format!("{name} {}{}", button.name(), at.as_ref().map(place).unwrap_or_default())
+            format!(
+                "{name} {}{}",
+                button.name(),
+                at.as_ref().map(place).unwrap_or_default()
+            )
         }
         Action::Key { chord, repeat: 1 } => format!("key {}", escape(&chord.to_string())),
         Action::Key { chord, repeat } => format!("key {} × {repeat}", escape(&chord.to_string())),
@@ -111,9 +116,14 @@ pub fn summarize(action: &Action) -> String {
             format!("{name} {}", escape(&chord.to_string()))
         }
         Action::Drag { path, .. } => {
-            format!("drag{}", path.iter().map(place).collect::<Vec<_>>().join(" →"))
+            format!(
+                "drag{}",
+                path.iter().map(place).collect::<Vec<_>>().join(" →")
+            )
         }
-        Action::Scroll { at, dx, dy, unit, .. } => {
+        Action::Scroll {
+            at, dx, dy, unit, ..
+        } => {
             let at = at.as_ref().map(place).unwrap_or_default();
             format!("scroll{at} by {dx}, {dy} {}", unit.name())
         }
@@ -122,7 +132,9 @@ pub fn summarize(action: &Action) -> String {
         Action::OpenBrowser { url: Some(url) } | Action::NewTab { url: Some(url) } => {
             format!("{name} {}", shorten(url))
         }
-        Action::Wait { duration: Some(time) } => format!("wait {} ms", time.as_millis()),
+        Action::Wait {
+            duration: Some(time),
+        } => format!("wait {} ms", time.as_millis()),
         Action::SwitchTab { tab } | Action::CloseTab { tab } => format!("{name} {}", shorten(tab)),
         Action::OpenApp { name: app } => format!("open_app {}", shorten(app)),
         Action::Other { name, .. } => shorten(name),
@@ -153,7 +165,10 @@ fn place(target: &Target) -> String {
 }
 
 fn span(region: &Region) -> String {
-    format!("({}, {})–({}, {})", region.from.x, region.from.y, region.to.x, region.to.y)
+    format!(
+        "({}, {})–({}, {})",
+        region.from.x, region.from.y, region.to.x, region.to.y
+    )
 }
 
 /// Everything about an action, for the person who decides.
@@ -194,7 +209,10 @@ mod tests {
     #[test]
     fn a_summary_never_holds_what_is_typed() {
         let typing = Action::Type {
-            text: "secret".to_owned(), at: None, clear_first: false, submit: true,
+            text: "secret".to_owned(),
+            at: None,
+            clear_first: false,
+            submit: true,
         };
         assert_eq!(summarize(&typing), "type (6 characters)");
     }

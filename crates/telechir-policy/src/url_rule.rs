@@ -61,7 +61,10 @@ pub(crate) fn host_name(url: &Url) -> Option<String> {
 
 impl<'a> Destination<'a> {
     pub(crate) fn new(url: &'a Url, resolved: &[Resolved]) -> Self {
-        Self { url, classes: classes(url, resolved) }
+        Self {
+            url,
+            classes: classes(url, resolved),
+        }
     }
 
     /// Whether it has a place on a network at all.
@@ -87,11 +90,16 @@ fn of_name(name: &str, resolved: &[Resolved]) -> Vec<AddressClass> {
         return vec![AddressClass::LinkLocal];
     }
     let found = resolved.iter().find(|entry| entry.host == name);
-    let addresses = found.map(|entry| entry.addresses.as_slice()).unwrap_or_default();
+    let addresses = found
+        .map(|entry| entry.addresses.as_slice())
+        .unwrap_or_default();
     if addresses.is_empty() {
         return vec![AddressClass::Unresolved];
     }
-    addresses.iter().map(|address| AddressClass::of(*address)).collect()
+    addresses
+        .iter()
+        .map(|address| AddressClass::of(*address))
+        .collect()
 }
 
 impl Matcher for UrlMatch {
@@ -103,13 +111,21 @@ impl Matcher for UrlMatch {
         let at_host = fits(&self.host, |pattern| {
             host.as_deref().is_some_and(|host| host_fits(pattern, host))
         });
-        let port = fits(&self.port, |port| to.url.port_or_known_default() == Some(*port));
+        let port = fits(&self.port, |port| {
+            to.url.port_or_known_default() == Some(*port)
+        });
         // A name may have several addresses: all must be fine, and one bad one is enough.
         let address = self.address.as_ref().is_none_or(|wanted| match sense {
-            Sense::Surely => !to.classes.is_empty() && to.classes.iter().all(|c| wanted.contains(c)),
+            Sense::Surely => {
+                !to.classes.is_empty() && to.classes.iter().all(|c| wanted.contains(c))
+            }
             Sense::Perhaps => to.classes.iter().any(|class| wanted.contains(class)),
         });
-        if scheme && at_host && port && address { Fit::Yes } else { Fit::No }
+        if scheme && at_host && port && address {
+            Fit::Yes
+        } else {
+            Fit::No
+        }
     }
 }
 
@@ -120,7 +136,9 @@ fn fits<T>(wanted: &Option<Vec<T>>, is: impl Fn(&T) -> bool) -> bool {
 /// `example.com` is that host, `*.example.com` every host below it, `*` every host.
 fn host_fits(pattern: &str, host: &str) -> bool {
     match pattern.strip_prefix("*.") {
-        Some(parent) => host.strip_suffix(parent).is_some_and(|head| head.ends_with('.')),
+        Some(parent) => host
+            .strip_suffix(parent)
+            .is_some_and(|head| head.ends_with('.')),
         None => pattern == "*" || pattern == host,
     }
 }
@@ -149,21 +167,31 @@ pub(crate) fn default(to: &Destination<'_>) -> Ground {
         let scheme = url.scheme();
         return built_in(
             Verdict::Deny,
-            format!("Addresses that begin with {scheme}: are not gone to; only http and https are."),
+            format!(
+                "Addresses that begin with {scheme}: are not gone to; only http and https are."
+            ),
         );
     }
     let host = host_name(url).unwrap_or_default();
-    let worst = to.classes.iter().copied().max_by_key(|class| strictness(*class));
+    let worst = to
+        .classes
+        .iter()
+        .copied()
+        .max_by_key(|class| strictness(*class));
     match worst {
         Some(AddressClass::Public) => {
             built_in(Verdict::Allow, format!("{host} is a public address."))
         }
-        Some(AddressClass::Unresolved) | None => {
-            built_in(Verdict::Ask, format!("{host} has no address that could be checked."))
-        }
+        Some(AddressClass::Unresolved) | None => built_in(
+            Verdict::Ask,
+            format!("{host} has no address that could be checked."),
+        ),
         Some(class) => built_in(
             Verdict::Deny,
-            format!("{host} is a {} address; a [[url]] rule of the policy can allow it.", class.name()),
+            format!(
+                "{host} is a {} address; a [[url]] rule of the policy can allow it.",
+                class.name()
+            ),
         ),
     }
 }

@@ -1,0 +1,83 @@
+//! What the operator should hear. What a model should hear is data in a result.
+
+use std::io;
+use std::path::PathBuf;
+
+use telechir_protocol::IncompleteTurn;
+
+/// Why a turn could not be carried out or a session not be built. Texts read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// What happens could not be recorded, so it did not happen.
+    #[error("record the session")]
+    Journal(#[from] JournalError),
+    /// A call without exactly one result: a mistake of this program.
+    #[error("answer every call; this is a bug of telechir")]
+    Incomplete(#[from] IncompleteTurn),
+    /// A device could not be closed; the others were.
+    #[error("close the {device}: {message}")]
+    Close {
+        /// Which.
+        device: &'static str,
+        /// What it says.
+        message: String,
+    },
+}
+
+/// Why a journal cannot be opened, written or read. Texts read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file or folder of it.
+    #[error("{what} {}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// Another process writes into it.
+    #[error("open the journal {}: another telechir process is using it; give another folder with --record", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It was written by a later version, or is none.
+    #[error("open the journal {}: {problem}", path.display())]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// The store itself.
+    #[error("{what} the journal")]
+    Store {
+        /// What was tried.
+        what: &'static str,
+        /// What SQLite says.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// A whole group of rows was not written.
+    #[error("write the journal: {message}")]
+    Write {
+        /// What SQLite says.
+        message: String,
+    },
+    /// The writer ended before its time.
+    #[error("write the journal: its writer has ended")]
+    Ended,
+    /// The same step of the same call was asked for before, but as something else.
+    #[error(
+        "carry out step {step} of call {call_id}: the journal has another action under this key"
+    )]
+    OtherDigest {
+        /// The call.
+        call_id: String,
+        /// The step.
+        step: usize,
+    },
+}

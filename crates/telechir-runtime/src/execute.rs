@@ -1,0 +1,311 @@
+//! The only caller of devices. What acts takes the permission for it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use telechir_device::{
+    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, PageContext, Performed, Settle,
+    Settled, Shell as _, ShellCommand, Viewport,
+};
+use telechir_policy::{Device, Display, Permitted, ScreenProposal, ShellProposal, ShellTask, hold};
+use telechir_protocol::{Action, ActionKind, CommandOutput, Failure, FailureKind, Key, Size};
+
+use crate::{DeviceKind, Limits};
+
+/// A screen of the session with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    computer: BoxComputer,
+    pub(crate) device: Device,
+    pub(crate) display: Display,
+    /// How the newest picture lies on the screen.
+    pub(crate) viewport: Viewport,
+    /// Keys that calls left pressed.
+    pub(crate) held: Vec<Key>,
+    /// What it said when it went away.
+    pub(crate) lost: Option<String>,
+}
+
+impl Screen {
+    pub(crate) fn new(
+        computer: BoxComputer,
+        device: Device,
+        display: Display,
+        viewport: Viewport,
+    ) -> Self {
+        Self {
+            computer,
+            device,
+            display,
+            viewport,
+            held: Vec::new(),
+            lost: None,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> DeviceKind {
+        match self.device {
+            Device::Desktop => DeviceKind::Desktop,
+            Device::Browser => DeviceKind::Browser,
+        }
+    }
+
+    pub(crate) fn picture_size(&self) -> Size {
+        self.viewport.picture()
+    }
+
+    /// Whether the engine or the device can do it.
+    pub(crate) fn supports(&self, kind: ActionKind) -> bool {
+        match kind {
+            ActionKind::Screenshot | ActionKind::Zoom | ActionKind::Wait => true,
+            ActionKind::Other => false,
+            kind => self.computer.supports(&kind),
+        }
+    }
+
+    /// Carries out one action that is the device's to do.
+    pub(crate) async fn perform(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        limits: &Limits,
+    ) -> Result<Performed, DeviceError> {
+        let action = self.permitted(permit, step)?;
+        let on_screen = self
+            .viewport
+            .action(action)
+            .map_err(|error| DeviceError::Refused {
+                message: sentence(&error.to_string()),
+            })?;
+        let limit = limits.action + meant_duration(action);
+        let done = within(
+            "carry out the action",
+            limit,
+            self.computer.perform(&on_screen),
+        )
+        .await;
+        if done.is_ok() {
+            hold(&mut self.held, action);
+        }
+        self.note(done)
+    }
+
+    /// The pixels once the screen stopped changing, and whether it did.
+    pub(crate) async fn look(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        settle: Settle,
+        limits: &Limits,
+    ) -> Result<(Frame, Settled), DeviceError> {
+        self.permitted(permit, step)?;
+        let settled = self.settle(settle, limits).await?;
+        let frame = within("capture the screen", limits.action, self.computer.capture()).await;
+        Ok((self.note(frame)?, settled))
+    }
+
+    /// Waits until the screen stopped changing.
+    pub(crate) async fn settle(
+        &mut self,
+        settle: Settle,
+        limits: &Limits,
+    ) -> Result<Settled, DeviceError> {
+        let limit = settle.ceiling + limits.action;
+        let settled = within("settle", limit, self.computer.settle(settle)).await;
+        self.note(settled)
+    }
+
+    /// Where the browser is.
+    pub(crate) async fn context(&mut self, limits: &Limits) -> Result<PageContext, DeviceError> {
+        let context = within("ask for the tabs", limits.action, self.computer.context()).await;
+        self.note(context)
+    }
+
+    /// Releases every key and button.
+    pub(crate) async fn release(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+        let released = within("release the keys", limits.action, self.computer.release()).await;
+        if released.is_ok() {
+            self.held.clear();
+        }
+        self.note(released)
+    }
+
+    pub(crate) async fn close(mut self, limit: Duration) -> Result<(), String> {
+        if self.lost.is_none() {
+            let _close_ends_them_too =
+                within("release the keys", limit, self.computer.release()).await;
+        }
+        within("close", limit, self.computer.close())
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    /// The action that the permission is for, when it is for this screen.
+    fn permitted<'a>(
+        &self,
+        permit: &'a Permitted<ScreenProposal>,
+        step: usize,
+    ) -> Result<&'a Action, DeviceError> {
+        let proposal = permit.proposal();
+        let action = (proposal.device == self.device)
+            .then(|| proposal.actions.get(step))
+            .flatten();
+        action.ok_or_else(|| DeviceError::Refused {
+            message: "There is no permission for this step.".to_owned(),
+        })
+    }
+
+    /// Remembers when the device is gone.
+    fn note<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+        if let Err(error @ DeviceError::Disconnected { .. }) = &result {
+            self.lost = Some(error.to_string());
+        }
+        result
+    }
+}
+
+/// The shell of the session with what is known of it.
+#[derive(Debug)]
+pub(crate) struct ShellSlot {
+    shell: BoxShell,
+    /// Whether words may mean something else by now.
+    pub(crate) is_tainted: bool,
+    /// What it said when it went away.
+    pub(crate) lost: Option<String>,
+}
+
+impl ShellSlot {
+    pub(crate) fn new(shell: BoxShell) -> Self {
+        Self {
+            shell,
+            is_tainted: false,
+            lost: None,
+        }
+    }
+
+    pub(crate) fn is_sandboxed(&self) -> bool {
+        self.shell.is_sandboxed()
+    }
+
+    pub(crate) fn cwd(&self) -> Option<String> {
+        self.shell.cwd()
+    }
+
+    /// Runs one of the permitted commands.
+    pub(crate) async fn run(
+        &mut self,
+        permit: &Permitted<ShellProposal>,
+        step: usize,
+        timeout: Duration,
+        max_output_bytes: usize,
+        limits: &Limits,
+    ) -> Result<CommandOutput, DeviceError> {
+        let proposal = permit.proposal();
+        let ShellTask::Run(commands) = &proposal.task else {
+            return Err(unpermitted());
+        };
+        let command = commands.get(step).ok_or_else(unpermitted)?.clone();
+        let env = proposal.env.iter().map(|(name, value)| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            (name.clone(), text)
+        });
+        let command = ShellCommand {
+            command,
+            timeout,
+            max_output_bytes,
+            cwd: proposal.cwd.clone(),
+            env: env.collect(),
+        };
+        let ran = within(
+            "end the command",
+            timeout + limits.action,
+            self.shell.run(&command),
+        )
+        .await;
+        self.note(ran)
+    }
+
+    /// Starts the shell anew, when that is permitted.
+    pub(crate) async fn restart(
+        &mut self,
+        permit: &Permitted<ShellProposal>,
+        limits: &Limits,
+    ) -> Result<(), DeviceError> {
+        if permit.proposal().task != ShellTask::Restart {
+            return Err(unpermitted());
+        }
+        let restarted = within("restart the shell", limits.action, self.shell.restart()).await;
+        if restarted.is_ok() {
+            self.is_tainted = false;
+            self.lost = None;
+        }
+        self.note(restarted)
+    }
+
+    pub(crate) async fn close(self, limit: Duration) -> Result<(), String> {
+        within("close", limit, self.shell.close())
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    fn note<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+        if let Err(error @ DeviceError::Disconnected { .. }) = &result {
+            self.lost = Some(error.to_string());
+        }
+        result
+    }
+}
+
+fn unpermitted() -> DeviceError {
+    DeviceError::Refused {
+        message: "There is no permission for this step.".to_owned(),
+    }
+}
+
+/// How long an action takes by its own words.
+fn meant_duration(action: &Action) -> Duration {
+    match action {
+        Action::HoldKey { duration, .. } => *duration,
+        Action::Drag { duration, .. } | Action::LongPress { duration, .. } => {
+            duration.unwrap_or_default()
+        }
+        _ => Duration::ZERO,
+    }
+}
+
+/// A device promises to end in bounded time; this holds when it does not.
+async fn within<T>(
+    what: &'static str,
+    limit: Duration,
+    future: impl Future<Output = Result<T, DeviceError>>,
+) -> Result<T, DeviceError> {
+    match tokio::time::timeout(limit, future).await {
+        Ok(result) => result,
+        Err(_) => Err(DeviceError::Timeout {
+            what,
+            limit_ms: crate::recorder::millis(limit),
+        }),
+    }
+}
+
+/// An error's text as a sentence for the model.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first: String = chars
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
+}
+
+/// What a lost device answers with.
+pub(crate) fn lost(device: DeviceKind, message: &str) -> Failure {
+    let device = device.name();
+    Failure::new(
+        FailureKind::Device,
+        format!("The {device} is gone: failed to {message}."),
+    )
+}

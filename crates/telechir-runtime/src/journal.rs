@@ -1,0 +1,251 @@
+//! The journal of sessions: what was meant and what became of it, durable and chained.
+//!
+//! A folder with one SQLite file and the pictures beside it. One process writes to it at a time.
+
+mod blob;
+mod chain;
+mod folder;
+mod read;
+mod schema;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use telechir_policy::Digest;
+use telechir_protocol::CallId;
+use tokio::sync::oneshot;
+
+use crate::{JournalError, SessionEvent};
+use folder::Folder;
+pub use read::{Fault, Record, RecordKind, Verified, read, read_blob, verify};
+use writer::{Job, Reply, Writer};
+
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// Names a session in a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunId(String);
+
+impl RunId {
+    /// A name; the same name in the same journal continues the same session.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// A name that no other session has.
+    pub fn unique() -> Self {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        // Two sessions of one process may begin in the same nanosecond, of two processes likewise.
+        let within = COUNTER.fetch_add(1, Ordering::Relaxed);
+        Self(format!(
+            "{:x}-{:x}-{within:x}",
+            now.as_nanos(),
+            std::process::id()
+        ))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A folder that sessions are recorded in. Clones write to the same one.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    // Before the folder, so that the writer has ended when the lock is given up.
+    writer: Writer,
+    folder: Folder,
+}
+
+/// Names one step of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ActionKey {
+    pub(crate) turn: u64,
+    pub(crate) call_id: CallId,
+    pub(crate) step: usize,
+    pub(crate) digest: Digest,
+}
+
+/// What the journal knows of a step that is about to begin.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// Nothing: its intent is now durable, carry it out.
+    Fresh,
+    /// It ended before; this was its outcome.
+    Recorded(Value),
+    /// It began before and nobody knows whether it ended.
+    Interrupted,
+}
+
+/// Whether a step may be carried out again when nobody knows whether it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// It only looks.
+    Harmless,
+    /// It may have had its effect already.
+    Never,
+}
+
+impl Journal {
+    /// Opens the journal in a folder, which is made when it is not there.
+    ///
+    /// # Errors
+    /// When another process uses it, it is of a later version, or it cannot be written.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, JournalError> {
+        Self::in_folder(Folder::open(folder.as_ref())?)
+    }
+
+    /// A journal in a folder of its own that is gone with it: for sessions nobody records.
+    ///
+    /// # Errors
+    /// When no temporary folder can be written.
+    pub fn temporary() -> Result<Self, JournalError> {
+        Self::in_folder(Folder::temporary()?)
+    }
+
+    fn in_folder(folder: Folder) -> Result<Self, JournalError> {
+        let connection = schema::open(folder.path())?;
+        let writer = Writer::start(connection)?;
+        Ok(Self {
+            inner: Arc::new(Inner { writer, folder }),
+        })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> PathBuf {
+        self.inner.folder.path().to_owned()
+    }
+
+    /// Begins a turn, or the one that a crash interrupted, and says its number.
+    pub(crate) async fn begin_turn(&self, run: &RunId) -> Result<u64, JournalError> {
+        let run = run.clone();
+        match self.ask(|reply| Job::BeginTurn { run, reply }).await? {
+            Reply::Turn(turn) => Ok(turn),
+            Reply::Written | Reply::Begun(_) => Err(JournalError::Ended),
+        }
+    }
+
+    /// Says that a turn is over.
+    pub(crate) fn post_turn_end(&self, run: &RunId, turn: u64) {
+        self.inner.writer.post(Job::EndTurn {
+            run: run.clone(),
+            turn,
+        });
+    }
+
+    /// Writes a row and waits until it is durable.
+    pub(crate) async fn write(
+        &self,
+        run: &RunId,
+        kind: RecordKind,
+        body: Value,
+    ) -> Result<(), JournalError> {
+        let run = run.clone();
+        self.ask(|reply| Job::Append {
+            run,
+            kind,
+            body,
+            reply: Some(reply),
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Hands a row over without waiting; it is durable before whatever is handed over later.
+    pub(crate) fn post(&self, run: &RunId, kind: RecordKind, body: Value) {
+        self.inner.writer.post(Job::Append {
+            run: run.clone(),
+            kind,
+            body,
+            reply: None,
+        });
+    }
+
+    /// Hands an event over without waiting.
+    pub(crate) fn post_event(&self, run: &RunId, event: &SessionEvent) {
+        match serde_json::to_value(event) {
+            Ok(body) => self.post(run, RecordKind::Event, body),
+            Err(error) => tracing::warn!(%error, "an event could not be written as JSON"),
+        }
+    }
+
+    /// Makes a step's intent durable, unless the journal knows the step already.
+    pub(crate) async fn begin(
+        &self,
+        run: &RunId,
+        key: &ActionKey,
+        body: Value,
+        repeat: Repeat,
+    ) -> Result<Begun, JournalError> {
+        let (run, key) = (run.clone(), key.clone());
+        match self
+            .ask(|reply| Job::Begin {
+                run,
+                key,
+                body,
+                repeat,
+                reply,
+            })
+            .await?
+        {
+            Reply::Begun(begun) => Ok(begun),
+            Reply::Written | Reply::Turn(_) => Err(JournalError::Ended),
+        }
+    }
+
+    /// Makes a step's outcome durable.
+    pub(crate) async fn finish(
+        &self,
+        run: &RunId,
+        key: &ActionKey,
+        body: Value,
+    ) -> Result<(), JournalError> {
+        let (run, key) = (run.clone(), key.clone());
+        self.ask(|reply| Job::Finish {
+            run,
+            key,
+            body,
+            reply: Some(reply),
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Hands a step's outcome over without waiting: for steps that are being dropped.
+    pub(crate) fn post_finish(&self, run: &RunId, key: &ActionKey, body: Value) {
+        self.inner.writer.post(Job::Finish {
+            run: run.clone(),
+            key: key.clone(),
+            body,
+            reply: None,
+        });
+    }
+
+    /// Keeps bytes under their BLAKE3 digest, which it returns once they are durable.
+    pub(crate) async fn put_blob(&self, bytes: Vec<u8>) -> Result<String, JournalError> {
+        let folder = self.folder();
+        let kept = tokio::task::spawn_blocking(move || blob::put(&folder, &bytes)).await;
+        kept.map_err(|_| JournalError::Ended)?
+    }
+
+    async fn ask(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<Reply, JournalError>>) -> Job,
+    ) -> Result<Reply, JournalError> {
+        let (reply, answer) = oneshot::channel();
+        self.inner.writer.send(job(reply)).await?;
+        answer.await.map_err(|_| JournalError::Ended)?
+    }
+}

@@ -1,0 +1,55 @@
+//! Pictures beside the journal, each under the BLAKE3 digest of its bytes.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::JournalError;
+
+/// Where the bytes of this digest are: `blobs/ab/abcd…`.
+pub(super) fn path(folder: &Path, digest: &str) -> PathBuf {
+    folder
+        .join("blobs")
+        .join(digest.get(..2).unwrap_or("__"))
+        .join(digest)
+}
+
+/// Keeps bytes; durable when it returns, and whole under their name or not there at all.
+pub(super) fn put(folder: &Path, bytes: &[u8]) -> Result<String, JournalError> {
+    let digest = blake3::hash(bytes).to_hex().to_string();
+    let path = path(folder, &digest);
+    if !path.exists() {
+        write(&path, bytes).map_err(|source| JournalError::File {
+            what: "write the picture",
+            path,
+            source,
+        })?;
+    }
+    Ok(digest)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = path
+        .parent()
+        .ok_or_else(|| io::Error::other("no parent folder"))?;
+    super::folder::make(parent)?;
+    let mut file = tempfile::NamedTempFile::new_in(parent)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_data()?;
+    file.persist(path)?;
+    File::open(parent)?.sync_all()
+}
+
+/// The bytes of this digest, when they are there and still have it.
+pub(super) fn get(folder: &Path, digest: &str) -> Result<Option<Vec<u8>>, JournalError> {
+    let path = path(folder, digest);
+    match fs::read(&path) {
+        Ok(bytes) => Ok((blake3::hash(&bytes).to_hex().as_str() == digest).then_some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(JournalError::File {
+            what: "read the picture",
+            path,
+            source,
+        }),
+    }
+}

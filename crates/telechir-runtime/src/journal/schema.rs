@@ -1,0 +1,116 @@
+//! The tables of a journal, and what a file has to be to be one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::JournalError;
+
+/// The file in the journal's folder.
+pub(super) const FILE: &str = "journal.sqlite";
+
+/// "tlch": tells a journal from any other SQLite file.
+const APPLICATION_ID: i32 = 0x746c_6368;
+
+/// Goes up by one with every change of the tables; a file with a greater one is refused.
+const VERSION: i32 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE record (
+        seq INTEGER PRIMARY KEY,
+        run TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        previous BLOB NOT NULL,
+        hash BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX record_of_run ON record (run, seq);
+    CREATE TABLE turn (
+        run TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        ended INTEGER NOT NULL,
+        PRIMARY KEY (run, number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE action (
+        run TEXT NOT NULL,
+        turn INTEGER NOT NULL,
+        call_id TEXT NOT NULL,
+        step INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        intent INTEGER NOT NULL REFERENCES record (seq),
+        outcome INTEGER REFERENCES record (seq),
+        PRIMARY KEY (run, turn, call_id, step)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Opens a journal for its writer, and makes the tables of a new one.
+pub(super) fn open(folder: &Path) -> Result<Connection, JournalError> {
+    let mut connection = Connection::open(folder.join(FILE)).map_err(store("open"))?;
+    connection
+        .busy_timeout(Duration::from_secs(5))
+        .map_err(store("open"))?;
+    check(&connection, folder)?;
+    set_up(&mut connection).map_err(store("open"))?;
+    Ok(connection)
+}
+
+/// Opens a journal for reading only; its writer may be at work.
+pub(super) fn open_for_reading(folder: &Path) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(folder.join(FILE), flags).map_err(store("open"))?;
+    connection
+        .busy_timeout(Duration::from_secs(5))
+        .map_err(store("open"))?;
+    check(&connection, folder)?;
+    Ok(connection)
+}
+
+/// Wraps what SQLite says.
+pub(super) fn store(what: &'static str) -> impl Fn(rusqlite::Error) -> JournalError {
+    move |source| JournalError::Store { what, source }
+}
+
+fn check(connection: &Connection, folder: &Path) -> Result<(), JournalError> {
+    let number = |name: &str| -> Result<i32, JournalError> {
+        connection
+            .pragma_query_value(None, name, |row| row.get(0))
+            .map_err(store("open"))
+    };
+    let refuse = |problem: String| {
+        Err(JournalError::Format {
+            path: folder.to_owned(),
+            problem,
+        })
+    };
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    if version > VERSION {
+        return refuse(format!(
+            "it has format {version} and this program knows formats up to {VERSION}; use a newer telechir"
+        ));
+    }
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(store("open"))?;
+    if application != APPLICATION_ID && tables > 0 {
+        return refuse("its file is not a journal of telechir; give another folder".to_owned());
+    }
+    Ok(())
+}
+
+fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version == 0 {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Sessions: judge, ask, act, observe, record. The only caller of devices.
+//!
+//! Start reading in `pipeline.rs`: it is the walk of a call from top to bottom. This crate has
+//! never seen a provider's JSON and cannot tell which model is driving.
+
+mod approver;
+mod bus;
+mod config;
+mod error;
+mod event;
+mod execute;
+mod journal;
+mod observe;
+mod picture;
+mod pipeline;
+mod recorder;
+mod resolve;
+mod session;
+
+pub use approver::{Approver, DenyAll};
+pub use bus::EventReader;
+pub use config::{Limits, Observe, PictureRule};
+pub use error::{JournalError, RuntimeError};
+pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
+pub use journal::{Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify};
+pub use session::{Session, SessionBuilder};

@@ -1,0 +1,62 @@
+//! Which computer calls of a turn belong together: after a failure the rest is not begun.
+
+use std::collections::{HashMap, HashSet};
+
+use telechir_protocol::{ComputerCall, Failure, FailureKind, ToolCall};
+
+use crate::Observe;
+
+/// The computer calls of a turn by family.
+#[derive(Debug)]
+pub(super) struct Batch {
+    observe: Observe,
+    last: HashMap<String, usize>,
+    failed: HashSet<String>,
+}
+
+impl Batch {
+    pub(super) fn of(calls: &[ToolCall], observe: Observe) -> Self {
+        let mut last = HashMap::new();
+        for (place, call) in calls.iter().enumerate() {
+            if let ToolCall::Computer(call) = call {
+                last.insert(family(call), place);
+            }
+        }
+        Self {
+            observe,
+            last,
+            failed: HashSet::new(),
+        }
+    }
+
+    /// Why a call is not begun, when an earlier one of its family failed.
+    pub(super) fn refusal(&self, call: &ComputerCall) -> Option<Failure> {
+        self.failed.contains(&family(call)).then(|| {
+            let message = "Not executed: an earlier action in this turn failed.";
+            Failure::new(FailureKind::NotExecuted, message)
+        })
+    }
+
+    pub(super) fn fail(&mut self, call: &ComputerCall) {
+        self.failed.insert(family(call));
+    }
+
+    /// Whether the result of this call has to show the screen.
+    pub(super) fn wants_picture(
+        &self,
+        call: &ComputerCall,
+        place: usize,
+        failure: Option<&Failure>,
+    ) -> bool {
+        match (self.observe, failure) {
+            (Observe::EveryCall, _) => true,
+            // The failed call before it showed the screen, and nothing happened since.
+            (Observe::LastOfBatch, Some(failure)) => failure.kind != FailureKind::NotExecuted,
+            (Observe::LastOfBatch, None) => self.last.get(&family(call)) == Some(&place),
+        }
+    }
+}
+
+fn family(call: &ComputerCall) -> String {
+    call.family.clone().unwrap_or_else(|| "computer".to_owned())
+}

@@ -1,0 +1,179 @@
+//! One session's hand on the journal and the bus: what is said is said to both.
+
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use serde_json::Value;
+use telechir_protocol::Content;
+
+use crate::bus::Bus;
+use crate::journal::{ActionKey, Begun, Journal, RecordKind, Repeat, RunId};
+use crate::{JournalError, SessionEvent};
+
+/// Says what happens.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    pub(crate) run: RunId,
+    pub(crate) journal: Journal,
+    pub(crate) bus: Bus,
+}
+
+impl Recorder {
+    /// Tells everyone; the journal has it before anything that is waited for later.
+    pub(crate) fn announce(&self, event: SessionEvent) {
+        self.journal.post_event(&self.run, &event);
+        self.bus.send(event);
+    }
+
+    /// Keeps a call as the model made it.
+    pub(crate) async fn call(&self, content: &Content) -> Result<(), JournalError> {
+        let body = serde_json::to_value(content).unwrap_or_default();
+        self.journal.write(&self.run, RecordKind::Call, body).await
+    }
+
+    /// Keeps a call's result, its pictures by their digests.
+    pub(crate) async fn answer(&self, content: &Content) -> Result<(), JournalError> {
+        let mut body = serde_json::to_value(content).unwrap_or_default();
+        for (digest, bytes) in take_pictures(&mut body) {
+            tracing::debug!(%digest, bytes = bytes.len(), "keep a picture");
+            self.journal.put_blob(bytes).await?;
+        }
+        self.journal
+            .write(&self.run, RecordKind::Answer, body)
+            .await
+    }
+
+    /// Makes a step's intent durable.
+    pub(crate) async fn begin(
+        &self,
+        key: &ActionKey,
+        body: Value,
+        repeat: Repeat,
+    ) -> Result<Begun, JournalError> {
+        self.journal.begin(&self.run, key, body, repeat).await
+    }
+}
+
+/// Replaces every PNG inside a value by its digest and hands out the bytes.
+fn take_pictures(value: &mut Value) -> Vec<(String, Vec<u8>)> {
+    let mut pictures = Vec::new();
+    match value {
+        Value::String(text) => {
+            let bytes = text
+                .strip_prefix("data:image/png;base64,")
+                .and_then(|data| base64::engine::general_purpose::STANDARD.decode(data).ok());
+            if let Some(bytes) = bytes {
+                let digest = blake3::hash(&bytes).to_hex().to_string();
+                *text = format!("blob:{digest}");
+                pictures.push((digest, bytes));
+            }
+        }
+        Value::Array(items) => pictures.extend(items.iter_mut().flat_map(take_pictures)),
+        Value::Object(members) => pictures.extend(members.values_mut().flat_map(take_pictures)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    pictures
+}
+
+/// A step that was begun. Dropped before its end, it is recorded as cancelled.
+#[derive(Debug)]
+pub(crate) struct OpenStep {
+    recorder: Recorder,
+    key: ActionKey,
+    /// The event of its end, as it would be were it cancelled.
+    ended: Option<SessionEvent>,
+    began: Instant,
+}
+
+impl OpenStep {
+    pub(crate) fn new(recorder: &Recorder, key: ActionKey, cancelled: SessionEvent) -> Self {
+        let recorder = recorder.clone();
+        Self {
+            recorder,
+            key,
+            ended: Some(cancelled),
+            began: Instant::now(),
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Makes the outcome durable, then tells everyone.
+    pub(crate) async fn finish(
+        mut self,
+        body: Value,
+        event: SessionEvent,
+    ) -> Result<(), JournalError> {
+        let (journal, run) = (self.recorder.journal.clone(), self.recorder.run.clone());
+        // Written even when this future is dropped while it waits: it happened.
+        self.ended = None;
+        journal.finish(&run, &self.key, body).await?;
+        self.recorder.announce(event);
+        Ok(())
+    }
+}
+
+impl Drop for OpenStep {
+    fn drop(&mut self) {
+        let Some(event) = self.ended.take() else {
+            return;
+        };
+        let body = serde_json::json!({ "cancelled": true });
+        self.recorder
+            .journal
+            .post_finish(&self.recorder.run, &self.key, body);
+        self.recorder.announce(event);
+    }
+}
+
+/// A turn that was begun. Dropped before its end, it is over all the same.
+#[derive(Debug)]
+pub(crate) struct OpenTurn {
+    recorder: Recorder,
+    pub(crate) number: u64,
+    began: Instant,
+    is_answered: bool,
+}
+
+impl OpenTurn {
+    pub(crate) async fn begin(recorder: &Recorder, calls: usize) -> Result<Self, JournalError> {
+        let number = recorder.journal.begin_turn(&recorder.run).await?;
+        recorder.announce(SessionEvent::TurnBegan {
+            turn: number,
+            calls,
+        });
+        let (recorder, began) = (recorder.clone(), Instant::now());
+        Ok(Self {
+            recorder,
+            number,
+            began,
+            is_answered: false,
+        })
+    }
+
+    pub(crate) fn end(mut self) {
+        self.is_answered = true;
+        let (turn, ms) = (self.number, millis(self.began.elapsed()));
+        self.recorder
+            .announce(SessionEvent::TurnAnswered { turn, ms });
+    }
+}
+
+impl Drop for OpenTurn {
+    fn drop(&mut self) {
+        self.recorder
+            .journal
+            .post_turn_end(&self.recorder.run, self.number);
+        if !self.is_answered {
+            let message = format!("Turn {} was stopped before its end.", self.number);
+            self.recorder.announce(SessionEvent::Warning { message });
+        }
+    }
+}
+
+/// A duration as events say it.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

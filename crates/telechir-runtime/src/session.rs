@@ -1,0 +1,301 @@
+//! One model's use of one set of devices, from opening to closing.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{BoxComputer, BoxShell, Computer as _, Viewport};
+use telechir_policy::{Device, Display, Judge, Policy};
+use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
+
+use crate::approver::BoxApprover;
+use crate::bus::Bus;
+use crate::execute::{Screen, ShellSlot};
+use crate::recorder::Recorder;
+use crate::{
+    Approver, DenyAll, DeviceKind, EventReader, Journal, Limits, Observe, PictureRule, RunId,
+    RuntimeError, SessionEvent, pipeline,
+};
+
+/// Puts a session together. Only the policy is required; without a journal of its own the
+/// session is recorded in a temporary one, and without an approver every question is a no.
+#[derive(Debug)]
+pub struct SessionBuilder {
+    policy: Policy,
+    screens: Vec<(Device, Display, BoxComputer)>,
+    shell: Option<BoxShell>,
+    approver: BoxApprover,
+    journal: Option<Journal>,
+    run: Option<RunId>,
+    observe: Observe,
+    picture: PictureRule,
+    limits: Limits,
+}
+
+impl SessionBuilder {
+    /// A desktop of this session's own.
+    #[must_use]
+    pub fn desktop(self, desktop: BoxComputer) -> Self {
+        self.screen(Device::Desktop, Display::Private, desktop)
+    }
+
+    /// A desktop that was there before, with a person's own windows.
+    #[must_use]
+    pub fn existing_desktop(self, desktop: BoxComputer) -> Self {
+        self.screen(Device::Desktop, Display::Existing, desktop)
+    }
+
+    /// A browser of this session's own.
+    #[must_use]
+    pub fn browser(self, browser: BoxComputer) -> Self {
+        self.screen(Device::Browser, Display::Private, browser)
+    }
+
+    /// A browser that was there before, with a person's own tabs.
+    #[must_use]
+    pub fn existing_browser(self, browser: BoxComputer) -> Self {
+        self.screen(Device::Browser, Display::Existing, browser)
+    }
+
+    /// A shell.
+    #[must_use]
+    pub fn shell(mut self, shell: BoxShell) -> Self {
+        self.shell = Some(shell);
+        self
+    }
+
+    /// Whoever asks people.
+    #[must_use]
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = BoxApprover::new(approver);
+        self
+    }
+
+    /// Where the session is recorded.
+    #[must_use]
+    pub fn journal(mut self, journal: Journal) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// The session's name in the journal; the same name continues a session that a crash ended.
+    #[must_use]
+    pub fn run(mut self, run: RunId) -> Self {
+        self.run = Some(run);
+        self
+    }
+
+    /// Which calls are answered with a picture.
+    #[must_use]
+    pub fn observe(mut self, observe: Observe) -> Self {
+        self.observe = observe;
+        self
+    }
+
+    /// How large pictures may be.
+    #[must_use]
+    pub fn picture(mut self, picture: PictureRule) -> Self {
+        self.picture = picture;
+        self
+    }
+
+    /// What waits and sizes end at.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Opens the session.
+    ///
+    /// # Errors
+    /// When no temporary journal can be had.
+    pub fn build(self) -> Result<Session, RuntimeError> {
+        let journal = self.journal.map_or_else(Journal::temporary, Ok)?;
+        let run = self.run.unwrap_or_else(RunId::unique);
+        let recorder = Recorder {
+            run,
+            journal,
+            bus: Bus::new(),
+        };
+        let picture = self.picture;
+        let screens: Vec<Screen> = self
+            .screens
+            .into_iter()
+            .map(|(device, display, computer)| {
+                let size = computer.size();
+                Screen::new(
+                    computer,
+                    device,
+                    display,
+                    Viewport::new(size, picture.fit(size)),
+                )
+            })
+            .collect();
+        let shell = self.shell.map(ShellSlot::new);
+        let mut devices: Vec<DeviceKind> = screens.iter().map(Screen::kind).collect();
+        devices.extend(shell.as_ref().map(|_| DeviceKind::Shell));
+        recorder.announce(SessionEvent::SessionOpened {
+            run: recorder.run.as_str().to_owned(),
+            policy: self.policy.digest(),
+            devices,
+        });
+        Ok(Session {
+            recorder,
+            judge: Judge::new(self.policy),
+            approver: self.approver,
+            screens,
+            shell,
+            observe: self.observe,
+            picture,
+            limits: self.limits,
+            began: Instant::now(),
+            pictures: 0,
+            is_in_turn: false,
+            is_open: true,
+        })
+    }
+
+    fn screen(mut self, device: Device, display: Display, computer: BoxComputer) -> Self {
+        self.screens.retain(|(other, ..)| *other != device);
+        self.screens.push((device, display, computer));
+        // The desktop comes first: it is the screen of a call that names none.
+        self.screens.sort_by_key(|(device, ..)| *device);
+        self
+    }
+}
+
+/// A session: its devices, its policy, its record.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) recorder: Recorder,
+    pub(crate) judge: Judge,
+    pub(crate) approver: BoxApprover,
+    pub(crate) screens: Vec<Screen>,
+    pub(crate) shell: Option<ShellSlot>,
+    pub(crate) observe: Observe,
+    pub(crate) picture: PictureRule,
+    pub(crate) limits: Limits,
+    began: Instant,
+    /// How many pictures were taken: each has a name of its own.
+    pub(crate) pictures: u64,
+    /// True while a turn is carried out: still true later when it was dropped.
+    pub(crate) is_in_turn: bool,
+    is_open: bool,
+}
+
+impl Session {
+    /// A session under this policy.
+    pub fn builder(policy: Policy) -> SessionBuilder {
+        SessionBuilder {
+            policy,
+            screens: Vec::new(),
+            shell: None,
+            approver: BoxApprover::new(DenyAll),
+            journal: None,
+            run: None,
+            observe: Observe::default(),
+            picture: PictureRule::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Carries out every call of a model's turn and answers each exactly once.
+    ///
+    /// What a call does wrong is in its result. Dropping the future cancels: what was begun is
+    /// recorded as cancelled, and keys and buttons are released before anything else happens.
+    ///
+    /// # Errors
+    /// When what happens cannot be recorded; then it did not happen.
+    pub async fn carry_out(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
+        pipeline::carry_out(self, turn).await
+    }
+
+    /// Reads the session's events from now on.
+    pub fn subscribe(&self) -> EventReader {
+        self.recorder.bus.subscribe()
+    }
+
+    /// Adds an event of whoever drives the session, such as the agent loop.
+    pub fn announce(&self, event: SessionEvent) {
+        self.recorder.announce(event);
+    }
+
+    /// The session's name in its journal.
+    pub fn run(&self) -> &RunId {
+        &self.recorder.run
+    }
+
+    /// The journal it is recorded in.
+    pub fn journal(&self) -> &Journal {
+        &self.recorder.journal
+    }
+
+    /// The size of the pictures a model gets of this device; none when there is no such screen.
+    pub fn picture_size(&self, device: DeviceKind) -> Option<Size> {
+        self.screens
+            .iter()
+            .find(|screen| screen.kind() == device)
+            .map(Screen::picture_size)
+    }
+
+    /// What can be asked of a screen; empty when there is no such screen.
+    pub fn supported(&self, device: DeviceKind) -> Vec<ActionKind> {
+        let screen = self.screens.iter().find(|screen| screen.kind() == device);
+        let can = |kind: &ActionKind| screen.is_some_and(|screen| screen.supports(*kind));
+        ActionKind::ALL.iter().copied().filter(can).collect()
+    }
+
+    /// The devices the session has.
+    pub fn devices(&self) -> Vec<DeviceKind> {
+        let screens = self.screens.iter().map(Screen::kind);
+        screens
+            .chain(self.shell.as_ref().map(|_| DeviceKind::Shell))
+            .collect()
+    }
+
+    /// Releases keys and buttons, ends every process of the devices, and closes the record.
+    ///
+    /// # Errors
+    /// When a device could not be closed; all others were.
+    pub async fn close(mut self) -> Result<(), RuntimeError> {
+        let mut first = None;
+        for screen in std::mem::take(&mut self.screens) {
+            let (device, limit) = (screen.kind(), self.limits.action);
+            if let Err(message) = screen.close(limit).await {
+                first.get_or_insert(RuntimeError::Close {
+                    device: device.name(),
+                    message,
+                });
+            }
+        }
+        if let Some(shell) = self.shell.take()
+            && let Err(message) = shell.close(self.limits.action).await
+        {
+            first.get_or_insert(RuntimeError::Close {
+                device: "shell",
+                message,
+            });
+        }
+        self.end("closed");
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Time since the session began: what policies count rates by.
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn end(&mut self, reason: &str) {
+        if std::mem::take(&mut self.is_open) {
+            self.recorder.announce(SessionEvent::SessionClosed {
+                reason: reason.to_owned(),
+            });
+        }
+    }
+}
+
+/// The devices end what they started when they are dropped; this only says so.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end("dropped");
+    }
+}
