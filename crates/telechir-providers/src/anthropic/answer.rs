@@ -1,0 +1,460 @@
+//! Results as `tool_result` blocks, one for each `tool_use` block of the call.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    Action, AnsweredTurn, CommandOutput, ComputerCall, ComputerResult, Content, EditResult,
+    Failure, FailureKind, FunctionResult, Media, ShellResult, StepOutcome, StepState, ToolCall,
+    ToolResult,
+};
+
+use super::ask::{self, Part, Style, Written};
+use super::call::{BROWSER, COMPUTER};
+use super::media::{self, Check, Strictness, missing};
+use super::models::Version;
+use super::picture::PictureTier;
+use super::result::halt_sentence;
+use super::scene::Scene;
+use super::{PROVIDER, shell_text, tabs, words, write};
+use crate::{EncodeError, EncodedReply, Report};
+
+/// Writes the answers to a turn: the blocks of the next user message.
+pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    let mut reply = EncodedReply::default();
+    for (call, result) in turn.pairs() {
+        let written = asked(&call);
+        let is_member = written.parts.iter().any(|part| part.toolset.is_some());
+        // The toolsets refuse a picture that is too large; the older tools shrink it.
+        let check = if is_member {
+            Check {
+                tier: PictureTier::High,
+                strictness: Strictness::Refuse,
+            }
+        } else {
+            Check {
+                tier: PictureTier::Standard,
+                strictness: Strictness::Report,
+            }
+        };
+        let answering = Answering {
+            check,
+            is_history: false,
+        };
+        reply
+            .items
+            .extend(answering.write(&call, &written.parts, result, &mut reply.report)?);
+    }
+    Ok(reply)
+}
+
+/// The blocks the model wrote; of a call made elsewhere, the blocks it would be written as.
+fn asked(call: &ToolCall) -> Written {
+    let content = match call.clone() {
+        ToolCall::Computer(call) => Content::ComputerCall(call),
+        ToolCall::Shell(call) => Content::ShellCall(call),
+        ToolCall::Edit(call) => Content::EditCall(call),
+        ToolCall::Function(call) => Content::FunctionCall(call),
+    };
+    if let Some(blocks) = ask::unchanged(&content, &Scene::default()) {
+        return Written {
+            parts: ask::parts_of(&blocks),
+            blocks,
+        };
+    }
+    let style = Style {
+        version: Version::Toolset,
+        outputs: 1,
+        pictures: true,
+    };
+    ask::write(call, style, &mut Report::default())
+}
+
+/// How results are written.
+#[derive(Clone, Copy)]
+pub(super) struct Answering {
+    pub(super) check: Check,
+    pub(super) is_history: bool,
+}
+
+/// What one block says.
+enum Said {
+    Blocks(Vec<Value>),
+    Words(String),
+    Failed(String),
+}
+
+impl Answering {
+    /// The answers to a call's parts, in their order.
+    pub(super) fn write(
+        self,
+        call: &ToolCall,
+        parts: &[Part],
+        result: &ToolResult,
+        report: &mut Report,
+    ) -> Result<Vec<Value>, EncodeError> {
+        let said = match (call, result) {
+            (ToolCall::Computer(call), ToolResult::Computer(result)) => {
+                self.computer(call, parts, result, report)?
+            }
+            (_, ToolResult::Shell(result)) => shell(parts, result, report),
+            (_, ToolResult::Edit(result)) => vec![edit(result)],
+            (_, ToolResult::Function(result)) => vec![self.function(result, report)?],
+            (_, ToolResult::Computer(result)) => {
+                return Err(missing(format!(
+                    "result {} answers no computer call",
+                    result.call_id
+                )));
+            }
+        };
+        let mut blocks: Vec<Value> = parts
+            .iter()
+            .zip(said)
+            .map(|(part, said)| tool_result(part, said))
+            .collect();
+        let meta = result_meta(result);
+        if let (Some(last), Some(marker)) =
+            (blocks.last_mut(), meta.property(PROVIDER, "cache_control"))
+        {
+            last["cache_control"] = marker.clone();
+        }
+        Ok(blocks)
+    }
+
+    fn computer(
+        self,
+        call: &ComputerCall,
+        parts: &[Part],
+        result: &ComputerResult,
+        report: &mut Report,
+    ) -> Result<Vec<Said>, EncodeError> {
+        let place = format!("result {}", result.call_id);
+        if self.is_history {
+            ask::unsaid(
+                report,
+                &place,
+                &result.meta,
+                result.item_id.as_deref(),
+                None,
+            );
+        }
+        for check in &result.acknowledged_safety_checks {
+            report.lost(
+                format!("acknowledged safety check {}", check.id),
+                &place,
+                "a result has no member for it",
+            );
+        }
+        let Some((last, before)) = parts.split_last() else {
+            return Ok(Vec::new());
+        };
+        let step_of = |part: &Part| {
+            result
+                .steps
+                .get(part.index)
+                .filter(|_| result.steps.len() == call.actions.len())
+        };
+        let mut said = Vec::new();
+        for (at, part) in before.iter().enumerate() {
+            // Several blocks of one action: the last of them tells how it went.
+            let goes_on = parts[at + 1..]
+                .iter()
+                .any(|other| other.index == part.index);
+            let tells = |step: &&StepOutcome| !goes_on || step.state == StepState::NotStarted;
+            let step = step_of(part).filter(tells);
+            said.push(self.step(call.actions.get(part.index), part, step, &place, report)?);
+        }
+        said.push(match step_of(last).map(|step| &step.state) {
+            Some(StepState::NotStarted) if !before.is_empty() => {
+                self.drop_picture(result, &place, report);
+                Said::Failed(halt_sentence(family(last, call)).to_owned())
+            }
+            Some(StepState::Failed { failure }) if result.error.is_none() => {
+                self.drop_picture(result, &place, report);
+                Said::Failed(failed(failure, last, call.family.as_deref()))
+            }
+            Some(_) | None => self.whole(call, last, result, before.is_empty(), &place, report)?,
+        });
+        Ok(said)
+    }
+
+    /// One action amid a batch.
+    fn step(
+        self,
+        action: Option<&Action>,
+        part: &Part,
+        step: Option<&StepOutcome>,
+        place: &str,
+        report: &mut Report,
+    ) -> Result<Said, EncodeError> {
+        let Some(step) = step else {
+            return Ok(Said::Words(words::WITH_THE_LAST.to_owned()));
+        };
+        match &step.state {
+            StepState::Failed { failure } => return Ok(Said::Failed(failed(failure, part, None))),
+            StepState::NotStarted => {
+                let family = part.toolset.as_deref().unwrap_or(COMPUTER);
+                return Ok(Said::Failed(halt_sentence(family).to_owned()));
+            }
+            StepState::Delivered | StepState::Confirmed => {}
+        }
+        let mut blocks: Vec<Value> = step.text.iter().map(|text| text_block(text)).collect();
+        if let Some(picture) = &step.picture {
+            blocks.extend(media::image(picture, self.check, place, report)?);
+        }
+        Ok(if blocks.is_empty() {
+            Said::Words(words::confirmation(action).to_owned())
+        } else {
+            Said::Blocks(blocks)
+        })
+    }
+
+    /// The answer that carries the call's result.
+    fn whole(
+        self,
+        call: &ComputerCall,
+        part: &Part,
+        result: &ComputerResult,
+        is_only: bool,
+        place: &str,
+        report: &mut Report,
+    ) -> Result<Said, EncodeError> {
+        if let Some(failure) = &result.error {
+            self.drop_picture(result, place, report);
+            return Ok(Said::Failed(failed(failure, part, call.family.as_deref())));
+        }
+        let action = call
+            .actions
+            .get(part.index)
+            .filter(|_| !call.actions.is_empty());
+        let is_page = part.toolset.as_deref() == Some(BROWSER);
+        let state = if is_page {
+            tabs::state(part, result, report)?
+        } else {
+            None
+        };
+        if is_page && tabs::is_tab_member(&part.name) {
+            let Some(state) = state else {
+                return Err(missing(format!(
+                    "the tabs after call {} ({})",
+                    result.call_id, part.name
+                )));
+            };
+            self.drop_picture(result, place, report);
+            return Ok(Said::Blocks(vec![state]));
+        }
+        let pictures = self.pictures(result, is_only, place, report)?;
+        let mut said = spoken(result, is_only, is_page);
+        let wants_picture = part.wants_picture(action);
+        if wants_picture && pictures.is_empty() {
+            if !self.is_history {
+                return Err(missing(format!(
+                    "a picture for call {} ({})",
+                    result.call_id, part.name
+                )));
+            }
+            report.kept(
+                "a screenshot's answer without a picture",
+                place,
+                "a screenshot is answered with one",
+                "as an error that says so",
+            );
+            return Ok(Said::Failed(
+                "No picture of the screen was kept.".to_owned(),
+            ));
+        }
+        if said.is_empty() && pictures.is_empty() && state.is_none() {
+            said.push(words::confirmation(action).to_owned());
+        }
+        let said = said.iter().map(|text| text_block(text));
+        let mut blocks: Vec<Value> = if wants_picture {
+            pictures.into_iter().chain(said).collect()
+        } else {
+            said.chain(pictures).collect()
+        };
+        blocks.extend(state);
+        Ok(Said::Blocks(blocks))
+    }
+
+    /// The pictures of the steps and of the screen, each once.
+    fn pictures(
+        self,
+        result: &ComputerResult,
+        with_steps: bool,
+        place: &str,
+        report: &mut Report,
+    ) -> Result<Vec<Value>, EncodeError> {
+        let steps = result
+            .steps
+            .iter()
+            .filter(|_| with_steps)
+            .filter_map(|step| step.picture.as_ref());
+        let mut pictures: Vec<&Media> = Vec::new();
+        for picture in steps.chain(&result.screenshot) {
+            if !pictures.contains(&picture) {
+                pictures.push(picture);
+            }
+        }
+        let mut blocks = Vec::new();
+        for picture in pictures {
+            blocks.extend(media::image(picture, self.check, place, report)?);
+        }
+        Ok(blocks)
+    }
+
+    fn drop_picture(self, result: &ComputerResult, place: &str, report: &mut Report) {
+        if result.screenshot.is_some() {
+            report.lost("picture", place, "this answer may hold no picture");
+        }
+    }
+
+    fn function(self, result: &FunctionResult, report: &mut Report) -> Result<Said, EncodeError> {
+        let place = result
+            .call_id
+            .as_ref()
+            .map_or_else(|| "a result".to_owned(), |id| format!("result {id}"));
+        if self.is_history {
+            ask::unsaid(report, &place, &result.meta, None, None);
+        }
+        if let Some(failure) = &result.error {
+            return Ok(Said::Failed(said_or(&failure.message, "It failed.")));
+        }
+        let mut blocks = Vec::new();
+        for item in &result.items {
+            blocks.extend(write::plain(item, self.check, &place, report)?);
+        }
+        Ok(match &result.result {
+            _ if !blocks.is_empty() => Said::Blocks(blocks),
+            Some(Value::String(words)) => Said::Words(words.clone()),
+            Some(Value::Null) | None => Said::Words(String::new()),
+            Some(other) => Said::Words(other.to_string()),
+        })
+    }
+}
+
+fn result_meta(result: &ToolResult) -> &telechir_protocol::Meta {
+    match result {
+        ToolResult::Computer(result) => &result.meta,
+        ToolResult::Shell(result) => &result.meta,
+        ToolResult::Edit(result) => &result.meta,
+        ToolResult::Function(result) => &result.meta,
+    }
+}
+
+fn tool_result(part: &Part, said: Said) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": part.id});
+    if let Some(toolset) = &part.toolset {
+        block["toolset_name"] = toolset.as_str().into();
+    }
+    match said {
+        Said::Blocks(blocks) => block["content"] = blocks.into(),
+        // A member's words are a block, as its pictures are.
+        Said::Words(words) if part.toolset.is_some() => {
+            block["content"] = json!([text_block(&words)])
+        }
+        Said::Words(words) if words.is_empty() => {}
+        Said::Words(words) => block["content"] = words.into(),
+        Said::Failed(words) => {
+            block["content"] = words.into();
+            block["is_error"] = true.into();
+        }
+    }
+    block
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn family<'a>(part: &'a Part, call: &'a ComputerCall) -> &'a str {
+    part.toolset
+        .as_deref()
+        .or(call.family.as_deref())
+        .unwrap_or(COMPUTER)
+}
+
+/// An error's words; never none, which the provider would refuse.
+fn failed(failure: &Failure, part: &Part, family: Option<&str>) -> String {
+    let family = part.toolset.as_deref().or(family);
+    match (failure.kind, family) {
+        (FailureKind::NotExecuted, Some(family)) => halt_sentence(family).to_owned(),
+        _ => said_or(&failure.message, "It failed."),
+    }
+}
+
+fn said_or(words: &str, otherwise: &str) -> String {
+    if words.trim().is_empty() {
+        otherwise.to_owned()
+    } else {
+        words.to_owned()
+    }
+}
+
+/// What a result says in words; the address too, where no state of the tabs has it.
+fn spoken(result: &ComputerResult, with_steps: bool, is_page: bool) -> Vec<String> {
+    let steps = result
+        .steps
+        .iter()
+        .filter(|_| with_steps)
+        .filter_map(|step| step.text.clone());
+    let own = result.text_output.clone();
+    let mut said: Vec<String> = own.map_or_else(|| steps.collect(), |own| vec![own]);
+    said.retain(|text| !text.trim().is_empty());
+    if is_page {
+        return said;
+    }
+    if !result.tabs.is_empty() {
+        said.push(tabs::in_words(&result.tabs));
+    } else if let Some(url) = &result.current_url {
+        said.push(format!("The page is {url}"));
+    }
+    said
+}
+
+fn shell(parts: &[Part], result: &ShellResult, report: &mut Report) -> Vec<Said> {
+    let place = format!("result {}", result.call_id);
+    ask::unsaid(
+        report,
+        &place,
+        &result.meta,
+        result.item_id.as_deref(),
+        None,
+    );
+    if parts.len() != result.outputs.len() || parts.len() < 2 {
+        let mut said = vec![shell_words(result)];
+        said.extend(
+            parts
+                .iter()
+                .skip(1)
+                .map(|_| Said::Words(words::WITH_THE_LAST.to_owned())),
+        );
+        said.reverse();
+        return said;
+    }
+    let last = parts.len() - 1;
+    let output = |(at, output): (usize, &CommandOutput)| {
+        let is_last = at == last;
+        shell_words(&ShellResult {
+            outputs: vec![output.clone()],
+            cwd: result.cwd.clone().filter(|_| is_last),
+            error: result.error.clone().filter(|_| is_last),
+            ..result.clone()
+        })
+    };
+    result.outputs.iter().enumerate().map(output).collect()
+}
+
+fn shell_words(result: &ShellResult) -> Said {
+    let text = shell_text::write(result);
+    if shell_text::is_error(result) {
+        Said::Failed(said_or(&text, "The command failed."))
+    } else {
+        Said::Words(text)
+    }
+}
+
+fn edit(result: &EditResult) -> Said {
+    match (&result.error, &result.text) {
+        (Some(failure), _) => Said::Failed(said_or(&failure.message, "It failed.")),
+        (None, Some(text)) => Said::Words(text.clone()),
+        (None, None) => Said::Words(String::new()),
+    }
+}

@@ -1,0 +1,212 @@
+//! One content block as a neutral content.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Content, DataContent, ErrorContent, HostedCall, HostedFileContent, Meta, OtherContent, Raw,
+    ReasoningContent, TextContent, UriContent,
+};
+
+use super::scene::Scene;
+use super::{DIALECT, PROVIDER, call, result};
+
+pub(super) type Block = Map<String, Value>;
+
+/// A member that is a string.
+pub(super) fn text<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
+    block.get(name)?.as_str()
+}
+
+/// Reads a block. Whatever is not understood comes out whole.
+pub(super) fn read(block: &Block, scene: &Scene) -> Content {
+    let known = match text(block, "type").unwrap_or_default() {
+        "text" => plain(block),
+        "thinking" => thinking(block),
+        "redacted_thinking" => redacted(block),
+        "image" => media(block),
+        "document" => media(block),
+        "tool_use" => Some(call::read(block, scene)),
+        "tool_result" => result::read(block, scene),
+        "server_tool_use" => command_call(block),
+        "bash_code_execution_tool_result" | "code_execution_tool_result" => command_result(block),
+        _ => None,
+    };
+    known.unwrap_or_else(|| other(block))
+}
+
+fn other(block: &Block) -> Content {
+    let kind = text(block, "type").map(str::to_owned);
+    Content::Other(OtherContent {
+        kind,
+        json: block.clone(),
+    })
+}
+
+/// The block itself, and all its members but these under the provider's name.
+pub(super) fn meta(block: &Block, known: &[&str]) -> Meta {
+    let raw = Raw {
+        dialect: DIALECT.to_owned(),
+        json: Value::Object(block.clone()),
+    };
+    let mut meta = Meta {
+        raw_representation: Some(raw),
+        ..Meta::default()
+    };
+    let left = block
+        .iter()
+        .filter(|(name, _)| *name != "type" && !known.contains(&name.as_str()));
+    for (name, value) in left {
+        meta.set_property(PROVIDER, name, value.clone());
+    }
+    meta
+}
+
+fn plain(block: &Block) -> Option<Content> {
+    let words = text(block, "text")?.to_owned();
+    let mut meta = meta(block, &["text", "citations"]);
+    match block.get("citations") {
+        Some(Value::Array(citations)) => meta.annotations.clone_from(citations),
+        None | Some(Value::Null) => {}
+        Some(odd) => meta.set_property(PROVIDER, "citations", odd.clone()),
+    }
+    Some(Content::Text(TextContent { text: words, meta }))
+}
+
+fn thinking(block: &Block) -> Option<Content> {
+    Some(Content::Reasoning(ReasoningContent {
+        text: Some(text(block, "thinking")?.to_owned()),
+        item_id: None,
+        protected_data: text(block, "signature").map(str::to_owned),
+        meta: meta(block, &["thinking", "signature"]),
+    }))
+}
+
+fn redacted(block: &Block) -> Option<Content> {
+    Some(Content::Reasoning(ReasoningContent {
+        text: None,
+        item_id: None,
+        protected_data: Some(text(block, "data")?.to_owned()),
+        meta: meta(block, &["data"]),
+    }))
+}
+
+/// A picture or document in any of the three forms that are one thing everywhere.
+pub(super) fn media(block: &Block) -> Option<Content> {
+    let source = block.get("source")?.as_object()?;
+    let meta = meta(block, &["source", "title"]);
+    let name = text(block, "title").map(str::to_owned);
+    let is_document = text(block, "type") == Some("document");
+    Some(match text(source, "type")? {
+        "base64" => {
+            let kind = text(source, "media_type")?;
+            let data = DataContent::from_base64(kind, text(source, "data")?);
+            Content::Data(DataContent { name, meta, ..data })
+        }
+        "url" => {
+            let uri = text(source, "url")?.to_owned();
+            let media_type = Some(
+                if is_document {
+                    "application/pdf"
+                } else {
+                    "image/*"
+                }
+                .to_owned(),
+            );
+            Content::Uri(UriContent {
+                uri,
+                media_type,
+                meta,
+            })
+        }
+        "file" => {
+            let file_id = text(source, "file_id")?.to_owned();
+            let media_type = (!is_document).then(|| "image/*".to_owned());
+            Content::HostedFile(HostedFileContent {
+                file_id,
+                media_type,
+                name,
+                meta,
+            })
+        }
+        _ => return None,
+    })
+}
+
+/// Code that the provider runs itself; its other server tools stay as they are.
+fn command_call(block: &Block) -> Option<Content> {
+    let input = block.get("input")?.as_object()?;
+    let code = match text(block, "name")? {
+        "bash_code_execution" => text(input, "command")?,
+        "code_execution" => text(input, "code")?,
+        _ => return None,
+    };
+    Some(Content::CommandCall(HostedCall {
+        call_id: Some(text(block, "id")?.into()),
+        inputs: vec![words(code)],
+        meta: meta(block, &["id", "input"]),
+        ..HostedCall::default()
+    }))
+}
+
+fn command_result(block: &Block) -> Option<Content> {
+    let content = block.get("content")?.as_object()?;
+    let kind = text(content, "type")?;
+    let results = if kind.ends_with("_error") {
+        let code = text(content, "error_code")?.to_owned();
+        vec![Content::Error(ErrorContent {
+            message: format!("The provider could not run it: {code}."),
+            error_code: Some(code),
+            ..ErrorContent::default()
+        })]
+    } else {
+        let mut results = vec![words(text(content, "stdout")?)];
+        let stderr = text(content, "stderr").filter(|stderr| !stderr.is_empty());
+        results.extend(stderr.map(|stderr| {
+            let mut meta = Meta::default();
+            meta.set_property(PROVIDER, "stream", "stderr".into());
+            Content::Text(TextContent {
+                text: stderr.to_owned(),
+                meta,
+            })
+        }));
+        let files = content
+            .get("content")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        results.extend(files.filter_map(|file| file.as_object().and_then(output_file)));
+        results
+    };
+    let mut meta = meta(block, &["tool_use_id", "content"]);
+    if let Some(code) = content.get("return_code") {
+        meta.set_property(PROVIDER, "return_code", code.clone());
+    }
+    meta.set_property(
+        PROVIDER,
+        "name",
+        text(block, "type")?.trim_end_matches("_tool_result").into(),
+    );
+    Some(Content::CommandResult(HostedCall {
+        call_id: Some(text(block, "tool_use_id")?.into()),
+        results,
+        meta,
+        ..HostedCall::default()
+    }))
+}
+
+fn output_file(file: &Block) -> Option<Content> {
+    let file_id = text(file, "file_id")?.to_owned();
+    let meta = Meta::default();
+    Some(Content::HostedFile(HostedFileContent {
+        file_id,
+        media_type: None,
+        name: None,
+        meta,
+    }))
+}
+
+fn words(words: &str) -> Content {
+    Content::Text(TextContent {
+        text: words.to_owned(),
+        meta: Meta::default(),
+    })
+}

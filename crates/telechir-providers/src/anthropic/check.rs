@@ -1,0 +1,260 @@
+//! What the provider refuses, found before it is sent.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::block::{Block, text};
+use super::call::{BROWSER, COMPUTER};
+use super::media::missing;
+use super::result::halt_sentence;
+use super::{tabs, tools};
+use crate::EncodeError;
+
+/// Checks that calls and answers fit one another.
+pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
+    for (at, pair) in messages.windows(2).enumerate() {
+        let calls: Vec<&Block> = of_type(&pair[0], "tool_use").collect();
+        if !calls.is_empty() && pair[0].get("role") == Some(&Value::from("assistant")) {
+            turn(&calls, &pair[1], &format!("messages[{}]", at + 1))?;
+        }
+    }
+    for (at, message) in messages.iter().enumerate() {
+        for result in of_type(message, "tool_result") {
+            pictures(result, &format!("messages[{at}]"))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_type<'a>(message: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Block> {
+    let blocks = message
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    blocks
+        .filter_map(Value::as_object)
+        .filter(move |block| text(block, "type") == Some(kind))
+}
+
+fn turn(calls: &[&Block], next: &Value, place: &str) -> Result<(), EncodeError> {
+    let mut failed = HashSet::new();
+    for call in calls {
+        let id = text(call, "id").unwrap_or_default();
+        let mut results =
+            of_type(next, "tool_result").filter(|result| text(result, "tool_use_id") == Some(id));
+        let Some(result) = results.next() else {
+            return Err(missing(format!("{place} wants a tool_result for {id}")));
+        };
+        if results.next().is_some() {
+            return Err(missing(format!("{place} has two results for {id}")));
+        }
+        let place = format!("{place}, the result of {id}:");
+        let family = text(call, "toolset_name");
+        if text(result, "toolset_name") != family {
+            let said = family.map_or_else(|| "none".to_owned(), |family| format!("{family:?}"));
+            return Err(missing(format!(
+                "{place} wants the call's toolset_name, {said}"
+            )));
+        }
+        if let Some(family) = family {
+            member(call, result, family, &mut failed, &place)?;
+        }
+    }
+    Ok(())
+}
+
+fn member<'a>(
+    call: &Block,
+    result: &Block,
+    family: &'a str,
+    failed: &mut HashSet<&'a str>,
+    place: &str,
+) -> Result<(), EncodeError> {
+    let is_error = result.get("is_error") == Some(&Value::Bool(true));
+    let words = words(result);
+    let kinds = kinds(result);
+    if failed.contains(family) {
+        let halted = is_error && words == Some(halt_sentence(family));
+        return if halted {
+            Ok(())
+        } else {
+            Err(missing(format!(
+                "{place} an earlier call of its family failed, so it wants {:?}",
+                halt_sentence(family)
+            )))
+        };
+    }
+    let allowed = |kind: &&str| {
+        matches!(*kind, "text" | "image") || (family == BROWSER && *kind == "browser_state")
+    };
+    if let Some(odd) = kinds
+        .iter()
+        .find(|kind| !allowed(kind))
+        .filter(|_| matches!(family, COMPUTER | BROWSER))
+    {
+        return Err(missing(format!(
+            "{place} may not have a block of type {odd}"
+        )));
+    }
+    if is_error {
+        failed.insert(family);
+        if kinds.contains(&"browser_state") {
+            return Err(missing(format!(
+                "{place} an error may not have a browser_state"
+            )));
+        }
+        return match words {
+            None | Some("") => Err(missing(format!("{place} an error wants words"))),
+            Some(_) => Ok(()),
+        };
+    }
+    let name = text(call, "name").unwrap_or_default();
+    if matches!(name, "screenshot" | "zoom") && !kinds.contains(&"image") {
+        return Err(missing(format!("{place} {name} wants a picture")));
+    }
+    if family == BROWSER {
+        states(name, result, &kinds, place)
+    } else {
+        Ok(())
+    }
+}
+
+fn kinds(result: &Block) -> Vec<&str> {
+    let blocks = result
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    blocks
+        .filter_map(|block| block.get("type").and_then(Value::as_str))
+        .collect()
+}
+
+fn words(result: &Block) -> Option<&str> {
+    match result.get("content") {
+        Some(Value::String(words)) => Some(words),
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .find_map(|block| block.get("text").and_then(Value::as_str)),
+        _ => None,
+    }
+}
+
+fn states(name: &str, result: &Block, kinds: &[&str], place: &str) -> Result<(), EncodeError> {
+    let count = kinds
+        .iter()
+        .filter(|kind| **kind == "browser_state")
+        .count();
+    if count > 1 {
+        return Err(missing(format!(
+            "{place} may have one browser_state, and has {count}"
+        )));
+    }
+    if tabs::is_tab_member(name) && kinds != ["browser_state"] {
+        return Err(missing(format!(
+            "{place} {name} wants one browser_state and nothing else"
+        )));
+    }
+    let blocks = result
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let state = blocks
+        .filter_map(Value::as_object)
+        .find(|block| text(block, "type") == Some("browser_state"));
+    state.map_or(Ok(()), |state| one_state(state, place))
+}
+
+fn one_state(state: &Block, place: &str) -> Result<(), EncodeError> {
+    let tabs: Vec<&Value> = state
+        .get("tabs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .collect();
+    let ids: HashSet<&str> = tabs
+        .iter()
+        .filter_map(|tab| tab.get("tab_id")?.as_str())
+        .collect();
+    if ids.len() != tabs.len() || tabs.len() > 100 {
+        return Err(missing(format!(
+            "{place} tabs want ids of their own, and are 100 at most"
+        )));
+    }
+    let active = tabs
+        .iter()
+        .filter(|tab| tab.get("active") == Some(&Value::Bool(true)))
+        .count();
+    if !tabs.is_empty() && active != 1 {
+        return Err(missing(format!(
+            "{place} one tab wants to be active, and {active} are"
+        )));
+    }
+    match state.get("state_changes") {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Array(changes)) if (1..=200).contains(&changes.len()) => Ok(()),
+        Some(_) => Err(missing(format!(
+            "{place} state_changes are 1 to 200, or left out"
+        ))),
+    }
+}
+
+/// Pictures are of four types; an error has words.
+fn pictures(result: &Block, place: &str) -> Result<(), EncodeError> {
+    let id = text(result, "tool_use_id").unwrap_or_default();
+    if result.get("is_error") == Some(&Value::Bool(true))
+        && matches!(words(result), None | Some(""))
+    {
+        return Err(missing(format!(
+            "{place}, the result of {id}: an error wants words"
+        )));
+    }
+    let blocks = result
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for source in blocks
+        .filter(|block| block.get("type") == Some(&Value::from("image")))
+        .filter_map(|image| image.get("source"))
+    {
+        let kind = source.get("media_type").and_then(Value::as_str);
+        let fits = kind.is_none_or(|kind| {
+            matches!(
+                kind,
+                "image/png" | "image/jpeg" | "image/gif" | "image/webp"
+            )
+        });
+        if !fits {
+            let kind = kind.unwrap_or_default();
+            return Err(missing(format!(
+                "{place}, the result of {id}: {kind} is none of PNG, JPEG, GIF and WebP"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks what is around the messages.
+pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
+    let sampling = ["temperature", "top_p", "top_k"]
+        .into_iter()
+        .find(|name| rest.contains_key(*name));
+    if let Some(name) = sampling {
+        return Err(missing(format!(
+            "a request without `{name}`, which this version of the interface refuses"
+        )));
+    }
+    let entries = rest
+        .get("tools")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for entry in entries.filter_map(Value::as_object) {
+        tools::refused(entry).map_or(Ok(()), |problem| Err(missing(problem)))?;
+    }
+    Ok(())
+}

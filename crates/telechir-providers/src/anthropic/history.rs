@@ -1,0 +1,286 @@
+//! Reading: a response as a turn; requests, lists and responses as a history.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, TextContent, UsageContent,
+};
+
+use super::block::{self, text};
+use super::scene::Scene;
+use super::{DIALECT, PROVIDER, parts, shape};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// Reads one response.
+pub(crate) fn decode_response(bytes: &[u8]) -> Result<(ModelTurn, Report), DecodeError> {
+    let value: Value = serde_json::from_slice(bytes)?;
+    if let Some(error) = shape::provider_error(&value) {
+        return Err(error);
+    }
+    let wanted = "it wants a message with a list `content`";
+    let Some(message) = value.as_object() else {
+        return Err(shape::wrong(wanted, &value));
+    };
+    let is_answer = text(message, "role").is_none_or(|role| role == "assistant")
+        && text(message, "type").is_none_or(|kind| kind == "message");
+    let Some(content) = message.get("content").filter(|_| is_answer) else {
+        let problem = if message.contains_key("messages") {
+            "it wants one response, and this is a whole request"
+        } else {
+            wanted
+        };
+        return Err(shape::wrong(problem, &value));
+    };
+    let mut scene = Scene::default();
+    let mut contents = Vec::new();
+    for (place, block) in blocks_of(content, "content", &value)?.iter().enumerate() {
+        let content = block::read(object(block, &format!("content[{place}]"), &value)?, &scene);
+        scene.note(&content);
+        contents.push(content);
+    }
+    contents.extend(refusal(message));
+    contents.extend(usage(message));
+    Ok((ModelTurn::new(contents)?, Report::default()))
+}
+
+/// A refusal as an error that says why.
+fn refusal(message: &Map<String, Value>) -> Option<Content> {
+    if text(message, "stop_reason") != Some("refusal") {
+        return None;
+    }
+    let details = message
+        .get("stop_details")
+        .filter(|details| !details.is_null());
+    let why = details
+        .and_then(Value::as_object)
+        .and_then(|details| text(details, "explanation"));
+    let mut error = ErrorContent {
+        message: why.unwrap_or("The model refuses.").to_owned(),
+        error_code: Some("refusal".to_owned()),
+        error_details: details.cloned(),
+        meta: Meta::default(),
+    };
+    error
+        .meta
+        .set_property(PROVIDER, "stop_reason", "refusal".into());
+    Some(Content::Error(error))
+}
+
+fn usage(message: &Map<String, Value>) -> Option<Content> {
+    let usage = message.get("usage")?.as_object()?;
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let (input, output) = (count("input_tokens"), count("output_tokens"));
+    let mut content = UsageContent {
+        input_token_count: input,
+        output_token_count: output,
+        total_token_count: input
+            .zip(output)
+            .and_then(|(input, output)| input.checked_add(output)),
+        meta: Meta::default(),
+    };
+    for member in ["stop_reason", "model", "id", "container"] {
+        if let Some(value) = message.get(member).filter(|value| !value.is_null()) {
+            content.meta.set_property(PROVIDER, member, value.clone());
+        }
+    }
+    content
+        .meta
+        .set_property(PROVIDER, "usage", Value::Object(usage.clone()));
+    Some(Content::Usage(content))
+}
+
+/// Reads a whole request, a list of messages, a list of blocks, or one message or response.
+pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeError> {
+    let value: Value = serde_json::from_slice(bytes)?;
+    if let Some(error) = shape::provider_error(&value) {
+        return Err(error);
+    }
+    let history = match &value {
+        Value::Array(items) => list(items, &value)?,
+        Value::Object(all) => match (all.get("messages"), all.get("content")) {
+            (Some(Value::Array(items)), _) => {
+                let messages = messages(items, Scene::of_request(all), "messages", &value)?;
+                History {
+                    messages,
+                    envelope: envelope(all, "messages"),
+                }
+            }
+            (None, Some(_)) if all.contains_key("role") => {
+                let mut scene = Scene::default();
+                let message = message(all, &mut scene, "the message", &value)?;
+                History {
+                    messages: vec![message],
+                    envelope: envelope(all, "content"),
+                }
+            }
+            _ => return Err(shape::wrong("it wants `messages` or `content`", &value)),
+        },
+        _ => return Err(shape::wrong("it wants an object or a list", &value)),
+    };
+    Ok((history, Report::default()))
+}
+
+fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
+    let mut rest = all.clone();
+    rest.insert(member.to_owned(), Value::Null);
+    Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    }
+}
+
+fn list(items: &[Value], whole: &Value) -> Result<History, DecodeError> {
+    let is_block =
+        |item: &Value| item.get("type").is_some_and(Value::is_string) && item.get("role").is_none();
+    if items.is_empty() || !items.iter().all(is_block) {
+        let messages = messages(items, Scene::default(), "the list", whole)?;
+        return Ok(History {
+            messages,
+            envelope: Envelope::List,
+        });
+    }
+    // Blocks without a message: an answer's, or a response's.
+    if items
+        .iter()
+        .filter_map(Value::as_object)
+        .any(shape::is_openai)
+    {
+        return Err(shape::wrong(
+            "it wants messages with a role and content",
+            whole,
+        ));
+    }
+    let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
+    let role = if items.iter().any(is_result) {
+        Role::User
+    } else {
+        Role::Assistant
+    };
+    let mut message = Message::new(
+        role,
+        contents(items, &mut Scene::default(), "the list", whole)?,
+    );
+    message.meta.raw_representation = Some(Raw {
+        dialect: DIALECT.to_owned(),
+        json: Value::Null,
+    });
+    Ok(History {
+        messages: vec![message],
+        envelope: Envelope::List,
+    })
+}
+
+fn messages(
+    items: &[Value],
+    mut scene: Scene,
+    place: &str,
+    whole: &Value,
+) -> Result<Vec<Message>, DecodeError> {
+    let read = |(at, item): (usize, &Value)| {
+        let place = format!("{place}[{at}]");
+        message(object(item, &place, whole)?, &mut scene, &place, whole)
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+fn message(
+    item: &Map<String, Value>,
+    scene: &mut Scene,
+    place: &str,
+    whole: &Value,
+) -> Result<Message, DecodeError> {
+    let wrong = |problem: &str| Err(shape::wrong(format!("{place} {problem}"), whole));
+    let role = match text(item, "role") {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("system") => Role::System,
+        Some(_) => return wrong("has a role that is none of user, assistant and system"),
+        None => return wrong("has no role"),
+    };
+    let contents = match item.get("content") {
+        Some(Value::String(words)) => vec![string(words)],
+        Some(Value::Array(blocks)) => contents(blocks, scene, &format!("{place}.content"), whole)?,
+        _ => return wrong("wants `content` as a string or a list of blocks"),
+    };
+    let mut around = item.clone();
+    around.insert("content".to_owned(), Value::Null);
+    let mut message = Message::new(role, contents);
+    let raw = Raw {
+        dialect: DIALECT.to_owned(),
+        json: Value::Object(around),
+    };
+    message.meta.raw_representation = Some(raw);
+    Ok(message)
+}
+
+/// A message that is one string: its content is that string's.
+pub(super) fn string(words: &str) -> Content {
+    let raw = Raw {
+        dialect: DIALECT.to_owned(),
+        json: Value::from(words),
+    };
+    let meta = Meta {
+        raw_representation: Some(raw),
+        ..Meta::default()
+    };
+    Content::Text(TextContent {
+        text: words.to_owned(),
+        meta,
+    })
+}
+
+fn contents(
+    blocks: &[Value],
+    scene: &mut Scene,
+    place: &str,
+    whole: &Value,
+) -> Result<Vec<Content>, DecodeError> {
+    for (at, block) in blocks.iter().enumerate() {
+        let block = object(block, &format!("{place}[{at}]"), whole)?;
+        if shape::is_openai(block) {
+            return Err(shape::wrong(
+                format!("{place}[{at}] is no block of this dialect"),
+                whole,
+            ));
+        }
+    }
+    let mut contents = Vec::new();
+    for run in parts::runs(blocks) {
+        let singles: Vec<Content> = run
+            .iter()
+            .filter_map(Value::as_object)
+            .map(|block| block::read(block, scene))
+            .collect();
+        for single in &singles {
+            scene.note(single);
+        }
+        match parts::read(run, scene).filter(|_| run.len() > 1) {
+            Some(joined) => {
+                scene.note(&joined);
+                contents.push(joined);
+            }
+            None => contents.extend(singles),
+        }
+    }
+    Ok(contents)
+}
+
+fn blocks_of<'a>(
+    content: &'a Value,
+    place: &str,
+    whole: &Value,
+) -> Result<&'a [Value], DecodeError> {
+    content
+        .as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| shape::wrong(format!("`{place}` wants to be a list"), whole))
+}
+
+fn object<'a>(
+    item: &'a Value,
+    place: &str,
+    whole: &Value,
+) -> Result<&'a Map<String, Value>, DecodeError> {
+    item.as_object()
+        .ok_or_else(|| shape::wrong(format!("{place} wants to be an object"), whole))
+}

@@ -1,0 +1,275 @@
+//! Reading a tool call's input member by member. A problem is the end of a sentence for the model.
+
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use telechir_protocol::{Chord, Key, Modifier, Point, Region, Target};
+
+/// What was read, or what is wrong with it.
+pub(super) type Read<T> = Result<T, String>;
+
+/// The members of an input. Null counts as absent; members nobody asks for are let be.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a>(pub(super) &'a Map<String, Value>);
+
+/// The seconds a duration may have.
+#[derive(Clone, Copy)]
+pub(super) enum Seconds {
+    /// Whole ones, up to a limit.
+    Whole { most: u32 },
+    /// Any, up to a limit.
+    Any { most: u32 },
+}
+
+impl<'a> Input<'a> {
+    fn get(self, name: &str) -> Option<&'a Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    fn needed<T>(name: &str, found: Option<T>) -> Read<T> {
+        found.ok_or_else(|| format!("`{name}` is missing"))
+    }
+
+    fn wrong(name: &str, value: &Value, wanted: &str) -> String {
+        format!("`{name}` is {}, not {wanted}", shown(value))
+    }
+
+    pub(super) fn text(self, name: &str) -> Read<Option<String>> {
+        let read = |value: &Value| {
+            value
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| Self::wrong(name, value, "a string"))
+        };
+        self.get(name).map(read).transpose()
+    }
+
+    pub(super) fn needed_text(self, name: &str) -> Read<String> {
+        Self::needed(name, self.text(name)?)
+    }
+
+    pub(super) fn flag(self, name: &str) -> Read<bool> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => Err(Self::wrong(name, other, "true or false")),
+        }
+    }
+
+    pub(super) fn texts(self, name: &str) -> Read<Vec<String>> {
+        let Some(value) = self.get(name) else {
+            return Ok(Vec::new());
+        };
+        Vec::deserialize(value).map_err(|_| Self::wrong(name, value, "a list of strings"))
+    }
+
+    pub(super) fn value(self, name: &str) -> Read<Value> {
+        Self::needed(name, self.get(name).cloned())
+    }
+
+    /// A place, also one written as a string or an object.
+    pub(super) fn point(self, name: &str) -> Read<Option<Point>> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let point = Point::deserialize(value).ok();
+        // A model knows the picture only, whatever space it names.
+        let point = point.map(|Point { x, y, space: _ }| Point::new(x, y));
+        point
+            .map(Some)
+            .ok_or_else(|| Self::wrong(name, value, "a place like [x, y]"))
+    }
+
+    pub(super) fn needed_point(self, name: &str) -> Read<Point> {
+        Self::needed(name, self.point(name)?)
+    }
+
+    pub(super) fn region(self, name: &str) -> Read<Region> {
+        let value = Self::needed(name, self.get(name))?;
+        Region::deserialize(value)
+            .map_err(|_| Self::wrong(name, value, "a region like [x0, y0, x1, y1]"))
+    }
+
+    /// A browser's target: `{"type": "coordinate", "x", "y"}` or `{"type": "ref", "ref"}`.
+    pub(super) fn target(self, name: &str) -> Read<Target> {
+        let value = Self::needed(name, self.get(name))?;
+        let named = match value {
+            Value::String(id) => Point::deserialize(value).is_err().then_some(id.as_str()),
+            Value::Object(members) => members.get("ref").and_then(Value::as_str),
+            _ => None,
+        };
+        if let Some(id) = named {
+            return Ok(Target::Ref {
+                id: id.to_owned(),
+                frame: None,
+            });
+        }
+        let place = match value {
+            Value::Object(members) => {
+                let side = |side| members.get(side).and_then(number);
+                side("x").zip(side("y")).map(|(x, y)| Point::new(x, y))
+            }
+            _ => self.point(name)?,
+        };
+        let wanted = "a coordinate or a ref";
+        place
+            .map(Target::Point)
+            .ok_or_else(|| Self::wrong(name, value, wanted))
+    }
+
+    pub(super) fn count(self, name: &str) -> Read<Option<u32>> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let whole =
+            number(value).filter(|n| n.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(n));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked above"
+        )]
+        let count = whole.map(|n| n as u32);
+        count
+            .map(Some)
+            .ok_or_else(|| Self::wrong(name, value, "a whole number from 0"))
+    }
+
+    pub(super) fn needed_count(self, name: &str) -> Read<u32> {
+        Self::needed(name, self.count(name)?)
+    }
+
+    /// How often: from 1 to 100, once when it is not said.
+    pub(super) fn repeat(self) -> Read<u32> {
+        match self.count("repeat")? {
+            None => Ok(1),
+            Some(repeat @ 1..=100) => Ok(repeat),
+            Some(other) => Err(format!("`repeat` is {other}, not a number from 1 to 100")),
+        }
+    }
+
+    pub(super) fn duration(self, limits: Seconds) -> Read<Option<Duration>> {
+        let Some(value) = self.get("duration") else {
+            return Ok(None);
+        };
+        let (most, whole, wanted) = match limits {
+            Seconds::Whole { most } => (most, true, "a whole number of seconds"),
+            Seconds::Any { most } => (most, false, "a number of seconds"),
+        };
+        let seconds = number(value).filter(|seconds| !whole || seconds.fract() == 0.0);
+        let seconds = seconds.filter(|seconds| (0.0..=f64::from(most)).contains(seconds));
+        let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let wrong = || Self::wrong("duration", value, &format!("{wanted} up to {most}"));
+        duration.map(Some).ok_or_else(wrong)
+    }
+
+    pub(super) fn needed_duration(self, limits: Seconds) -> Read<Duration> {
+        Self::needed("duration", self.duration(limits)?)
+    }
+
+    /// One or more chords: names joined by `+`, chords parted by spaces.
+    pub(super) fn chords(self, name: &str) -> Read<Vec<Chord>> {
+        let text = self.needed_text(name)?;
+        chords(&text).ok_or_else(|| format!("`{name}` is {text:?}, not keys like ctrl+s"))
+    }
+
+    pub(super) fn chord(self, name: &str) -> Read<Chord> {
+        let keys: Vec<Key> = self
+            .chords(name)?
+            .iter()
+            .flat_map(|chord| chord.keys().to_vec())
+            .collect();
+        Chord::new(keys).ok_or_else(|| format!("`{name}` names no key"))
+    }
+
+    /// Modifiers held during a pointer's action.
+    pub(super) fn modifiers(self, name: &str) -> Read<Vec<Modifier>> {
+        let Some(text) = self.text(name)?.filter(|text| !text.trim().is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let keys = chords(&text).unwrap_or_default();
+        let modifier = |key: &Key| match key {
+            Key::Modifier(modifier) => Some(*modifier),
+            Key::Named(_) | Key::Char(_) | Key::Other(_) => None,
+        };
+        let modifiers: Option<Vec<Modifier>> =
+            keys.iter().flat_map(Chord::keys).map(modifier).collect();
+        modifiers
+            .filter(|modifiers| !modifiers.is_empty())
+            .ok_or_else(|| format!("`{name}` is {text:?}, not modifier keys like ctrl+shift"))
+    }
+}
+
+/// A number, also one inside a string.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number: &f64| number.is_finite())
+}
+
+/// A value as text for an error, its beginning when it is long.
+pub(super) fn shown(value: &Value) -> String {
+    const LIMIT: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(LIMIT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn chords(text: &str) -> Option<Vec<Chord>> {
+    let known = |chord: &Chord| !chord.keys().iter().any(|key| matches!(key, Key::Other(_)));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let letters = words.len() > 1
+        && words
+            .iter()
+            .all(|word| word.chars().count() == 1 && *word != "+");
+    // `Page Down` and `ctrl + s` are one chord each; `Down Down` and `e s c` are several.
+    if let Some(whole) =
+        Chord::parse(text).filter(|chord| !letters && (known(chord) || words.len() < 2))
+    {
+        return Some(vec![whole]);
+    }
+    if words.is_empty() {
+        return None;
+    }
+    words.into_iter().map(Chord::parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chords;
+
+    #[test]
+    fn chords_are_parted_by_spaces() {
+        let table: [(&str, &[&str]); 11] = [
+            ("ctrl+s", &["ctrl+s"]),
+            ("ctrl + s", &["ctrl+s"]),
+            ("Page Down", &["PageDown"]),
+            (
+                "Backspace Backspace Delete",
+                &["Backspace", "Backspace", "Delete"],
+            ),
+            ("ctrl+a Delete", &["ctrl+a", "Delete"]),
+            ("e s c", &["e", "s", "c"]),
+            ("Down Down", &["ArrowDown", "ArrowDown"]),
+            (" ", &["Space"]),
+            ("+", &["+"]),
+            ("ctrl++", &["ctrl++"]),
+            ("XF86AudioPlay", &["xf86audioplay"]),
+        ];
+        for (text, expected) in table {
+            let read: Vec<String> = chords(text)
+                .expect(text)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            assert_eq!(read, expected, "{text}");
+        }
+        assert_eq!(chords(""), None);
+        assert_eq!(chords("ctrl+"), None);
+    }
+}

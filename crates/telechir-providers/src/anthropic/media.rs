@@ -1,0 +1,216 @@
+//! Pictures and files as blocks.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use telechir_protocol::{DataContent, HostedFileContent, Media, Meta, UriContent};
+
+use super::picture::{self, PictureTier};
+use super::{DIALECT, PROVIDER};
+use crate::{EncodeError, Report};
+
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// What happens to a picture that may not be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strictness {
+    /// It is an error: it was just taken, in the wrong size or form.
+    Refuse,
+    /// It is noted: it belongs to a history.
+    Report,
+}
+
+/// How pictures are checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check {
+    pub(super) tier: PictureTier,
+    pub(super) strictness: Strictness,
+}
+
+/// A picture's block; none when it cannot be sent and that was noted.
+pub(super) fn image(
+    media: &Media,
+    check: Check,
+    place: &str,
+    report: &mut Report,
+) -> Result<Option<Value>, EncodeError> {
+    Ok(match media {
+        Media::Data(data) => data_image(data, check, place, report)?,
+        Media::Uri(uri) => Some(uri_block(uri)),
+        Media::HostedFile(file) => file_block(file, place, report),
+    })
+}
+
+fn data_image(
+    data: &DataContent,
+    check: Check,
+    place: &str,
+    report: &mut Report,
+) -> Result<Option<Value>, EncodeError> {
+    let kind = data.media_type().unwrap_or_default();
+    if !PICTURES.contains(&kind) {
+        let problem =
+            format!("{place} has a picture as {kind:?}, and wants PNG, JPEG, GIF or WebP");
+        return match check.strictness {
+            Strictness::Refuse => Err(missing(problem)),
+            Strictness::Report => {
+                report.lost(
+                    format!("picture as {kind:?}"),
+                    place,
+                    "pictures are PNG, JPEG, GIF or WebP",
+                );
+                Ok(None)
+            }
+        };
+    }
+    let Some(base64) = base64_of(data) else {
+        return Err(missing(format!(
+            "{place} has a picture whose data cannot be read"
+        )));
+    };
+    let mut block =
+        json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": base64}});
+    if let Some(problem) = picture::problem(check.tier, &base64) {
+        if check.strictness == Strictness::Refuse {
+            return Err(missing(format!(
+                "the picture of {place} {problem}; send it scaled"
+            )));
+        }
+        // Without this the provider refuses the whole request.
+        block["transformations"] = json!({"oversized_image": "downsize"});
+        report.kept(
+            format!("picture that {problem}"),
+            place,
+            "it is larger than the model sees",
+            "shrunk by the provider, so that places on it do not fit",
+        );
+    }
+    restore(&mut block, &data.meta);
+    Ok(Some(block))
+}
+
+/// The bytes as base64, also where the address has them in another form.
+fn base64_of(data: &DataContent) -> Option<String> {
+    if let Some(base64) = data.base64() {
+        return Some(base64.to_owned());
+    }
+    let (_, escaped) = data.uri.split_once(',')?;
+    Some(STANDARD.encode(unescape(escaped)?))
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    Some(bytes)
+}
+
+/// A block of a message for a picture, a document or a text file.
+pub(super) fn data_block(
+    data: &DataContent,
+    check: Check,
+    place: &str,
+    report: &mut Report,
+) -> Result<Option<Value>, EncodeError> {
+    let kind = data.media_type().unwrap_or_default();
+    if kind.starts_with("image/") {
+        return data_image(data, check, place, report);
+    }
+    let source = match kind {
+        "application/pdf" => base64_of(data)
+            .map(|base64| json!({"type": "base64", "media_type": kind, "data": base64})),
+        _ if kind.starts_with("text/") => text_of(data)
+            .map(|words| json!({"type": "text", "media_type": "text/plain", "data": words})),
+        _ => None,
+    };
+    let Some(source) = source else {
+        report.lost(
+            format!("file of type {kind:?}"),
+            place,
+            "documents are PDF or text",
+        );
+        return Ok(None);
+    };
+    let mut block = json!({"type": "document", "source": source});
+    if let Some(name) = &data.name {
+        block["title"] = name.as_str().into();
+    }
+    restore(&mut block, &data.meta);
+    Ok(Some(block))
+}
+
+fn text_of(data: &DataContent) -> Option<String> {
+    let bytes = STANDARD.decode(base64_of(data)?).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// A picture or document by its address.
+pub(super) fn uri_block(uri: &UriContent) -> Value {
+    let is_document = uri
+        .media_type
+        .as_deref()
+        .is_some_and(|kind| !kind.starts_with("image/"));
+    let kind = if is_document { "document" } else { "image" };
+    let mut block = json!({"type": kind, "source": {"type": "url", "url": uri.uri}});
+    restore(&mut block, &uri.meta);
+    block
+}
+
+/// A file the provider holds; another provider's cannot be sent.
+pub(super) fn file_block(
+    file: &HostedFileContent,
+    place: &str,
+    report: &mut Report,
+) -> Option<Value> {
+    let raw = file.meta.raw_representation.as_ref();
+    let is_ours = raw.map_or_else(
+        || file.file_id.starts_with("file_"),
+        |raw| raw.dialect == DIALECT,
+    );
+    if !is_ours {
+        report.lost(
+            format!("file {}", file.file_id),
+            place,
+            "another provider holds it",
+        );
+        return None;
+    }
+    let is_picture = file
+        .media_type
+        .as_deref()
+        .is_some_and(|kind| kind.starts_with("image/"));
+    let kind = if is_picture { "image" } else { "document" };
+    let mut block = json!({"type": kind, "source": {"type": "file", "file_id": file.file_id}});
+    restore(&mut block, &file.meta);
+    Some(block)
+}
+
+/// This provider's own members, which were kept beside the neutral ones.
+pub(super) fn restore(block: &mut Value, meta: &Meta) {
+    let kept = meta
+        .additional_properties
+        .get(PROVIDER)
+        .and_then(Value::as_object);
+    let none = Map::new();
+    for (name, value) in kept.unwrap_or(&none) {
+        if block.get(name).is_none() {
+            block[name.as_str()] = value.clone();
+        }
+    }
+}
+
+pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
+    EncodeError::Missing {
+        dialect: DIALECT,
+        problem: problem.into(),
+    }
+}

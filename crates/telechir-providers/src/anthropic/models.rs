@@ -1,0 +1,156 @@
+//! Which version of the computer tools a model takes.
+
+/// A computer tool, by the date in its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    /// `computer_20241022`: clicks are at the pointer, beta.
+    October2024,
+    /// `computer_20250124`, beta.
+    January2025,
+    /// `computer_20251124`: adds zoom, beta.
+    November2025,
+    /// `computer_toolset_20260801` and `browser_toolset_20260801`: one block an action.
+    Toolset,
+}
+
+impl Version {
+    /// The `type` of the computer tool.
+    pub(super) const fn computer_type(self) -> &'static str {
+        match self {
+            Self::October2024 => "computer_20241022",
+            Self::January2025 => "computer_20250124",
+            Self::November2025 => "computer_20251124",
+            Self::Toolset => "computer_toolset_20260801",
+        }
+    }
+
+    /// The value of `anthropic-beta` that must go with it.
+    pub(super) const fn beta(self) -> Option<&'static str> {
+        match self {
+            Self::October2024 => Some(OCTOBER_2024_BETA),
+            Self::January2025 => Some("computer-use-2025-01-24"),
+            Self::November2025 => Some("computer-use-2025-11-24"),
+            Self::Toolset => None,
+        }
+    }
+
+    /// The version with this `type`, of the computer's or the browser's tool.
+    pub(super) fn of_type(kind: &str) -> Option<Self> {
+        if kind == "browser_toolset_20260801" {
+            return Some(Self::Toolset);
+        }
+        let all = [
+            Self::October2024,
+            Self::January2025,
+            Self::November2025,
+            Self::Toolset,
+        ];
+        all.into_iter()
+            .find(|version| version.computer_type() == kind)
+    }
+}
+
+pub(super) const OCTOBER_2024_BETA: &str = "computer-use-2024-10-22";
+
+/// A model's line and number: `claude-sonnet-4-5-20250929` is Sonnet 4.5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) family: String,
+    pub(super) number: (u32, u32),
+    dated: Option<u32>,
+}
+
+/// Reads a model's name, behind whatever a cloud puts before and after it.
+pub(super) fn line(model: &str) -> Option<Line> {
+    let name = &model[model.rfind("claude-")? + "claude-".len()..];
+    let mut family = None;
+    let mut numbers = Vec::new();
+    let mut dated = None;
+    for part in name.split(['-', '@', ':', '.']) {
+        match part.parse::<u32>() {
+            Ok(date) if part.len() == 8 => dated = Some(date),
+            // A second word or a `v1` ends the name.
+            Ok(number) if part.len() <= 2 && dated.is_none() && numbers.len() < 2 => {
+                numbers.push(number);
+            }
+            Err(_) if family.is_none() && !part.is_empty() => family = Some(part.to_owned()),
+            _ => break,
+        }
+    }
+    let major = *numbers.first()?;
+    let minor = numbers.get(1).copied().unwrap_or(0);
+    Some(Line {
+        family: family?,
+        number: (major, minor),
+        dated,
+    })
+}
+
+/// The version to declare: the newest the model takes. Unknown models take the newest there is.
+///
+/// None for the old models that take no computer tool at all.
+pub(super) fn version(model: Option<&str>) -> Option<Version> {
+    let Some(line) = model.and_then(line) else {
+        return Some(Version::Toolset);
+    };
+    match (line.family.as_str(), line.number) {
+        ("sonnet", (3, 5)) => (line.dated != Some(20_240_620)).then_some(Version::October2024),
+        (_, number) if number < (3, 7) => None,
+        ("opus", number) if number >= (4, 8) => Some(Version::Toolset),
+        (_, number) if number >= (5, 0) => Some(Version::Toolset),
+        ("opus", number) if number >= (4, 5) => Some(Version::November2025),
+        (_, number) if number >= (4, 6) => Some(Version::November2025),
+        _ => Some(Version::January2025),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Version, version};
+
+    #[test]
+    fn the_version_follows_the_model() {
+        let table = [
+            ("claude-fable-5-2", Some(Version::Toolset)),
+            ("claude-mythos-5-1", Some(Version::Toolset)),
+            ("claude-opus-5-5", Some(Version::Toolset)),
+            ("claude-sonnet-5-5-20261001", Some(Version::Toolset)),
+            ("claude-haiku-5-5", Some(Version::Toolset)),
+            ("claude-opus-5", Some(Version::Toolset)),
+            ("claude-sonnet-5", Some(Version::Toolset)),
+            ("claude-opus-4-8", Some(Version::Toolset)),
+            ("claude-opus-4-7", Some(Version::November2025)),
+            ("claude-opus-4-6", Some(Version::November2025)),
+            ("claude-opus-4-5-20251101", Some(Version::November2025)),
+            ("claude-sonnet-4-6", Some(Version::November2025)),
+            (
+                "us.anthropic.claude-opus-4-5-20251101-v1:0",
+                Some(Version::November2025),
+            ),
+            ("claude-sonnet-4-5-20250929", Some(Version::January2025)),
+            ("claude-sonnet-4-5@20250929", Some(Version::January2025)),
+            (
+                "global.anthropic.claude-haiku-4-5-20251001-v1:0",
+                Some(Version::January2025),
+            ),
+            ("claude-opus-4-1-20250805", Some(Version::January2025)),
+            ("claude-opus-4-20250514", Some(Version::January2025)),
+            ("claude-sonnet-4-0", Some(Version::January2025)),
+            ("claude-3-7-sonnet-20250219", Some(Version::January2025)),
+            (
+                "anthropic.claude-3-5-sonnet-20241022-v2:0",
+                Some(Version::October2024),
+            ),
+            ("claude-3-5-sonnet-20240620", None),
+            ("claude-3-5-haiku-20241022", None),
+            ("claude-3-opus-20240229", None),
+            ("claude-mythos-preview", Some(Version::Toolset)),
+            ("a-model-of-tomorrow", Some(Version::Toolset)),
+            ("", Some(Version::Toolset)),
+        ];
+        for (model, expected) in table {
+            assert_eq!(version(Some(model)), expected, "{model}");
+        }
+        assert_eq!(version(None), Some(Version::Toolset));
+    }
+}

@@ -1,0 +1,255 @@
+//! How large a picture may be before the provider shrinks or refuses it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use telechir_protocol::Size;
+
+use super::models;
+
+/// What a model sees at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PictureTier {
+    /// Models up to 4.6, and Sonnet and Haiku 4.5: a long edge of 1568 pixels, 1568 tokens.
+    Standard,
+    /// Models from 4.7 on, and all that take the toolsets: 2576 pixels, 4784 tokens.
+    High,
+}
+
+/// No picture may have a longer side.
+const LONGEST_SIDE: u32 = 8000;
+/// Bytes of base64 that one picture may have.
+const MOST_BASE64: usize = 10 * 1024 * 1024;
+/// Pixels to the side of one visual token.
+const TOKEN_SIDE: u32 = 28;
+
+impl PictureTier {
+    /// The tier of a model; an unknown one has the newest.
+    pub(super) fn for_model(model: Option<&str>) -> Self {
+        match model.and_then(models::line) {
+            Some(line) if line.number < (4, 7) => Self::Standard,
+            Some(_) | None => Self::High,
+        }
+    }
+
+    const fn longest_edge(self) -> u32 {
+        match self {
+            Self::Standard => 1568,
+            Self::High => 2576,
+        }
+    }
+
+    const fn most_tokens(self) -> u64 {
+        match self {
+            Self::Standard => 1568,
+            Self::High => 4784,
+        }
+    }
+}
+
+/// What a picture costs: one token for each 28 by 28 pixels, begun ones included.
+fn visual_tokens(size: Size) -> u64 {
+    u64::from(size.width.div_ceil(TOKEN_SIDE)) * u64::from(size.height.div_ceil(TOKEN_SIDE))
+}
+
+/// Whether a picture of this size is seen as it is.
+fn image_fits(tier: PictureTier, size: Size) -> bool {
+    size.width.max(size.height) <= tier.longest_edge() && visual_tokens(size) <= tier.most_tokens()
+}
+
+/// The largest size of the same shape that fits; the size itself when it does.
+fn largest_fitting(tier: PictureTier, size: Size) -> Size {
+    if image_fits(tier, size) || size.width == 0 || size.height == 0 {
+        return size;
+    }
+    if size.height > size.width {
+        let turned = largest_fitting(tier, Size::new(size.height, size.width));
+        return Size::new(turned.height, turned.width);
+    }
+    let fitting = |width: u32| {
+        // Half up: 2000 by 1500 becomes 1269 by 952.
+        let doubled = 2 * u64::from(width) * u64::from(size.height) + u64::from(size.width);
+        let height = u32::try_from(doubled / (2 * u64::from(size.width))).unwrap_or(u32::MAX);
+        Size::new(width, height.max(1))
+    };
+    let widths = (1..=size.width.min(tier.longest_edge())).rev();
+    widths
+        .map(fitting)
+        .find(|fitted| image_fits(tier, *fitted))
+        .unwrap_or(Size::new(1, 1))
+}
+
+/// The size at which this model sees a picture as it is.
+pub(crate) fn picture_size(model: Option<&str>, size: Size) -> Size {
+    largest_fitting(PictureTier::for_model(model), size)
+}
+
+/// What is wrong with a picture in base64, as the end of a sentence; none when it may be sent.
+pub(super) fn problem(tier: PictureTier, base64: &str) -> Option<String> {
+    if base64.len() > MOST_BASE64 {
+        return Some(format!(
+            "has {} bytes of base64, more than {MOST_BASE64}",
+            base64.len()
+        ));
+    }
+    let Size { width, height } = size_of(base64)?;
+    if width.max(height) > LONGEST_SIDE {
+        return Some(format!(
+            "is {width} by {height}, and no side may be over {LONGEST_SIDE}"
+        ));
+    }
+    let fitting = largest_fitting(tier, Size::new(width, height));
+    (fitting != Size::new(width, height)).then(|| {
+        format!(
+            "is {width} by {height}, and {} by {} is the most",
+            fitting.width, fitting.height
+        )
+    })
+}
+
+/// The size of a PNG, JPEG, GIF or WebP; none when it cannot be told.
+pub(super) fn size_of(base64: &str) -> Option<Size> {
+    // Enough for the headers that come first; a JPEG's may come after long comments.
+    let head = base64.get(..64).unwrap_or(base64);
+    let start = STANDARD.decode(head.get(..head.len() / 4 * 4)?).ok()?;
+    match start.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => Some(Size::new(big(&start, 16)?, big(&start, 20)?)),
+        [b'G', b'I', b'F', ..] => Some(Size::new(little16(&start, 6)?, little16(&start, 8)?)),
+        [b'R', b'I', b'F', b'F', ..] => webp(&start),
+        [0xFF, 0xD8, ..] => jpeg(&STANDARD.decode(base64).ok()?),
+        _ => None,
+    }
+}
+
+fn big(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn big16(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from(u16::from_be_bytes(
+        bytes.get(at..at + 2)?.try_into().ok()?,
+    )))
+}
+
+fn little16(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from(u16::from_le_bytes(
+        bytes.get(at..at + 2)?.try_into().ok()?,
+    )))
+}
+
+fn little24(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(little16(bytes, at)? | u32::from(*bytes.get(at + 2)?) << 16)
+}
+
+fn webp(bytes: &[u8]) -> Option<Size> {
+    match bytes.get(12..16)? {
+        b"VP8X" => Some(Size::new(
+            little24(bytes, 24)? + 1,
+            little24(bytes, 27)? + 1,
+        )),
+        b"VP8L" => {
+            let packed = little24(bytes, 21)? | u32::from(*bytes.get(24)?) << 24;
+            Some(Size::new(
+                (packed & 0x3FFF) + 1,
+                (packed >> 14 & 0x3FFF) + 1,
+            ))
+        }
+        b"VP8 " => Some(Size::new(
+            little16(bytes, 26)? & 0x3FFF,
+            little16(bytes, 28)? & 0x3FFF,
+        )),
+        _ => None,
+    }
+}
+
+/// Walks the markers to the one that begins a frame.
+fn jpeg(bytes: &[u8]) -> Option<Size> {
+    let mut at = 2;
+    loop {
+        let marker = *bytes.get(at + 1).filter(|_| bytes.get(at) == Some(&0xFF))?;
+        match marker {
+            0xFF => at += 1,
+            0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF => {
+                return Some(Size::new(big16(bytes, at + 7)?, big16(bytes, at + 5)?));
+            }
+            0x01 | 0xD0..=0xD8 => at += 2,
+            _ => at += 2 + usize::try_from(big16(bytes, at + 2)?).ok()?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use telechir_protocol::Size;
+
+    use super::{PictureTier, image_fits, largest_fitting, size_of};
+
+    #[test]
+    fn shrinks_to_the_documented_sizes() {
+        use PictureTier::{High, Standard};
+        let table = [
+            (Standard, (1920, 1080), (1456, 819)),
+            (High, (3840, 2160), (2576, 1449)),
+            (Standard, (2000, 1500), (1269, 952)),
+            (Standard, (1500, 2000), (952, 1269)),
+            (Standard, (1024, 768), (1024, 768)),
+            (Standard, (1280, 720), (1280, 720)),
+            (High, (1920, 1080), (1920, 1080)),
+            (High, (1, 30000), (1, 2576)),
+        ];
+        for (tier, (width, height), (fit_width, fit_height)) in table {
+            let size = Size::new(width, height);
+            let fitted = largest_fitting(tier, size);
+            assert_eq!(
+                fitted,
+                Size::new(fit_width, fit_height),
+                "{tier:?} {width}x{height}"
+            );
+            assert_eq!(
+                image_fits(tier, size),
+                fitted == size,
+                "{tier:?} {width}x{height}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_tier_follows_the_model() {
+        let standard = [
+            "claude-opus-4-6",
+            "claude-sonnet-4-5-20250929",
+            "claude-haiku-4-5",
+        ];
+        for model in standard {
+            assert_eq!(
+                PictureTier::for_model(Some(model)),
+                PictureTier::Standard,
+                "{model}"
+            );
+        }
+        for model in [
+            "claude-opus-4-7",
+            "claude-sonnet-5",
+            "claude-haiku-5-5",
+            "unheard-of",
+        ] {
+            assert_eq!(
+                PictureTier::for_model(Some(model)),
+                PictureTier::High,
+                "{model}"
+            );
+        }
+    }
+
+    #[test]
+    fn reads_the_size_from_the_picture_itself() {
+        let png = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
+        assert_eq!(size_of(png), Some(Size::new(8, 6)));
+        assert_eq!(
+            size_of("R0lGODlhAwAFAIAAAP///wAAACwAAAAAAwAFAAACA4SPBQA7"),
+            Some(Size::new(3, 5))
+        );
+        assert_eq!(size_of("/9j/wAALCAAQACABAREA/9k="), Some(Size::new(32, 16)));
+        assert_eq!(size_of("Qk0="), None);
+        assert_eq!(size_of(""), None);
+    }
+}

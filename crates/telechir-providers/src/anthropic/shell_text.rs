@@ -1,0 +1,359 @@
+//! A shell's result as one text, and back.
+//!
+//! ```text
+//! what it printed
+//! [stderr]
+//! what it printed as errors
+//! [exit code 1; in "/home/user"]
+//! ```
+//!
+//! The last line says how it ended. Where the text alone would not show which bytes belong to
+//! what (no line end, or the output looks like such a line), it counts them as well. Text
+//! without such a last line is another program's: both streams in one.
+
+use telechir_protocol::{CallId, CommandOutput, Failure, FailureKind, ShellOutcome, ShellResult};
+
+const STDERR_LINE: &str = "[stderr]\n";
+
+/// The text of a result. Never empty, except for another program's empty text.
+pub(super) fn write(result: &ShellResult) -> String {
+    if let ([output], true, None) = (result.outputs.as_slice(), result.combined, &result.error) {
+        return output.stdout.clone();
+    }
+    let plain = assemble(result, Counts::Omitted);
+    if read(result.call_id.clone(), &plain, false).is_some_and(|again| same(&again, result)) {
+        return plain;
+    }
+    assemble(result, Counts::Given)
+}
+
+/// Reads a text that [`write`] wrote; another program's comes out as one text of both streams.
+pub(super) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
+    read(call_id.clone(), text, true).unwrap_or_else(|| {
+        let outcome = if is_error {
+            ShellOutcome::Error
+        } else {
+            ShellOutcome::Success
+        };
+        let stdout = text.to_owned();
+        let mut result = ShellResult::new(
+            call_id,
+            vec![CommandOutput {
+                stdout,
+                outcome,
+                ..CommandOutput::default()
+            }],
+        );
+        result.combined = true;
+        result
+    })
+}
+
+/// Whether the answer is an error: it was not done, or did not end well.
+pub(super) fn is_error(result: &ShellResult) -> bool {
+    let ended = |output: &CommandOutput| {
+        matches!(
+            output.outcome,
+            ShellOutcome::Success | ShellOutcome::AwaitingInput
+        )
+    };
+    result.error.is_some() || !result.outputs.iter().all(ended)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Counts {
+    Omitted,
+    Given,
+}
+
+fn same(one: &ShellResult, other: &ShellResult) -> bool {
+    one.outputs == other.outputs && one.cwd == other.cwd && one.error == other.error
+}
+
+fn assemble(result: &ShellResult, counts: Counts) -> String {
+    let mut text = String::new();
+    let last = result
+        .outputs
+        .len()
+        .checked_sub(1)
+        .filter(|_| result.error.is_none());
+    for (index, output) in result.outputs.iter().enumerate() {
+        let cwd = result.cwd.as_deref().filter(|_| Some(index) == last);
+        section(&mut text, output, counts, cwd);
+    }
+    let cwd = result.cwd.as_deref().map(quoted);
+    if let Some(failure) = &result.error {
+        let mut facts = vec![format!("failed: {}", kind_name(failure.kind))];
+        facts.extend(cwd);
+        if counts == Counts::Given {
+            facts.push(format!("message {} bytes", failure.message.len()));
+        }
+        part(&mut text, &failure.message, counts);
+        end_line(&mut text, &facts);
+    } else if last.is_none() {
+        end_line(
+            &mut text,
+            &["nothing was run".to_owned()]
+                .into_iter()
+                .chain(cwd)
+                .collect::<Vec<_>>(),
+        );
+    }
+    text.pop();
+    text
+}
+
+fn quoted(cwd: &str) -> String {
+    format!("in {}", serde_json::Value::from(cwd))
+}
+
+fn section(text: &mut String, output: &CommandOutput, counts: Counts, cwd: Option<&str>) {
+    part(text, &output.stdout, counts);
+    if !output.stderr.is_empty() {
+        text.push_str(STDERR_LINE);
+        part(text, &output.stderr, counts);
+    }
+    let mut facts = ending(output);
+    facts.extend(cwd.map(quoted));
+    if counts == Counts::Given {
+        facts.push(format!("stdout {} bytes", output.stdout.len()));
+        facts.push(format!("stderr {} bytes", output.stderr.len()));
+    }
+    end_line(text, &facts);
+}
+
+/// Adds a part and a line end: where parts are counted always, else where it has none.
+fn part(text: &mut String, part: &str, counts: Counts) {
+    text.push_str(part);
+    if !part.is_empty() && (counts == Counts::Given || !part.ends_with('\n')) {
+        text.push('\n');
+    }
+}
+
+fn end_line(text: &mut String, facts: &[String]) {
+    text.push('[');
+    text.push_str(&facts.join("; "));
+    text.push_str("]\n");
+}
+
+fn ending(output: &CommandOutput) -> Vec<String> {
+    let mut facts = Vec::new();
+    facts.extend(output.exit_code.map(|code| format!("exit code {code}")));
+    facts.extend(output.signal.map(|signal| format!("signal {signal}")));
+    if output.exit_code.is_none() || implied(output.exit_code) != output.outcome {
+        facts.push(outcome_name(&output.outcome));
+    }
+    if output.truncated_bytes > 0 {
+        facts.push(format!("{} bytes left out", output.truncated_bytes));
+    }
+    facts.extend(output.duration_ms.map(|ms| format!("{ms} ms")));
+    facts
+}
+
+fn implied(exit_code: Option<i32>) -> ShellOutcome {
+    if exit_code == Some(0) {
+        ShellOutcome::Success
+    } else {
+        ShellOutcome::Error
+    }
+}
+
+fn outcome_name(outcome: &ShellOutcome) -> String {
+    match outcome {
+        ShellOutcome::Success => "done".to_owned(),
+        ShellOutcome::Error => "failed".to_owned(),
+        ShellOutcome::Timeout => "timed out".to_owned(),
+        ShellOutcome::Cancelled => "cancelled".to_owned(),
+        ShellOutcome::NotStarted => "not started".to_owned(),
+        ShellOutcome::AwaitingInput => "waiting for input".to_owned(),
+        ShellOutcome::Other(word) => format!("outcome {}", serde_json::Value::from(word.as_str())),
+    }
+}
+
+fn outcome_of(name: &str) -> Option<ShellOutcome> {
+    Some(match name {
+        "done" => ShellOutcome::Success,
+        "failed" => ShellOutcome::Error,
+        "timed out" => ShellOutcome::Timeout,
+        "cancelled" => ShellOutcome::Cancelled,
+        "not started" => ShellOutcome::NotStarted,
+        "waiting for input" => ShellOutcome::AwaitingInput,
+        _ => ShellOutcome::Other(serde_json::from_str(name.strip_prefix("outcome ")?).ok()?),
+    })
+}
+
+const KINDS: [(FailureKind, &str); 9] = [
+    (FailureKind::InvalidInput, "invalid input"),
+    (FailureKind::Denied, "denied"),
+    (FailureKind::Unsupported, "unsupported"),
+    (FailureKind::Stale, "stale"),
+    (FailureKind::Device, "device"),
+    (FailureKind::Timeout, "timeout"),
+    (FailureKind::Cancelled, "cancelled"),
+    (FailureKind::NotExecuted, "not executed"),
+    (FailureKind::Interrupted, "interrupted"),
+];
+
+fn kind_name(kind: FailureKind) -> &'static str {
+    KINDS
+        .iter()
+        .find(|(other, _)| *other == kind)
+        .map_or("device", |(_, name)| name)
+}
+
+fn kind_of(name: &str) -> Option<FailureKind> {
+    KINDS
+        .iter()
+        .find(|(_, other)| *other == name)
+        .map(|(kind, _)| *kind)
+}
+
+/// What a last line says.
+#[derive(Default)]
+struct Ending {
+    output: CommandOutput,
+    outcome: Option<ShellOutcome>,
+    failure: Option<FailureKind>,
+    cwd: Option<String>,
+    nothing: bool,
+    lengths: [Option<usize>; 3],
+}
+
+fn fact(ending: &mut Ending, fact: &str) -> Option<()> {
+    let bytes = |rest: &str| rest.strip_suffix(" bytes")?.parse().ok();
+    if let Some(code) = fact.strip_prefix("exit code ") {
+        ending.output.exit_code = Some(code.parse().ok()?);
+    } else if let Some(signal) = fact.strip_prefix("signal ") {
+        ending.output.signal = Some(signal.parse().ok()?);
+    } else if let Some(cwd) = fact.strip_prefix("in ") {
+        ending.cwd = Some(serde_json::from_str(cwd).ok()?);
+    } else if let Some(kind) = fact.strip_prefix("failed: ") {
+        ending.failure = Some(kind_of(kind)?);
+    } else if let Some(count) = fact.strip_suffix(" bytes left out") {
+        ending.output.truncated_bytes = count.parse().ok()?;
+    } else if let Some(count) = fact.strip_prefix("stdout ") {
+        ending.lengths[0] = Some(bytes(count)?);
+    } else if let Some(count) = fact.strip_prefix("stderr ") {
+        ending.lengths[1] = Some(bytes(count)?);
+    } else if let Some(count) = fact.strip_prefix("message ") {
+        ending.lengths[2] = Some(bytes(count)?);
+    } else if let Some(ms) = fact.strip_suffix(" ms") {
+        ending.output.duration_ms = Some(ms.parse().ok()?);
+    } else if fact == "nothing was run" {
+        ending.nothing = true;
+    } else {
+        ending.outcome = Some(outcome_of(fact)?);
+    }
+    Some(())
+}
+
+/// Takes the last line off a text.
+fn split_ending(text: &str) -> Option<(&str, Ending)> {
+    let line_end = text.strip_suffix('\n').unwrap_or(text);
+    let start = line_end.rfind('\n').map_or(0, |at| at + 1);
+    let line = line_end[start..].strip_prefix('[')?.strip_suffix(']')?;
+    let mut ending = Ending::default();
+    for part in parts(line) {
+        fact(&mut ending, part)?;
+    }
+    let implied = implied(ending.output.exit_code);
+    if ending.outcome.is_none()
+        && ending.output.exit_code.is_none()
+        && ending.failure.is_none()
+        && !ending.nothing
+    {
+        return None;
+    }
+    ending.output.outcome = ending.outcome.take().unwrap_or(implied);
+    Some((&text[..start], ending))
+}
+
+/// Splits at `; ` outside of quotes.
+fn parts(line: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ';' if !quoted && line[at..].starts_with("; ") => {
+                parts.push(&line[start..at]);
+                start = at + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&line[start..]);
+    parts
+}
+
+/// `checked`: whether the reading must be the text's own, written again.
+fn read(call_id: CallId, text: &str, checked: bool) -> Option<ShellResult> {
+    let mut result = ShellResult::new(call_id, Vec::new());
+    let mut left = text;
+    loop {
+        let (before, ending) = split_ending(left)?;
+        result.cwd = result.cwd.or_else(|| ending.cwd.clone());
+        if ending.nothing {
+            break;
+        }
+        left = take_section(before, ending, &mut result)?;
+        if left.is_empty() {
+            break;
+        }
+    }
+    result.outputs.reverse();
+    let again = || write(&result) == text;
+    (!checked || again()).then_some(result)
+}
+
+/// Reads one section from the end of a text; what is before it.
+fn take_section<'a>(before: &'a str, ending: Ending, result: &mut ShellResult) -> Option<&'a str> {
+    if let Some(kind) = ending.failure {
+        let (rest, message) = match ending.lengths[2] {
+            Some(length) => tail(before, length)?,
+            None => ("", before.strip_suffix('\n').unwrap_or(before)),
+        };
+        result.error = Some(Failure::new(kind, message));
+        return Some(rest);
+    }
+    let mut output = ending.output;
+    let rest = match ending.lengths {
+        [Some(stdout), Some(stderr), _] => {
+            let (mut rest, errors) = tail(before, stderr)?;
+            if stderr > 0 {
+                rest = rest.strip_suffix(STDERR_LINE)?;
+            }
+            let (rest, printed) = tail(rest, stdout)?;
+            (output.stdout, output.stderr) = (printed.to_owned(), errors.to_owned());
+            rest
+        }
+        _ => {
+            let (printed, errors) = match find_line(before, STDERR_LINE) {
+                Some(at) => (&before[..at], &before[at + STDERR_LINE.len()..]),
+                None => (before, ""),
+            };
+            (output.stdout, output.stderr) = (printed.to_owned(), errors.to_owned());
+            ""
+        }
+    };
+    result.outputs.push(output);
+    Some(rest)
+}
+
+/// Takes a counted part off the end of a text; a line end follows it.
+fn tail(text: &str, length: usize) -> Option<(&str, &str)> {
+    if length == 0 {
+        return Some((text, ""));
+    }
+    let inner = text.strip_suffix('\n')?;
+    let at = inner.len().checked_sub(length)?;
+    inner.is_char_boundary(at).then(|| inner.split_at(at))
+}
+
+fn find_line(text: &str, line: &str) -> Option<usize> {
+    if text.starts_with(line) {
+        return Some(0);
+    }
+    text.find(&format!("\n{line}")).map(|at| at + 1)
+}

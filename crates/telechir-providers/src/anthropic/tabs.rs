@@ -1,0 +1,111 @@
+//! A browser's tabs as the block `browser_state`, by the rules the provider refuses others by.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerResult, TabState};
+
+use super::PROVIDER;
+use super::ask::Part;
+use super::media::missing;
+use crate::{EncodeError, Report};
+
+const MOST_TABS: usize = 100;
+const MOST_CHANGES: usize = 200;
+const LONGEST: usize = 4096;
+
+/// Members whose whole answer is the state.
+pub(super) fn is_tab_member(name: &str) -> bool {
+    matches!(name, "list_tabs" | "new_tab" | "switch_tab" | "close_tab")
+}
+
+/// The state after a call; none when no tabs are known and the member does not demand them.
+pub(super) fn state(
+    part: &Part,
+    result: &ComputerResult,
+    report: &mut Report,
+) -> Result<Option<Value>, EncodeError> {
+    if result.tabs.is_empty() && !is_tab_member(&part.name) {
+        return Ok(None);
+    }
+    let active = result.tabs.iter().filter(|tab| tab.active).count();
+    if active != 1 && !result.tabs.is_empty() {
+        let problem = format!(
+            "exactly one active tab after call {}, and has {active}",
+            result.call_id
+        );
+        return Err(missing(problem));
+    }
+    let place = format!("result {}", result.call_id);
+    if result.tabs.len() > MOST_TABS {
+        report.lost(
+            format!("{} tabs", result.tabs.len() - MOST_TABS),
+            &place,
+            "a state has 100 tabs at most",
+        );
+    }
+    // The active tab stays, wherever it stands.
+    let mut room = MOST_TABS - active;
+    let mut tabs = Vec::new();
+    for tab in &result.tabs {
+        if tab.active || room > 0 {
+            room = if tab.active { room } else { room - 1 };
+            tabs.push(tab_json(tab, &place, report));
+        }
+    }
+    let mut state = Map::from_iter([
+        ("type".to_owned(), json!("browser_state")),
+        ("tabs".to_owned(), tabs.into()),
+    ]);
+    if let Some(changes) = changes(part, result).filter(|changes| !changes.is_empty()) {
+        state.insert("state_changes".to_owned(), changes.into());
+    }
+    Ok(Some(Value::Object(state)))
+}
+
+/// What changed meanwhile; a new tab is a change by itself.
+fn changes(part: &Part, result: &ComputerResult) -> Option<Vec<Value>> {
+    let known = result
+        .meta
+        .property(PROVIDER, "state_changes")
+        .and_then(Value::as_array)
+        .cloned();
+    if known.is_some() || part.name != "new_tab" {
+        return known.map(|changes| changes.into_iter().take(MOST_CHANGES).collect());
+    }
+    let active = result.tabs.iter().find(|tab| tab.active)?;
+    Some(vec![json!({"type": "tab_opened", "tab_id": active.tab_id})])
+}
+
+fn tab_json(tab: &TabState, place: &str, report: &mut Report) -> Value {
+    let mut clean = |what: &str, text: &str| {
+        let cleaned: String = text
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(LONGEST)
+            .collect();
+        if cleaned != text {
+            let why = "a state's texts have 4096 characters at most, and no control characters";
+            report.kept(
+                format!("{what} of tab {}", tab.tab_id),
+                place,
+                why,
+                "shortened and cleaned",
+            );
+        }
+        cleaned
+    };
+    let mut json = json!({"tab_id": tab.tab_id, "title": clean("title", &tab.title), "url": clean("address", &tab.url)});
+    if tab.active {
+        json["active"] = true.into();
+    }
+    json
+}
+
+/// The tabs as text, for tools that know no state.
+pub(super) fn in_words(tabs: &[TabState]) -> String {
+    let line = |tab: &TabState| {
+        let mark = if tab.active { " (active)" } else { "" };
+        format!("{}{mark}: {} {}", tab.tab_id, tab.title, tab.url)
+    };
+    let lines: Vec<String> = tabs.iter().map(line).collect();
+    format!("Tabs:\n{}", lines.join("\n"))
+}
