@@ -1,0 +1,243 @@
+//! Actions from JSON. A batch is checked whole: one bad action and none of it is run.
+
+use serde_json::Value;
+use telechir_protocol::{
+    Action, Button, Chord, ClickCount, Key, Modifier, Point, ScrollUnit, Target,
+};
+
+use crate::Report;
+use crate::openai::members::{Item, kind, list, text};
+
+/// The actions of a call and why they cannot be run, when they cannot.
+pub(in crate::openai) struct Batch {
+    pub(in crate::openai) actions: Vec<Action>,
+    pub(in crate::openai) problem: Option<String>,
+}
+
+/// A batch that holds nothing because it could not be read.
+pub(in crate::openai) fn unreadable(problem: &str) -> Batch {
+    Batch {
+        actions: Vec::new(),
+        problem: Some(problem.to_owned()),
+    }
+}
+
+/// The legacy tool's one action.
+pub(in crate::openai) fn single(action: &Value, place: &str, report: &mut Report) -> Batch {
+    if action.is_null() {
+        return unreadable("`action` is null");
+    }
+    read_all(std::slice::from_ref(action), place, report)
+}
+
+/// The tool's list of actions.
+pub(in crate::openai) fn batch(actions: &Value, place: &str, report: &mut Report) -> Batch {
+    match actions.as_array() {
+        None if actions.is_null() => unreadable("`actions` is null"),
+        None => unreadable("`actions` is no list"),
+        Some(actions) if actions.is_empty() => unreadable("`actions` is empty"),
+        Some(actions) => read_all(actions, place, report),
+    }
+}
+
+fn read_all(values: &[Value], place: &str, report: &mut Report) -> Batch {
+    let mut all = Batch {
+        actions: Vec::with_capacity(values.len()),
+        problem: None,
+    };
+    for (index, value) in values.iter().enumerate() {
+        let Some(members) = value.as_object() else {
+            let problem = format!("action {} of {} is no object", index + 1, values.len());
+            all.problem.get_or_insert(problem);
+            continue;
+        };
+        match read(members) {
+            Ok(actions) => {
+                note_unknown_members(members, &format!("{place}.actions[{index}]"), report);
+                all.actions.extend(actions);
+            }
+            Err(problem) => {
+                let name = kind(members);
+                let problem = format!(
+                    "action {} of {} (`{name}`): {problem}",
+                    index + 1,
+                    values.len()
+                );
+                all.problem.get_or_insert(problem);
+                all.actions.push(Action::Other {
+                    name: name.to_owned(),
+                    args: arguments(members),
+                });
+            }
+        }
+    }
+    all
+}
+
+fn arguments(members: &Item) -> Item {
+    members
+        .iter()
+        .filter(|(name, _)| *name != "type")
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect()
+}
+
+fn read(m: &Item) -> Result<Vec<Action>, String> {
+    match kind(m) {
+        "move" => moves(m),
+        _ => one(m).map(|action| vec![action]),
+    }
+}
+
+fn one(m: &Item) -> Result<Action, String> {
+    Ok(match kind(m) {
+        "screenshot" => Action::Screenshot,
+        "wait" => Action::Wait { duration: None },
+        "click" => Action::Click {
+            at: Some(place(m)?),
+            button: button(m)?,
+            count: ClickCount::Single,
+            modifiers: modifiers(m)?,
+        },
+        "double_click" => Action::Click {
+            at: Some(place(m)?),
+            button: Button::Left,
+            count: ClickCount::Double,
+            modifiers: modifiers(m)?,
+        },
+        "drag" => Action::Drag {
+            path: path(m)?,
+            button: Button::Left,
+            modifiers: modifiers(m)?,
+            duration: None,
+        },
+        "scroll" => Action::Scroll {
+            at: Some(place(m)?),
+            dx: number(m, "scroll_x")?,
+            dy: number(m, "scroll_y")?,
+            unit: ScrollUnit::Pixels,
+            modifiers: modifiers(m)?,
+        },
+        "keypress" => Action::Key {
+            chord: chord(m)?,
+            repeat: 1,
+        },
+        "type" => Action::Type {
+            text: text(m, "text")
+                .ok_or("`text` is missing or no string")?
+                .to_owned(),
+            at: None,
+            clear_first: false,
+            submit: false,
+        },
+        "" => return Err("it has no `type`".to_owned()),
+        _ => return Err("no such action is known".to_owned()),
+    })
+}
+
+fn number(m: &Item, name: &str) -> Result<f64, String> {
+    let number = m.get(name).and_then(Value::as_f64);
+    number.ok_or_else(|| format!("`{name}` is missing or no number"))
+}
+
+fn place(m: &Item) -> Result<Target, String> {
+    Ok(Point::new(number(m, "x")?, number(m, "y")?).into())
+}
+
+/// A move, between a press and a release where keys are held.
+fn moves(m: &Item) -> Result<Vec<Action>, String> {
+    let at = place(m)?;
+    let held = modifiers(m)?.into_iter().map(Key::Modifier).collect();
+    Ok(match Chord::new(held) {
+        None => vec![Action::Move { at }],
+        Some(chord) => {
+            let down = Action::KeyDown {
+                chord: chord.clone(),
+            };
+            vec![down, Action::Move { at }, Action::KeyUp { chord }]
+        }
+    })
+}
+
+fn path(m: &Item) -> Result<Vec<Target>, String> {
+    let points = list(m, "path");
+    if points.len() < 2 {
+        return Err("`path` needs at least two points".to_owned());
+    }
+    let point = |value: &Value| match value.as_object() {
+        Some(point) => place(point),
+        None => Err("a point of `path` is no object".to_owned()),
+    };
+    points.iter().map(point).collect()
+}
+
+fn button(m: &Item) -> Result<Button, String> {
+    match text(m, "button") {
+        Some("left") => Ok(Button::Left),
+        Some("right") => Ok(Button::Right),
+        Some("wheel") => Ok(Button::Middle),
+        Some("back") => Ok(Button::Back),
+        Some("forward") => Ok(Button::Forward),
+        Some(other) => Err(format!(
+            "`button` is `{other}`, not left, right, wheel, back or forward"
+        )),
+        None => Err("`button` is missing".to_owned()),
+    }
+}
+
+fn names(m: &Item) -> Result<Vec<&str>, String> {
+    match m.get("keys") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(keys) => {
+            let names = keys.as_array().ok_or("`keys` is no list")?.iter();
+            names
+                .map(|name| {
+                    name.as_str()
+                        .ok_or_else(|| "a name in `keys` is no string".to_owned())
+                })
+                .collect()
+        }
+    }
+}
+
+fn modifiers(m: &Item) -> Result<Vec<Modifier>, String> {
+    let held = |name| {
+        Modifier::parse(name).ok_or_else(|| format!("`{name}` in `keys` is no modifier key"))
+    };
+    names(m)?.into_iter().map(held).collect()
+}
+
+/// Names say keys and not characters here: `A` is the key of the letter, without shift.
+fn chord(m: &Item) -> Result<Chord, String> {
+    let chord = Chord::from_names(names(m)?).ok_or("`keys` names no key")?;
+    let unshifted = |key: &Key| match key {
+        Key::Char(letter) => Key::Char(letter.to_ascii_lowercase()),
+        Key::Modifier(_) | Key::Named(_) | Key::Other(_) => key.clone(),
+    };
+    Chord::new(chord.keys().iter().map(unshifted).collect())
+        .ok_or_else(|| "`keys` names no key".to_owned())
+}
+
+/// Members that have no neutral name are kept in the item's own JSON only.
+fn note_unknown_members(m: &Item, place: &str, report: &mut Report) {
+    let known: &[&str] = match kind(m) {
+        "click" => &["type", "x", "y", "keys", "button"],
+        "double_click" | "move" => &["type", "x", "y", "keys"],
+        "drag" => &["type", "path", "keys"],
+        "scroll" => &["type", "x", "y", "keys", "scroll_x", "scroll_y"],
+        "keypress" => &["type", "keys"],
+        "type" => &["type", "text"],
+        _ => &["type"],
+    };
+    for (name, value) in m {
+        if !known.contains(&name.as_str()) && !value.is_null() {
+            let what = format!("member `{name}` of {}", kind(m));
+            report.kept(
+                what,
+                place,
+                "no action has such a member",
+                "in the item's own JSON",
+            );
+        }
+    }
+}

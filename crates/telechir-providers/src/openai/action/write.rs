@@ -1,0 +1,282 @@
+//! Actions as JSON, where the computer tool has them.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    Action, Button, Chord, ClickCount, Key, Modifier, Point, ScrollUnit, Space, Target,
+};
+
+/// How many pixels one click of the wheel is said to be; the vendor's own recipe for X11.
+const PIXELS_A_CLICK: f64 = 100.0;
+
+/// The most key presses one repeated press is written out as.
+const MOST_REPEATS: u32 = 100;
+
+/// What could not be said as it was.
+#[derive(Debug)]
+pub(in crate::openai) struct Said {
+    pub(in crate::openai) what: String,
+    pub(in crate::openai) why: &'static str,
+    /// How it is said instead; absent when it is gone.
+    pub(in crate::openai) how: Option<&'static str>,
+}
+
+/// Writes actions and remembers where the pointer is, for actions that mean its place.
+#[derive(Clone, Debug, Default)]
+pub(in crate::openai) struct Speaker {
+    pointer: Option<(i64, i64)>,
+}
+
+impl Speaker {
+    /// The actions as the tool's; none when one of them is not among the nine.
+    pub(in crate::openai) fn actions(
+        &mut self,
+        actions: &[Action],
+    ) -> Option<(Vec<Value>, Vec<Said>)> {
+        let mut said = Vec::new();
+        let mut written = Vec::new();
+        let mut trial = self.clone();
+        for action in actions {
+            written.extend(trial.action(action, &mut said)?);
+        }
+        *self = trial;
+        (!written.is_empty()).then_some((written, said))
+    }
+
+    fn action(&mut self, action: &Action, said: &mut Vec<Said>) -> Option<Vec<Value>> {
+        match action {
+            Action::Screenshot => Some(vec![json!({"type": "screenshot"})]),
+            Action::Wait { duration } => {
+                if duration.is_some() {
+                    said.push(lost("duration of wait", "wait has no duration"));
+                }
+                Some(vec![json!({"type": "wait"})])
+            }
+            Action::Move { at } => {
+                let (x, y) = self.place(Some(at), "move", said)?;
+                Some(vec![json!({"type": "move", "x": x, "y": y, "keys": null})])
+            }
+            Action::Click {
+                at,
+                button,
+                count,
+                modifiers,
+            } => {
+                let (x, y) = self.place(at.as_ref(), "click", said)?;
+                Some(clicks(x, y, *button, *count, &keys(modifiers), said))
+            }
+            Action::Drag {
+                path,
+                button: Button::Left,
+                modifiers,
+                duration,
+            } => {
+                if duration.is_some() {
+                    said.push(lost("duration of drag", "drag has no duration"));
+                }
+                self.drag(path, modifiers, said)
+            }
+            Action::Scroll {
+                at,
+                dx,
+                dy,
+                unit,
+                modifiers,
+            } => {
+                let factor = match unit {
+                    ScrollUnit::Pixels => 1.0,
+                    ScrollUnit::Clicks => PIXELS_A_CLICK,
+                    ScrollUnit::Thousandths => return None,
+                };
+                let (x, y) = self.place(at.as_ref(), "scroll", said)?;
+                if *unit == ScrollUnit::Clicks {
+                    said.push(kept(
+                        "clicks of scroll",
+                        "scroll counts pixels",
+                        "as 100 pixels a click",
+                    ));
+                }
+                Some(vec![json!({
+                    "type": "scroll", "x": x, "y": y,
+                    "scroll_x": whole(dx * factor), "scroll_y": whole(dy * factor),
+                    "keys": keys(modifiers),
+                })])
+            }
+            Action::Type {
+                text,
+                at: None,
+                clear_first: false,
+                submit: false,
+            } => Some(vec![json!({"type": "type", "text": text})]),
+            Action::Key { chord, repeat } if *repeat <= MOST_REPEATS => {
+                if *repeat > 1 {
+                    said.push(kept(
+                        "repeat of key",
+                        "keypress has no repeat",
+                        "as that many key presses",
+                    ));
+                }
+                let press = json!({"type": "keypress", "keys": key_names(chord)});
+                Some(std::iter::repeat_n(press, usize::try_from(*repeat).unwrap_or(1)).collect())
+            }
+            Action::Key { .. } | Action::Type { .. } | Action::Drag { .. } => None,
+            Action::Zoom { .. }
+            | Action::CursorPosition
+            | Action::MouseDown { .. }
+            | Action::MouseUp { .. }
+            | Action::HoldKey { .. }
+            | Action::KeyDown { .. }
+            | Action::KeyUp { .. }
+            | Action::Navigate { .. }
+            | Action::Back { .. }
+            | Action::Forward { .. }
+            | Action::Reload { .. }
+            | Action::Search { .. }
+            | Action::OpenBrowser { .. }
+            | Action::ListTabs
+            | Action::NewTab { .. }
+            | Action::SwitchTab { .. }
+            | Action::CloseTab { .. }
+            | Action::ReadPage { .. }
+            | Action::PageText { .. }
+            | Action::Find { .. }
+            | Action::FormInput { .. }
+            | Action::FileUpload { .. }
+            | Action::ScrollTo { .. }
+            | Action::Hover { .. }
+            | Action::Javascript { .. }
+            | Action::ReadConsole { .. }
+            | Action::ReadNetwork { .. }
+            | Action::OpenApp { .. }
+            | Action::LongPress { .. }
+            | Action::Other { .. } => None,
+        }
+    }
+
+    /// Where an action is; the pointer's place when it does not say. None for what is no pixel
+    /// of the picture.
+    fn place(
+        &mut self,
+        at: Option<&Target>,
+        action: &str,
+        said: &mut Vec<Said>,
+    ) -> Option<(i64, i64)> {
+        let Some(target) = at else {
+            let pointer = self.pointer?;
+            let what = format!("the pointer's place in {action}");
+            said.push(kept(
+                what,
+                "the action needs a point",
+                "as the last point of an action",
+            ));
+            return Some(pointer);
+        };
+        let point = target
+            .point()
+            .filter(|point| point.space == Space::Picture)?;
+        self.pointer = Some(pixel(point, action, said));
+        self.pointer
+    }
+
+    fn drag(
+        &mut self,
+        path: &[Target],
+        modifiers: &[Modifier],
+        said: &mut Vec<Said>,
+    ) -> Option<Vec<Value>> {
+        let mut points = Vec::with_capacity(path.len() + 1);
+        if let [_] = path {
+            points.push(self.place(None, "drag", said)?);
+        }
+        for target in path {
+            points.push(self.place(Some(target), "drag", said)?);
+        }
+        let path: Vec<Value> = points
+            .iter()
+            .map(|(x, y)| json!({"x": x, "y": y}))
+            .collect();
+        (path.len() > 1)
+            .then(|| vec![json!({"type": "drag", "path": path, "keys": keys(modifiers)})])
+    }
+}
+
+fn pixel(point: Point, action: &str, said: &mut Vec<Said>) -> (i64, i64) {
+    if point.x.fract() != 0.0 || point.y.fract() != 0.0 {
+        let what = format!("fraction of the point of {action}");
+        said.push(kept(
+            what,
+            "points are whole numbers",
+            "as the nearest pixel",
+        ));
+    }
+    (whole(point.x), whole(point.y))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the cast saturates, and no screen is so large"
+)]
+fn whole(number: f64) -> i64 {
+    number.round() as i64
+}
+
+fn clicks(
+    x: i64,
+    y: i64,
+    button: Button,
+    count: ClickCount,
+    keys: &Value,
+    said: &mut Vec<Said>,
+) -> Vec<Value> {
+    if (button, count) == (Button::Left, ClickCount::Double) {
+        return vec![json!({"type": "double_click", "x": x, "y": y, "keys": keys})];
+    }
+    let name = match button {
+        Button::Left => "left",
+        Button::Middle => "wheel",
+        Button::Right => "right",
+        Button::Back => "back",
+        Button::Forward => "forward",
+    };
+    if count != ClickCount::Single {
+        let what = format!("{} of the {name} button", count.action_name());
+        said.push(kept(what, "there is no such action", "as that many clicks"));
+    }
+    let click = json!({"type": "click", "button": name, "x": x, "y": y, "keys": keys});
+    std::iter::repeat_n(click, usize::from(count.number())).collect()
+}
+
+fn keys(modifiers: &[Modifier]) -> Value {
+    if modifiers.is_empty() {
+        return Value::Null;
+    }
+    modifiers
+        .iter()
+        .map(|modifier| Value::from(modifier.name().to_uppercase()))
+        .collect()
+}
+
+fn key_names(chord: &Chord) -> Vec<String> {
+    let name = |key: &Key| match key {
+        Key::Modifier(modifier) => modifier.name().to_uppercase(),
+        Key::Named(named) => named.name().to_uppercase(),
+        Key::Char(c) => c.to_ascii_uppercase().to_string(),
+        Key::Other(name) => name.clone(),
+    };
+    chord.keys().iter().map(name).collect()
+}
+
+fn lost(what: impl Into<String>, why: &'static str) -> Said {
+    Said {
+        what: what.into(),
+        why,
+        how: None,
+    }
+}
+
+fn kept(what: impl Into<String>, why: &'static str, how: &'static str) -> Said {
+    Said {
+        what: what.into(),
+        why,
+        how: Some(how),
+    }
+}

@@ -1,0 +1,60 @@
+//! The answers to a turn: outputs in the order of the calls, then words they could not carry.
+
+use telechir_protocol::{
+    AnsweredTurn, ComputerCall, ComputerResult, Content, ToolCall, ToolResult,
+};
+
+use super::write::{Writer, picture_of};
+use crate::{EncodeError, EncodedReply};
+
+/// Writes the answers to a turn.
+pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    // A call that failed before it had a picture is shown with one of the same turn.
+    let mut writer = Writer::of_answers(turn.results().iter().find_map(picture));
+    for (call, result) in turn.pairs() {
+        let place = format!("call {}", call.call_id().map_or("", |id| id.as_str()));
+        if let (ToolCall::Computer(call), ToolResult::Computer(result)) = (&call, result) {
+            note_unacknowledged(&mut writer, call, result, &place);
+        }
+        writer.learn(&content_of(call));
+        writer.result(result, &place)?;
+    }
+    let (items, report) = writer.finish();
+    Ok(EncodedReply { items, report })
+}
+
+fn picture(result: &ToolResult) -> Option<super::members::Item> {
+    match result {
+        ToolResult::Computer(result) => result.screenshot.as_ref().map(picture_of),
+        ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
+    }
+}
+
+fn content_of(call: ToolCall) -> Content {
+    match call {
+        ToolCall::Computer(call) => Content::ComputerCall(call),
+        ToolCall::Shell(call) => Content::ShellCall(call),
+        ToolCall::Edit(call) => Content::EditCall(call),
+        ToolCall::Function(call) => Content::FunctionCall(call),
+    }
+}
+
+/// The protocol cannot say that a person declined; the provider refuses what comes after.
+fn note_unacknowledged(
+    writer: &mut Writer,
+    call: &ComputerCall,
+    result: &ComputerResult,
+    place: &str,
+) {
+    for check in &call.pending_safety_checks {
+        if !result
+            .acknowledged_safety_checks
+            .iter()
+            .any(|acknowledged| acknowledged.id == check.id)
+        {
+            let what = format!("the refusal of safety check {}", check.id);
+            let why = "only an acknowledgement can be said; without it the provider refuses the next request";
+            writer.report.lost(what, place, why);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Our own function tools beside the provider's: `browser` for what its one screen tool cannot
+//! do, and two that are never declared and keep a history of another dialect whole.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    Action, Arguments, CallId, ComputerCall, ShellAction, ShellCall, TargetId,
+};
+
+use super::members::{Item, list, owned, text};
+
+/// A browser's pages and tabs.
+pub(crate) const BROWSER: &str = "browser";
+/// Actions on a screen that the computer tool does not have.
+pub(crate) const COMPUTER: &str = "computer_action";
+/// What a shell is asked beside running commands.
+pub(crate) const SHELL: &str = "shell_session";
+
+/// The family of calls of the computer tool.
+pub(crate) const COMPUTER_FAMILY: &str = "computer";
+
+/// What `browser` can be asked.
+const ACTIONS: [&str; 18] = [
+    "screenshot",
+    "navigate",
+    "back",
+    "forward",
+    "reload",
+    "click",
+    "double_click",
+    "triple_click",
+    "move",
+    "drag",
+    "scroll",
+    "type",
+    "key",
+    "page_text",
+    "list_tabs",
+    "new_tab",
+    "switch_tab",
+    "close_tab",
+];
+
+/// The declaration of `browser` without these actions.
+pub(crate) fn tool(excluded: &[String]) -> Value {
+    let actions: Vec<&str> = ACTIONS
+        .into_iter()
+        .filter(|action| !excluded.iter().any(|name| name == action))
+        .collect();
+    let point = json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2});
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let number = |description: &str| json!({"type": "number", "description": description});
+    json!({
+        "type": "function",
+        "name": BROWSER,
+        "description": "Acts in the web browser: its pages, its tabs and what is on them. Every \
+            call returns a screenshot of the page; coordinates are pixels of the newest one.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": actions},
+                "coordinate": described(point.clone(), "[x, y] of click, double_click, triple_click, move and scroll."),
+                "path": {"type": "array", "items": point, "description": "Points of drag, at least two."},
+                "button": {"type": "string", "enum": ["left", "right", "middle", "back", "forward"]},
+                "modifiers": {"type": "array", "items": {"type": "string", "enum": ["ctrl", "alt", "shift", "super"]}},
+                "dx": number("Scroll to the right by so many wheel clicks; negative is left."),
+                "dy": number("Scroll down by so many wheel clicks; negative is up."),
+                "text": text("Text to type."),
+                "key": text("Keys to press together, such as ctrl+a or Enter."),
+                "url": text("Address of navigate and new_tab."),
+                "tab": text("A tab's name, as list_tabs gives it; absent means the active one."),
+            },
+            "required": ["action"],
+            "additionalProperties": false,
+        },
+        "strict": false,
+    })
+}
+
+fn described(mut schema: Value, description: &str) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.insert("description".to_owned(), description.into());
+    }
+    schema
+}
+
+/// A call of `browser` or `computer_action`; none when it is another function's, or its
+/// arguments name no action.
+pub(crate) fn computer_call(
+    name: &str,
+    call_id: &str,
+    arguments: &Arguments,
+) -> Option<ComputerCall> {
+    if name != BROWSER && name != COMPUTER {
+        return None;
+    }
+    let Value::Object(mut arguments) = arguments.to_value().ok()? else {
+        return None;
+    };
+    let target = arguments.shift_remove("target");
+    let steps: Vec<Item> = if text(&arguments, "action").is_some() {
+        vec![arguments]
+    } else {
+        list(&arguments, "actions")
+            .iter()
+            .map(|step| step.as_object().cloned())
+            .collect::<Option<_>>()?
+    };
+    if steps.is_empty() || steps.iter().any(|step| text(step, "action").is_none()) {
+        return None;
+    }
+    let mut call = ComputerCall::new(call_id, Vec::new());
+    for step in steps {
+        let (action, problem) = action(step);
+        call.actions.push(action);
+        call.exception = call.exception.or(problem);
+    }
+    let family = if name == BROWSER {
+        BROWSER
+    } else {
+        COMPUTER_FAMILY
+    };
+    call.family = Some(family.to_owned());
+    call.target = match target {
+        Some(Value::String(target)) => Some(TargetId::from(target)),
+        _ if name == BROWSER => Some(TargetId::from(BROWSER)),
+        _ => None,
+    };
+    Some(call)
+}
+
+/// One step, and why it cannot be run when it cannot.
+fn action(step: Item) -> (Action, Option<String>) {
+    let name = owned(&step, "action").unwrap_or_default();
+    let args = || {
+        step.iter()
+            .filter(|(name, _)| *name != "action")
+            .map(|(n, v)| (n.clone(), v.clone()))
+    };
+    match Action::from_json(step.clone()) {
+        Ok((Action::Other { name, args }, _)) => {
+            let problem = format!("no action `{name}` is known");
+            (Action::Other { name, args }, Some(problem))
+        }
+        Ok((action, unknown)) if unknown.is_empty() => (action, None),
+        Ok((_, unknown)) => {
+            let members = unknown.keys().cloned().collect::<Vec<_>>().join("`, `");
+            let problem = format!("`{name}` does not take `{members}`");
+            (
+                Action::Other {
+                    name,
+                    args: args().collect(),
+                },
+                Some(problem),
+            )
+        }
+        Err(invalid) => (
+            Action::Other {
+                name,
+                args: args().collect(),
+            },
+            Some(invalid.problem),
+        ),
+    }
+}
+
+/// The function and arguments that say this call; [`computer_call`] reads the same back.
+pub(crate) fn of_computer_call(call: &ComputerCall) -> (&'static str, String) {
+    let in_browser = call.family.as_deref() == Some(BROWSER)
+        || call
+            .target
+            .as_ref()
+            .is_some_and(|target| target.as_str() == BROWSER);
+    let mut arguments = match call.actions.as_slice() {
+        [only] => only.to_json(),
+        actions => {
+            let actions = actions
+                .iter()
+                .map(|action| Value::Object(action.to_json()))
+                .collect();
+            Map::from_iter([("actions".to_owned(), Value::Array(actions))])
+        }
+    };
+    let target = call
+        .target
+        .as_ref()
+        .map(TargetId::as_str)
+        .filter(|target| *target != BROWSER);
+    if let Some(target) = target {
+        arguments.insert("target".to_owned(), target.into());
+    }
+    let name = if in_browser { BROWSER } else { COMPUTER };
+    (name, Value::Object(arguments).to_string())
+}
+
+/// A call of `shell_session`; none when it is another function's.
+pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Option<ShellCall> {
+    let Value::Object(arguments) = arguments.to_value().ok().filter(|_| name == SHELL)? else {
+        return None;
+    };
+    let said = || owned(&arguments, "text").unwrap_or_default();
+    let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
+    call.action = match text(&arguments, "action")? {
+        "restart" => ShellAction::Restart,
+        "send_text" => ShellAction::SendText(said()),
+        "send_key" => ShellAction::SendKey(said()),
+        "close_input" => ShellAction::CloseInput,
+        "interrupt" => ShellAction::Interrupt,
+        "list" => ShellAction::List,
+        "read" => ShellAction::Read(said()),
+        "stop" => ShellAction::Stop(said()),
+        other => ShellAction::Other(other.to_owned()),
+    };
+    Some(call)
+}
+
+/// The arguments that say this action; none for what the shell tool itself can be asked.
+pub(crate) fn of_shell_action(action: &ShellAction) -> Option<String> {
+    let (name, said) = match action {
+        ShellAction::Execute | ShellAction::Start => return None,
+        ShellAction::Restart => ("restart", None),
+        ShellAction::SendText(said) => ("send_text", Some(said)),
+        ShellAction::SendKey(said) => ("send_key", Some(said)),
+        ShellAction::CloseInput => ("close_input", None),
+        ShellAction::Interrupt => ("interrupt", None),
+        ShellAction::List => ("list", None),
+        ShellAction::Read(said) => ("read", Some(said)),
+        ShellAction::Stop(said) => ("stop", Some(said)),
+        ShellAction::Other(name) => (name.as_str(), None),
+    };
+    let mut arguments = json!({"action": name});
+    if let Some(said) = said {
+        arguments["text"] = said.as_str().into();
+    }
+    Some(arguments.to_string())
+}

@@ -1,0 +1,242 @@
+//! Tools as the provider wants them declared, by model.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
+};
+
+use super::companion;
+use super::{DIALECT, PROVIDER};
+use crate::{Declaration, EncodeError, Offer, Report};
+
+/// Declares tools to a model; no headers go with them.
+pub(crate) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    let model = offer.model.as_deref().unwrap_or_default();
+    let mut declarer = Declarer {
+        preview: model.starts_with("computer-use-preview"),
+        local_shell: model.starts_with("codex-mini-latest"),
+        tools: Vec::new(),
+        report: Report::default(),
+    };
+    for (index, tool) in offer.tools.iter().enumerate() {
+        declarer.tool(tool, &format!("tools[{index}]"))?;
+    }
+    let declaration = Declaration {
+        tools: declarer.tools,
+        headers: Vec::new(),
+    };
+    Ok((declaration, declarer.report))
+}
+
+struct Declarer {
+    /// The model takes only `computer_use_preview`.
+    preview: bool,
+    /// The model takes only `local_shell`.
+    local_shell: bool,
+    tools: Vec<Value>,
+    report: Report,
+}
+
+impl Declarer {
+    fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
+        match tool {
+            Tool::ComputerUse(tool) => self.computer(tool, place)?,
+            Tool::Shell(tool) => self.shell(tool),
+            Tool::ImageGeneration {
+                additional_properties,
+            } => {
+                self.hosted("image_generation", Map::new(), additional_properties);
+            }
+            Tool::CodeInterpreter {
+                additional_properties,
+            } => {
+                let container = Map::from_iter([("container".to_owned(), json!({"type": "auto"}))]);
+                self.hosted("code_interpreter", container, additional_properties);
+            }
+            Tool::Hosted(HostedTool {
+                hosted_type,
+                additional_properties,
+            }) => {
+                self.hosted(hosted_type, Map::new(), additional_properties);
+            }
+            Tool::Function(tool) => self.function(tool)?,
+            Tool::Raw(RawTool { dialect, json }) if dialect == DIALECT => {
+                self.tools.push(json.clone())
+            }
+            Tool::Raw(RawTool { dialect, .. }) => {
+                self.report.lost(
+                    format!("a tool in the words of {dialect}"),
+                    place,
+                    "it is another dialect's",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn computer(&mut self, tool: &ComputerUseTool, place: &str) -> Result<(), EncodeError> {
+        let in_browser = tool.environment == Some(Environment::Browser);
+        if !tool.excluded_actions.is_empty() {
+            let names = tool.excluded_actions.join(", ");
+            let why = "the computer tool cannot be told to leave actions out";
+            self.report
+                .lost(format!("excluded actions {names}"), place, why);
+        }
+        if self.preview {
+            return self.preview(tool, place);
+        }
+        let computer = json!({"type": "computer"});
+        if !self.tools.contains(&computer) {
+            self.tools.push(computer);
+        }
+        if tool.display_width.is_some() || tool.display_height.is_some() {
+            let how = "as the size of the pictures that are sent";
+            self.report.kept(
+                "display size",
+                place,
+                "the computer tool takes no size",
+                how,
+            );
+        }
+        if in_browser {
+            self.add_function(companion::tool(&tool.excluded_actions))?;
+        } else if let Some(environment) = &tool.environment {
+            self.report.lost(
+                format!("environment {environment:?}"),
+                place,
+                "the computer tool takes no environment",
+            );
+        }
+        if settings(&tool.additional_properties).next().is_some() {
+            self.report.lost(
+                "settings of the computer tool",
+                place,
+                "the computer tool takes no other member",
+            );
+        }
+        Ok(())
+    }
+
+    fn preview(&mut self, tool: &ComputerUseTool, place: &str) -> Result<(), EncodeError> {
+        let missing = |what: &str| EncodeError::Missing {
+            dialect: DIALECT,
+            problem: format!("computer_use_preview demands the display's {what} ({place})"),
+        };
+        let environment = match tool
+            .environment
+            .as_ref()
+            .ok_or_else(|| missing("environment"))?
+        {
+            Environment::Browser => "browser",
+            Environment::Mac => "mac",
+            Environment::Windows => "windows",
+            Environment::Linux => "linux",
+            Environment::Mobile => "mobile",
+            Environment::Other(name) => name,
+        };
+        let mut declared = json!({
+            "type": "computer_use_preview",
+            "display_width": tool.display_width.ok_or_else(|| missing("width"))?,
+            "display_height": tool.display_height.ok_or_else(|| missing("height"))?,
+            "environment": environment,
+        });
+        add_settings(&mut declared, &tool.additional_properties);
+        if self
+            .tools
+            .iter()
+            .any(|tool| tool["type"] == "computer_use_preview")
+        {
+            self.report.lost(
+                "a second screen",
+                place,
+                "computer_use_preview is one screen",
+            );
+            return Ok(());
+        }
+        self.tools.push(declared);
+        let how = "to be sent as `truncation: \"auto\"` of the request";
+        self.report.kept(
+            "truncation",
+            place,
+            "computer_use_preview demands it of the request",
+            how,
+        );
+        Ok(())
+    }
+
+    fn shell(&mut self, tool: &ShellTool) {
+        let mut declared = if self.local_shell {
+            json!({"type": "local_shell"})
+        } else {
+            json!({"type": "shell", "environment": {"type": "local"}})
+        };
+        add_settings(&mut declared, &tool.additional_properties);
+        self.tools.push(declared);
+    }
+
+    fn hosted(&mut self, kind: &str, members: Map<String, Value>, additional: &Map<String, Value>) {
+        let mut declared = json!({"type": kind});
+        if let Some(declared) = declared.as_object_mut() {
+            declared.extend(members);
+        }
+        add_settings(&mut declared, additional);
+        self.tools.push(declared);
+    }
+
+    /// `strict` is always said: left out, the provider tries strictness first.
+    fn function(&mut self, tool: &FunctionTool) -> Result<(), EncodeError> {
+        let mut declared = json!({"type": "function", "name": tool.name});
+        if let Some(description) = &tool.description {
+            declared["description"] = description.as_str().into();
+        }
+        declared["parameters"] = tool.parameters.clone();
+        declared["strict"] = false.into();
+        add_settings(&mut declared, &tool.additional_properties);
+        self.add_function(declared)
+    }
+
+    fn add_function(&mut self, function: Value) -> Result<(), EncodeError> {
+        let refused = |problem: String| {
+            Err(EncodeError::Missing {
+                dialect: DIALECT,
+                problem,
+            })
+        };
+        let name = function["name"].as_str().unwrap_or_default();
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
+            return refused(format!(
+                "a function's name has 1 to 128 letters, digits, `_` or `-`, and `{name}` has not"
+            ));
+        }
+        if self.tools.contains(&function) {
+            return Ok(());
+        }
+        if self
+            .tools
+            .iter()
+            .any(|tool| tool["type"] == "function" && tool["name"] == name)
+        {
+            return refused(format!(
+                "two functions are called `{name}`; each needs a name of its own"
+            ));
+        }
+        self.tools.push(function);
+        Ok(())
+    }
+}
+
+/// The provider's own settings among all providers'.
+fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    additional
+        .get(PROVIDER)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+}
+
+fn add_settings(declared: &mut Value, additional: &Map<String, Value>) {
+    for (name, value) in settings(additional) {
+        declared[name.as_str()] = value.clone();
+    }
+}

@@ -1,0 +1,378 @@
+//! What items come in: a list, a request, a response, a conversation's list, or one alone.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Content, ErrorContent, InvalidTurn, Message, Meta, ModelTurn, UsageContent,
+};
+
+use super::members::{Item, kind, list, object, owned, present, raw, text};
+use super::read::{Known, Reader, instructions, spoken};
+use super::{DIALECT, PROVIDER};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member's name where one item stands alone, without a list.
+pub(super) const ALONE: &str = "";
+
+/// Members that hold a list of items: of a response, a request, a page, a new conversation.
+const ENVELOPES: [&str; 4] = ["output", "input", "data", "items"];
+
+/// Calls that somebody has to answer, which takes an id.
+const LOCAL_CALLS: [&str; 6] = [
+    "computer_call",
+    "shell_call",
+    "local_shell_call",
+    "apply_patch_call",
+    "function_call",
+    "custom_tool_call",
+];
+
+/// Reads one response: an object with `output`, its list alone, or one item of it.
+pub(crate) fn decode_response(bytes: &[u8]) -> Result<(ModelTurn, Report), DecodeError> {
+    let value = unwrapped(serde_json::from_slice(bytes)?);
+    refuse_error(&value)?;
+    let found = find(value)?;
+    let rest = match found.member {
+        Some("output") => found.rest,
+        Some(ALONE) | None => Map::new(),
+        Some(member) => {
+            return Err(wrong(format!(
+                "it has `{member}`: a request or a list, not a response with `output`"
+            )));
+        }
+    };
+    refuse_unfinished(&rest)?;
+    let mut reader = Reader {
+        known: answered_by_provider(&found.items),
+        ..Reader::default()
+    };
+    let mut contents = Vec::new();
+    for (index, item) in found.items.iter().enumerate() {
+        refuse_unanswerable(item)?;
+        contents.extend(reader.item(item, &format!("output[{index}]")).contents);
+    }
+    contents.extend(cut_short(&rest));
+    contents.extend(object(&rest, "usage").map(usage));
+    Ok((ModelTurn::new(contents)?, reader.report))
+}
+
+/// Reads a history: a request, its list, a response, a conversation's list, or one item.
+pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeError> {
+    let value = serde_json::from_slice(bytes)?;
+    refuse_error(&value)?;
+    let found = find(value)?;
+    let mut messages = Vec::new();
+    if found.member == Some("input") {
+        messages.extend(text(&found.rest, "instructions").map(instructions));
+        messages.extend(found.said.as_ref().and_then(spoken));
+    }
+    let known = if found.member == Some("output") {
+        answered_by_provider(&found.items)
+    } else {
+        Default::default()
+    };
+    let mut reader = Reader {
+        known,
+        ..Reader::default()
+    };
+    for (index, item) in found.items.iter().enumerate() {
+        let place = format!("{}[{index}]", found.member.unwrap_or("items"));
+        messages.push(reader.item(item, &place));
+    }
+    let envelope = match found.member {
+        None => Envelope::List,
+        Some(member) => Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest: found.rest,
+        },
+    };
+    Ok((History { messages, envelope }, reader.report))
+}
+
+/// Writes items back into what they came in.
+pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Message>) -> Value {
+    let Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    } = envelope
+    else {
+        return Value::Array(items);
+    };
+    if *member == ALONE && items.len() == 1 {
+        return items.into_iter().next().unwrap_or_default();
+    }
+    if *member == ALONE {
+        return Value::Array(items);
+    }
+    let mut body = rest.clone();
+    let said = match items.as_slice() {
+        [only @ Value::String(_)] => only.clone(),
+        _ => Value::Array(items),
+    };
+    body.insert((*member).to_owned(), said);
+    if text(rest, "instructions").is_some() {
+        let said = first.map_or(Value::Null, |message| {
+            Value::String(super::write::words_of(message))
+        });
+        body.insert("instructions".to_owned(), said);
+    }
+    Value::Object(body)
+}
+
+struct Found {
+    items: Vec<Item>,
+    /// `input` where it is one string.
+    said: Option<Value>,
+    /// None for a list.
+    member: Option<&'static str>,
+    rest: Item,
+}
+
+fn find(value: Value) -> Result<Found, DecodeError> {
+    if let Some(dialect) = other_dialect(&value) {
+        let problem = "it holds content blocks instead of items".to_owned();
+        return Err(DecodeError::WrongShape {
+            dialect: DIALECT,
+            problem,
+            looks_like: Some(dialect),
+        });
+    }
+    let mut rest = match value {
+        Value::Array(values) => {
+            return Ok(Found {
+                items: items(values)?,
+                said: None,
+                member: None,
+                rest: Map::new(),
+            });
+        }
+        Value::Object(members) => members,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(wrong(
+                "it is neither an object nor a list of items".to_owned(),
+            ));
+        }
+    };
+    // An item may have a member of these names too, but an envelope has no `type`.
+    let envelope = kind(&rest).is_empty() && !rest.contains_key("role");
+    let member = ENVELOPES
+        .into_iter()
+        .find(|name| envelope && rest.contains_key(*name));
+    if kind(&rest).starts_with("response.") {
+        let problem = format!("it is one event of a stream, `{}`", kind(&rest));
+        return Err(wrong(problem));
+    }
+    let Some(member) = member else {
+        if envelope {
+            let names = rest
+                .keys()
+                .take(6)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("`, `");
+            return Err(wrong(format!(
+                "it has neither `output`, `input`, `data` nor a `type`, but `{names}`"
+            )));
+        }
+        return Ok(Found {
+            items: vec![rest],
+            said: None,
+            member: Some(ALONE),
+            rest: Map::new(),
+        });
+    };
+    let (items, said) = match rest.insert(member.to_owned(), Value::Null) {
+        Some(Value::Array(values)) => (items(values)?, None),
+        Some(said @ Value::String(_)) if member == "input" => (Vec::new(), Some(said)),
+        Some(Value::Null) if member == "output" => (Vec::new(), None),
+        _ => return Err(wrong(format!("`{member}` is no list of items"))),
+    };
+    Ok(Found {
+        items,
+        said,
+        member: Some(member),
+        rest,
+    })
+}
+
+fn items(values: Vec<Value>) -> Result<Vec<Item>, DecodeError> {
+    let item = |(index, value): (usize, Value)| {
+        let Value::Object(item) = value else {
+            return Err(wrong(format!(
+                "item {index} is no object: {}",
+                shortened(&value)
+            )));
+        };
+        if kind(&item).starts_with("response.") {
+            let problem = format!("item {index} is an event of a stream, `{}`", kind(&item));
+            return Err(wrong(problem));
+        }
+        Ok(item)
+    };
+    values.into_iter().enumerate().map(item).collect()
+}
+
+fn shortened(value: &Value) -> String {
+    value.to_string().chars().take(40).collect()
+}
+
+fn wrong(problem: String) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem,
+        looks_like: None,
+    }
+}
+
+/// A stream's last event holds the response.
+fn unwrapped(mut value: Value) -> Value {
+    let event = value
+        .as_object_mut()
+        .filter(|event| kind(event).starts_with("response."));
+    event
+        .and_then(|event| event.shift_remove("response"))
+        .unwrap_or(value)
+}
+
+/// An error instead of a turn: an HTTP body, or either shape of a stream's event.
+fn refuse_error(value: &Value) -> Result<(), DecodeError> {
+    let Some(body) = value.as_object() else {
+        return Ok(());
+    };
+    let nested = object(body, "error");
+    let error = match kind(body) {
+        "error" => nested.or(Some(body)),
+        "" if !ENVELOPES.iter().any(|name| body.contains_key(*name)) => nested,
+        _ => None,
+    };
+    error.map_or(Ok(()), |error| Err(provider_error(error)))
+}
+
+fn provider_error(error: &Item) -> DecodeError {
+    let said = text(error, "message").unwrap_or("it says no more");
+    let code = text(error, "code").or_else(|| text(error, "type"));
+    let message = code.map_or_else(|| said.to_owned(), |code| format!("{code}: {said}"));
+    DecodeError::ProviderError { message }
+}
+
+/// A response that failed or is still being written is no turn; one cut short is.
+fn refuse_unfinished(response: &Item) -> Result<(), DecodeError> {
+    match text(response, "status") {
+        Some("failed" | "cancelled") => Err(object(response, "error").map_or_else(
+            || DecodeError::ProviderError {
+                message: "the response did not succeed, and says no more".to_owned(),
+            },
+            provider_error,
+        )),
+        Some(status @ ("queued" | "in_progress")) => Err(wrong(format!(
+            "the response's status is `{status}`: it is not written to its end"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The answer to a call is joined by its id, so a call without one cannot be answered.
+fn refuse_unanswerable(item: &Item) -> Result<(), DecodeError> {
+    let kind = kind(item);
+    if LOCAL_CALLS.contains(&kind) && text(item, "call_id").is_none() {
+        let name = owned(item, "name").unwrap_or_else(|| kind.to_owned());
+        return Err(InvalidTurn::MissingCallId { name }.into());
+    }
+    Ok(())
+}
+
+/// Shell calls whose output stands in the same response.
+fn answered_by_provider(items: &[Item]) -> std::collections::HashMap<String, Known> {
+    let outputs = items
+        .iter()
+        .filter(|item| kind(item) == "shell_call_output");
+    let answered: HashSet<&str> = outputs.filter_map(|item| text(item, "call_id")).collect();
+    answered
+        .into_iter()
+        .map(|call_id| (call_id.to_owned(), Known::AnsweredByProvider))
+        .collect()
+}
+
+/// Why a response ended before its end.
+fn cut_short(response: &Item) -> Option<Content> {
+    if text(response, "status") != Some("incomplete") {
+        return None;
+    }
+    let details = present(response, "incomplete_details");
+    let reason = details.and_then(|details| text(details.as_object()?, "reason"));
+    let message = format!(
+        "the response is incomplete: {}",
+        reason.unwrap_or("no reason is given")
+    );
+    Some(Content::Error(ErrorContent {
+        message,
+        error_code: Some("incomplete".to_owned()),
+        error_details: details.cloned(),
+        meta: Meta::default(),
+    }))
+}
+
+fn usage(usage: &Item) -> Content {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let mut meta = raw(usage);
+    for name in ["input_tokens_details", "output_tokens_details"] {
+        if let Some(details) = present(usage, name) {
+            meta.set_property(PROVIDER, name, details.clone());
+        }
+    }
+    Content::Usage(UsageContent {
+        input_token_count: count("input_tokens"),
+        output_token_count: count("output_tokens"),
+        total_token_count: count("total_tokens"),
+        meta,
+    })
+}
+
+/// Anthropic's messages have content blocks that no item here has.
+fn other_dialect(value: &Value) -> Option<&'static str> {
+    const BLOCKS: [&str; 6] = [
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "image",
+    ];
+    let is_message = |value: &Value| {
+        let Some(message) = value
+            .as_object()
+            .filter(|message| message.contains_key("role"))
+        else {
+            return false;
+        };
+        let blocks = || {
+            list(message, "content")
+                .iter()
+                .filter_map(Value::as_object)
+                .map(kind)
+        };
+        let spoken = || blocks().count() > 0 && blocks().all(|kind| kind == "text");
+        blocks().any(|kind| BLOCKS.contains(&kind)) || spoken()
+    };
+    let is_block = |value: &Value| {
+        value
+            .as_object()
+            .is_some_and(|block| BLOCKS.contains(&kind(block)) && !block.contains_key("role"))
+    };
+    let anthropic = match value {
+        Value::Object(body) => {
+            body.contains_key("messages")
+                || body.contains_key("stop_reason")
+                || is_message(value)
+                || is_block(value)
+        }
+        Value::Array(values) => values
+            .iter()
+            .any(|value| is_message(value) || is_block(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    };
+    anthropic.then_some("anthropic-messages")
+}

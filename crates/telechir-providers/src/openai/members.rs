@@ -1,0 +1,152 @@
+//! Members of an item, read leniently: null counts as absent.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{Content, Media, Meta, OtherContent, Raw};
+
+use super::{DIALECT, PROVIDER};
+
+pub(super) type Item = Map<String, Value>;
+
+/// The member, unless it is absent or null.
+pub(super) fn present<'a>(item: &'a Item, name: &str) -> Option<&'a Value> {
+    item.get(name).filter(|value| !value.is_null())
+}
+
+pub(super) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+    item.get(name)?.as_str()
+}
+
+pub(super) fn owned(item: &Item, name: &str) -> Option<String> {
+    text(item, name).map(str::to_owned)
+}
+
+/// A whole number from 1; nothing else limits anything.
+pub(super) fn limit(item: &Item, name: &str) -> Option<u64> {
+    item.get(name)?.as_u64().filter(|number| *number > 0)
+}
+
+pub(super) fn object<'a>(item: &'a Item, name: &str) -> Option<&'a Item> {
+    item.get(name)?.as_object()
+}
+
+pub(super) fn list<'a>(item: &'a Item, name: &str) -> &'a [Value] {
+    item.get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// The `type`, or nothing.
+pub(super) fn kind(item: &Item) -> &str {
+    text(item, "type").unwrap_or_default()
+}
+
+/// A meta with the item as it came.
+pub(super) fn raw(item: &Item) -> Meta {
+    let json = Value::Object(item.clone());
+    let raw = Raw {
+        dialect: DIALECT.to_owned(),
+        json,
+    };
+    Meta {
+        raw_representation: Some(raw),
+        ..Meta::default()
+    }
+}
+
+/// Keeps these members under the provider's name.
+pub(super) fn keep(meta: &mut Meta, item: &Item, names: &[&str]) {
+    for name in names {
+        if let Some(value) = present(item, name) {
+            meta.set_property(PROVIDER, name, value.clone());
+        }
+    }
+}
+
+/// Writes back what [`keep`] kept.
+pub(super) fn restore(item: &mut Item, meta: &Meta, names: &[&str]) {
+    for name in names {
+        if let Some(value) = meta.property(PROVIDER, name) {
+            item.insert((*name).to_owned(), value.clone());
+        }
+    }
+}
+
+/// The provider's own setting, when it is a text.
+pub(super) fn property<'a>(meta: &'a Meta, name: &str) -> Option<&'a str> {
+    meta.property(PROVIDER, name)?.as_str()
+}
+
+/// The JSON a content came as, when this dialect wrote it.
+pub(super) fn raw_of(meta: &Meta) -> Option<&Value> {
+    let raw = meta.raw_representation.as_ref()?;
+    (raw.dialect == DIALECT).then_some(&raw.json)
+}
+
+/// Builds an object; a null is left out.
+pub(super) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Item {
+    let said = members.into_iter().filter(|(_, value)| !value.is_null());
+    said.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The words of a text.
+pub(super) fn words(content: &Content) -> Option<&str> {
+    if let Content::Text(text) = content {
+        Some(text.text.as_str())
+    } else {
+        None
+    }
+}
+
+/// The words of all texts among these.
+pub(super) fn all_words(contents: &[Content], between: &str) -> String {
+    contents
+        .iter()
+        .filter_map(words)
+        .collect::<Vec<_>>()
+        .join(between)
+}
+
+/// A picture or file.
+pub(super) fn media(content: Content) -> Option<Media> {
+    if let Content::Data(data) = content {
+        Some(Media::Data(data))
+    } else if let Content::Uri(uri) = content {
+        Some(Media::Uri(uri))
+    } else if let Content::HostedFile(file) = content {
+        Some(Media::HostedFile(file))
+    } else {
+        None
+    }
+}
+
+/// The type of a content that holds an item whose own type means something else among ours.
+const WRAPPED: &str = "openai_item";
+
+/// A content that only passes an item on.
+pub(super) fn verbatim(item: &Item) -> Content {
+    let whole = OtherContent {
+        kind: owned(item, "type"),
+        json: item.clone(),
+    };
+    let content = Content::Other(whole);
+    let read = serde_json::from_value::<Content>(Value::Object(item.clone()));
+    if read.is_ok_and(|read| read == content) {
+        return content;
+    }
+    let json = object_of([
+        ("type", WRAPPED.into()),
+        ("item", Value::Object(item.clone())),
+    ]);
+    Content::Other(OtherContent {
+        kind: Some(WRAPPED.to_owned()),
+        json,
+    })
+}
+
+/// The item that a content passes on.
+pub(super) fn passed_on(other: &OtherContent) -> &Item {
+    let wrapped = other.kind.as_deref() == Some(WRAPPED);
+    object(&other.json, "item")
+        .filter(|_| wrapped)
+        .unwrap_or(&other.json)
+}

@@ -1,0 +1,111 @@
+//! Computer calls of both generations, and their outputs.
+
+use serde_json::Value;
+use telechir_protocol::{
+    CallId, ComputerCall, ComputerResult, Content, Media, SafetyCheck, SafetySource,
+};
+
+use super::Reader;
+use crate::openai::PROVIDER;
+use crate::openai::action::{Batch, batch, single, unreadable};
+use crate::openai::asked::form;
+use crate::openai::companion::COMPUTER_FAMILY;
+use crate::openai::members::{self, Item, keep, object, owned, present, raw, text};
+use crate::openai::read::message::media;
+
+impl Reader {
+    /// A call; none when nothing could answer it, because it has no id.
+    pub(super) fn computer_call(&mut self, item: &Item, place: &str) -> Option<Content> {
+        let call_id = text(item, "call_id")?;
+        let read = self.steps(item, place);
+        let checks = safety_checks(item, "pending_safety_checks");
+        let mut call = ComputerCall::new(call_id, read.actions);
+        call.exception = read
+            .problem
+            .or_else(|| unfinished(item))
+            .or_else(|| checks.as_ref().err().cloned());
+        call.pending_safety_checks = checks.unwrap_or_default();
+        call.item_id = owned(item, "id");
+        call.status = owned(item, "status");
+        call.family = Some(COMPUTER_FAMILY.to_owned());
+        call.meta = raw(item);
+        if item.contains_key("action") {
+            call.meta
+                .set_property(PROVIDER, form::NAME, form::PREVIEW.into());
+        }
+        Some(Content::ComputerCall(call))
+    }
+
+    /// Exactly one of `action` and `actions` may be there; null is as wrong as both.
+    fn steps(&mut self, item: &Item, place: &str) -> Batch {
+        match (item.get("action"), item.get("actions")) {
+            (None, Some(actions)) => batch(actions, place, &mut self.report),
+            (Some(action), None) => single(action, place, &mut self.report),
+            (Some(action), Some(actions)) => {
+                let mut read = if action.is_null() {
+                    batch(actions, place, &mut self.report)
+                } else {
+                    single(action, place, &mut self.report)
+                };
+                read.problem = Some("it has both `action` and `actions`".to_owned());
+                read
+            }
+            (None, None) => unreadable("it has neither `action` nor `actions`"),
+        }
+    }
+}
+
+/// Why a call must not be run although it can be read: the model did not finish it.
+pub(super) fn unfinished(item: &Item) -> Option<String> {
+    match text(item, "status") {
+        None | Some("completed") => None,
+        Some(status) => Some(format!(
+            "its status is `{status}`: it was not written to its end"
+        )),
+    }
+}
+
+/// A check that cannot be read is one that nobody could acknowledge.
+fn safety_checks(item: &Item, name: &str) -> Result<Vec<SafetyCheck>, String> {
+    let Some(checks) = present(item, name) else {
+        return Ok(Vec::new());
+    };
+    let unreadable = || format!("`{name}` cannot be read");
+    let check = |check: &Value| {
+        let check = check.as_object().ok_or_else(unreadable)?;
+        Ok(SafetyCheck {
+            id: owned(check, "id").ok_or_else(unreadable)?,
+            code: owned(check, "code"),
+            message: owned(check, "message"),
+            source: SafetySource::Openai,
+        })
+    };
+    checks
+        .as_array()
+        .ok_or_else(unreadable)?
+        .iter()
+        .map(check)
+        .collect()
+}
+
+pub(super) fn output(item: &Item) -> Option<Content> {
+    let mut result = ComputerResult::new(CallId::from(text(item, "call_id")?));
+    let output = object(item, "output");
+    result.item_id = owned(item, "id");
+    result.screenshot = output.and_then(screenshot);
+    // The oldest samples put the page's address beside the picture.
+    result.current_url = output.and_then(|output| owned(output, "current_url"));
+    result.acknowledged_safety_checks =
+        safety_checks(item, "acknowledged_safety_checks").unwrap_or_default();
+    result.family = Some(COMPUTER_FAMILY.to_owned());
+    result.meta = raw(item);
+    keep(&mut result.meta, item, &["status"]);
+    if let Some(output) = output {
+        keep(&mut result.meta, output, &["detail"]);
+    }
+    Some(Content::ComputerResult(result))
+}
+
+fn screenshot(output: &Item) -> Option<Media> {
+    members::media(media(output)?)
+}

@@ -1,0 +1,197 @@
+//! Messages: who speaks, and the parts of what is said.
+
+use serde_json::Value;
+use telechir_protocol::{
+    Content, DataContent, HostedFileContent, Message, Meta, Raw, Role, TextContent, UriContent,
+};
+
+use crate::openai::members::{Item, keep, kind, list, owned, raw, text, verbatim};
+use crate::openai::{DIALECT, PROVIDER};
+
+/// Members of a message that have no neutral name.
+pub(in crate::openai) const KEPT: [&str; 3] = ["id", "status", "phase"];
+
+/// Marks the message that stood in the request's `instructions`.
+const MEMBER: &str = "member";
+const INSTRUCTIONS: &str = "instructions";
+
+pub(super) fn read(item: &Item) -> Message {
+    let mut meta = raw(item);
+    keep(&mut meta, item, &KEPT);
+    let contents = match item.get("content") {
+        Some(Value::String(said)) => vec![plain(said)],
+        _ => list(item, "content")
+            .iter()
+            .map(|value| spoken_part(value, item))
+            .collect(),
+    };
+    Message {
+        role: role(item),
+        contents,
+        meta,
+    }
+}
+
+/// `input` as one string: what a person says.
+pub(in crate::openai) fn spoken(json: &Value) -> Option<Message> {
+    let said = json.as_str()?;
+    let raw = Raw {
+        dialect: DIALECT.to_owned(),
+        json: json.clone(),
+    };
+    let meta = Meta {
+        raw_representation: Some(raw),
+        ..Meta::default()
+    };
+    Some(Message {
+        role: Role::User,
+        contents: vec![plain(said)],
+        meta,
+    })
+}
+
+/// The request's `instructions` as the first message.
+pub(in crate::openai) fn instructions(said: &str) -> Message {
+    let mut message = Message::new(Role::System, vec![plain(said)]);
+    message
+        .meta
+        .set_property(PROVIDER, MEMBER, INSTRUCTIONS.into());
+    message
+}
+
+pub(in crate::openai) fn is_instructions(message: &Message) -> bool {
+    message
+        .meta
+        .property(PROVIDER, MEMBER)
+        .is_some_and(|member| member == INSTRUCTIONS)
+}
+
+fn role(item: &Item) -> Role {
+    match text(item, "role") {
+        Some("assistant") => Role::Assistant,
+        Some("system") => Role::System,
+        Some("developer") => Role::Developer,
+        Some("tool") => Role::Tool,
+        _ => Role::User,
+    }
+}
+
+fn plain(said: &str) -> Content {
+    Content::Text(TextContent {
+        text: said.to_owned(),
+        meta: Meta::default(),
+    })
+}
+
+/// A part of a message: it says itself what the message says of all of them.
+fn spoken_part(value: &Value, message: &Item) -> Content {
+    let mut content = part(value);
+    if let Content::Text(text) = &mut content {
+        keep(&mut text.meta, message, &["phase"]);
+    }
+    content
+}
+
+/// A part of a message or of a function's output.
+pub(super) fn part(value: &Value) -> Content {
+    let Some(part) = value.as_object() else {
+        return plain(
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+                .as_str(),
+        );
+    };
+    let read = match kind(part) {
+        "input_text" | "output_text" | "text" => text(part, "text").map(|said| words(said, part)),
+        "refusal" => text(part, "refusal").map(|said| {
+            let mut content = words(said, part);
+            if let Content::Text(text) = &mut content {
+                text.meta.set_property(PROVIDER, "refusal", true.into());
+            }
+            content
+        }),
+        "input_image" | "computer_screenshot" => media(part),
+        "input_file" => file(part),
+        _ => None,
+    };
+    read.unwrap_or_else(|| verbatim(part))
+}
+
+fn words(said: &str, part: &Item) -> Content {
+    let mut meta = raw(part);
+    meta.annotations = list(part, "annotations").to_vec();
+    Content::Text(TextContent {
+        text: said.to_owned(),
+        meta,
+    })
+}
+
+/// A picture by address, inside an address, or by file. Its bytes are not kept a second time.
+pub(super) fn media(part: &Item) -> Option<Content> {
+    let mut meta = Meta::default();
+    keep(&mut meta, part, &["detail", "prompt_cache_breakpoint"]);
+    if let Some(uri) = text(part, "image_url") {
+        return Some(addressed(uri, meta));
+    }
+    let file_id = owned(part, "file_id")?;
+    meta.set_property(PROVIDER, "image", true.into());
+    Some(Content::HostedFile(HostedFileContent {
+        file_id,
+        media_type: None,
+        name: None,
+        meta,
+    }))
+}
+
+fn file(part: &Item) -> Option<Content> {
+    let mut meta = Meta::default();
+    keep(&mut meta, part, &["detail", "prompt_cache_breakpoint"]);
+    let name = owned(part, "filename");
+    if let Some(file_id) = owned(part, "file_id") {
+        return Some(Content::HostedFile(HostedFileContent {
+            file_id,
+            media_type: None,
+            name,
+            meta,
+        }));
+    }
+    if let Some(uri) = text(part, "file_data") {
+        if !uri.starts_with("data:") {
+            return None;
+        }
+        let data = DataContent {
+            uri: uri.to_owned(),
+            media_type: None,
+            name,
+            meta,
+        };
+        let media_type = data.media_type().map(str::to_owned);
+        return Some(Content::Data(DataContent { media_type, ..data }));
+    }
+    meta.set_property(PROVIDER, "file", true.into());
+    Some(Content::Uri(UriContent {
+        uri: owned(part, "file_url")?,
+        media_type: None,
+        meta,
+    }))
+}
+
+/// Content of an address, which may hold the bytes itself.
+pub(super) fn addressed(uri: &str, meta: Meta) -> Content {
+    if !uri.starts_with("data:") {
+        return Content::Uri(UriContent {
+            uri: uri.to_owned(),
+            media_type: None,
+            meta,
+        });
+    }
+    let data = DataContent {
+        uri: uri.to_owned(),
+        media_type: None,
+        name: None,
+        meta,
+    };
+    let media_type = data.media_type().map(str::to_owned);
+    Content::Data(DataContent { media_type, ..data })
+}

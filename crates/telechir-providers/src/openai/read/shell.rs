@@ -1,0 +1,158 @@
+//! `shell` and the older `local_shell`.
+
+use serde_json::Value;
+use telechir_protocol::{
+    CallId, Command, CommandOutput, Content, Message, Role, ShellCall, ShellEnvironment,
+    ShellOutcome, ShellResult,
+};
+
+use super::computer::unfinished;
+use super::{Known, Reader, said};
+use crate::openai::PROVIDER;
+use crate::openai::asked::form;
+use crate::openai::members::{Item, keep, kind, limit, list, object, owned, raw, text};
+
+impl Reader {
+    pub(super) fn shell_call(&mut self, item: &Item) -> Option<Content> {
+        let call_id = text(item, "call_id")?;
+        let none = Item::new();
+        let action = object(item, "action").unwrap_or(&none);
+        let (commands, problem) = commands(action);
+        let mut call = ShellCall::execute(call_id, commands);
+        call.exception = problem.or_else(|| unfinished(item));
+        call.timeout_ms = limit(action, "timeout_ms");
+        call.max_output = limit(action, "max_output_length");
+        call.item_id = owned(item, "id");
+        call.status = owned(item, "status");
+        call.environment = self.environment(item, call_id);
+        call.meta = raw(item);
+        keep(&mut call.meta, item, &["caller", "environment"]);
+        Some(Content::ShellCall(call))
+    }
+
+    /// Ours to run, unless the environment says otherwise or the provider already did.
+    fn environment(&self, item: &Item, call_id: &str) -> ShellEnvironment {
+        let environment = object(item, "environment");
+        let local = environment.is_none_or(|environment| kind(environment) == "local");
+        let answered = self.known.get(call_id) == Some(&Known::AnsweredByProvider);
+        if local && !answered {
+            return ShellEnvironment::Local;
+        }
+        let container_id = environment.and_then(|environment| owned(environment, "container_id"));
+        ShellEnvironment::Hosted { container_id }
+    }
+
+    pub(super) fn shell_output(&mut self, item: &Item) -> Option<Message> {
+        let call_id = text(item, "call_id")?;
+        let outputs = list(item, "output")
+            .iter()
+            .filter_map(Value::as_object)
+            .map(entry)
+            .collect();
+        let mut result = ShellResult::new(CallId::from(call_id), outputs);
+        result.item_id = owned(item, "id");
+        result.max_output = limit(item, "max_output_length");
+        result.meta = raw(item);
+        keep(&mut result.meta, item, &["caller", "status"]);
+        let answered = self.known.get(call_id) == Some(&Known::AnsweredByProvider);
+        let role = if answered {
+            Role::Assistant
+        } else {
+            Role::Tool
+        };
+        Some(said(role, Content::ShellResult(result)))
+    }
+}
+
+/// The commands; one string instead of a list has been seen and is one command.
+fn commands(action: &Item) -> (Vec<Command>, Option<String>) {
+    let unread = |problem: &str| (Vec::new(), Some(problem.to_owned()));
+    match action.get("commands") {
+        Some(Value::String(line)) => (vec![Command::Line(line.clone())], None),
+        Some(Value::Array(lines)) if lines.is_empty() => unread("`action.commands` is empty"),
+        Some(Value::Array(lines)) => {
+            let lines: Option<Vec<&str>> = lines.iter().map(Value::as_str).collect();
+            match lines {
+                Some(lines) => (
+                    lines
+                        .into_iter()
+                        .map(|line| Command::Line(line.to_owned()))
+                        .collect(),
+                    None,
+                ),
+                None => unread("a command in `action.commands` is no string"),
+            }
+        }
+        _ => unread("`action.commands` is missing"),
+    }
+}
+
+fn entry(entry: &Item) -> CommandOutput {
+    let none = Item::new();
+    let outcome = object(entry, "outcome").unwrap_or(&none);
+    let exit_code = outcome
+        .get("exit_code")
+        .and_then(Value::as_i64)
+        .and_then(|code| i32::try_from(code).ok());
+    CommandOutput {
+        stdout: owned(entry, "stdout").unwrap_or_default(),
+        stderr: owned(entry, "stderr").unwrap_or_default(),
+        exit_code,
+        outcome: match (kind(outcome), exit_code) {
+            ("exit", Some(0)) => ShellOutcome::Success,
+            ("exit", _) => ShellOutcome::Error,
+            ("timeout", _) => ShellOutcome::Timeout,
+            (other, _) => ShellOutcome::Other(other.to_owned()),
+        },
+        ..CommandOutput::default()
+    }
+}
+
+pub(super) fn local_call(item: &Item) -> Option<Content> {
+    let none = Item::new();
+    let action = object(item, "action").unwrap_or(&none);
+    let argv: Option<Vec<String>> = list(action, "command")
+        .iter()
+        .map(|word| word.as_str().map(str::to_owned))
+        .collect();
+    let argv = argv.filter(|argv| !argv.is_empty());
+    let problem = argv
+        .is_none()
+        .then(|| "`action.command` is no list of strings".to_owned());
+    let mut call = ShellCall::execute(
+        text(item, "call_id")?,
+        argv.map(Command::Argv).into_iter().collect(),
+    );
+    call.exception = problem.or_else(|| unfinished(item));
+    call.timeout_ms = limit(action, "timeout_ms");
+    call.cwd = owned(action, "working_directory");
+    call.env = object(action, "env").cloned().unwrap_or_default();
+    call.user = owned(action, "user");
+    call.item_id = owned(item, "id");
+    call.status = owned(item, "status");
+    call.meta = raw(item);
+    call.meta
+        .set_property(PROVIDER, form::NAME, form::LOCAL_SHELL.into());
+    Some(Content::ShellCall(call))
+}
+
+/// The output is one text: ours is JSON, anybody else's is what was printed.
+pub(super) fn local_output(item: &Item) -> Option<Content> {
+    let call_id = text(item, "call_id").or_else(|| text(item, "id"))?;
+    let said = text(item, "output").unwrap_or_default();
+    let ours = serde_json::from_str::<CommandOutput>(said).ok();
+    let combined = ours.is_none();
+    let printed = || CommandOutput {
+        stdout: said.to_owned(),
+        ..CommandOutput::default()
+    };
+    let mut result = ShellResult::new(CallId::from(call_id), vec![ours.unwrap_or_else(printed)]);
+    result.combined = combined;
+    result.item_id = owned(item, "id");
+    result.meta = raw(item);
+    result
+        .meta
+        .set_property(PROVIDER, form::NAME, form::LOCAL_SHELL.into());
+    keep(&mut result.meta, item, &["status"]);
+    Some(Content::ShellResult(result))
+}

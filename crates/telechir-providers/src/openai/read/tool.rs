@@ -1,0 +1,171 @@
+//! Function and custom tools. Our own functions become the calls they stand for.
+
+use serde_json::Value;
+use telechir_protocol::{
+    Arguments, CallId, CommandOutput, ComputerResult, Content, Failure, FailureKind, FunctionCall,
+    FunctionResult, Meta, ShellOutcome, ShellResult,
+};
+
+use super::computer::unfinished;
+use super::message::part;
+use super::{Known, Reader};
+use crate::openai::PROVIDER;
+use crate::openai::asked::form;
+use crate::openai::companion;
+use crate::openai::members::{self, Item, keep, kind, owned, present, raw, text};
+
+/// Members of a call that have no neutral name.
+pub(in crate::openai) const KEPT: [&str; 4] = ["namespace", "async", "caller", "status"];
+
+/// How our own outputs begin when they tell of a failure.
+pub(in crate::openai) const ERROR: &str = "Error: ";
+
+impl Reader {
+    pub(super) fn tool_call(&mut self, item: &Item) -> Option<Content> {
+        let name = owned(item, "name")?;
+        let custom = kind(item) == "custom_tool_call";
+        let mut meta = raw(item);
+        keep(&mut meta, item, &KEPT);
+        let arguments = match present(item, if custom { "input" } else { "arguments" }) {
+            Some(Value::Object(members)) => Arguments::Json(members.clone()),
+            Some(Value::String(text)) => Arguments::Text(text.clone()),
+            _ => Arguments::Text(String::new()),
+        };
+        if custom {
+            meta.set_property(PROVIDER, form::NAME, form::CUSTOM.into());
+        } else if let Some(call) = self.companion_call(item, &name, &arguments, &meta) {
+            return Some(call);
+        }
+        Some(Content::FunctionCall(FunctionCall {
+            call_id: text(item, "call_id").map(CallId::from),
+            item_id: owned(item, "id"),
+            name,
+            arguments,
+            requires_local_execution: true,
+            could_be_structured_output: false,
+            exception: unfinished(item),
+            meta,
+        }))
+    }
+
+    /// A call of one of our own functions; their outputs will be read as what they are.
+    fn companion_call(
+        &mut self,
+        item: &Item,
+        name: &str,
+        args: &Arguments,
+        meta: &Meta,
+    ) -> Option<Content> {
+        let call_id = text(item, "call_id")?;
+        let mut meta = meta.clone();
+        meta.set_property(PROVIDER, form::NAME, form::FUNCTION.into());
+        if let Some(mut call) = companion::computer_call(name, call_id, args) {
+            let known = if name == companion::BROWSER {
+                Known::Browser
+            } else {
+                Known::ComputerAction
+            };
+            self.known.insert(call_id.to_owned(), known);
+            call.exception = call.exception.or_else(|| unfinished(item));
+            call.item_id = owned(item, "id");
+            call.status = owned(item, "status");
+            call.meta = meta;
+            return Some(Content::ComputerCall(call));
+        }
+        let mut call = companion::shell_call(name, call_id, args)?;
+        self.known.insert(call_id.to_owned(), Known::ShellSession);
+        call.exception = unfinished(item);
+        call.item_id = owned(item, "id");
+        call.status = owned(item, "status");
+        call.meta = meta;
+        Some(Content::ShellCall(call))
+    }
+
+    pub(super) fn tool_output(&mut self, item: &Item) -> Content {
+        let mut meta = raw(item);
+        keep(&mut meta, item, &KEPT);
+        if kind(item) == "custom_tool_call_output" {
+            meta.set_property(PROVIDER, form::NAME, form::CUSTOM.into());
+        }
+        let output = present(item, "output");
+        let parts: Vec<Content> = output
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .map(part)
+            .collect();
+        let call_id = text(item, "call_id");
+        match call_id.and_then(|id| Some((id, self.known.get(id)?))) {
+            Some((id, Known::Browser)) => {
+                computer_result(id, companion::BROWSER, output, parts, meta)
+            }
+            Some((id, Known::ComputerAction)) => {
+                computer_result(id, companion::COMPUTER_FAMILY, output, parts, meta)
+            }
+            Some((id, Known::ShellSession)) => shell_result(id, output, meta),
+            Some((_, Known::AnsweredByProvider)) | None => {
+                Content::FunctionResult(FunctionResult {
+                    call_id: call_id.map(CallId::from),
+                    name: owned(item, "name"),
+                    items: parts,
+                    result: output.filter(|output| !output.is_array()).cloned(),
+                    error: None,
+                    meta,
+                })
+            }
+        }
+    }
+}
+
+/// The text, as an error when our own writing of one is recognised.
+fn words(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<Failure>) {
+    let texts = parts.iter().filter_map(members::words);
+    let said: Vec<&str> = output
+        .and_then(Value::as_str)
+        .into_iter()
+        .chain(texts)
+        .collect();
+    let (errors, texts): (Vec<&str>, Vec<&str>) =
+        said.into_iter().partition(|text| text.starts_with(ERROR));
+    let error = errors.first().and_then(|text| text.strip_prefix(ERROR));
+    let text = (!texts.is_empty()).then(|| texts.join("\n"));
+    (
+        text,
+        error.map(|message| Failure::new(FailureKind::Device, message)),
+    )
+}
+
+fn computer_result(
+    call_id: &str,
+    family: &str,
+    output: Option<&Value>,
+    parts: Vec<Content>,
+    meta: Meta,
+) -> Content {
+    let mut result = ComputerResult::new(call_id);
+    (result.text_output, result.error) = words(output, &parts);
+    result.family = Some(family.to_owned());
+    result.screenshot = parts.into_iter().rev().find_map(members::media);
+    result.meta = meta;
+    Content::ComputerResult(result)
+}
+
+fn shell_result(call_id: &str, output: Option<&Value>, meta: Meta) -> Content {
+    let (text, error) = words(output, &[]);
+    let outcome = if error.is_some() {
+        ShellOutcome::Error
+    } else {
+        ShellOutcome::Success
+    };
+    let stdout = text.unwrap_or_default();
+    let entry = CommandOutput {
+        stdout,
+        outcome,
+        ..CommandOutput::default()
+    };
+    let mut result = ShellResult::new(call_id, vec![entry]);
+    result.combined = true;
+    result.error = error;
+    result.meta = meta;
+    Content::ShellResult(result)
+}

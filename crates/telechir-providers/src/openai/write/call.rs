@@ -1,0 +1,319 @@
+//! Calls as items.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    Action, Arguments, Command, ComputerCall, EditCall, EditTool, FunctionCall, SafetyCheck,
+    SafetySource, ShellCall, ShellEnvironment,
+};
+
+use super::Writer;
+use crate::openai::action::Said;
+use crate::openai::asked::{Asked, Form};
+use crate::openai::companion;
+use crate::openai::members::{Item, object_of, restore};
+use crate::openai::read::KEPT_OF_TOOLS;
+
+impl Writer {
+    pub(super) fn computer_call(&mut self, call: &ComputerCall, place: &str) {
+        let written = self.speaker.actions(&call.actions);
+        let asked = Asked::computer(call, written.is_some());
+        let preview = asked.form == Form::Preview;
+        let as_function = asked.form == Form::Function;
+        self.asked.insert(call.call_id.clone(), asked);
+        if let Some(intent) = &call.intent {
+            self.report
+                .lost(format!("intent `{intent}`"), place, "calls carry no intent");
+        }
+        let Some((actions, said)) = written.filter(|_| !as_function) else {
+            return self.computer_function(call, place);
+        };
+        self.note(said, place);
+        if let Some(target) = &call.target {
+            self.report.lost(
+                format!("target `{target}`"),
+                place,
+                "the computer tool has one screen",
+            );
+        }
+        let mut item = object_of([
+            ("type", "computer_call".into()),
+            (
+                "id",
+                id(call.item_id.as_deref(), "cu", call.call_id.as_str()).into(),
+            ),
+            ("call_id", call.call_id.as_str().into()),
+            (
+                "status",
+                call.status.as_deref().unwrap_or("completed").into(),
+            ),
+            ("pending_safety_checks", checks(&call.pending_safety_checks)),
+        ]);
+        match actions.as_slice() {
+            [only] if preview => item.insert("action".to_owned(), only.clone()),
+            _ => item.insert("actions".to_owned(), actions.into()),
+        };
+        self.push(Value::Object(item));
+    }
+
+    /// What the computer tool cannot do, as a call of our own function.
+    fn computer_function(&mut self, call: &ComputerCall, place: &str) {
+        let (name, arguments) = companion::of_computer_call(call);
+        if crate::openai::members::raw_of(&call.meta).is_none() {
+            let names = call
+                .actions
+                .iter()
+                .map(Action::name)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let why = "the computer tool cannot say it";
+            self.report.kept(
+                format!("call of {names}"),
+                place,
+                why,
+                format!("as a call of the function `{name}`"),
+            );
+        }
+        let mut item = object_of([
+            ("type", "function_call".into()),
+            (
+                "id",
+                call.item_id
+                    .as_deref()
+                    .filter(|id| id.starts_with("fc_"))
+                    .into(),
+            ),
+            ("call_id", call.call_id.as_str().into()),
+            ("name", name.into()),
+            ("arguments", arguments.into()),
+        ]);
+        restore(&mut item, &call.meta, &KEPT_OF_TOOLS);
+        self.push(Value::Object(item));
+    }
+
+    fn note(&mut self, said: Vec<Said>, place: &str) {
+        for Said { what, why, how } in said {
+            match how {
+                Some(how) => self.report.kept(what, place, why, how),
+                None => self.report.lost(what, place, why),
+            }
+        }
+    }
+
+    pub(super) fn shell_call(&mut self, call: &ShellCall, place: &str) {
+        let asked = Asked::shell(call);
+        let form = asked.form.clone();
+        self.asked.insert(call.call_id.clone(), asked);
+        match form {
+            Form::LocalShell { .. } => self.local_shell_call(call),
+            Form::Shell { .. } => self.commands(call, place),
+            Form::Function | Form::Custom | Form::Computer | Form::Preview | Form::Patch => {
+                self.shell_function(call, place);
+            }
+        }
+    }
+
+    fn commands(&mut self, call: &ShellCall, place: &str) {
+        let commands: Vec<String> = call.commands.iter().map(Command::to_line).collect();
+        let unsaid = [
+            ("cwd", call.cwd.is_some()),
+            ("env", !call.env.is_empty()),
+            ("user", call.user.is_some()),
+        ];
+        for (name, _) in unsaid.into_iter().filter(|(_, said)| *said) {
+            self.report.lost(
+                format!("`{name}` of the shell call"),
+                place,
+                "commands say it themselves",
+            );
+        }
+        let action = json!({
+            "commands": commands, "timeout_ms": call.timeout_ms, "max_output_length": call.max_output,
+        });
+        let environment = match &call.environment {
+            ShellEnvironment::Hosted {
+                container_id: Some(id),
+            } => {
+                json!({"type": "container_reference", "container_id": id})
+            }
+            ShellEnvironment::Local | ShellEnvironment::Hosted { container_id: None } => {
+                Value::Null
+            }
+        };
+        let mut item = object_of([
+            ("type", "shell_call".into()),
+            ("id", call.item_id.as_deref().into()),
+            ("call_id", call.call_id.as_str().into()),
+            (
+                "status",
+                call.status.as_deref().unwrap_or("completed").into(),
+            ),
+            ("action", action),
+            ("environment", environment),
+        ]);
+        restore(&mut item, &call.meta, &["caller", "environment"]);
+        self.push(Value::Object(item));
+    }
+
+    fn local_shell_call(&mut self, call: &ShellCall) {
+        let command: Vec<String> = match call.commands.first() {
+            Some(Command::Argv(argv)) => argv.clone(),
+            Some(Command::Line(line)) => vec!["bash".to_owned(), "-lc".to_owned(), line.clone()],
+            None => Vec::new(),
+        };
+        let mut action = object_of([
+            ("type", "exec".into()),
+            ("command", command.into()),
+            ("timeout_ms", call.timeout_ms.into()),
+            ("user", call.user.as_deref().into()),
+            ("working_directory", call.cwd.as_deref().into()),
+        ]);
+        action.insert("env".to_owned(), Value::Object(call.env.clone()));
+        self.push(Value::Object(object_of([
+            ("type", "local_shell_call".into()),
+            (
+                "id",
+                id(call.item_id.as_deref(), "lsh", call.call_id.as_str()).into(),
+            ),
+            ("call_id", call.call_id.as_str().into()),
+            (
+                "status",
+                call.status.as_deref().unwrap_or("completed").into(),
+            ),
+            ("action", Value::Object(action)),
+        ])));
+    }
+
+    /// What the shell tool cannot be asked, as a call of our own function.
+    fn shell_function(&mut self, call: &ShellCall, place: &str) {
+        let Some(arguments) = companion::of_shell_action(&call.action) else {
+            return;
+        };
+        let why = "the shell tool can only run commands";
+        let how = format!("as a call of the function `{}`", companion::SHELL);
+        self.report
+            .kept("a shell call that runs no command", place, why, how);
+        self.push(Value::Object(object_of([
+            ("type", "function_call".into()),
+            ("call_id", call.call_id.as_str().into()),
+            ("name", companion::SHELL.into()),
+            ("arguments", arguments.into()),
+        ])));
+    }
+
+    pub(super) fn edit_call(&mut self, call: &EditCall, place: &str) {
+        self.asked.insert(call.call_id.clone(), Asked::edit(call));
+        let operation = call.operations.first();
+        let mut said: Item = operation
+            .map(|operation| operation.args.clone())
+            .unwrap_or_default();
+        let (verb, name) = match call.tool {
+            EditTool::Patch => ("type", "apply_patch"),
+            EditTool::Editor => ("command", "str_replace_based_edit_tool"),
+            EditTool::Memory => ("command", "memory"),
+        };
+        if let Some(operation) = operation {
+            said.insert(verb.to_owned(), operation.name.as_str().into());
+            said.extend(object_of([("path", operation.path.as_deref().into())]));
+        }
+        if call.operations.len() > 1 {
+            self.report.lost(
+                "all operations but the first",
+                place,
+                "a call has one operation",
+            );
+        }
+        if call.tool == EditTool::Patch {
+            let mut item = object_of([
+                ("type", "apply_patch_call".into()),
+                ("id", call.item_id.as_deref().into()),
+                ("call_id", call.call_id.as_str().into()),
+                ("status", "completed".into()),
+                ("operation", said.into()),
+            ]);
+            restore(&mut item, &call.meta, &["caller"]);
+            return self.push(Value::Object(item));
+        }
+        let how = format!("as a call of the function `{name}`");
+        self.report.kept(
+            "a call of an editor",
+            place,
+            "the provider has no such tool",
+            how,
+        );
+        self.push(Value::Object(object_of([
+            ("type", "function_call".into()),
+            ("call_id", call.call_id.as_str().into()),
+            ("name", name.into()),
+            ("arguments", Value::Object(said).to_string().into()),
+        ])));
+    }
+
+    pub(super) fn function_call(&mut self, call: &FunctionCall, place: &str) {
+        let asked = Asked::function(call);
+        let custom = asked.form == Form::Custom;
+        let call_id = call
+            .call_id
+            .as_ref()
+            .map_or_else(|| self.made_up_id(place), |id| id.as_str().to_owned());
+        self.asked.insert(call_id.as_str().into(), asked);
+        if !call.requires_local_execution {
+            let how = "as a call of a function of the same name";
+            self.report.kept(
+                format!("a call of `{}` by the provider itself", call.name),
+                place,
+                "it is another provider's",
+                how,
+            );
+        }
+        let (kind, input) = if custom {
+            ("custom_tool_call", "input")
+        } else {
+            ("function_call", "arguments")
+        };
+        let arguments = match &call.arguments {
+            Arguments::Text(text) if text.is_empty() && !custom => "{}".to_owned(),
+            Arguments::Text(_) | Arguments::Json(_) => call.arguments.to_text(),
+        };
+        let mut item = object_of([
+            ("type", kind.into()),
+            ("id", call.item_id.as_deref().into()),
+            ("call_id", call_id.into()),
+            ("name", call.name.as_str().into()),
+            (input, arguments.into()),
+        ]);
+        restore(&mut item, &call.meta, &KEPT_OF_TOOLS);
+        self.push(Value::Object(item));
+    }
+
+    fn made_up_id(&mut self, place: &str) -> String {
+        let made_up = format!("call_{}", self.items.len());
+        let why = "every call of this dialect has one";
+        self.report.kept(
+            "the absence of a call id",
+            place,
+            why,
+            format!("as `{made_up}`"),
+        );
+        made_up
+    }
+}
+
+/// The item's own id; where it is demanded and the history has none, one made of the call's.
+fn id(item_id: Option<&str>, prefix: &str, call_id: &str) -> String {
+    item_id.map_or_else(|| format!("{prefix}_{call_id}"), str::to_owned)
+}
+
+/// The provider's own checks.
+pub(super) fn checks(checks: &[SafetyCheck]) -> Value {
+    let ours = checks
+        .iter()
+        .filter(|check| check.source == SafetySource::Openai);
+    let check = |check: &SafetyCheck| {
+        Value::Object(object_of([
+            ("id", check.id.as_str().into()),
+            ("code", check.code.as_deref().into()),
+            ("message", check.message.as_deref().into()),
+        ]))
+    };
+    ours.map(check).collect()
+}

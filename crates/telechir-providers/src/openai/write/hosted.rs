@@ -1,0 +1,181 @@
+//! What the provider carries out itself, as its items where they are its own and as words where
+//! they are another's.
+
+use serde_json::{Value, json};
+use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
+
+use super::{Writer, picture_of};
+use crate::openai::members::{media, object_of, property, restore, words};
+
+/// Items that are only passed on.
+pub(super) const ITEMS: [&str; 13] = [
+    "web_search_call",
+    "file_search_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "program",
+    "program_output",
+    "tool_search_call",
+    "tool_search_output",
+    "additional_tools",
+    "compaction",
+    "compaction_trigger",
+    "configuration_update",
+    "item_reference",
+];
+
+impl Writer {
+    /// Writes a call with its result when that follows; says how many contents it took.
+    pub(super) fn code_interpreter(
+        &mut self,
+        call: &HostedCall,
+        next: Option<&Content>,
+        place: &str,
+    ) -> usize {
+        let result = match next {
+            Some(Content::CommandResult(result)) if result.call_id == call.call_id => Some(result),
+            _ => None,
+        };
+        let (Some(id), Some(container)) = (&call.call_id, property(&call.meta, "container_id"))
+        else {
+            self.hosted_words("command_call", &call.inputs, place);
+            return 1;
+        };
+        let output =
+            |content: &Content| match media(content.clone()).map(|media| picture_of(&media)) {
+                Some(picture) => json!({"type": "image", "url": picture.get("image_url")}),
+                None => json!({"type": "logs", "logs": words_of(std::slice::from_ref(content))}),
+            };
+        let outputs =
+            result.map(|result| result.results.iter().map(output).collect::<Vec<Value>>());
+        self.push(json!({
+            "type": "code_interpreter_call",
+            "id": id.as_str(),
+            "container_id": container,
+            "status": call.status.as_deref().unwrap_or("completed"),
+            "code": words_of(&call.inputs),
+            "outputs": outputs,
+        }));
+        1 + usize::from(result.is_some())
+    }
+
+    pub(super) fn image_generation(
+        &mut self,
+        call: &HostedCall,
+        next: Option<&Content>,
+        place: &str,
+    ) -> usize {
+        let result = match next {
+            Some(Content::ImageGenerationResult(result)) if result.call_id == call.call_id => {
+                Some(result)
+            }
+            _ => None,
+        };
+        let id = call
+            .call_id
+            .as_ref()
+            .map(|id| id.as_str())
+            .filter(|id| id.starts_with("ig_"));
+        let Some(id) = id else {
+            self.hosted_words("image_generation_call", &call.inputs, place);
+            return 1;
+        };
+        let picture = result.and_then(|result| {
+            result.results.iter().find_map(|content| {
+                if let Content::Data(data) = content {
+                    data.base64()
+                } else {
+                    None
+                }
+            })
+        });
+        let mut item = object_of([
+            ("type", "image_generation_call".into()),
+            ("id", id.into()),
+            (
+                "status",
+                call.status.as_deref().unwrap_or("completed").into(),
+            ),
+        ]);
+        item.insert("result".to_owned(), picture.into());
+        restore(
+            &mut item,
+            &call.meta,
+            &[
+                "action",
+                "background",
+                "output_format",
+                "quality",
+                "size",
+                "revised_prompt",
+            ],
+        );
+        self.push(Value::Object(item));
+        1 + usize::from(result.is_some())
+    }
+
+    /// What another provider ran: its words, and the rest reported.
+    pub(super) fn hosted_words(&mut self, what: &str, contents: &[Content], place: &str) {
+        let text = words_of(contents);
+        let why = "it ran in a container of another provider";
+        if text.is_empty() {
+            return self.report.lost(what, place, why);
+        }
+        self.report.kept(what, place, why, "as a message of words");
+        self.push(
+            json!({"type": "message", "role": "assistant", "content": format!("[{what}] {text}")}),
+        );
+    }
+
+    pub(super) fn approval_request(&mut self, request: &ApprovalRequest, place: &str) {
+        let Content::FunctionCall(call) = request.call.as_ref() else {
+            return self.report.lost(
+                "approval_request",
+                place,
+                "only calls of MCP tools ask for approval",
+            );
+        };
+        let Some(server) = property(&call.meta, "server_label") else {
+            return self.report.lost(
+                "approval_request",
+                place,
+                "only calls of MCP tools ask for approval",
+            );
+        };
+        self.push(json!({
+            "type": "mcp_approval_request",
+            "id": request.id,
+            "server_label": server,
+            "name": call.name,
+            "arguments": call.arguments.to_text(),
+        }));
+    }
+
+    /// The ids of the provider's own requests begin in one way; nothing else can be answered.
+    pub(super) fn approval_response(&mut self, response: &ApprovalResponse, place: &str) {
+        if !response.id.starts_with("mcpr_") {
+            return self.report.lost(
+                "approval_response",
+                place,
+                "only calls of MCP tools ask for approval",
+            );
+        }
+        self.push(Value::Object(object_of([
+            ("type", "mcp_approval_response".into()),
+            ("approval_request_id", response.id.as_str().into()),
+            ("approve", response.approved.into()),
+            ("reason", response.reason.as_deref().into()),
+        ])));
+    }
+}
+
+fn words_of(contents: &[Content]) -> String {
+    let texts = contents.iter().filter_map(|content| {
+        if let Content::Error(error) = content {
+            Some(error.message.as_str())
+        } else {
+            words(content)
+        }
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,234 @@
+//! Words, pictures and files of a message.
+
+use serde_json::{Value, json};
+use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningContent, Role};
+
+use super::Writer;
+use crate::openai::PROVIDER;
+use crate::openai::members::{
+    Item, all_words, kind, media, object_of, passed_on, property, raw_of, restore,
+};
+use crate::openai::read::KEPT_OF_MESSAGES;
+
+/// Whether a content is part of what a message says. A part of a type nobody knows is, when it
+/// came in a message of this dialect.
+pub(super) fn is_part(content: &Content, message: &Message) -> bool {
+    let spoken = || raw_of(&message.meta).is_some_and(|raw| raw.get("role").is_some());
+    matches!(
+        content,
+        Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_)
+    ) || (matches!(content, Content::Other(_)) && spoken())
+}
+
+/// The words of a message.
+pub(in crate::openai) fn words_of(message: &Message) -> String {
+    all_words(&message.contents, "\n\n")
+}
+
+impl Writer {
+    pub(super) fn say(&mut self, message: &Message, parts: &[Content], place: &str) {
+        match message.role {
+            Role::Assistant => self.say_as_model(message, parts, place),
+            Role::System => self.say_as("system", parts, place),
+            Role::Developer => self.say_as("developer", parts, place),
+            Role::User | Role::Tool => self.say_as("user", parts, place),
+        }
+    }
+
+    fn say_as(&mut self, role: &str, parts: &[Content], place: &str) {
+        let content: Vec<Value> = parts.iter().filter_map(spoken_part).collect();
+        self.note_annotations(parts, place);
+        if !content.is_empty() {
+            self.push(json!({"type": "message", "role": role, "content": content}));
+        }
+    }
+
+    /// What the model said: with its id as the provider's own form, without one as plain words.
+    fn say_as_model(&mut self, message: &Message, parts: &[Content], place: &str) {
+        let (words, media): (Vec<&Content>, Vec<&Content>) = parts
+            .iter()
+            .partition(|part| matches!(part, Content::Text(_) | Content::Other(_)));
+        let own = property(&message.meta, "id").is_some();
+        if own && !words.is_empty() {
+            let content: Vec<Value> = words.iter().copied().filter_map(output_part).collect();
+            let mut item = object_of([("type", "message".into()), ("role", "assistant".into())]);
+            restore(&mut item, &message.meta, &KEPT_OF_MESSAGES);
+            item.entry("status").or_insert_with(|| "completed".into());
+            item.insert("content".to_owned(), content.into());
+            self.push(Value::Object(item));
+        } else if !words.is_empty() {
+            self.note_annotations(parts, place);
+            for word in words {
+                let Content::Text(text) = word else { continue };
+                let mut item =
+                    object_of([("type", "message".into()), ("role", "assistant".into())]);
+                restore(&mut item, &text.meta, &["phase"]);
+                item.insert("content".to_owned(), text.text.as_str().into());
+                self.push(Value::Object(item));
+            }
+        }
+        if !media.is_empty() {
+            let how = "as a message with the role user";
+            self.report.kept(
+                "a picture or file of the model",
+                place,
+                "the model's messages are words",
+                how,
+            );
+            let content: Vec<Value> = media.into_iter().filter_map(input_part).collect();
+            self.push(json!({"type": "message", "role": "user", "content": content}));
+        }
+    }
+
+    fn note_annotations(&mut self, parts: &[Content], place: &str) {
+        let annotated = |part: &Content| matches!(part, Content::Text(text) if !text.meta.annotations.is_empty());
+        if parts.iter().any(annotated) {
+            self.report.lost(
+                "annotations",
+                place,
+                "only the model's own messages carry them",
+            );
+        }
+    }
+
+    /// Only the provider's own reasoning can be repeated, by its id and encrypted body.
+    pub(super) fn reasoning(&mut self, reasoning: &ReasoningContent, place: &str) {
+        let ours = raw_of(&reasoning.meta).is_some();
+        let Some(id) = reasoning.item_id.as_deref().filter(|_| ours) else {
+            return self.report.lost(
+                "thinking",
+                place,
+                "reasoning of another provider cannot be repeated",
+            );
+        };
+        let summary = reasoning
+            .text
+            .iter()
+            .map(|text| json!({"type": "summary_text", "text": text}));
+        let mut item = object_of([
+            ("type", "reasoning".into()),
+            ("id", id.into()),
+            (
+                "encrypted_content",
+                reasoning.protected_data.as_deref().into(),
+            ),
+        ]);
+        item.insert("summary".to_owned(), summary.collect());
+        self.push(Value::Object(item));
+    }
+
+    pub(super) fn error(&mut self, error: &ErrorContent, place: &str) {
+        self.report.kept(
+            "an error in a message",
+            place,
+            "there is no such item",
+            "as a message of words",
+        );
+        let text = format!("Error: {}", error.message);
+        let part = json!({"type": "input_text", "text": text});
+        self.push(json!({"type": "message", "role": "user", "content": [part]}));
+    }
+}
+
+/// A part as it came, or as an input has it.
+fn spoken_part(content: &Content) -> Option<Value> {
+    if let Content::Other(other) = content {
+        return Some(Value::Object(passed_on(other).clone()));
+    }
+    input_part(content)
+}
+
+/// A part as the model said it.
+fn output_part(content: &Content) -> Option<Value> {
+    if let Content::Other(other) = content {
+        return Some(Value::Object(passed_on(other).clone()));
+    }
+    let Content::Text(text) = content else {
+        return None;
+    };
+    if text.meta.property(PROVIDER, "refusal").is_some() {
+        return Some(json!({"type": "refusal", "refusal": text.text}));
+    }
+    Some(json!({"type": "output_text", "text": text.text, "annotations": text.meta.annotations}))
+}
+
+/// A part of an input message or of a function's output; none for what is neither words, a
+/// picture nor a file.
+pub(super) fn input_part(content: &Content) -> Option<Value> {
+    if let Content::Text(text) = content {
+        return Some(json!({"type": "input_text", "text": text.text}));
+    }
+    if let Content::Other(other) = content {
+        let part = passed_on(other);
+        return kind(part)
+            .starts_with("input_")
+            .then(|| Value::Object(part.clone()));
+    }
+    media(content.clone()).map(|media| media_part(&media))
+}
+
+fn media_part(media: &Media) -> Value {
+    match media {
+        Media::Data(data) if is_picture(data.media_type()) => {
+            picture("image_url", &data.uri, &data.meta)
+        }
+        Media::Data(data) => {
+            let name = data.name.as_deref().unwrap_or("file");
+            file(
+                &data.meta,
+                [
+                    ("filename", name.into()),
+                    ("file_data", data.uri.as_str().into()),
+                ],
+            )
+        }
+        Media::Uri(uri) => {
+            let said_to_be_a_file = uri.meta.property(PROVIDER, "file").is_some();
+            if !said_to_be_a_file && maybe_picture(uri.media_type.as_deref()) {
+                return picture("image_url", &uri.uri, &uri.meta);
+            }
+            file(&uri.meta, [("file_url", uri.uri.as_str().into())])
+        }
+        Media::HostedFile(hosted) => {
+            let said_to_be_a_picture = hosted.meta.property(PROVIDER, "image").is_some();
+            if said_to_be_a_picture || is_picture(hosted.media_type.as_deref()) {
+                return picture("file_id", &hosted.file_id, &hosted.meta);
+            }
+            let name = hosted.name.as_deref().into();
+            file(
+                &hosted.meta,
+                [
+                    ("file_id", hosted.file_id.as_str().into()),
+                    ("filename", name),
+                ],
+            )
+        }
+    }
+}
+
+fn is_picture(media_type: Option<&str>) -> bool {
+    media_type.is_some_and(|media_type| media_type.starts_with("image/"))
+}
+
+fn maybe_picture(media_type: Option<&str>) -> bool {
+    media_type.is_none() || is_picture(media_type)
+}
+
+const KEPT_OF_MEDIA: [&str; 2] = ["detail", "prompt_cache_breakpoint"];
+
+fn picture(name: &str, place: &str, meta: &Meta) -> Value {
+    let mut part: Item = object_of([
+        ("type", "input_image".into()),
+        (name, place.into()),
+        ("detail", "auto".into()),
+    ]);
+    restore(&mut part, meta, &KEPT_OF_MEDIA);
+    Value::Object(part)
+}
+
+fn file<const N: usize>(meta: &Meta, members: [(&str, Value); N]) -> Value {
+    let mut part: Item = object_of([("type", "input_file".into())]);
+    part.extend(object_of(members));
+    restore(&mut part, meta, &KEPT_OF_MEDIA);
+    Value::Object(part)
+}

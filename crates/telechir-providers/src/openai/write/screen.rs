@@ -1,0 +1,214 @@
+//! Results of a screen. A screenshot cannot carry words, so these follow as a message.
+
+use serde_json::{Value, json};
+use telechir_protocol::{ComputerResult, StepState, TabState};
+
+use super::call::checks;
+use super::result::clipped;
+use super::{Pictureless, Writer, picture_of};
+use crate::EncodeError;
+use crate::openai::DIALECT;
+use crate::openai::asked::Form;
+use crate::openai::companion;
+use crate::openai::members::{Item, object_of, property};
+use crate::openai::read::ERROR;
+
+/// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
+const NO_PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
+
+impl Writer {
+    pub(super) fn computer_result(
+        &mut self,
+        result: &ComputerResult,
+        place: &str,
+    ) -> Result<(), EncodeError> {
+        let own = own_picture(result);
+        self.picture = own.clone().or_else(|| self.picture.take());
+        let in_browser = result.family.as_deref() == Some(companion::BROWSER);
+        let form = self.asked(&result.call_id).map(|asked| asked.form.clone());
+        let form = form.unwrap_or(if in_browser {
+            Form::Function
+        } else {
+            Form::Computer
+        });
+        if form == Form::Function {
+            let parts = self.function_parts(result, own);
+            let output = self.function_output(&result.call_id, parts.into());
+            self.push(output);
+            return Ok(());
+        }
+        let picture = match own {
+            Some(own) => own,
+            None => self.other_picture(result, place)?,
+        };
+        let detail = property(&result.meta, "detail")
+            .or_else(|| (form == Form::Computer).then_some("original"));
+        let mut screenshot = object_of([("type", "computer_screenshot".into())]);
+        screenshot.extend(picture);
+        // Without it a large picture may be made smaller, and points would miss by that much.
+        screenshot.extend(object_of([("detail", detail.into())]));
+        let mut item = object_of([
+            ("type", "computer_call_output".into()),
+            ("call_id", result.call_id.as_str().into()),
+            ("output", Value::Object(screenshot)),
+        ]);
+        let acknowledged = checks(&result.acknowledged_safety_checks);
+        if acknowledged
+            .as_array()
+            .is_some_and(|checks| !checks.is_empty())
+        {
+            item.insert("acknowledged_safety_checks".to_owned(), acknowledged);
+        }
+        self.push(Value::Object(item));
+        self.note_words(result, place);
+        Ok(())
+    }
+
+    /// A picture that is not this result's own, said to be so.
+    fn other_picture(&mut self, result: &ComputerResult, place: &str) -> Result<Item, EncodeError> {
+        let succeeded = result.error.is_none();
+        if succeeded && self.pictureless == Pictureless::Refused {
+            let problem = format!(
+                "call {} has no screenshot, and its output must have one",
+                result.call_id
+            );
+            return Err(EncodeError::Missing {
+                dialect: DIALECT,
+                problem,
+            });
+        }
+        let why = "an output must have a picture";
+        if let Some(earlier) = self.picture.clone() {
+            self.report.kept(
+                "the absence of a screenshot",
+                place,
+                why,
+                "with the newest picture there is",
+            );
+            return Ok(earlier);
+        }
+        self.report.kept(
+            "the absence of a screenshot",
+            place,
+            why,
+            "with a grey square and words that say so",
+        );
+        self.notes.push(format!(
+            "call {}: its picture is only a grey square; there is no screenshot.",
+            result.call_id
+        ));
+        Ok(object_of([("image_url", NO_PICTURE.into())]))
+    }
+
+    fn note_words(&mut self, result: &ComputerResult, place: &str) {
+        let words = words(result);
+        if words.is_empty() {
+            return;
+        }
+        let what = if result.error.is_some() {
+            "error"
+        } else {
+            "text_output"
+        };
+        self.report.kept(
+            what,
+            place,
+            "an output of the computer tool is only a picture",
+            "as a message after the outputs",
+        );
+        self.notes
+            .push(format!("call {}: {}", result.call_id, words.join("\n")));
+        if result.current_url.is_some() && result.meta.raw_representation.is_some() {
+            self.report.lost(
+                "current_url",
+                place,
+                "an output of the computer tool is only a picture",
+            );
+        }
+    }
+
+    fn function_parts(&mut self, result: &ComputerResult, own: Option<Item>) -> Vec<Value> {
+        let mut parts: Vec<Value> = Vec::new();
+        for text in words(result).into_iter().chain(pages(result)) {
+            parts.push(json!({"type": "input_text", "text": clipped(&text)}));
+        }
+        let asked_for = result
+            .steps
+            .iter()
+            .filter_map(|step| step.picture.as_ref())
+            .map(picture_of);
+        let mut pictures: Vec<Item> = asked_for.collect();
+        pictures.extend(
+            own.filter(|own| !pictures.contains(own))
+                .into_iter()
+                .collect::<Vec<_>>(),
+        );
+        for picture in pictures {
+            let mut part = object_of([("type", "input_image".into())]);
+            part.extend(picture);
+            part.insert("detail".to_owned(), "original".into());
+            parts.push(Value::Object(part));
+        }
+        if parts.is_empty() {
+            parts.push(json!({"type": "input_text", "text": "Done."}));
+        }
+        parts
+    }
+}
+
+fn own_picture(result: &ComputerResult) -> Option<Item> {
+    let of_a_step = || {
+        result
+            .steps
+            .iter()
+            .rev()
+            .find_map(|step| step.picture.as_ref())
+    };
+    result
+        .screenshot
+        .as_ref()
+        .or_else(of_a_step)
+        .map(picture_of)
+}
+
+/// What a result says in words: its error with how far it came, and its text.
+fn words(result: &ComputerResult) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(failure) = &result.error {
+        words.push(format!("{ERROR}{failure}{}", progress(result)));
+    }
+    match &result.text_output {
+        Some(text) => words.push(text.clone()),
+        None => words.extend(result.steps.iter().filter_map(|step| step.text.clone())),
+    }
+    words.retain(|text| !text.is_empty());
+    words
+}
+
+/// How many steps were carried out before one failed; nothing where there is only one.
+fn progress(result: &ComputerResult) -> String {
+    let total = result.steps.len();
+    let done = |state: &StepState| matches!(state, StepState::Delivered | StepState::Confirmed);
+    let done = result.steps.iter().filter(|step| done(&step.state)).count();
+    let left = result
+        .steps
+        .iter()
+        .filter(|step| step.state == StepState::NotStarted)
+        .count();
+    if total < 2 {
+        return String::new();
+    }
+    format!(" ({done} of {total} actions were carried out, {left} not begun.)")
+}
+
+/// Where a browser is, for an output that can say it.
+fn pages(result: &ComputerResult) -> Option<String> {
+    let tab = |tab: &TabState| {
+        let mark = if tab.active { " (active)" } else { "" };
+        format!("tab {}{mark}: {} {}", tab.tab_id, tab.title, tab.url)
+    };
+    let tabs = result.tabs.iter().map(tab);
+    let page = result.current_url.iter().map(|url| format!("page: {url}"));
+    let lines: Vec<String> = page.chain(tabs).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}

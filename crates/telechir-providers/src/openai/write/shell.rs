@@ -1,0 +1,159 @@
+//! Results of a shell: one entry a command, or one text.
+
+use serde_json::{Value, json};
+use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
+
+use super::Writer;
+use super::result::clipped;
+use crate::openai::asked::Form;
+use crate::openai::members::{object_of, property};
+use crate::openai::read::ERROR;
+
+/// The exit code of a command that was interrupted.
+const INTERRUPTED: i32 = 130;
+
+impl Writer {
+    pub(super) fn shell_result(&mut self, result: &ShellResult, place: &str) {
+        let asked = self.asked(&result.call_id).cloned();
+        let kept = property(&result.meta, "form") == Some("local_shell");
+        let form = asked.as_ref().map(|asked| asked.form.clone());
+        let form = form.or_else(|| {
+            kept.then(|| Form::LocalShell {
+                item_id: result.item_id.clone(),
+            })
+        });
+        let caller = asked.and_then(|asked| asked.caller);
+        let item = match form {
+            Some(Form::LocalShell { item_id }) => Value::Object(object_of([
+                ("type", "local_shell_call_output".into()),
+                ("call_id", result.call_id.as_str().into()),
+                ("id", item_id.into()),
+                ("output", clipped(&local_text(result)).into()),
+            ])),
+            Some(Form::Function | Form::Custom | Form::Computer | Form::Preview | Form::Patch) => {
+                self.function_output(&result.call_id, clipped(&shell_text(result)).into())
+            }
+            Some(Form::Shell {
+                commands,
+                max_output,
+            }) => self.commands_output(result, commands, max_output, caller, place),
+            None => {
+                let commands = result.outputs.len().max(1);
+                self.commands_output(result, commands, result.max_output, caller, place)
+            }
+        };
+        self.push(item);
+    }
+
+    /// One entry a command; no `status`, which the provider refuses.
+    fn commands_output(
+        &mut self,
+        result: &ShellResult,
+        commands: usize,
+        max_output: Option<u64>,
+        caller: Option<Value>,
+        place: &str,
+    ) -> Value {
+        let entries: Vec<Value> = outputs(result, commands.max(1)).iter().map(entry).collect();
+        for output in &result.outputs {
+            let what = match &output.outcome {
+                ShellOutcome::Cancelled => "cancelled as exit code 130",
+                ShellOutcome::NotStarted => "not_started as exit code 1",
+                ShellOutcome::AwaitingInput => "awaiting_input as timeout",
+                ShellOutcome::Success
+                | ShellOutcome::Error
+                | ShellOutcome::Timeout
+                | ShellOutcome::Other(_) => continue,
+            };
+            let (name, how) = what.split_once(" as ").unwrap_or((what, ""));
+            let why = "an outcome is an exit code or a timeout";
+            self.report.kept(
+                format!("outcome {name}"),
+                place,
+                why,
+                format!("as {how}, said in stderr"),
+            );
+        }
+        Value::Object(object_of([
+            ("type", "shell_call_output".into()),
+            ("call_id", result.call_id.as_str().into()),
+            ("output", entries.into()),
+            ("max_output_length", max_output.into()),
+            ("caller", caller.into()),
+        ]))
+    }
+}
+
+/// One output a command: those that were never run say so.
+fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
+    let missing = || match &result.error {
+        Some(failure) => refused(failure),
+        None => CommandOutput {
+            outcome: ShellOutcome::NotStarted,
+            ..CommandOutput::default()
+        },
+    };
+    let mut outputs = result.outputs.clone();
+    outputs.resize_with(outputs.len().max(commands), missing);
+    outputs
+}
+
+fn refused(failure: &Failure) -> CommandOutput {
+    CommandOutput {
+        stderr: failure.message.clone(),
+        exit_code: Some(1),
+        outcome: ShellOutcome::Error,
+        ..CommandOutput::default()
+    }
+}
+
+fn entry(output: &CommandOutput) -> Value {
+    let signalled = || output.signal.map(|signal| signal.saturating_add(128));
+    let code = output.exit_code.or_else(signalled);
+    let exit = |code: i32| json!({"type": "exit", "exit_code": code});
+    let (outcome, note) = match &output.outcome {
+        ShellOutcome::Success => (exit(code.unwrap_or(0)), None),
+        ShellOutcome::Error | ShellOutcome::Other(_) => (exit(code.unwrap_or(1)), None),
+        ShellOutcome::Timeout => (json!({"type": "timeout"}), None),
+        ShellOutcome::Cancelled => (exit(INTERRUPTED), Some("cancelled before its end")),
+        ShellOutcome::NotStarted => (exit(1), Some("not started")),
+        ShellOutcome::AwaitingInput => (
+            json!({"type": "timeout"}),
+            Some("still running: it waits for input on its terminal"),
+        ),
+    };
+    let stderr = match note {
+        Some(note) if output.stderr.is_empty() => format!("[{note}]"),
+        Some(note) => format!("{}\n[{note}]", output.stderr),
+        None => output.stderr.clone(),
+    };
+    json!({"stdout": clipped(&output.stdout), "stderr": clipped(&stderr), "outcome": outcome})
+}
+
+/// The older tool's one text: the first command's output as JSON.
+fn local_text(result: &ShellResult) -> String {
+    let output = outputs(result, 1).into_iter().next().unwrap_or_default();
+    if result.combined {
+        return output.stdout;
+    }
+    serde_json::to_string(&output).unwrap_or_default()
+}
+
+/// A result in words, for an output that is one text.
+fn shell_text(result: &ShellResult) -> String {
+    if let Some(failure) = &result.error {
+        return format!("{ERROR}{failure}");
+    }
+    let texts = [result.stdout(), result.stderr()];
+    let said = texts
+        .iter()
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n");
+    if said.is_empty() {
+        "Done.".to_owned()
+    } else {
+        said
+    }
+}

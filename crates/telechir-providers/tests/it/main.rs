@@ -1,0 +1,5 @@
+//! What every dialect promises, on documents as providers write them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod anthropic;
+mod openai;

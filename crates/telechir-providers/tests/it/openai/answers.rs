@@ -1,0 +1,414 @@
+//! Answers, in the shapes that the provider takes.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    CommandOutput, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult,
+    SafetyCheck, SafetySource, ShellOutcome, ShellResult, StepOutcome, StepState, ToolResult,
+};
+use telechir_providers::EncodeError;
+
+use super::vectors::vector;
+use super::{DIALECT, PICTURE, answered, click, picture, reply};
+
+fn seen(call_id: &str) -> ComputerResult {
+    ComputerResult {
+        screenshot: Some(picture()),
+        ..ComputerResult::new(call_id)
+    }
+}
+
+fn failed(call_id: &str) -> ComputerResult {
+    let error = Some(Failure::new(FailureKind::Denied, "the policy forbids it"));
+    ComputerResult {
+        error,
+        ..ComputerResult::new(call_id)
+    }
+}
+
+fn answer(item: Value, result: ToolResult) -> Value {
+    let reply = reply(json!([item]), vec![result]);
+    assert_eq!(reply.items.len(), 1, "{:?}", reply.items);
+    reply.items[0].clone()
+}
+
+#[test]
+fn a_screenshot_answers_a_call() {
+    let item = answer(click("call_a1"), ToolResult::Computer(seen("call_a1")));
+    let mut expected = vector("input.computer_call_output.ga_detail.json");
+    expected["output"]["image_url"] = PICTURE.into();
+    assert_eq!(item, expected);
+}
+
+#[test]
+fn a_preview_call_gets_no_detail() {
+    let mut call = vector("output.computer_call.preview.json");
+    call["pending_safety_checks"] = json!([]);
+    let item = answer(call, ToolResult::Computer(seen("call_p1")));
+    let expected = json!({
+        "type": "computer_call_output", "call_id": "call_p1",
+        "output": {"type": "computer_screenshot", "image_url": PICTURE},
+    });
+    assert_eq!(item, expected);
+}
+
+#[test]
+fn only_what_a_person_acknowledged_is_acknowledged() {
+    let call = vector("output.computer_call.preview.json");
+    let check = |id: &str, source| SafetyCheck {
+        id: id.to_owned(),
+        code: Some("malicious_instructions".to_owned()),
+        message: None,
+        source,
+    };
+    let policy = check("ours", SafetySource::Policy);
+    let given = vec![check("cu_sc_1", SafetySource::Openai), policy];
+    let result = ComputerResult {
+        acknowledged_safety_checks: given,
+        ..seen("call_p1")
+    };
+    let item = answer(call.clone(), ToolResult::Computer(result));
+    let expected = json!([{"id": "cu_sc_1", "code": "malicious_instructions"}]);
+    assert_eq!(item["acknowledged_safety_checks"], expected);
+
+    let silent = reply(json!([call]), vec![ToolResult::Computer(seen("call_p1"))]);
+    assert_eq!(silent.items[0].get("acknowledged_safety_checks"), None);
+    assert!(silent.report.losses[0].what.contains("cu_sc_1"));
+}
+
+#[test]
+fn an_error_follows_the_outputs_in_words() {
+    let step = |action: &str, state| StepOutcome {
+        action: action.to_owned(),
+        state,
+        text: None,
+        picture: None,
+        duration_ms: None,
+    };
+    let error = Failure::new(FailureKind::InvalidInput, "no such key");
+    let result = ComputerResult {
+        error: Some(error.clone()),
+        steps: vec![
+            step("click", StepState::Delivered),
+            step("key", StepState::Failed { failure: error }),
+            step("type", StepState::NotStarted),
+        ],
+        ..seen("a")
+    };
+    let results = vec![
+        ToolResult::Computer(result),
+        ToolResult::Computer(seen("b")),
+    ];
+    let reply = reply(json!([click("a"), click("b")]), results);
+    let kinds: Vec<&str> = reply
+        .items
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["computer_call_output", "computer_call_output", "message"]
+    );
+    assert_eq!(reply.items[2]["role"], "user");
+    let text = reply.items[2]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(
+        text,
+        "call a: Error: no such key (1 of 3 actions were carried out, 1 not begun.)"
+    );
+    assert_eq!(reply.report.losses[0].what, "error");
+    assert!(reply.report.losses[0].kept.is_some());
+}
+
+#[test]
+fn success_without_a_picture_is_refused() {
+    let turn = answered(
+        json!([click("a")]),
+        vec![ToolResult::Computer(ComputerResult::new("a"))],
+    );
+    let error = DIALECT.encode_answers(&turn).unwrap_err();
+    assert!(matches!(error, EncodeError::Missing { .. }), "{error}");
+    assert!(
+        error.to_string().contains("call a has no screenshot"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_failure_without_a_picture_shows_another_of_the_turn() {
+    let results = vec![
+        ToolResult::Computer(failed("a")),
+        ToolResult::Computer(seen("b")),
+    ];
+    let reply = reply(json!([click("a"), click("b")]), results);
+    assert_eq!(reply.items[0]["output"]["image_url"], PICTURE);
+    assert!(
+        reply.items[2]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("the policy forbids it")
+    );
+}
+
+#[test]
+fn a_failure_without_any_picture_is_answered_all_the_same() {
+    let reply = reply(json!([click("a")]), vec![ToolResult::Computer(failed("a"))]);
+    let picture = reply.items[0]["output"]["image_url"].as_str().unwrap();
+    assert!(picture.starts_with("data:image/png;base64,"));
+    let text = reply.items[1]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("only a grey square") && text.contains("the policy forbids it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_call_that_could_not_be_read_is_answered_like_any_other() {
+    let call = json!({"type": "computer_call", "call_id": "a", "actions": [{"type": "levitate"}]});
+    let result = ComputerResult {
+        screenshot: Some(picture()),
+        ..failed("a")
+    };
+    let reply = reply(json!([call]), vec![ToolResult::Computer(result)]);
+    assert_eq!(reply.items[0]["type"], "computer_call_output");
+}
+
+#[test]
+fn a_browser_call_is_answered_in_words_and_a_picture() {
+    let result = ComputerResult {
+        text_output: Some("Navigated.".to_owned()),
+        current_url: Some("https://example.com/".to_owned()),
+        ..seen("call_b1")
+    };
+    let call = vector("output.browser_call.json")[0].clone();
+    let expected = json!({
+        "type": "function_call_output", "call_id": "call_b1",
+        "output": [
+            {"type": "input_text", "text": "Navigated."},
+            {"type": "input_text", "text": "page: https://example.com/"},
+            {"type": "input_image", "image_url": PICTURE, "detail": "original"},
+        ],
+    });
+    assert_eq!(answer(call, ToolResult::Computer(result)), expected);
+}
+
+fn output(outcome: ShellOutcome, exit_code: Option<i32>) -> CommandOutput {
+    CommandOutput {
+        stdout: "out".to_owned(),
+        outcome,
+        exit_code,
+        ..CommandOutput::default()
+    }
+}
+
+#[test]
+fn each_command_has_its_entry() {
+    let call = vector("output.shell_call.local.json");
+    let outputs = vec![
+        output(ShellOutcome::Success, Some(0)),
+        output(ShellOutcome::Error, Some(2)),
+    ];
+    let item = answer(
+        call,
+        ToolResult::Shell(ShellResult::new("call_s1", outputs)),
+    );
+    let entry = |code: i32| json!({"stdout": "out", "stderr": "", "outcome": {"type": "exit", "exit_code": code}});
+    let expected = json!({
+        "type": "shell_call_output", "call_id": "call_s1", "max_output_length": 12000,
+        "output": [entry(0), entry(2)], "caller": {"type": "direct"},
+    });
+    assert_eq!(item, expected);
+}
+
+#[test]
+fn outcomes_without_a_word_are_said_in_stderr() {
+    let call = vector("output.shell_call.local.json");
+    for (outcome, expected, stderr) in [
+        (ShellOutcome::Timeout, json!({"type": "timeout"}), ""),
+        (
+            ShellOutcome::Cancelled,
+            json!({"type": "exit", "exit_code": 130}),
+            "[cancelled before its end]",
+        ),
+        (
+            ShellOutcome::NotStarted,
+            json!({"type": "exit", "exit_code": 1}),
+            "[not started]",
+        ),
+        (
+            ShellOutcome::AwaitingInput,
+            json!({"type": "timeout"}),
+            "[still running: it waits for input on its terminal]",
+        ),
+    ] {
+        let outputs = vec![output(outcome, None)];
+        let item = answer(
+            call.clone(),
+            ToolResult::Shell(ShellResult::new("call_s1", outputs)),
+        );
+        assert_eq!(item["output"][0]["outcome"], expected);
+        assert_eq!(item["output"][0]["stderr"], stderr);
+        // The second command of the call was never run.
+        assert_eq!(item["output"][1]["stderr"], "[not started]");
+    }
+}
+
+#[test]
+fn a_signal_is_128_and_its_number() {
+    let killed = CommandOutput {
+        signal: Some(9),
+        ..output(ShellOutcome::Error, None)
+    };
+    let result = ShellResult::new("call_s1", vec![killed]);
+    let item = answer(
+        vector("output.shell_call.live.json"),
+        ToolResult::Shell(result),
+    );
+    assert_eq!(
+        item["output"][0]["outcome"],
+        json!({"type": "exit", "exit_code": 137})
+    );
+    assert_eq!(item.get("status"), None);
+    assert_eq!(item.get("max_output_length"), None);
+}
+
+#[test]
+fn a_refused_shell_call_exits_with_1_and_the_reason() {
+    let error = Some(Failure::new(FailureKind::Denied, "the person said no"));
+    let result = ShellResult {
+        error,
+        ..ShellResult::new("call_s1", Vec::new())
+    };
+    let item = answer(
+        vector("output.shell_call.local.json"),
+        ToolResult::Shell(result),
+    );
+    let refused = json!({"stdout": "", "stderr": "the person said no", "outcome": {"type": "exit", "exit_code": 1}});
+    assert_eq!(item["output"], json!([refused, refused]));
+}
+
+#[test]
+fn a_local_shell_output_has_both_ids() {
+    let call = vector("output.local_shell_call.json")[0].clone();
+    let result = ShellResult::new("call_l1", vec![output(ShellOutcome::Error, Some(2))]);
+    let item = answer(call, ToolResult::Shell(result));
+    assert_eq!(
+        (item["call_id"].as_str(), item["id"].as_str()),
+        (Some("call_l1"), Some("lsh_a1"))
+    );
+    let said: CommandOutput = serde_json::from_str(item["output"].as_str().unwrap()).unwrap();
+    assert_eq!(said, output(ShellOutcome::Error, Some(2)));
+}
+
+#[test]
+fn a_patch_is_completed_or_failed() {
+    let call = vector("output.apply_patch_call.json")[1].clone();
+    let result = |text: Option<&str>, error: Option<&str>| {
+        ToolResult::Edit(EditResult {
+            call_id: "call_ap2".into(),
+            text: text.map(str::to_owned),
+            error: error.map(|error| Failure::new(FailureKind::Device, error)),
+            meta: Default::default(),
+        })
+    };
+    let expected = |status: &str, output: &str| {
+        json!({
+            "type": "apply_patch_call_output", "call_id": "call_ap2", "status": status,
+            "output": output, "caller": {"type": "direct"},
+        })
+    };
+    assert_eq!(
+        answer(call.clone(), result(Some("Updated a.txt"), None)),
+        expected("completed", "Updated a.txt")
+    );
+    assert_eq!(
+        answer(call, result(None, Some("no such line"))),
+        expected("failed", "no such line")
+    );
+}
+
+#[test]
+fn a_function_is_answered_by_a_text_or_by_parts() {
+    let call = vector("output.function_call.json")[1].clone();
+    let result = |result: Option<Value>, items: Vec<Content>| {
+        ToolResult::Function(FunctionResult {
+            call_id: Some("call_f2".into()),
+            name: None,
+            items,
+            result,
+            error: None,
+            meta: Default::default(),
+        })
+    };
+    let caller = json!({"type": "program", "caller_id": "call_pg1"});
+    let text = answer(call.clone(), result(Some(json!("built")), Vec::new()));
+    assert_eq!(
+        (&text["output"], &text["caller"]),
+        (&json!("built"), &caller)
+    );
+    let value = answer(call.clone(), result(Some(json!({"ok": true})), Vec::new()));
+    assert_eq!(value["output"], r#"{"ok":true}"#);
+    let telechir_protocol::Media::Data(data) = picture() else {
+        panic!("no data")
+    };
+    let parts = answer(call, result(None, vec![Content::Data(data)]));
+    assert_eq!(
+        parts["output"],
+        json!([{"type": "input_image", "image_url": PICTURE, "detail": "auto"}])
+    );
+}
+
+#[test]
+fn a_custom_tool_is_answered_as_one() {
+    let result = FunctionResult {
+        call_id: Some("call_c1".into()),
+        name: None,
+        items: Vec::new(),
+        result: Some("1 row".into()),
+        error: None,
+        meta: Default::default(),
+    };
+    let item = answer(
+        vector("output.custom_tool_call.json"),
+        ToolResult::Function(result),
+    );
+    assert_eq!(item, vector("input.custom_tool_call_output.json")[0]);
+}
+
+#[test]
+fn answers_are_read_back_as_the_same_results() {
+    let calls = json!([
+        click("a"),
+        vector("output.shell_call.local.json"),
+        vector("output.browser_call.json")[0]
+    ]);
+    let outputs = vec![
+        output(ShellOutcome::Success, Some(0)),
+        output(ShellOutcome::Error, Some(2)),
+    ];
+    let results = vec![
+        ToolResult::Computer(seen("a")),
+        ToolResult::Shell(ShellResult::new("call_s1", outputs.clone())),
+        ToolResult::Computer(seen("call_b1")),
+    ];
+    let mut items = calls.as_array().unwrap().clone();
+    items.extend(reply(calls, results).items);
+    let read = super::history(&json!(items));
+    let contents: Vec<&Content> = read.messages[3..]
+        .iter()
+        .flat_map(|message| &message.contents)
+        .collect();
+    let [
+        Content::ComputerResult(first),
+        Content::ShellResult(shell),
+        Content::ComputerResult(browser),
+    ] = contents.as_slice()
+    else {
+        panic!("{contents:?}")
+    };
+    assert_eq!(first.family.as_deref(), Some("computer"));
+    assert_eq!(shell.outputs, outputs);
+    assert_eq!(
+        (browser.family.as_deref(), browser.error.as_ref()),
+        (Some("browser"), None)
+    );
+    assert!(first.screenshot.is_some() && browser.screenshot.is_some());
+}

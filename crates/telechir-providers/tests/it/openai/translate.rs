@@ -1,0 +1,1 @@
+//! From here to another dialect and back.
