@@ -117,7 +117,7 @@ impl Members {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
-        T::deserialize(&value)
+        T::deserialize(value)
             .map(Some)
             .map_err(|error| InvalidMember::Contradiction(format!("`{name}`: {error}")))
     }

@@ -3,6 +3,21 @@
 //! Values only. This crate does not know that providers, devices, clocks or networks exist.
 //! Its JSON is published: names are those of the Agent Framework decision records, and the
 //! names of other vocabularies are accepted when reading.
+//!
+//! ```
+//! use telechir_protocol::{Action, Content};
+//!
+//! let said = r#"{"type": "computer_call", "call_id": "c1", "action": "click",
+//!     "coordinate": [0, 0], "mood": "calm"}"#;
+//! let content: Content = serde_json::from_str(said)?;
+//! let Content::ComputerCall(call) = &content else { panic!("a computer call") };
+//! assert!(matches!(call.actions[..], [Action::Click { .. }]));
+//! assert_eq!(
+//!     serde_json::to_string(&content)?,
+//!     r#"{"type":"computer_call","call_id":"c1","actions":[{"action":"click","coordinate":[0,0],"button":"left"}],"mood":"calm"}"#
+//! );
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod action;
 mod approval;

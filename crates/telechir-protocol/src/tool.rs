@@ -109,6 +109,29 @@ pub struct HostedTool {
     pub additional_properties: Map<String, Value>,
 }
 
+impl HostedTool {
+    /// A hosted tool of this type without settings.
+    pub fn new(hosted_type: impl Into<String>) -> Self {
+        Self {
+            hosted_type: hosted_type.into(),
+            additional_properties: Map::new(),
+        }
+    }
+
+    /// The tool with one more setting.
+    ///
+    /// ```
+    /// use telechir_protocol::HostedTool;
+    /// let tool = HostedTool::new("web_search").with("search_context_size", "low");
+    /// assert_eq!(tool.additional_properties["search_context_size"], "low");
+    /// ```
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.additional_properties.insert(name.into(), value.into());
+        self
+    }
+}
+
 /// A function the caller carries out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -32,8 +32,7 @@ impl Serialize for ComputerCall {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("call_id", &self.call_id)?;
         entry(&mut map, "item_id", self.item_id.as_ref())?;
-        let mut meta = self.meta.clone();
-        map.serialize_entry("actions", &actions_json(&self.actions, &mut meta))?;
+        map.serialize_entry("actions", &actions_json(&self.actions, &self.meta))?;
         if !self.pending_safety_checks.is_empty() {
             map.serialize_entry("pending_safety_checks", &self.pending_safety_checks)?;
         }
@@ -42,7 +41,8 @@ impl Serialize for ComputerCall {
         entry(&mut map, "family", self.family.as_ref())?;
         entry(&mut map, "status", self.status.as_ref())?;
         entry(&mut map, "exception", self.exception.as_ref())?;
-        meta.serialize_entries(&mut map)?;
+        self.meta
+            .serialize_entries(&mut map, Some(ACTION_MEMBERS))?;
         map.end()
     }
 }
@@ -60,19 +60,17 @@ pub(crate) fn entry<M: SerializeMap, T: Serialize>(
 }
 
 /// The actions with the unknown members that `meta` kept for them.
-fn actions_json(actions: &[Action], meta: &mut Meta) -> Vec<Value> {
-    let mut kept = match meta.additional_properties.shift_remove(ACTION_MEMBERS) {
-        Some(Value::Object(kept)) => kept,
-        _ => Map::new(),
-    };
-    let mut written = |(place, action): (usize, &Action)| {
+fn actions_json(actions: &[Action], meta: &Meta) -> Vec<Value> {
+    let written = |(place, action): (usize, &Action)| {
         let mut members = action.to_json();
-        if let Some(Value::Object(unknown)) = kept.shift_remove(&place.to_string()) {
-            members.extend(unknown);
-        }
+        members.extend(
+            meta.kept_for(ACTION_MEMBERS, place)
+                .cloned()
+                .unwrap_or_default(),
+        );
         Value::Object(members)
     };
-    actions.iter().enumerate().map(&mut written).collect()
+    actions.iter().enumerate().map(written).collect()
 }
 
 impl<'de> Deserialize<'de> for ComputerCall {

@@ -17,6 +17,15 @@ use crate::{
 };
 
 impl Meta {
+    /// What it keeps for the parts of a content, such as the unknown members of its actions,
+    /// by the part's place.
+    pub(crate) fn kept_for(&self, name: &str, place: usize) -> Option<&Map<String, Value>> {
+        self.additional_properties
+            .get(name)?
+            .get(place.to_string())?
+            .as_object()
+    }
+
     /// What every content carries, from the members nobody else took. `type` is not one of them.
     pub(crate) fn read(mut m: Members) -> Result<Self, InvalidMember> {
         m.take("type");
@@ -28,12 +37,22 @@ impl Meta {
         })
     }
 
-    pub(crate) fn serialize_entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    /// Writes them among a content's own members, but for one additional property that the
+    /// content has written in its place already.
+    pub(crate) fn serialize_entries<M: SerializeMap>(
+        &self,
+        map: &mut M,
+        written: Option<&str>,
+    ) -> Result<(), M::Error> {
         if !self.annotations.is_empty() {
             map.serialize_entry("annotations", &self.annotations)?;
         }
-        if !self.additional_properties.is_empty() {
-            map.serialize_entry("additional_properties", &self.additional_properties)?;
+        let properties = self.additional_properties.iter();
+        let left: Vec<_> = properties
+            .filter(|(name, _)| Some(name.as_str()) != written)
+            .collect();
+        if !left.is_empty() {
+            map.serialize_entry("additional_properties", &Pairs(left))?;
         }
         if let Some(raw) = &self.raw_representation {
             map.serialize_entry("raw_representation", raw)?;
@@ -42,6 +61,15 @@ impl Meta {
             map.serialize_entry(name, value)?;
         }
         Ok(())
+    }
+}
+
+/// An object of borrowed members.
+struct Pairs<'a>(Vec<(&'a String, &'a Value)>);
+
+impl Serialize for Pairs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
     }
 }
 

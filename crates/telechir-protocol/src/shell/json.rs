@@ -123,7 +123,7 @@ impl Serialize for ShellCall {
         }
         entry(&mut map, "status", self.status.as_ref())?;
         entry(&mut map, "exception", self.exception.as_ref())?;
-        self.meta.serialize_entries(&mut map)?;
+        self.meta.serialize_entries(&mut map, None)?;
         map.end()
     }
 }
@@ -182,34 +182,33 @@ impl Serialize for ShellResult {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("call_id", &self.call_id)?;
         entry(&mut map, "item_id", self.item_id.as_ref())?;
-        let mut meta = self.meta.clone();
-        map.serialize_entry("outputs", &outputs_json(&self.outputs, &mut meta))?;
+        map.serialize_entry("outputs", &outputs_json(&self.outputs, &self.meta))?;
         if self.combined {
             map.serialize_entry("combined", &true)?;
         }
         entry(&mut map, "cwd", self.cwd.as_ref())?;
         entry(&mut map, "max_output", self.max_output.as_ref())?;
         entry(&mut map, "error", self.error.as_ref())?;
-        meta.serialize_entries(&mut map)?;
+        self.meta
+            .serialize_entries(&mut map, Some(OUTPUT_MEMBERS))?;
         map.end()
     }
 }
 
 /// The outputs with the unknown members that `meta` kept for them.
-fn outputs_json(outputs: &[CommandOutput], meta: &mut Meta) -> Vec<Value> {
-    let mut kept = match meta.additional_properties.shift_remove(OUTPUT_MEMBERS) {
-        Some(Value::Object(kept)) => kept,
-        _ => Map::new(),
-    };
-    let mut written = |(place, output): (usize, &CommandOutput)| {
+fn outputs_json(outputs: &[CommandOutput], meta: &Meta) -> Vec<Value> {
+    let written = |(place, output): (usize, &CommandOutput)| {
         let mut json = serde_json::to_value(output).unwrap_or_default();
-        let unknown = kept.shift_remove(&place.to_string());
-        if let (Value::Object(members), Some(Value::Object(unknown))) = (&mut json, unknown) {
+        let unknown = meta
+            .kept_for(OUTPUT_MEMBERS, place)
+            .cloned()
+            .unwrap_or_default();
+        if let Value::Object(members) = &mut json {
             members.extend(unknown);
         }
         json
     };
-    outputs.iter().enumerate().map(&mut written).collect()
+    outputs.iter().enumerate().map(written).collect()
 }
 
 impl<'de> Deserialize<'de> for ShellResult {

@@ -13,6 +13,7 @@ mod shells;
 mod showing;
 mod strategies;
 mod tools;
+mod turns;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

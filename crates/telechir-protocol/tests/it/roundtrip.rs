@@ -5,9 +5,10 @@ use std::fmt::Debug;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    Action, Chord, CommandOutput, HostedCall, Message, Role, ShellCall, ShellResult,
+    Action, ActionKind, Chord, CommandOutput, Content, HostedCall, Message, Role, ShellCall,
+    ShellResult, action_aliases,
 };
 
 use crate::strategies;
@@ -63,7 +64,7 @@ proptest! {
         unknown in strategies::unknown_members(),
     ) {
         let json = with_unknown(&action, &unknown);
-        let content: telechir_protocol::Content = serde_json::from_value(json.clone()).unwrap();
+        let content: Content = serde_json::from_value(json.clone()).unwrap();
         prop_assert_eq!(serde_json::to_value(&content).unwrap(), json);
     }
 
@@ -93,9 +94,115 @@ proptest! {
     }
 
     #[test]
-    fn reading_never_panics(name in "[a-z_]{1,12}", members in strategies::unknown_members()) {
+    fn a_damaged_content_is_refused_or_kept(
+        content in strategies::content(),
+        place in any::<proptest::sample::Index>(),
+        damage in strategies::json_value(),
+    ) {
+        let mut json = serde_json::to_value(&content).unwrap();
+        damaged(&mut json, place, damage);
+        if let Ok(content) = serde_json::from_value::<Content>(json) {
+            check(&content);
+        }
+    }
+
+    #[test]
+    fn any_members_of_a_known_type_are_refused_or_kept(
+        name in proptest::sample::select(known_types()),
+        members in members(),
+    ) {
         let mut json = members;
         json.insert("type".to_owned(), name.into());
-        let _either = serde_json::from_value::<telechir_protocol::Content>(json.into());
+        if let Ok(content) = serde_json::from_value::<Content>(json.into()) {
+            check(&content);
+        }
     }
+
+    #[test]
+    fn any_members_of_a_known_action_are_refused_or_kept(
+        name in proptest::sample::select(known_actions()),
+        members in members(),
+    ) {
+        let mut json = members;
+        json.insert("action".to_owned(), name.into());
+        let call = json!({"type": "computer_call", "call_id": "c", "actions": [json]});
+        if let Ok(content) = serde_json::from_value::<Content>(call) {
+            check(&content);
+        }
+    }
+}
+
+/// Replaces one of the values within `json`, counted in order, by another.
+fn damaged(json: &mut Value, place: proptest::sample::Index, damage: Value) {
+    fn visit<'a>(json: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
+        if *left == 0 {
+            return Some(json);
+        }
+        *left -= 1;
+        match json {
+            Value::Array(items) => items.iter_mut().find_map(|item| visit(item, left)),
+            Value::Object(members) => members.values_mut().find_map(|member| visit(member, left)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
+    }
+    fn count(json: &Value) -> usize {
+        1 + match json {
+            Value::Array(items) => items.iter().map(count).sum(),
+            Value::Object(members) => members.values().map(count).sum::<usize>(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        }
+    }
+    let mut left = place.index(count(json));
+    if let Some(value) = visit(json, &mut left) {
+        *value = damage;
+    }
+}
+
+fn known_types() -> Vec<&'static str> {
+    let theirs = [
+        "function",
+        "computer_tool_call",
+        "shell_tool_call",
+        "shell_tool_result",
+    ];
+    Content::TYPE_NAMES.iter().copied().chain(theirs).collect()
+}
+
+fn known_actions() -> Vec<&'static str> {
+    let ours = ActionKind::ALL.iter().map(|kind| kind.name());
+    ours.chain(action_aliases().map(|(name, _)| name)).collect()
+}
+
+/// Members with the names that our types and others' have, and any values or likely ones.
+fn members() -> impl Strategy<Value = Map<String, Value>> {
+    const NAMES: &str = "call_id id item_id text name arguments actions action commands command \
+        outputs stdout exit_code outcome uri media_type file_id call approved error result items \
+        inputs results coordinate coordinates xy x y label ref frame end_coordinate \
+        start_coordinate start_xy distance_xy start_x start_y end_x end_y path scroll_amount \
+        scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit key keys button \
+        count clicks modifiers duration duration_ms seconds region url tab query value paths \
+        script annotations additional_properties raw_representation status message element_id \
+        tool operations type timed_out pending_safety_checks pending_safety_review environment";
+    let names: Vec<&str> = NAMES.split_whitespace().collect();
+    let likely = proptest::sample::select(vec![
+        json!([1, 2]),
+        json!([[1, 2], [3, 4]]),
+        json!("ctrl+a"),
+        json!(["ctrl", "a"]),
+        json!("up"),
+        json!(2),
+        json!("c"),
+        json!({"x": 1, "y": 2}),
+        json!({}),
+        json!([]),
+        json!([{"type": "text", "text": "t"}]),
+    ]);
+    let value = prop_oneof![2 => likely, 1 => strategies::json_value()];
+    let member = (proptest::sample::select(names), value);
+    proptest::collection::vec(member, 0..7).prop_map(|members| {
+        members
+            .into_iter()
+            .map(|(name, v)| (name.to_owned(), v))
+            .collect()
+    })
 }

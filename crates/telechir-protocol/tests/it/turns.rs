@@ -1,0 +1,101 @@
+//! A turn is answered when each of its calls has exactly one result, and only then.
+
+use serde_json::json;
+use telechir_protocol::{
+    CallId, ComputerResult, Content, IncompleteTurn, InvalidTurn, ModelTurn, ShellResult, ToolCall,
+    ToolResult,
+};
+
+use crate::read;
+
+fn contents() -> Vec<Content> {
+    read(json!([
+        {"type": "text", "text": "Let me look."},
+        {"type": "computer_call", "call_id": "a", "action": "screenshot"},
+        {"type": "shell_call", "call_id": "b", "commands": ["ls"]}
+    ]))
+}
+
+fn turn() -> ModelTurn {
+    ModelTurn::new(contents()).unwrap()
+}
+
+fn seen(id: &str) -> ToolResult {
+    ToolResult::Computer(ComputerResult::new(id))
+}
+
+fn ran(id: &str) -> ToolResult {
+    ToolResult::Shell(ShellResult::new(id, vec![]))
+}
+
+#[test]
+fn results_come_out_in_the_order_of_the_calls() {
+    let answered = turn().answer(vec![ran("b"), seen("a")]).unwrap();
+    assert_eq!(answered.results(), [seen("a"), ran("b")]);
+    let ids: Vec<_> = answered
+        .pairs()
+        .map(|(call, _)| call.call_id().cloned())
+        .collect();
+    assert_eq!(ids, [Some(CallId::from("a")), Some(CallId::from("b"))]);
+    assert_eq!(answered.turn().contents().len(), 3);
+}
+
+#[test]
+fn a_turn_with_anything_but_one_result_a_call_is_not_answered() {
+    let unanswered = |call_id: &str| IncompleteTurn::Unanswered {
+        call_id: call_id.into(),
+    };
+    let unasked = |call_id: &str| IncompleteTurn::Unasked {
+        call_id: call_id.into(),
+    };
+    let wrong = |call_id: &str| IncompleteTurn::WrongKind {
+        call_id: call_id.into(),
+    };
+    for (results, error) in [
+        (vec![], unanswered("a")),
+        (vec![seen("a")], unanswered("b")),
+        (vec![seen("a"), ran("b"), seen("a")], unasked("a")),
+        (vec![seen("a"), ran("b"), ran("c")], unasked("c")),
+        (vec![ran("a"), ran("b")], wrong("a")),
+    ] {
+        assert_eq!(turn().answer(results), Err(error));
+    }
+}
+
+#[test]
+fn two_calls_with_one_id_make_no_turn() {
+    let mut contents = contents();
+    contents.push(read(
+        json!({"type": "shell_call", "call_id": "a", "commands": []}),
+    ));
+    assert_eq!(
+        ModelTurn::new(contents),
+        Err(InvalidTurn::DuplicateCallId {
+            call_id: "a".into()
+        })
+    );
+    let nameless = read(json!({"type": "function_call", "name": "sum", "arguments": "{}"}));
+    assert_eq!(
+        ModelTurn::new(vec![nameless]),
+        Err(InvalidTurn::MissingCallId {
+            name: "sum".to_owned()
+        })
+    );
+}
+
+#[test]
+fn calls_that_are_not_ours_are_not_among_them() {
+    let turn = ModelTurn::new(read(json!([
+        {"type": "shell_call", "call_id": "a", "commands": ["ls"],
+            "environment": {"type": "hosted", "container_id": "c_1"}},
+        {"type": "function_call", "call_id": "b", "name": "search", "arguments": "{}",
+            "requires_local_execution": false},
+        {"type": "function_call", "call_id": "c", "name": "sum", "arguments": "{}"},
+        {"type": "function_result", "call_id": "c", "result": 3},
+        {"type": "edit_call", "call_id": "d", "tool": "patch", "operations": []}
+    ])))
+    .unwrap();
+    let calls = turn.calls();
+    assert!(matches!(calls[..], [ToolCall::Edit(_)]), "{calls:?}");
+    assert_eq!(calls[0].as_like().tool_name(), "edit_call");
+}
