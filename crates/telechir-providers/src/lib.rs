@@ -4,12 +4,16 @@
 //! Every function returns a [`Report`]: nothing is lost in silence.
 
 mod anthropic;
+mod conversation;
 mod declaration;
 mod dialect;
 mod error;
 mod openai;
 mod report;
 
+pub use conversation::{
+    Conversation, Opening, PictureLimit, ProviderError, Request, Response, Stop,
+};
 pub use declaration::{Declaration, Offer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, UnknownDialect};
 pub use error::{DecodeError, EncodeError};

@@ -1,0 +1,235 @@
+//! A conversation as a provider wants it sent: what was said so far, and the next request.
+//!
+//! Pure: it makes bodies and headers and reads answers, and knows no network and no key.
+
+mod anthropic;
+mod openai;
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent};
+
+use crate::{Declaration, DecodeError, Dialect, EncodeError, Report};
+
+/// What a conversation begins with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Opening {
+    /// The model's name.
+    pub model: String,
+    /// Instructions above the task.
+    pub system: Option<String>,
+    /// What is to be done.
+    pub task: String,
+    /// The tools and the headers that go with them.
+    pub declaration: Declaration,
+    /// Tokens one answer may have. Anthropic demands a number, and gets 16000 without one.
+    pub max_tokens: Option<u32>,
+    /// How many pictures stay in it.
+    pub pictures: PictureLimit,
+}
+
+/// When old pictures leave a conversation. They leave in batches, so that the part before them
+/// stays the same and a provider's cache of it is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PictureLimit {
+    /// How many remain.
+    pub keep: usize,
+    /// How many there must be before any leaves.
+    pub prune_above: usize,
+}
+
+impl Default for PictureLimit {
+    fn default() -> Self {
+        Self { keep: 10, prune_above: 40 }
+    }
+}
+
+/// One request, but for the key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Where, behind the base address.
+    pub path: &'static str,
+    /// Headers beside the key's and `content-type`.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Value,
+    /// How many pictures are in it.
+    pub pictures: usize,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// The turn.
+    pub turn: ModelTurn,
+    /// What could not be read as it was said.
+    pub report: Report,
+    /// What to do next.
+    pub stop: Stop,
+    /// Its cost.
+    pub usage: UsageContent,
+}
+
+impl Response {
+    /// What was said in words.
+    pub fn text(&self) -> String {
+        let texts = self.turn.contents().iter().filter_map(|content| match content {
+            Content::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Why a model stopped talking, and with that what comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// There are calls to answer.
+    Calls,
+    /// It has not finished and is to be asked again, without anything new.
+    Continue,
+    /// It is done.
+    Done,
+    /// It does not want to; the provider's reason.
+    Refused {
+        /// The provider's words, possibly none.
+        reason: String,
+    },
+    /// Its answer was longer than allowed, so that calls in it may be cut.
+    MaxTokens,
+    /// The conversation is longer than the model can read.
+    ContextExceeded,
+    /// It failed on the provider's side.
+    Failed {
+        /// The provider's code.
+        code: String,
+        /// The provider's sentence.
+        message: String,
+    },
+    /// Something else that is no end in good order.
+    Incomplete {
+        /// The provider's word for it.
+        reason: String,
+    },
+}
+
+/// An error body of a provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderError {
+    /// Its sort: `invalid_request_error`, `rate_limit_exceeded`, ….
+    pub kind: String,
+    /// Its sentence.
+    pub message: String,
+}
+
+impl ProviderError {
+    /// Reads an error body; none when it is no such body (a proxy's HTML page, say).
+    pub fn from_body(bytes: &[u8]) -> Option<Self> {
+        let body: Value = serde_json::from_slice(bytes).ok()?;
+        let error = body.get("error")?;
+        let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+        let kind = text("code").or_else(|| text("type")).unwrap_or_default();
+        Some(Self { kind, message: text("message")? })
+    }
+
+    /// Whether it says that the conversation became too long for the model.
+    pub fn is_context_exceeded(&self) -> bool {
+        self.kind == "context_length_exceeded" || self.message.starts_with("prompt is too long")
+    }
+}
+
+/// What was said so far, in the provider's own words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    dialect: Dialect,
+    opening: Opening,
+    items: Vec<Value>,
+}
+
+impl Conversation {
+    /// A conversation that has only its task.
+    pub fn new(dialect: Dialect, opening: Opening) -> Self {
+        let task = match dialect {
+            Dialect::AnthropicMessages => anthropic::task(&opening.task),
+            Dialect::OpenaiResponses => openai::task(&opening.task),
+        };
+        Self { dialect, opening, items: vec![task] }
+    }
+
+    /// The header that carries the key.
+    pub fn key_header(&self, key: &str) -> (&'static str, String) {
+        match self.dialect {
+            Dialect::AnthropicMessages => ("x-api-key", key.to_owned()),
+            Dialect::OpenaiResponses => ("authorization", format!("Bearer {key}")),
+        }
+    }
+
+    /// The next request. Old pictures leave the conversation here.
+    pub fn request(&mut self) -> Request {
+        match self.dialect {
+            Dialect::AnthropicMessages => anthropic::request(&self.opening, &mut self.items),
+            Dialect::OpenaiResponses => openai::request(&self.opening, &mut self.items),
+        }
+    }
+
+    /// Reads the answer to the last request and keeps it, so that the next one repeats it.
+    ///
+    /// # Errors
+    /// When it is not JSON, not of this dialect, or has calls that cannot be told apart.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
+        let body: Value = serde_json::from_slice(bytes)?;
+        if let Some(failed) = self.failed(&body)? {
+            return Ok(failed);
+        }
+        let (turn, report) = self.dialect.decode_response(bytes)?;
+        let has_calls = !turn.calls().is_empty();
+        let (stop, usage) = match self.dialect {
+            Dialect::AnthropicMessages => anthropic::take(&body, has_calls, &mut self.items),
+            Dialect::OpenaiResponses => openai::take(&body, has_calls, &mut self.items),
+        };
+        Ok(Response { turn, report, stop, usage })
+    }
+
+    /// Writes the answers to the calls of the last response and keeps them for the next request.
+    ///
+    /// # Errors
+    /// When the dialect demands something that the answers do not have.
+    pub fn answer(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
+        let reply = self.dialect.encode_answers(answered)?;
+        match self.dialect {
+            Dialect::AnthropicMessages => self.items.push(anthropic::answers(reply.items)),
+            Dialect::OpenaiResponses => self.items.extend(reply.items),
+        }
+        Ok(reply.report)
+    }
+
+    /// A response that says only that it failed has no output that could be decoded.
+    fn failed(&self, body: &Value) -> Result<Option<Response>, DecodeError> {
+        let stop = match self.dialect {
+            Dialect::AnthropicMessages => None,
+            Dialect::OpenaiResponses => openai::failure(body),
+        };
+        let Some(stop) = stop else { return Ok(None) };
+        let turn = ModelTurn::new(Vec::new())?;
+        let usage = UsageContent::default();
+        Ok(Some(Response { turn, report: Report::default(), stop, usage }))
+    }
+}
+
+fn usage(body: &Value, total: Option<u64>) -> UsageContent {
+    let count = |name: &str| body.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let (input, output) = (count("input_tokens"), count("output_tokens"));
+    let sum = input.zip(output).map(|(input, output)| input.saturating_add(output));
+    UsageContent {
+        input_token_count: input,
+        output_token_count: output,
+        total_token_count: total.or(sum),
+        ..UsageContent::default()
+    }
+}
+
+fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

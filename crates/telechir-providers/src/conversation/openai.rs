@@ -1,0 +1,158 @@
+//! OpenAI's Responses as a conversation that the provider does not store.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use super::{Opening, PictureLimit, Request, Stop, text_of, usage};
+
+/// Members of an answer's items that a request refuses.
+const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
+const GONE: &str = "[An older screenshot was removed to save room.]";
+
+pub(super) fn task(task: &str) -> Value {
+    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": task}]})
+}
+
+/// The request: everything said so far, and the encrypted reasoning asked for so that the next
+/// request can repeat it.
+pub(super) fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
+    prune(items, opening.pictures);
+    let mut body = Map::new();
+    body.insert("model".into(), opening.model.clone().into());
+    if let Some(system) = &opening.system {
+        body.insert("instructions".into(), system.clone().into());
+    }
+    body.insert("input".into(), items.clone().into());
+    if !opening.declaration.tools.is_empty() {
+        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    }
+    body.insert("store".into(), false.into());
+    body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+    if let Some(max_tokens) = opening.max_tokens {
+        body.insert("max_output_tokens".into(), max_tokens.into());
+    }
+    if opening.model.starts_with("computer-use-preview") {
+        body.insert("truncation".into(), "auto".into());
+    }
+    let pictures = items.iter().map(pictures_in).sum();
+    let headers = opening.declaration.headers.clone();
+    Request { path: "/responses", headers, body: Value::Object(body), pictures }
+}
+
+/// What a response without output means; none when there is output to read.
+pub(super) fn failure(body: &Value) -> Option<Stop> {
+    match text_of(body, "status") {
+        "failed" => {
+            let error = body.get("error").unwrap_or(&Value::Null);
+            let (code, message) = (text_of(error, "code").to_owned(), text_of(error, "message").to_owned());
+            Some(if code == "context_length_exceeded" { Stop::ContextExceeded } else { Stop::Failed { code, message } })
+        }
+        "cancelled" | "queued" | "in_progress" => {
+            Some(Stop::Incomplete { reason: text_of(body, "status").to_owned() })
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
+    let output: Vec<Value> = body.get("output").and_then(Value::as_array).cloned().unwrap_or_default();
+    let stop = stop(body, &output, has_calls);
+    items.extend(output.into_iter().map(replayed));
+    let total = body.get("usage").and_then(|usage| usage.get("total_tokens")).and_then(Value::as_u64);
+    (stop, usage(body, total))
+}
+
+fn stop(body: &Value, output: &[Value], has_calls: bool) -> Stop {
+    if text_of(body, "status") == "incomplete" {
+        let details = body.get("incomplete_details").unwrap_or(&Value::Null);
+        return match text_of(details, "reason") {
+            "max_output_tokens" => Stop::MaxTokens,
+            "content_filter" => Stop::Refused { reason: "content_filter".to_owned() },
+            other => Stop::Incomplete { reason: other.to_owned() },
+        };
+    }
+    if has_calls {
+        return Stop::Calls;
+    }
+    if let Some(reason) = refusal(output) {
+        return Stop::Refused { reason };
+    }
+    // A last message that only comments on the work announces more of it.
+    match output.iter().rfind(|item| text_of(item, "type") == "message") {
+        Some(message) if text_of(message, "phase") == "commentary" => Stop::Continue,
+        _ => Stop::Done,
+    }
+}
+
+fn refusal(output: &[Value]) -> Option<String> {
+    let parts = output.iter().filter_map(|item| item.get("content").and_then(Value::as_array)).flatten();
+    let refused = parts.into_iter().find(|part| text_of(part, "type") == "refusal")?;
+    Some(text_of(refused, "refusal").to_owned())
+}
+
+fn replayed(mut item: Value) -> Value {
+    if let Some(members) = item.as_object_mut() {
+        members.retain(|name, _| !OUTPUT_ONLY.contains(&name.as_str()));
+    }
+    item
+}
+
+/// Removes old pictures. A `computer_call_output` cannot be without one, so it leaves together
+/// with its call and the reasoning before it, and a note stands in their place.
+fn prune(items: &mut Vec<Value>, limit: PictureLimit) {
+    let count: usize = items.iter().map(pictures_in).sum();
+    if count <= limit.prune_above {
+        return;
+    }
+    let mut left = count.saturating_sub(limit.keep);
+    let mut gone = Vec::new();
+    for item in items.iter_mut().filter(|item| pictures_in(item) > 0) {
+        if left == 0 {
+            break;
+        }
+        left = left.saturating_sub(pictures_in(item));
+        if text_of(item, "type") == "computer_call_output" {
+            gone.push(text_of(item, "call_id").to_owned());
+        } else {
+            remove_pictures(item);
+        }
+    }
+    for call_id in gone {
+        remove_pair(items, &call_id);
+    }
+}
+
+fn remove_pair(items: &mut Vec<Value>, call_id: &str) {
+    items.retain(|item| !(text_of(item, "type") == "computer_call_output" && text_of(item, "call_id") == call_id));
+    let is_call = |item: &Value| text_of(item, "type") == "computer_call" && text_of(item, "call_id") == call_id;
+    let Some(at) = items.iter().position(is_call) else { return };
+    let note = note(&items[at]);
+    let start = items[..at].iter().rposition(|item| text_of(item, "type") != "reasoning").map_or(0, |last| last + 1);
+    items.splice(start..=at, [note]);
+}
+
+fn note(call: &Value) -> Value {
+    let actions = call.get("actions").and_then(Value::as_array).cloned();
+    let actions = actions.or_else(|| call.get("action").map(|action| vec![action.clone()])).unwrap_or_default();
+    let names = actions.iter().map(|action| text_of(action, "type").to_owned()).collect::<Vec<_>>().join(", ");
+    let text = format!("[An older computer call ({names}) was carried out here; it and its screenshot were removed to save room.]");
+    json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
+}
+
+fn remove_pictures(item: &mut Value) {
+    let parts = item.get_mut("output").and_then(Value::as_array_mut);
+    for part in parts.into_iter().flatten() {
+        if text_of(part, "type") == "input_image" {
+            *part = json!({"type": "input_text", "text": GONE});
+        }
+    }
+}
+
+fn pictures_in(item: &Value) -> usize {
+    let Some(output) = item.get("output") else { return 0 };
+    match output {
+        Value::Array(parts) => parts.iter().filter(|part| text_of(part, "type") == "input_image").count(),
+        Value::Object(_) => usize::from(text_of(output, "type") == "computer_screenshot"),
+        _ => 0,
+    }
+}
