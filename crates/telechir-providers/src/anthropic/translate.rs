@@ -225,6 +225,8 @@ impl<'a> Writer<'a> {
                 let asked = asked.map(|at| self.open.swap_remove(at));
                 blocks.extend(self.result_blocks(content, &result, asked.as_ref(), &place)?);
                 self.answered.extend(result.call_id().cloned());
+            } else if let Content::Other(other) = content {
+                blocks.push(Value::Object(other.json.clone()));
             } else {
                 blocks.extend(self.plain_blocks(content, &place)?);
             }
