@@ -86,6 +86,8 @@ pub(super) struct Writer {
     asked: HashMap<CallId, Asked>,
     /// The newest picture, as an output names it.
     picture: Option<Item>,
+    /// The first picture of the message that is being written.
+    coming: Option<Item>,
     speaker: Speaker,
     pictureless: Pictureless,
 }
@@ -127,7 +129,8 @@ impl Writer {
             .push(json!({"type": "message", "role": "user", "content": [part]}));
     }
 
-    /// Members around a history of another dialect have no place in a list of items.
+    /// Members around a history of another dialect have no place in a list of items; only its
+    /// instructions can be said as a message.
     fn foreign_envelope(&mut self, envelope: &Envelope) {
         let Envelope::Object {
             dialect,
@@ -140,12 +143,22 @@ impl Writer {
         if *dialect == DIALECT {
             return;
         }
+        let why = "a list of items has no place for members of a request or response";
         for (name, value) in rest {
-            if name != member && !value.is_null() {
-                let why = "a list of items has no place for members of a request or response";
+            if name == member || value.is_null() {
+                continue;
+            }
+            let words = instructions_in(value).filter(|_| name == "system");
+            let Some(words) = words else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);
-            }
+                continue;
+            };
+            let how = "as a message of the developer";
+            self.report
+                .kept(format!("member `{name}`"), name.clone(), why, how);
+            let part = json!({"type": "input_text", "text": words});
+            self.push(json!({"type": "message", "role": "developer", "content": [part]}));
         }
     }
 
@@ -154,6 +167,7 @@ impl Writer {
             self.push(json.clone());
             return Ok(());
         }
+        self.coming = message.contents.iter().find_map(picture_in);
         let mut at = 0;
         while let Some(rest) = message.contents.get(at..).filter(|rest| !rest.is_empty()) {
             let place = format!("{place}.contents[{at}]");
@@ -222,10 +236,8 @@ impl Writer {
 
     /// Remembers of a call how it stands, and of a result its picture.
     pub(super) fn learn(&mut self, content: &Content) {
-        if let Content::ComputerResult(result) = content
-            && let Some(picture) = &result.screenshot
-        {
-            self.picture = Some(picture_of(picture));
+        if let Some(picture) = picture_in(content) {
+            self.picture = Some(picture);
         } else if let Content::ComputerCall(call) = content {
             let sayable =
                 self.speaker.actions(&call.actions).is_some() || raw_of(&call.meta).is_some();
@@ -259,6 +271,24 @@ impl Writer {
             );
         }
     }
+}
+
+/// Words of instructions, as one string or as a list of texts.
+fn instructions_in(value: &Value) -> Option<String> {
+    if let Some(words) = value.as_str() {
+        return Some(words.to_owned());
+    }
+    let words = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
+    let parts: Option<Vec<String>> = value.as_array()?.iter().map(words).collect();
+    parts.map(|parts| parts.join("\n\n"))
+}
+
+/// The picture of a result.
+fn picture_in(content: &Content) -> Option<Item> {
+    let Content::ComputerResult(result) = content else {
+        return None;
+    };
+    result.screenshot.as_ref().map(picture_of)
 }
 
 /// A picture as the members of an output.

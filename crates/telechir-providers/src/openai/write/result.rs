@@ -1,7 +1,7 @@
 //! Results as outputs, in the form that their call has.
 
 use serde_json::{Value, json};
-use telechir_protocol::{CallId, EditResult, FunctionResult, ToolResult};
+use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, ToolResult};
 
 use super::Writer;
 use super::message::input_part;
@@ -57,7 +57,7 @@ impl Writer {
             .is_none_or(|asked| asked.form == Form::Patch);
         let said = match &result.error {
             Some(failure) if patch => Some(failure.message.clone()),
-            Some(failure) => Some(format!("{ERROR}{failure}")),
+            Some(failure) => Some(told(failure)),
             None => result.text.clone(),
         };
         let said = said.map(|said| clipped(&said).to_owned());
@@ -95,10 +95,7 @@ impl Writer {
                 .map_or_else(|| value.to_string(), str::to_owned)
         };
         let plain = result.result.as_ref().map(said);
-        let failed = result
-            .error
-            .as_ref()
-            .map(|failure| format!("{ERROR}{failure}"));
+        let failed = result.error.as_ref().map(told);
         let words = match (failed, plain) {
             (Some(failed), Some(plain)) => Some(format!("{failed}\n{plain}")),
             (failed, plain) => failed.or(plain),
@@ -123,6 +120,12 @@ impl Writer {
         restore(&mut item, &result.meta, &["namespace", "caller"]);
         self.push(Value::Object(item));
     }
+}
+
+/// A failure in words that are read back as one.
+pub(super) fn told(failure: &Failure) -> String {
+    let message = failure.message.as_str();
+    format!("{ERROR}{}", message.strip_prefix(ERROR).unwrap_or(message))
 }
 
 /// A text no longer than the provider takes.

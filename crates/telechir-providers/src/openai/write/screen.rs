@@ -4,14 +4,13 @@ use serde_json::{Value, json};
 use telechir_protocol::{ComputerResult, StepState, TabState};
 
 use super::call::checks;
-use super::result::clipped;
+use super::result::{clipped, told};
 use super::{Pictureless, Writer, picture_of};
 use crate::EncodeError;
 use crate::openai::DIALECT;
 use crate::openai::asked::Form;
 use crate::openai::companion;
 use crate::openai::members::{Item, object_of, property};
-use crate::openai::read::ERROR;
 
 /// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
 const NO_PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
@@ -78,14 +77,19 @@ impl Writer {
             });
         }
         let why = "an output must have a picture";
-        if let Some(earlier) = self.picture.clone() {
-            self.report.kept(
-                "the absence of a screenshot",
-                place,
-                why,
-                "with the newest picture there is",
-            );
-            return Ok(earlier);
+        let earlier = self
+            .picture
+            .clone()
+            .map(|picture| (picture, "with the newest picture before it"));
+        let coming = || {
+            self.coming
+                .clone()
+                .map(|picture| (picture, "with the next picture after it"))
+        };
+        if let Some((picture, how)) = earlier.or_else(coming) {
+            self.report
+                .kept("the absence of a screenshot", place, why, how);
+            return Ok(picture);
         }
         self.report.kept(
             "the absence of a screenshot",
@@ -175,7 +179,7 @@ fn own_picture(result: &ComputerResult) -> Option<Item> {
 fn words(result: &ComputerResult) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(failure) = &result.error {
-        words.push(format!("{ERROR}{failure}{}", progress(result)));
+        words.push(format!("{}{}", told(failure), progress(result)));
     }
     match &result.text_output {
         Some(text) => words.push(text.clone()),

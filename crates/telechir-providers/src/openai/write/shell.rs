@@ -4,10 +4,9 @@ use serde_json::{Value, json};
 use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 
 use super::Writer;
-use super::result::clipped;
+use super::result::{clipped, told};
 use crate::openai::asked::Form;
 use crate::openai::members::{object_of, property};
-use crate::openai::read::ERROR;
 
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: i32 = 130;
@@ -142,7 +141,7 @@ fn local_text(result: &ShellResult) -> String {
 /// A result in words, for an output that is one text.
 fn shell_text(result: &ShellResult) -> String {
     if let Some(failure) = &result.error {
-        return format!("{ERROR}{failure}");
+        return told(failure);
     }
     let texts = [result.stdout(), result.stderr()];
     let said = texts

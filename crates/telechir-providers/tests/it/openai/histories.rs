@@ -202,6 +202,28 @@ fn a_result_without_a_picture_shows_the_newest_before_it() {
 }
 
 #[test]
+fn a_result_before_the_first_picture_shows_the_next() {
+    let call = |id: &str| Content::ComputerCall(ComputerCall::new(id, vec![Action::Screenshot]));
+    let result = |id: &str, screenshot| {
+        Content::ComputerResult(ComputerResult {
+            screenshot,
+            ..ComputerResult::new(id)
+        })
+    };
+    let messages = vec![
+        Message::new(Role::Assistant, vec![call("a"), call("b")]),
+        Message::new(
+            Role::User,
+            vec![result("a", None), result("b", Some(picture()))],
+        ),
+    ];
+    let (items, report) = written(&list(messages));
+    assert_eq!(items[2]["output"]["image_url"], PICTURE);
+    let how = report.losses[0].kept.as_deref();
+    assert_eq!(how, Some("with the next picture after it"));
+}
+
+#[test]
 fn thinking_of_another_provider_is_reported_and_left_out() {
     let thought = ReasoningContent {
         text: Some("Hm.".to_owned()),

@@ -271,3 +271,62 @@ fn every_action_means_what_it_should() {
         assert_eq!(actions(file), expected, "{file}");
     }
 }
+
+/// Where the wire differs from the vendor's declared types, the wire is right.
+#[test]
+fn every_known_deviation_of_the_wire_is_read() {
+    let response = |members: Value| {
+        let mut body = vector("response.computer.json");
+        body.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        body
+    };
+    let screenshot = json!({"type": "computer_screenshot", "file_id": "f", "detail": "original"});
+    let custom = json!({
+        "type": "custom_tool_call", "id": "ctc_1", "status": "completed", "call_id": "c", "name": "sql", "input": "",
+    });
+    let local = json!({"type": "local_shell_call_output", "call_id": "c", "output": "a"});
+    let preview = json!([{"type": "computer-use-preview-2025-03-11", "display_width": 1}]);
+    let deviations = [
+        (
+            "a call without safety checks",
+            json!([vector("output.computer_call.ga_live.json")]),
+        ),
+        ("a shell output with a call id", json!([local])),
+        (
+            "a screenshot with detail",
+            json!([{"type": "computer_call_output", "call_id": "c", "output": screenshot}]),
+        ),
+        ("a custom call with a status", json!([custom])),
+        (
+            "members of a response",
+            response(
+                json!({"store": true, "billing": {}, "frequency_penalty": 0.0, "presence_penalty": 0.0}),
+            ),
+        ),
+        (
+            "another error code",
+            vector("response.failed.live_code.json"),
+        ),
+        (
+            "usage without cache writes",
+            vector("response.no_cache_write_tokens.json"),
+        ),
+        (
+            "echoes of tools",
+            response(json!({"tools": preview, "tool_choice": null})),
+        ),
+        (
+            "a time with a fraction",
+            response(json!({"created_at": 1785729478.25})),
+        ),
+    ];
+    for (deviation, document) in deviations {
+        let read = history(&document);
+        let unknown = |content: &Content| matches!(content, Content::Other(_));
+        let contents = read.messages.iter().flat_map(|message| &message.contents);
+        assert!(!contents.into_iter().any(unknown), "{deviation}");
+        assert_eq!(written(&read).0, document, "{deviation}");
+    }
+}
