@@ -32,6 +32,8 @@ pub(crate) struct Tab {
     pub(crate) url: String,
     /// Its process is gone; only a new load brings it back.
     pub(crate) crashed: bool,
+    /// How often that happened.
+    pub(crate) crashes: u64,
     /// How often the address changed, within the document too.
     pub(crate) commits: u64,
     /// The load the document came from.
@@ -147,6 +149,12 @@ impl Book {
         })
     }
 
+    /// Takes titles and addresses from a list of targets.
+    pub(crate) fn rename(&self, infos: &Value) {
+        let mut state = lock(&self.state);
+        infos.as_array().into_iter().flatten().for_each(|info| state.rename(info));
+    }
+
     /// A view that can wait for changes.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
@@ -204,6 +212,7 @@ impl State {
             title: text(&info["title"]),
             url: text(&info["url"]),
             crashed: false,
+            crashes: 0,
             commits: 0,
             document: None,
             ready: true,
@@ -305,6 +314,7 @@ impl Tab {
 
     fn crash(&mut self) {
         self.crashed = true;
+        self.crashes += 1;
         self.requests.clear();
         self.loading.clear();
     }

@@ -131,10 +131,11 @@ pub(crate) fn key_up(stroke: &Stroke, modifiers: u8) -> Value {
 }
 
 fn key_event(stroke: &Stroke, modifiers: u8) -> Value {
+    // Never with a native key code: Chromium would take what a page leaves over as its own
+    // shortcut, and ctrl+u, ctrl+h or F12 lead to pages that no address may name.
     json!({
         "modifiers": modifiers, "key": stroke.key, "code": stroke.code,
-        "windowsVirtualKeyCode": stroke.virtual_key, "nativeVirtualKeyCode": stroke.virtual_key,
-        "location": stroke.location,
+        "windowsVirtualKeyCode": stroke.virtual_key, "location": stroke.location,
     })
 }
 

@@ -76,7 +76,7 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
     let keeper = Keeper::start(child, profile, client.clone());
 
     if let Err(error) = first_words(&client).await {
-        let said = tail.text();
+        let said = tail.text().await;
         let told = if said.is_empty() { String::new() } else { format!(". It said: {said}") };
         return Err(unavailable(format!("{error}{told}")));
     }

@@ -90,7 +90,7 @@ impl Navigation<'_> {
             if arrived(&tab) {
                 return Ok(());
             }
-            if tab.crashed {
+            if tab.crashes > self.tab.crashes {
                 return Err(refused("The page crashed while it was loading."));
             }
             match timeout_at(deadline, changes.changed()).await {

@@ -60,6 +60,8 @@ impl Browser {
         let mut changes = self.book.watch();
         loop {
             if let Some(tab) = self.book.target(target) {
+                // A load that comes before the page runs is lost.
+                self.page_of(&tab).evaluate("0").await?;
                 self.bring_to_front(&tab).await?;
                 return Ok(tab);
             }
@@ -111,6 +113,10 @@ impl Browser {
     /// The browser's address and its tabs.
     pub(crate) async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         let (front, _) = self.front().await?;
+        // Titles change without an event, so Chromium is asked; it knows also of a page that hangs.
+        let limit = self.options.answer_limit;
+        let targets = self.client.call(None, "Target.getTargets", json!({}), limit).await?;
+        self.book.rename(&targets["targetInfos"]);
         let state = |tab: Tab| TabState {
             active: tab.target == front.target,
             tab_id: tab.name,

@@ -11,6 +11,8 @@ use axum::response::Html;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
+use telechir_device::contract::computer::{Seen, Witness};
+use telechir_protocol::{Button, Key, Modifier};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -97,6 +99,10 @@ pub const SQUARES: [Square; 3] = [
 ];
 /// A point in the page's text area, which takes typed text.
 pub const TEXT_AREA: (u32, u32) = (400, 150);
+/// The corner of an empty part of the page of 400 by 300 pixels.
+pub const PAD: (u32, u32) = (600, 300);
+/// What the page takes for one click of a wheel.
+const PIXELS_PER_CLICK: f64 = 100.0;
 
 /// A server on loopback with one page that reports to it.
 #[derive(Debug)]
@@ -109,7 +115,11 @@ pub struct PageWitness {
 #[derive(Debug)]
 struct Heard {
     events: Mutex<Vec<PageEvent>>,
+    /// How many reports came.
     count: watch::Sender<u64>,
+    /// How often the page was told to forget, and how often it did.
+    orders: watch::Sender<u64>,
+    obeyed: watch::Sender<u64>,
 }
 
 impl PageWitness {
@@ -123,10 +133,13 @@ impl PageWitness {
         let heard = Arc::new(Heard {
             events: Mutex::default(),
             count: watch::Sender::new(0),
+            orders: watch::Sender::new(0),
+            obeyed: watch::Sender::new(0),
         });
         let routes = Router::new()
             .route("/", get(|| async { Html(page()) }))
             .route("/heard", post(hear))
+            .route("/orders", get(order))
             .with_state(Arc::clone(&heard));
         let server = tokio::spawn(async move {
             let _until_the_witness_is_dropped = axum::serve(listener, routes).await;
@@ -186,14 +199,107 @@ impl Drop for PageWitness {
     }
 }
 
-async fn hear(State(heard): State<Arc<Heard>>, Json(events): Json<Vec<PageEvent>>) -> StatusCode {
-    heard
-        .events
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .extend(events);
+async fn hear(State(heard): State<Arc<Heard>>, Json(reported): Json<Vec<PageEvent>>) -> StatusCode {
+    {
+        let mut events = heard.events.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in reported {
+            if event.kind == "forgotten" {
+                events.clear();
+                heard.obeyed.send_modify(|count| *count += 1);
+            } else {
+                events.push(event);
+            }
+        }
+    }
     heard.count.send_modify(|count| *count += 1);
     StatusCode::NO_CONTENT
+}
+
+/// Answers when the page shall forget; asked again and again by the page.
+async fn order(State(heard): State<Arc<Heard>>) -> StatusCode {
+    let mut orders = heard.orders.subscribe();
+    let obeyed = *heard.obeyed.borrow();
+    let _the_sender_lives_as_long_as_the_state = orders.wait_for(|given| *given > obeyed).await;
+    StatusCode::NO_CONTENT
+}
+
+impl Witness for PageWitness {
+    fn pad(&self) -> (u32, u32) {
+        PAD
+    }
+
+    fn field(&self) -> (u32, u32) {
+        TEXT_AREA
+    }
+
+    async fn seen(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> Vec<Seen> {
+        let mut changes = self.heard.count.subscribe();
+        let deadline = Instant::now() + CEILING;
+        loop {
+            let seen: Vec<Seen> = self.events().iter().filter_map(PageEvent::to_seen).collect();
+            if enough(&seen) || timeout_at(deadline, changes.changed()).await.is_err() {
+                return seen;
+            }
+        }
+    }
+
+    async fn text(&mut self, expected: &str) -> String {
+        let holds = |event: &PageEvent| event.value.as_deref() == Some(expected);
+        let _what_it_holds_is_given_either_way = self.until(holds).await;
+        // Whatever comes after it would show here.
+        let events = self.take().await;
+        events.into_iter().rev().find_map(|event| event.value).unwrap_or_default()
+    }
+
+    async fn forget(&mut self) {
+        let mut obeyed = self.heard.obeyed.subscribe();
+        self.heard.orders.send_modify(|given| *given += 1);
+        let given = *self.heard.orders.borrow();
+        let forgotten = timeout_at(Instant::now() + CEILING, obeyed.wait_for(|done| *done >= given)).await;
+        assert!(forgotten.is_ok(), "the page does not obey");
+    }
+}
+
+impl PageEvent {
+    /// The event in the contract's words; none for one it has no word for.
+    pub fn to_seen(&self) -> Option<Seen> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels of a page")]
+        let at = (self.client_x as u32, self.client_y as u32);
+        let modifiers = self.modifiers();
+        Some(match self.kind.as_str() {
+            "mousemove" => Seen::Motion { at },
+            "mousedown" => Seen::ButtonDown { button: button(self.button)?, at, modifiers },
+            "mouseup" => Seen::ButtonUp { button: button(self.button)?, at },
+            "wheel" => {
+                let (dx, dy) = (self.delta_x / PIXELS_PER_CLICK, self.delta_y / PIXELS_PER_CLICK);
+                Seen::Scroll { dx, dy, modifiers }
+            }
+            "keydown" => Seen::KeyDown { key: Key::parse(&self.key) },
+            "keyup" => Seen::KeyUp { key: Key::parse(&self.key) },
+            _ => return None,
+        })
+    }
+
+    fn modifiers(&self) -> Vec<Modifier> {
+        let down = [
+            (self.ctrl_key, Modifier::Ctrl),
+            (self.alt_key, Modifier::Alt),
+            (self.shift_key, Modifier::Shift),
+            (self.meta_key, Modifier::Super),
+        ];
+        down.into_iter().filter_map(|(down, modifier)| down.then_some(modifier)).collect()
+    }
+}
+
+const fn button(number: i32) -> Option<Button> {
+    Some(match number {
+        0 => Button::Left,
+        1 => Button::Middle,
+        2 => Button::Right,
+        3 => Button::Back,
+        4 => Button::Forward,
+        _ => return None,
+    })
 }
 
 fn page() -> String {

@@ -199,3 +199,15 @@ async fn a_dropped_action_leaves_nothing_pressed() {
     let ups: Vec<_> = events.iter().filter(|event| event.kind == "keyup").map(|event| event.code.as_str()).collect();
     assert!(ups.contains(&"KeyX") && ups.contains(&"ShiftLeft"), "{ups:?}");
 }
+
+#[tokio::test]
+async fn chromium_s_own_shortcuts_do_nothing() {
+    let (mut browser, witness) = witnessed().await;
+    let before = browser.context().await.unwrap();
+    for chord in ["ctrl+t", "ctrl+u", "ctrl+h", "ctrl+j", "F12", "ctrl+n", "F1", "F5", "ctrl+w"] {
+        perform(&mut browser, key(chord)).await.unwrap();
+    }
+    let events = witness.take().await;
+    assert!(events.iter().all(|event| event.kind != "ready"), "the page was loaded again");
+    assert_eq!(browser.context().await.unwrap(), before);
+}

@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod common;
+mod contract;
 mod dialogs;
 mod input;
 mod isolation;
 mod navigation;
 mod pixels;
+mod screen;
 mod tabs;
+mod window;

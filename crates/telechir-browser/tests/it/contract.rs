@@ -1,0 +1,13 @@
+//! The suite that every computer passes, without a window.
+
+use telechir_browser::Browser;
+use telechir_testkit::page::PageWitness;
+
+use crate::common::witnessed;
+
+async fn stage() -> (Browser, PageWitness, ()) {
+    let (browser, witness) = witnessed().await;
+    (browser, witness, ())
+}
+
+telechir_device::computer_contract!(stage);

@@ -1,0 +1,80 @@
+//! A browser in a window that fills a real screen: the same pixels, the same contract.
+
+use telechir_browser::{Browser, Surface};
+use telechir_device::{BoxScreen, Computer as _};
+use telechir_protocol::{Action, Button, ClickCount};
+use telechir_testkit::gate::{Part, require};
+use telechir_testkit::page::PageWitness;
+
+use crate::common::{SETTLE, at, click, go, options, page, perform};
+use crate::pixels::check_squares;
+use crate::screen::TestScreen;
+
+async fn windowed() -> Browser {
+    require(Part::Chromium);
+    let screen = BoxScreen::new(TestScreen::open().await);
+    Browser::launch(Surface::Window(screen), options()).await.unwrap()
+}
+
+async fn stage() -> (Browser, PageWitness, ()) {
+    let mut browser = windowed().await;
+    let witness = PageWitness::serve().await.unwrap();
+    go(&mut browser, &witness.url()).await.unwrap();
+    witness.until(|event| event.kind == "ready").await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    witness.take().await;
+    (browser, witness, ())
+}
+
+telechir_device::computer_contract!(stage);
+
+#[tokio::test]
+async fn a_page_s_pixel_is_the_screen_s_pixel() {
+    let (mut browser, _witness, ()) = stage().await;
+    check_squares(&browser.capture().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_popup_fills_the_screen_and_the_opener_returns() {
+    let mut browser = windowed().await;
+    let opener = page(
+        "<body style='background:rgb(1,2,3)' onclick=\"window.open('about:blank', 'x', 'width=300,height=200')\
+         .document.write('<body style=background:rgb(9,8,7) onclick=window.close()>')\">",
+    );
+    go(&mut browser, &opener).await.unwrap();
+    perform(&mut browser, click(500, 500)).await.unwrap();
+    browser.context().await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    let frame = browser.capture().await.unwrap();
+    for (x, y) in [(0, 0), (1023, 767), (512, 384)] {
+        assert_eq!(frame.pixel(x, y), Some([9, 8, 7]), "{x}, {y}");
+    }
+    perform(&mut browser, click(500, 500)).await.unwrap();
+    browser.context().await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert_eq!(browser.capture().await.unwrap().pixel(512, 384), Some([1, 2, 3]));
+}
+
+#[tokio::test]
+async fn no_menu_of_chromium_s_own_stays_over_the_page() {
+    let mut browser = windowed().await;
+    go(&mut browser, &page("<body style='background:rgb(1,2,3)'>")).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    let before = browser.capture().await.unwrap();
+    let right = Action::Click { at: Some(at(300, 300)), button: Button::Right, count: ClickCount::Single, modifiers: vec![] };
+    perform(&mut browser, right).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert!(browser.capture().await.unwrap() == before);
+}
+
+#[tokio::test]
+async fn printing_puts_nothing_over_the_page() {
+    let mut browser = windowed().await;
+    go(&mut browser, &page("<body style='background:rgb(1,2,3)' onclick='print()'>")).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    let before = browser.capture().await.unwrap();
+    perform(&mut browser, click(300, 300)).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert!(browser.capture().await.unwrap() == before);
+    perform(&mut browser, click(300, 300)).await.unwrap();
+}
