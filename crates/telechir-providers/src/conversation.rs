@@ -39,7 +39,10 @@ pub struct PictureLimit {
 
 impl Default for PictureLimit {
     fn default() -> Self {
-        Self { keep: 10, prune_above: 40 }
+        Self {
+            keep: 10,
+            prune_above: 40,
+        }
     }
 }
 
@@ -72,11 +75,18 @@ pub struct Response {
 impl Response {
     /// What was said in words.
     pub fn text(&self) -> String {
-        let texts = self.turn.contents().iter().filter_map(|content| match content {
-            Content::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        });
-        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        let texts = self
+            .turn
+            .contents()
+            .iter()
+            .filter_map(|content| match content {
+                Content::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            });
+        texts
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
@@ -128,7 +138,10 @@ impl ProviderError {
         let error = body.get("error")?;
         let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
         let kind = text("code").or_else(|| text("type")).unwrap_or_default();
-        Some(Self { kind, message: text("message")? })
+        Some(Self {
+            kind,
+            message: text("message")?,
+        })
     }
 
     /// Whether it says that the conversation became too long for the model.
@@ -152,7 +165,11 @@ impl Conversation {
             Dialect::AnthropicMessages => anthropic::task(&opening.task),
             Dialect::OpenaiResponses => openai::task(&opening.task),
         };
-        Self { dialect, opening, items: vec![task] }
+        Self {
+            dialect,
+            opening,
+            items: vec![task],
+        }
     }
 
     /// The header that carries the key.
@@ -186,7 +203,12 @@ impl Conversation {
             Dialect::AnthropicMessages => anthropic::take(&body, has_calls, &mut self.items),
             Dialect::OpenaiResponses => openai::take(&body, has_calls, &mut self.items),
         };
-        Ok(Response { turn, report, stop, usage })
+        Ok(Response {
+            turn,
+            report,
+            stop,
+            usage,
+        })
     }
 
     /// Writes the answers to the calls of the last response and keeps them for the next request.
@@ -211,14 +233,25 @@ impl Conversation {
         let Some(stop) = stop else { return Ok(None) };
         let turn = ModelTurn::new(Vec::new())?;
         let usage = UsageContent::default();
-        Ok(Some(Response { turn, report: Report::default(), stop, usage }))
+        Ok(Some(Response {
+            turn,
+            report: Report::default(),
+            stop,
+            usage,
+        }))
     }
 }
 
 fn usage(body: &Value, total: Option<u64>) -> UsageContent {
-    let count = |name: &str| body.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let count = |name: &str| {
+        body.get("usage")
+            .and_then(|usage| usage.get(name))
+            .and_then(Value::as_u64)
+    };
     let (input, output) = (count("input_tokens"), count("output_tokens"));
-    let sum = input.zip(output).map(|(input, output)| input.saturating_add(output));
+    let sum = input
+        .zip(output)
+        .map(|(input, output)| input.saturating_add(output));
     UsageContent {
         input_token_count: input,
         output_token_count: output,

@@ -23,7 +23,10 @@ pub(super) fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     let removed = prune(messages, opening.pictures);
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
-    body.insert("max_tokens".into(), opening.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into());
+    body.insert(
+        "max_tokens".into(),
+        opening.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into(),
+    );
     // The provider moves this one breakpoint along as the conversation grows.
     body.insert("cache_control".into(), json!({"type": "ephemeral"}));
     if let Some(system) = &opening.system {
@@ -51,13 +54,29 @@ pub(super) fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     }
     let pictures = messages.iter().map(pictures_in).sum();
     body.insert("messages".into(), messages.to_vec().into());
-    Request { path: "/v1/messages", headers, body: Value::Object(body), pictures }
+    Request {
+        path: "/v1/messages",
+        headers,
+        body: Value::Object(body),
+        pictures,
+    }
 }
 
-pub(super) fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (Stop, UsageContent) {
-    let blocks: Vec<Value> = body.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+pub(super) fn take(
+    body: &Value,
+    has_calls: bool,
+    messages: &mut Vec<Value>,
+) -> (Stop, UsageContent) {
+    let blocks: Vec<Value> = body
+        .get("content")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     // An answer may hold empty text blocks; a request may not.
-    let kept: Vec<Value> = blocks.into_iter().filter(|block| !is_empty_text(block)).collect();
+    let kept: Vec<Value> = blocks
+        .into_iter()
+        .filter(|block| !is_empty_text(block))
+        .collect();
     if !kept.is_empty() {
         messages.push(json!({"role": "assistant", "content": kept}));
     }
@@ -66,20 +85,31 @@ pub(super) fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> 
 
 fn stop(body: &Value, has_calls: bool) -> Stop {
     match text_of(body, "stop_reason") {
-        "refusal" => Stop::Refused { reason: refusal(body) },
+        "refusal" => Stop::Refused {
+            reason: refusal(body),
+        },
         "max_tokens" => Stop::MaxTokens,
         "model_context_window_exceeded" => Stop::ContextExceeded,
         _ if has_calls => Stop::Calls,
         "pause_turn" => Stop::Continue,
         "end_turn" | "stop_sequence" => Stop::Done,
-        other => Stop::Incomplete { reason: other.to_owned() },
+        other => Stop::Incomplete {
+            reason: other.to_owned(),
+        },
     }
 }
 
 fn refusal(body: &Value) -> String {
     let details = body.get("stop_details").unwrap_or(&Value::Null);
-    let parts = [text_of(details, "category"), text_of(details, "explanation")];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    let parts = [
+        text_of(details, "category"),
+        text_of(details, "explanation"),
+    ];
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 fn is_empty_text(block: &Value) -> bool {
@@ -88,7 +118,9 @@ fn is_empty_text(block: &Value) -> bool {
 
 /// Models whose thinking belongs to the exact words before it (the lines 5.1, 5.2 and 5.5).
 fn binds_thinking(model: &str) -> bool {
-    ["-5-1", "-5-2", "-5-5"].iter().any(|line| model.contains(line))
+    ["-5-1", "-5-2", "-5-5"]
+        .iter()
+        .any(|line| model.contains(line))
 }
 
 /// Replaces old pictures by a note. Whether any ever was, is seen from the notes.
@@ -100,17 +132,26 @@ fn prune(messages: &mut [Value], limit: PictureLimit) -> bool {
             remove_pictures(result, &mut left);
         }
     }
-    messages.iter_mut().flat_map(results).any(|result| blocks(result).iter().any(is_note))
+    messages
+        .iter_mut()
+        .flat_map(results)
+        .any(|result| blocks(result).iter().any(is_note))
 }
 
 fn results(message: &mut Value) -> Vec<&mut Value> {
     let blocks = message.get_mut("content").and_then(Value::as_array_mut);
-    let results = blocks.into_iter().flatten().filter(|block| text_of(block, "type") == "tool_result");
+    let results = blocks
+        .into_iter()
+        .flatten()
+        .filter(|block| text_of(block, "type") == "tool_result");
     results.collect()
 }
 
 fn blocks(result: &Value) -> &[Value] {
-    result.get("content").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    result
+        .get("content")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 fn remove_pictures(result: &mut Value, left: &mut usize) {
@@ -131,7 +172,10 @@ fn pictures_in(message: &Value) -> usize {
     let content = blocks(message).iter();
     let inner = |block: &Value| match text_of(block, "type") {
         "image" => 1,
-        "tool_result" => blocks(block).iter().filter(|block| text_of(block, "type") == "image").count(),
+        "tool_result" => blocks(block)
+            .iter()
+            .filter(|block| text_of(block, "type") == "image")
+            .count(),
         _ => 0,
     };
     content.map(inner).sum()

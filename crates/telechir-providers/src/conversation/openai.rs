@@ -36,7 +36,12 @@ pub(super) fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
     }
     let pictures = items.iter().map(pictures_in).sum();
     let headers = opening.declaration.headers.clone();
-    Request { path: "/responses", headers, body: Value::Object(body), pictures }
+    Request {
+        path: "/responses",
+        headers,
+        body: Value::Object(body),
+        pictures,
+    }
 }
 
 /// What a response without output means; none when there is output to read.
@@ -44,21 +49,35 @@ pub(super) fn failure(body: &Value) -> Option<Stop> {
     match text_of(body, "status") {
         "failed" => {
             let error = body.get("error").unwrap_or(&Value::Null);
-            let (code, message) = (text_of(error, "code").to_owned(), text_of(error, "message").to_owned());
-            Some(if code == "context_length_exceeded" { Stop::ContextExceeded } else { Stop::Failed { code, message } })
+            let (code, message) = (
+                text_of(error, "code").to_owned(),
+                text_of(error, "message").to_owned(),
+            );
+            Some(if code == "context_length_exceeded" {
+                Stop::ContextExceeded
+            } else {
+                Stop::Failed { code, message }
+            })
         }
-        "cancelled" | "queued" | "in_progress" => {
-            Some(Stop::Incomplete { reason: text_of(body, "status").to_owned() })
-        }
+        "cancelled" | "queued" | "in_progress" => Some(Stop::Incomplete {
+            reason: text_of(body, "status").to_owned(),
+        }),
         _ => None,
     }
 }
 
 pub(super) fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
-    let output: Vec<Value> = body.get("output").and_then(Value::as_array).cloned().unwrap_or_default();
+    let output: Vec<Value> = body
+        .get("output")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let stop = stop(body, &output, has_calls);
     items.extend(output.into_iter().map(replayed));
-    let total = body.get("usage").and_then(|usage| usage.get("total_tokens")).and_then(Value::as_u64);
+    let total = body
+        .get("usage")
+        .and_then(|usage| usage.get("total_tokens"))
+        .and_then(Value::as_u64);
     (stop, usage(body, total))
 }
 
@@ -67,8 +86,12 @@ fn stop(body: &Value, output: &[Value], has_calls: bool) -> Stop {
         let details = body.get("incomplete_details").unwrap_or(&Value::Null);
         return match text_of(details, "reason") {
             "max_output_tokens" => Stop::MaxTokens,
-            "content_filter" => Stop::Refused { reason: "content_filter".to_owned() },
-            other => Stop::Incomplete { reason: other.to_owned() },
+            "content_filter" => Stop::Refused {
+                reason: "content_filter".to_owned(),
+            },
+            other => Stop::Incomplete {
+                reason: other.to_owned(),
+            },
         };
     }
     if has_calls {
@@ -78,15 +101,23 @@ fn stop(body: &Value, output: &[Value], has_calls: bool) -> Stop {
         return Stop::Refused { reason };
     }
     // A last message that only comments on the work announces more of it.
-    match output.iter().rfind(|item| text_of(item, "type") == "message") {
+    match output
+        .iter()
+        .rfind(|item| text_of(item, "type") == "message")
+    {
         Some(message) if text_of(message, "phase") == "commentary" => Stop::Continue,
         _ => Stop::Done,
     }
 }
 
 fn refusal(output: &[Value]) -> Option<String> {
-    let parts = output.iter().filter_map(|item| item.get("content").and_then(Value::as_array)).flatten();
-    let refused = parts.into_iter().find(|part| text_of(part, "type") == "refusal")?;
+    let parts = output
+        .iter()
+        .filter_map(|item| item.get("content").and_then(Value::as_array))
+        .flatten();
+    let refused = parts
+        .into_iter()
+        .find(|part| text_of(part, "type") == "refusal")?;
     Some(text_of(refused, "refusal").to_owned())
 }
 
@@ -123,19 +154,36 @@ fn prune(items: &mut Vec<Value>, limit: PictureLimit) {
 }
 
 fn remove_pair(items: &mut Vec<Value>, call_id: &str) {
-    items.retain(|item| !(text_of(item, "type") == "computer_call_output" && text_of(item, "call_id") == call_id));
-    let is_call = |item: &Value| text_of(item, "type") == "computer_call" && text_of(item, "call_id") == call_id;
-    let Some(at) = items.iter().position(is_call) else { return };
+    items.retain(|item| {
+        !(text_of(item, "type") == "computer_call_output" && text_of(item, "call_id") == call_id)
+    });
+    let is_call = |item: &Value| {
+        text_of(item, "type") == "computer_call" && text_of(item, "call_id") == call_id
+    };
+    let Some(at) = items.iter().position(is_call) else {
+        return;
+    };
     let note = note(&items[at]);
-    let start = items[..at].iter().rposition(|item| text_of(item, "type") != "reasoning").map_or(0, |last| last + 1);
+    let start = items[..at]
+        .iter()
+        .rposition(|item| text_of(item, "type") != "reasoning")
+        .map_or(0, |last| last + 1);
     items.splice(start..=at, [note]);
 }
 
 fn note(call: &Value) -> Value {
     let actions = call.get("actions").and_then(Value::as_array).cloned();
-    let actions = actions.or_else(|| call.get("action").map(|action| vec![action.clone()])).unwrap_or_default();
-    let names = actions.iter().map(|action| text_of(action, "type").to_owned()).collect::<Vec<_>>().join(", ");
-    let text = format!("[An older computer call ({names}) was carried out here; it and its screenshot were removed to save room.]");
+    let actions = actions
+        .or_else(|| call.get("action").map(|action| vec![action.clone()]))
+        .unwrap_or_default();
+    let names = actions
+        .iter()
+        .map(|action| text_of(action, "type").to_owned())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let text = format!(
+        "[An older computer call ({names}) was carried out here; it and its screenshot were removed to save room.]"
+    );
     json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
 }
 
@@ -149,9 +197,14 @@ fn remove_pictures(item: &mut Value) {
 }
 
 fn pictures_in(item: &Value) -> usize {
-    let Some(output) = item.get("output") else { return 0 };
+    let Some(output) = item.get("output") else {
+        return 0;
+    };
     match output {
-        Value::Array(parts) => parts.iter().filter(|part| text_of(part, "type") == "input_image").count(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter(|part| text_of(part, "type") == "input_image")
+            .count(),
         Value::Object(_) => usize::from(text_of(output, "type") == "computer_screenshot"),
         _ => 0,
     }

@@ -6,8 +6,16 @@ use super::{Conversation, Opening, PictureLimit, ProviderError, Stop};
 use crate::Dialect;
 
 fn conversation(dialect: Dialect) -> Conversation {
-    let pictures = PictureLimit { keep: 1, prune_above: 2 };
-    let opening = Opening { model: "claude-opus-5-5".into(), task: "do it".into(), pictures, ..Opening::default() };
+    let pictures = PictureLimit {
+        keep: 1,
+        prune_above: 2,
+    };
+    let opening = Opening {
+        model: "claude-opus-5-5".into(),
+        task: "do it".into(),
+        pictures,
+        ..Opening::default()
+    };
     Conversation::new(dialect, opening)
 }
 
@@ -22,16 +30,27 @@ fn screenshot(id: &str) -> [Value; 3] {
 #[test]
 fn never_sends_sampling_members_to_anthropic() {
     let request = conversation(Dialect::AnthropicMessages).request();
-    let names: Vec<&String> = request.body.as_object().expect("an object").keys().collect();
+    let names: Vec<&String> = request
+        .body
+        .as_object()
+        .expect("an object")
+        .keys()
+        .collect();
     assert_eq!(names, ["model", "max_tokens", "cache_control", "messages"]);
-    assert_eq!(request.headers, [("anthropic-version".to_owned(), "2026-10-21".to_owned())]);
+    assert_eq!(
+        request.headers,
+        [("anthropic-version".to_owned(), "2026-10-21".to_owned())]
+    );
 }
 
 #[test]
 fn asks_openai_to_store_nothing_and_for_encrypted_reasoning() {
     let request = conversation(Dialect::OpenaiResponses).request();
     assert_eq!(request.body["store"], json!(false));
-    assert_eq!(request.body["include"], json!(["reasoning.encrypted_content"]));
+    assert_eq!(
+        request.body["include"],
+        json!(["reasoning.encrypted_content"])
+    );
     assert_eq!(request.path, "/responses");
 }
 
@@ -43,8 +62,22 @@ fn an_old_openai_screenshot_leaves_with_its_call_and_its_reasoning() {
     }
     let request = talk.request();
     assert_eq!(request.pictures, 1);
-    let kinds: Vec<&str> = talk.items.iter().map(|item| item["type"].as_str().unwrap_or("")).collect();
-    assert_eq!(kinds, ["message", "message", "message", "reasoning", "computer_call", "computer_call_output"]);
+    let kinds: Vec<&str> = talk
+        .items
+        .iter()
+        .map(|item| item["type"].as_str().unwrap_or(""))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "message",
+            "message",
+            "message",
+            "reasoning",
+            "computer_call",
+            "computer_call_output"
+        ]
+    );
     assert_eq!(talk.items[1]["role"], "developer");
     assert_eq!(talk.items[4]["call_id"], "c");
 }
@@ -55,14 +88,23 @@ fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() 
     for id in ["a", "b", "c"] {
         let image = json!({"type": "image", "source": {}});
         let result = json!({"type": "tool_result", "tool_use_id": id, "content": [image]});
-        talk.items.push(json!({"role": "user", "content": [result]}));
+        talk.items
+            .push(json!({"role": "user", "content": [result]}));
     }
     let request = talk.request();
     assert_eq!(request.pictures, 1);
     assert_eq!(talk.items[1]["content"][0]["content"][0]["type"], "text");
     assert_eq!(talk.items[3]["content"][0]["content"][0]["type"], "image");
-    assert_eq!(request.body["thinking"]["block_binding"]["prefix_mismatch_behavior"], "drop_block");
-    assert!(request.headers.iter().any(|(name, _)| name == "anthropic-beta"));
+    assert_eq!(
+        request.body["thinking"]["block_binding"]["prefix_mismatch_behavior"],
+        "drop_block"
+    );
+    assert!(
+        request
+            .headers
+            .iter()
+            .any(|(name, _)| name == "anthropic-beta")
+    );
 }
 
 fn openai_stop(body: &Value) -> Stop {
@@ -78,12 +120,35 @@ fn openai_stop(body: &Value) -> Stop {
 fn openai_ends_are_told_apart() {
     let message = |phase: &str| json!({"type": "message", "phase": phase, "content": [{"type": "output_text", "text": "x"}]});
     let cases = [
-        (json!({"status": "completed", "output": [message("final_answer")]}), Stop::Done),
-        (json!({"status": "completed", "output": [message("commentary")]}), Stop::Continue),
-        (json!({"status": "completed", "output": [{"type": "computer_call"}]}), Stop::Calls),
-        (json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": []}), Stop::MaxTokens),
-        (json!({"status": "completed", "output": [{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}]}), Stop::Refused { reason: "no".into() }),
-        (json!({"status": "failed", "error": {"code": "server_error", "message": "m"}, "output": []}), Stop::Failed { code: "server_error".into(), message: "m".into() }),
+        (
+            json!({"status": "completed", "output": [message("final_answer")]}),
+            Stop::Done,
+        ),
+        (
+            json!({"status": "completed", "output": [message("commentary")]}),
+            Stop::Continue,
+        ),
+        (
+            json!({"status": "completed", "output": [{"type": "computer_call"}]}),
+            Stop::Calls,
+        ),
+        (
+            json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": []}),
+            Stop::MaxTokens,
+        ),
+        (
+            json!({"status": "completed", "output": [{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}]}),
+            Stop::Refused {
+                reason: "no".into(),
+            },
+        ),
+        (
+            json!({"status": "failed", "error": {"code": "server_error", "message": "m"}, "output": []}),
+            Stop::Failed {
+                code: "server_error".into(),
+                message: "m".into(),
+            },
+        ),
     ];
     for (body, expected) in cases {
         assert_eq!(openai_stop(&body), expected, "{body}");
@@ -100,16 +165,37 @@ fn anthropic_ends_are_told_apart_and_a_cut_answer_is_not_carried_out() {
     assert_eq!(stop("end_turn", false), Stop::Done);
     assert_eq!(stop("pause_turn", false), Stop::Continue);
     assert_eq!(stop("max_tokens", true), Stop::MaxTokens);
-    assert_eq!(stop("refusal", true), Stop::Refused { reason: String::new() });
-    assert_eq!(stop("model_context_window_exceeded", false), Stop::ContextExceeded);
-    assert_eq!(stop("new_reason", false), Stop::Incomplete { reason: "new_reason".into() });
+    assert_eq!(
+        stop("refusal", true),
+        Stop::Refused {
+            reason: String::new()
+        }
+    );
+    assert_eq!(
+        stop("model_context_window_exceeded", false),
+        Stop::ContextExceeded
+    );
+    assert_eq!(
+        stop("new_reason", false),
+        Stop::Incomplete {
+            reason: "new_reason".into()
+        }
+    );
 }
 
 #[test]
 fn reads_the_error_bodies_of_both_and_no_html() {
-    let anthropic = br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-    let openai = br#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#;
-    assert_eq!(ProviderError::from_body(anthropic).map(|e| e.kind), Some("overloaded_error".into()));
-    assert_eq!(ProviderError::from_body(openai).map(|e| e.kind), Some("rate_limit_exceeded".into()));
+    let anthropic =
+        br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let openai =
+        br#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#;
+    assert_eq!(
+        ProviderError::from_body(anthropic).map(|e| e.kind),
+        Some("overloaded_error".into())
+    );
+    assert_eq!(
+        ProviderError::from_body(openai).map(|e| e.kind),
+        Some("rate_limit_exceeded".into())
+    );
     assert_eq!(ProviderError::from_body(b"<html>502</html>"), None);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use telechir_testkit::provider::{ModelServer, Page, Script, Tally};
+use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Plays recorded words of a model over HTTP, and a page with a word drawn for this run.
@@ -14,9 +14,9 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Prints one line of JSON when it listens; ends on SIGTERM with a summary.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The script to play.
-    #[arg(long)]
-    script: PathBuf,
+    /// The script to play; without one only the page is served.
+    #[arg(long, required_unless_present = "page")]
+    script: Option<PathBuf>,
     /// HTML served at /page; `{{word}}` in it becomes a word drawn at random.
     #[arg(long)]
     page: Option<PathBuf>,
@@ -41,7 +41,10 @@ async fn main() -> ExitCode {
 }
 
 async fn serve(arguments: &Arguments) -> Result<Tally, Box<dyn std::error::Error>> {
-    let script = Script::open(&arguments.script)?;
+    let script = match &arguments.script {
+        Some(path) => Script::open(path)?,
+        None => Script::empty(Provider::Anthropic),
+    };
     let page = match &arguments.page {
         Some(path) => page(path, arguments.word_file.as_deref())?,
         None => Page::default(),

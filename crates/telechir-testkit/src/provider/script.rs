@@ -106,6 +106,15 @@ pub enum ScriptError {
 }
 
 impl Script {
+    /// A script that says nothing: every request to the model is one too many.
+    pub fn empty(provider: Provider) -> Self {
+        Self {
+            note: String::new(),
+            provider,
+            turns: Vec::new(),
+        }
+    }
+
     /// Reads a script.
     ///
     /// # Errors

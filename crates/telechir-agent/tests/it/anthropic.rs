@@ -1,0 +1,75 @@
+//! Anthropic's Messages, over HTTP and back.
+
+use serde_json::{Value, json};
+use telechir_agent::End;
+use telechir_protocol::ActionKind;
+
+use crate::run::{Run, WORD};
+
+pub(crate) fn call(id: &str, name: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer", "input": input, "caller": {"type": "direct"}})
+}
+
+pub(crate) fn bash(id: &str, command: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": command}, "caller": {"type": "direct"}})
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+#[tokio::test]
+async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_call() {
+    let thinking = json!({"type": "thinking", "thinking": "First look.", "signature": "c2ln"});
+    let run = Run::anthropic(json!([
+        {"say": [thinking, text("I look."), call("t1", "left_click", json!({"coordinate": [5, 6]})),
+            call("t2", "type", json!({"text": "hello"})), call("t3", "screenshot", json!({})), bash("t4", "show it")]},
+        {"take": [{"name": "word", "call": "t4", "after": "the word is ", "until": "."}],
+            "say": [bash("t5", "show {{word}}")]},
+        {"expect": [{"call": "t5", "contains": "ran show {{word}}"}], "say": [text("Done with {{word}}.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    let shown = format!("show {WORD}");
+    assert_eq!(outcome.diary, ["click", "type", "show it", shown.as_str()]);
+    let finished = outcome.clean();
+    assert_eq!((finished.end, finished.steps), (End::Done, 2));
+    assert_eq!(finished.text, format!("Done with {WORD}."));
+    assert!(finished.usage.input_token_count.unwrap() > 0);
+}
+
+#[tokio::test]
+async fn a_failure_halts_the_batch_of_its_family_only() {
+    let mut run = Run::anthropic(json!([
+        {"say": [call("t1", "left_click", json!({"coordinate": [5, 6]})), bash("t2", "show it"),
+            call("t3", "type", json!({"text": "hello"}))]},
+        {"expect": [{"call": "t1", "contains": "It does not go."}, {"call": "t2", "contains": "ran show it"}],
+            "say": [text("I stop.")]},
+    ]));
+    run.fails_at = Some(ActionKind::Click);
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.diary, ["click", "show it"]);
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_call_of_a_missing_device_is_answered_with_an_error() {
+    let mut run = Run::anthropic(json!([
+        {"say": [bash("t1", "show it")]},
+        {"expect": [{"call": "t1", "contains": "--shell"}], "say": [text("No shell.")]},
+    ]));
+    run.session_has_shell = false;
+    let outcome = run.carry_out().await;
+    assert!(outcome.diary.is_empty());
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_paused_turn_is_sent_back_as_it_is() {
+    let hosted = json!({"type": "server_tool_use", "id": "srv1", "name": "bash_code_execution", "input": {"command": "true"}});
+    let run = Run::anthropic(json!([
+        {"say": [hosted], "with": {"stop_reason": "pause_turn"}},
+        {"say": [text("Back.")]},
+    ]));
+    let finished = run.carry_out().await.clean();
+    assert_eq!((finished.end, finished.text.as_str()), (End::Done, "Back."));
+}

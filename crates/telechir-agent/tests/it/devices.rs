@@ -1,0 +1,115 @@
+//! A screen and a shell that write down what they are asked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use telechir_device::{
+    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled, Shell,
+    ShellCommand,
+};
+use telechir_protocol::{ActionKind, CommandOutput, ShellOutcome, Size};
+
+/// What was asked of the devices, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    pub(crate) fn write(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A screen that fails at one kind of action and never ends another.
+#[derive(Debug)]
+pub(crate) struct WritingScreen {
+    pub(crate) diary: Diary,
+    pub(crate) fails_at: Option<ActionKind>,
+    pub(crate) hangs_at: Option<ActionKind>,
+}
+
+impl Computer for WritingScreen {
+    fn size(&self) -> Size {
+        Size::new(64, 48)
+    }
+
+    fn supports(&self, _kind: &ActionKind) -> bool {
+        true
+    }
+
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        Ok(Frame::new(self.size(), vec![0x7f; 64 * 48 * 4]).unwrap())
+    }
+
+    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        self.diary.write(action.kind().name());
+        if self.hangs_at == Some(action.kind()) {
+            std::future::pending::<()>().await;
+        }
+        if self.fails_at == Some(action.kind()) {
+            return Err(DeviceError::Refused {
+                message: "It does not go.".to_owned(),
+            });
+        }
+        Ok(Performed::delivered())
+    }
+
+    async fn settle(&mut self, _settle: Settle) -> Result<Settled, DeviceError> {
+        Ok(Settled {
+            settled: true,
+            waited: Duration::ZERO,
+        })
+    }
+
+    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+        Ok(PageContext::default())
+    }
+
+    async fn release(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+/// A shell that prints each command back with a word no script knows.
+#[derive(Debug)]
+pub(crate) struct WritingShell {
+    pub(crate) diary: Diary,
+    pub(crate) word: String,
+}
+
+impl Shell for WritingShell {
+    async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        let line = command.command.to_line();
+        self.diary.write(&line);
+        let stdout = format!("ran {line}; the word is {}.\n", self.word);
+        Ok(CommandOutput {
+            stdout,
+            exit_code: Some(0),
+            outcome: ShellOutcome::Success,
+            ..CommandOutput::default()
+        })
+    }
+
+    async fn restart(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn cwd(&self) -> Option<String> {
+        Some("/work".to_owned())
+    }
+
+    fn is_sandboxed(&self) -> bool {
+        true
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}

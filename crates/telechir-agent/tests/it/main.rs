@@ -1,0 +1,13 @@
+//! The loop against a recorded model over real HTTP, with devices that write down what they do.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod anthropic;
+mod devices;
+mod ends;
+mod openai;
+mod retries;
+mod run;

@@ -1,0 +1,96 @@
+//! OpenAI's Responses, over HTTP and back.
+
+use serde_json::{Value, json};
+use telechir_agent::End;
+use telechir_protocol::ActionKind;
+
+use crate::run::{Run, WORD};
+
+fn computer(id: &str, actions: Value) -> Value {
+    json!({"type": "computer_call", "id": format!("cu_{id}"), "call_id": id, "status": "completed", "actions": actions})
+}
+
+fn shell(id: &str, commands: Value) -> Value {
+    let action = json!({"commands": commands, "timeout_ms": null, "max_output_length": 5000});
+    json!({"type": "shell_call", "id": format!("sh_{id}"), "call_id": id, "status": "completed", "action": action, "created_by": "model"})
+}
+
+pub(crate) fn message(phase: &str, text: &str) -> Value {
+    let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
+    json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": phase, "content": content})
+}
+
+fn reasoning() -> Value {
+    json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ZQ=="})
+}
+
+#[tokio::test]
+async fn batches_of_actions_and_commands_are_carried_out_and_answered() {
+    let run = Run::openai(json!([
+        {"say": [reasoning(), computer("c1", json!([{"type": "screenshot"}]))]},
+        {"say": [computer("c2", json!([
+            {"type": "click", "button": "left", "x": 5, "y": 6, "keys": null},
+            {"type": "keypress", "keys": ["CTRL", "S"]}, {"type": "type", "text": "hi"}])),
+            shell("s1", json!(["show one", "show two"]))]},
+        {"take": [{"name": "word", "call": "s1", "after": "the word is ", "until": "."}],
+            "say": [shell("s2", json!(["show {{word}}"]))]},
+        {"expect": [{"call": "s2", "contains": "ran show {{word}}"}], "say": [message("final_answer", "Done with {{word}}.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    let shown = format!("show {WORD}");
+    assert_eq!(
+        outcome.diary,
+        [
+            "click",
+            "key",
+            "type",
+            "show one",
+            "show two",
+            shown.as_str()
+        ]
+    );
+    let finished = outcome.clean();
+    assert_eq!((finished.end, finished.steps), (End::Done, 3));
+    assert_eq!(finished.text, format!("Done with {WORD}."));
+}
+
+#[tokio::test]
+async fn a_failure_stops_its_batch_and_is_still_answered_with_a_picture() {
+    let mut run = Run::openai(json!([
+        {"say": [computer("c1", json!([
+            {"type": "click", "button": "left", "x": 5, "y": 6, "keys": null}, {"type": "type", "text": "hi"}]))]},
+        {"say": [message("final_answer", "I stop.")]},
+    ]));
+    run.fails_at = Some(ActionKind::Click);
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.diary, ["click"]);
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_comment_is_not_the_end() {
+    let run = Run::openai(json!([
+        {"say": [message("commentary", "I will look.")]},
+        {"say": [message("final_answer", "Done.")]},
+    ]));
+    let finished = run.carry_out().await.clean();
+    assert_eq!((finished.end, finished.text.as_str()), (End::Done, "Done."));
+}
+
+#[tokio::test]
+async fn a_safety_check_without_a_person_is_not_acknowledged_and_nothing_is_done() {
+    let mut call = computer(
+        "c1",
+        json!([{"type": "click", "button": "left", "x": 5, "y": 6, "keys": null}]),
+    );
+    call["pending_safety_checks"] =
+        json!([{"id": "sc_1", "code": "malicious_instructions", "message": "m"}]);
+    let outcome = Run::openai(json!([{"say": [call]}])).carry_out().await;
+    assert!(outcome.diary.is_empty());
+    assert_eq!(
+        outcome.clean().end,
+        End::SafetyCheck {
+            message: "m".into()
+        }
+    );
+}

@@ -1,0 +1,96 @@
+//! A request is sent again; an action never is.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use telechir_agent::{AgentError, End};
+use telechir_runtime::SessionEvent;
+
+use crate::anthropic::{bash, text};
+use crate::openai::message;
+use crate::run::Run;
+
+#[tokio::test]
+async fn a_rate_limit_is_waited_out_and_no_action_is_repeated() {
+    let run = Run::anthropic(json!([
+        {"say": [bash("t1", "show it")]},
+        {"fault": {"status": 429, "headers": {"retry-after": "1"}}},
+        {"fault": {"status": 529, "headers": {"retry-after-ms": "20"}}},
+        {"say": [text("Done.")]},
+    ]));
+    let began = Instant::now();
+    let outcome = run.carry_out().await;
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert_eq!(outcome.diary, ["show it"]);
+    let waits: Vec<u64> = outcome.events.iter().filter_map(wait).collect();
+    assert_eq!(waits, [1000, 20]);
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+fn wait(event: &SessionEvent) -> Option<u64> {
+    match event {
+        SessionEvent::Retrying { wait_ms, .. } => Some(*wait_ms),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn pages_empty_bodies_and_halves_are_asked_for_again() {
+    let run = Run::openai(json!([
+        {"fault": {"status": 200, "body": "<html>maintenance</html>"}},
+        {"fault": {"status": 200, "body": ""}},
+        {"fault": {"status": 200, "body": "{\"output\": ["}},
+        {"say": [message("final_answer", "Done.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.tally.requests, 4);
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_response_that_failed_on_the_providers_side_is_asked_for_again() {
+    let failed = json!({"id": "resp_1", "status": "failed", "output": [], "error": {"code": "server_error", "message": "m"}});
+    let run = Run::openai(json!([
+        {"fault": {"status": 200, "body": failed.to_string()}},
+        {"say": [message("final_answer", "Done.")]},
+    ]));
+    assert_eq!(run.carry_out().await.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_refused_request_is_not_sent_again() {
+    let outcome = Run::anthropic(json!([{"fault": {"status": 400}}]))
+        .carry_out()
+        .await;
+    assert_eq!(outcome.tally.requests, 1);
+    let error = outcome.finished.expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "get an answer: the provider refused with 400 (api_error): a recorded fault (request req_recorded)"
+    );
+}
+
+#[tokio::test]
+async fn a_wait_longer_than_the_budget_ends_the_run() {
+    let fault = json!({"fault": {"status": 429, "headers": {"retry-after": "3600"}}});
+    let outcome = Run::anthropic(json!([fault])).carry_out().await;
+    assert!(matches!(
+        outcome.finished,
+        Err(AgentError::Refused { status: 429, .. })
+    ));
+    assert_eq!(outcome.tally.requests, 1);
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let outcome = Run::anthropic(
+        json!([{"fault": {"status": 307, "headers": {"location": "https://evil.example/"}}}]),
+    )
+    .carry_out()
+    .await;
+    let error = outcome.finished.expect_err("refused").to_string();
+    assert!(
+        error.contains("it points to https://evil.example/, and no redirect is followed"),
+        "{error}"
+    );
+}

@@ -1,0 +1,152 @@
+//! One run against one script, and what can be asked of it afterwards.
+
+use serde_json::Value;
+use telechir_agent::{Agent, AgentError, ApiKey, CancelSignal, Finished, Settings};
+use telechir_device::{BoxComputer, BoxShell};
+use telechir_policy::Policy;
+use telechir_protocol::{ActionKind, ComputerUseTool, Environment, ShellTool, Tool};
+use telechir_providers::{Dialect, Offer, Opening};
+use telechir_runtime::{Observe, Session, SessionEvent};
+use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
+
+use crate::devices::{Diary, WritingScreen, WritingShell};
+
+/// The word that the shell prints.
+pub(crate) const WORD: &str = "zebra-7Q";
+
+/// What a test changes of a run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) script: Script,
+    pub(crate) fails_at: Option<ActionKind>,
+    pub(crate) hangs_at: Option<ActionKind>,
+    pub(crate) max_steps: u32,
+    pub(crate) cancel: Option<CancelSignal>,
+    pub(crate) diary: Diary,
+    pub(crate) session_has_shell: bool,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) finished: Result<Finished, AgentError>,
+    pub(crate) diary: Vec<String>,
+    pub(crate) tally: Tally,
+    pub(crate) events: Vec<SessionEvent>,
+}
+
+impl Run {
+    pub(crate) fn new(dialect: &str, turns: Value) -> Self {
+        let script = serde_json::json!({"dialect": dialect, "turns": turns}).to_string();
+        let (max_steps, diary) = (20, Diary::default());
+        let script = Script::from_json(&script).unwrap();
+        Self {
+            script,
+            fails_at: None,
+            hangs_at: None,
+            max_steps,
+            cancel: None,
+            diary,
+            session_has_shell: true,
+        }
+    }
+
+    pub(crate) fn anthropic(turns: Value) -> Self {
+        Self::new("anthropic-messages", turns)
+    }
+
+    pub(crate) fn openai(turns: Value) -> Self {
+        Self::new("openai-responses", turns)
+    }
+
+    pub(crate) async fn carry_out(self) -> Outcome {
+        let (dialect, model, observe) = match self.script.provider {
+            Provider::Anthropic => (
+                Dialect::AnthropicMessages,
+                "claude-opus-5-5",
+                Observe::LastOfBatch,
+            ),
+            Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", Observe::EveryCall),
+        };
+        let server = ModelServer::start(self.script, Page::default(), Vec::new())
+            .await
+            .unwrap();
+        let mut settings = Settings::new(dialect, ApiKey::new("test-key").unwrap());
+        settings.base_url = Some(server.base_url());
+        settings.max_steps = self.max_steps;
+        let mut agent = Agent::new(settings).unwrap();
+        if let Some(signal) = self.cancel {
+            agent = agent.cancelled_by(signal);
+        }
+        let screen = WritingScreen {
+            diary: self.diary.clone(),
+            fails_at: self.fails_at,
+            hangs_at: self.hangs_at,
+        };
+        let mut builder = Session::builder(policy())
+            .desktop(BoxComputer::new(screen))
+            .observe(observe);
+        if self.session_has_shell {
+            let shell = WritingShell {
+                diary: self.diary.clone(),
+                word: WORD.to_owned(),
+            };
+            builder = builder.shell(BoxShell::new(shell));
+        }
+        let mut session = builder.build().unwrap();
+        let mut reader = session.subscribe();
+        let finished = agent.run(opening(dialect, model), &mut session).await;
+        session.close().await.unwrap();
+        let mut events = Vec::new();
+        while let Some(event) = reader.next().await {
+            events.push((*event).clone());
+        }
+        Outcome {
+            finished,
+            diary: self.diary.lines(),
+            tally: server.tally(),
+            events,
+        }
+    }
+}
+
+impl Outcome {
+    /// The end of a run in which no request was refused and every turn was played.
+    #[track_caller]
+    pub(crate) fn clean(self) -> Finished {
+        assert_eq!(self.tally.refusals, []);
+        assert!(self.tally.is_clean(), "{:?}", self.tally);
+        self.finished.unwrap()
+    }
+}
+
+fn opening(dialect: Dialect, model: &str) -> Opening {
+    let screen = ComputerUseTool {
+        display_width: Some(64),
+        display_height: Some(48),
+        environment: Some(Environment::Linux),
+        ..ComputerUseTool::default()
+    };
+    let tools = vec![Tool::ComputerUse(screen), Tool::Shell(ShellTool::default())];
+    let offer = Offer {
+        tools,
+        model: Some(model.to_owned()),
+    };
+    let (declaration, _) = dialect.declare(&offer).unwrap();
+    Opening {
+        model: model.to_owned(),
+        task: "Do it.".to_owned(),
+        declaration,
+        ..Opening::default()
+    }
+}
+
+fn policy() -> Policy {
+    let text = r#"
+        [[shell]]
+        words = ["show"]
+        verdict = "sandbox"
+        reason = "The test's own command."
+    "#;
+    Policy::from_toml(text, "test.toml").unwrap()
+}
