@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use telechir_protocol::{
-    ComputerCall, EditCall, EditTool, FunctionCall, Meta, ShellAction, ShellCall,
+    Command, ComputerCall, EditCall, EditTool, FunctionCall, Meta, ShellAction, ShellCall,
 };
 
 use super::PROVIDER;
@@ -71,11 +71,12 @@ impl Asked {
     }
 
     pub(super) fn shell(call: &ShellCall) -> Self {
-        let argv = matches!(
-            call.commands.as_slice(),
-            [telechir_protocol::Command::Argv(_)]
-        );
-        let form = if property(&call.meta, form::NAME) == Some(form::LOCAL_SHELL) || argv {
+        let local = match call.commands.as_slice() {
+            [Command::Argv(_)] => true,
+            [] | [_] => property(&call.meta, form::NAME) == Some(form::LOCAL_SHELL),
+            _ => false,
+        };
+        let form = if local {
             Form::LocalShell {
                 item_id: call.item_id.clone(),
             }

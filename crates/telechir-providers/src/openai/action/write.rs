@@ -95,9 +95,17 @@ impl Speaker {
                         "as 100 pixels a click",
                     ));
                 }
+                let (dx, dy) = (dx * factor, dy * factor);
+                if dx.fract() != 0.0 || dy.fract() != 0.0 {
+                    said.push(kept(
+                        "fraction of scroll",
+                        "pixels are whole numbers",
+                        "as the nearest",
+                    ));
+                }
                 Some(vec![json!({
                     "type": "scroll", "x": x, "y": y,
-                    "scroll_x": whole(dx * factor), "scroll_y": whole(dy * factor),
+                    "scroll_x": whole(dx), "scroll_y": whole(dy),
                     "keys": keys(modifiers),
                 })])
             }

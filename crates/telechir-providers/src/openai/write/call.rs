@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::{
     Action, Arguments, Command, ComputerCall, EditCall, EditTool, FunctionCall, SafetyCheck,
-    SafetySource, ShellCall, ShellEnvironment,
+    SafetySource, ShellAction, ShellCall, ShellEnvironment,
 };
 
 use super::Writer;
@@ -114,6 +114,13 @@ impl Writer {
 
     fn commands(&mut self, call: &ShellCall, place: &str) {
         let commands: Vec<String> = call.commands.iter().map(Command::to_line).collect();
+        if call.action == ShellAction::Start {
+            self.report.lost(
+                "start in the background",
+                place,
+                "the shell tool has no such action",
+            );
+        }
         let unsaid = [
             ("cwd", call.cwd.is_some()),
             ("env", !call.env.is_empty()),

@@ -105,6 +105,11 @@ impl Writer {
     }
 
     fn note_words(&mut self, result: &ComputerResult, place: &str) {
+        let why = "an output of the computer tool is only a picture";
+        // Where a result of our own says it too, it is an extra; in a history it was said.
+        if result.current_url.is_some() && result.meta.raw_representation.is_some() {
+            self.report.lost("current_url", place, why);
+        }
         let words = words(result);
         if words.is_empty() {
             return;
@@ -114,21 +119,10 @@ impl Writer {
         } else {
             "text_output"
         };
-        self.report.kept(
-            what,
-            place,
-            "an output of the computer tool is only a picture",
-            "as a message after the outputs",
-        );
+        self.report
+            .kept(what, place, why, "as a message after the outputs");
         self.notes
             .push(format!("call {}: {}", result.call_id, words.join("\n")));
-        if result.current_url.is_some() && result.meta.raw_representation.is_some() {
-            self.report.lost(
-                "current_url",
-                place,
-                "an output of the computer tool is only a picture",
-            );
-        }
     }
 
     fn function_parts(&mut self, result: &ComputerResult, own: Option<Item>) -> Vec<Value> {

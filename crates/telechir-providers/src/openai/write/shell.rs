@@ -132,7 +132,7 @@ fn entry(output: &CommandOutput) -> Value {
 /// The older tool's one text: the first command's output as JSON.
 fn local_text(result: &ShellResult) -> String {
     let output = outputs(result, 1).into_iter().next().unwrap_or_default();
-    if result.combined {
+    if result.combined && result.error.is_none() {
         return output.stdout;
     }
     serde_json::to_string(&output).unwrap_or_default()

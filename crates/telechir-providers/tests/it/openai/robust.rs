@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use telechir_protocol::{Action, ComputerCall, Content, Message, Role};
+use telechir_providers::{Dialect, Envelope, History};
 
 use super::{DIALECT, written};
 
@@ -91,7 +93,69 @@ fn items() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Actions that other vocabularies have, with arbitrary numbers.
+fn actions() -> impl Strategy<Value = Value> {
+    let all = |(x, y, n): (i32, f64, u32)| {
+        vec![
+            json!({"action": "screenshot"}),
+            json!({"action": "click", "coordinate": [x, x], "modifiers": ["ctrl", "super"]}),
+            json!({"action": "click", "button": "right"}),
+            json!({"action": "double_click", "coordinate": [y, x], "button": "middle"}),
+            json!({"action": "triple_click", "coordinate": {"label": n}}),
+            json!({"action": "double_click", "coordinate": {"x": x, "y": y, "space": "thousandths"}}),
+            json!({"action": "move", "coordinate": [y, y]}),
+            json!({"action": "drag", "path": [[x, 1], [2, y]], "duration": n}),
+            json!({"action": "drag", "path": [[x, x]]}),
+            json!({"action": "scroll", "dx": x, "dy": y, "unit": "pixels", "coordinate": [1, 2]}),
+            json!({"action": "scroll", "dx": 0, "dy": n, "unit": "clicks"}),
+            json!({"action": "type", "text": "a\u{0}é"}),
+            json!({"action": "type", "text": "a", "submit": true}),
+            json!({"action": "key", "key": "ctrl+shift+KP_Enter"}),
+            json!({"action": "key", "key": "a", "repeat": n.max(1)}),
+            json!({"action": "wait", "duration": n}),
+            json!({"action": "wait"}),
+            json!({"action": "hold_key", "key": "F5", "duration": n}),
+            json!({"action": "zoom", "region": [x, x, y, y]}),
+            json!({"action": "form_input", "ref": "e1", "value": null}),
+            json!({"action": "levitate", "height": y}),
+        ]
+    };
+    let numbers = (any::<i32>(), -1.0e6..1.0e6, 0u32..1_000);
+    numbers.prop_map(all).prop_flat_map(prop::sample::select)
+}
+
+/// A call of these actions, as a model of another provider made it.
+fn foreign(actions: &[Value]) -> History {
+    let read = |value: &Value| serde_json::from_value::<Action>(value.clone()).ok();
+    let call = ComputerCall::new("t1", actions.iter().filter_map(read).collect());
+    let message = Message::new(Role::Assistant, vec![Content::ComputerCall(call)]);
+    History {
+        messages: vec![message],
+        envelope: Envelope::List,
+    }
+}
+
 proptest! {
+    #[test]
+    fn actions_are_written_as_they_are_or_the_report_says_so(
+        actions in prop::collection::vec(actions(), 1..4)
+    ) {
+        let history = foreign(&actions);
+        let (items, report) = written(&history);
+        let read = super::history(&items);
+        let calls = |history: &History| -> Vec<Action> {
+            let contents = history.messages.iter().flat_map(|message| message.contents.clone());
+            let actions = |content| {
+                if let Content::ComputerCall(call) = content { call.actions } else { Vec::new() }
+            };
+            contents.flat_map(actions).collect()
+        };
+        let is_function = items[0]["type"] == "function_call";
+        if report.is_lossless() || is_function {
+            prop_assert_eq!(calls(&read), calls(&history));
+        }
+    }
+
     #[test]
     fn any_json_is_read_or_refused(value in json_values()) {
         let bytes = value.to_string();
@@ -120,6 +184,19 @@ proptest! {
             let text = serde_json::to_string(&history.messages).map_err(|e| TestCaseError::fail(e.to_string()))?;
             history.messages = serde_json::from_str(&text).map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert_eq!(written(&history).0, value);
+        }
+    }
+
+    #[test]
+    fn whatever_can_be_read_can_be_offered_to_the_other_dialect(
+        value in prop::collection::vec(items(), 0..4)
+    ) {
+        let other = Dialect::AnthropicMessages;
+        if let Ok((history, _)) = DIALECT.decode_history(json!(value).to_string().as_bytes())
+            && let Ok((messages, _)) = other.encode_history(&history)
+        {
+            let again = other.decode_history(messages.to_string().as_bytes());
+            prop_assert!(again.is_ok(), "{messages}");
         }
     }
 }
