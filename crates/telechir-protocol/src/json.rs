@@ -57,6 +57,11 @@ impl Members {
         self.0.get(name).is_some_and(|value| !value.is_null())
     }
 
+    /// Adds a member that is left over.
+    pub(crate) fn put(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
+    }
+
     /// The member, left in its place.
     pub(crate) fn peek(&self, name: &str) -> Option<&Value> {
         self.0.get(name)

@@ -66,14 +66,46 @@ impl Action {
             ));
         };
         members.lift("coordinates");
-        match read(Named { alias, by_type }, &mut members) {
-            Ok(action) => Ok((action, members.into_rest())),
-            Err(problem) => Err(InvalidAction {
-                action: name,
-                problem: problem.to_string(),
-            }),
+        let invalid = |problem: InvalidMember| InvalidAction {
+            action: name.clone(),
+            problem: problem.to_string(),
+        };
+        let action = read(Named { alias, by_type }, &mut members).map_err(invalid)?;
+        let rest = members.into_rest();
+        match one_too_many(&action, &rest) {
+            None => Ok((action, rest)),
+            Some(member) => Err(invalid(InvalidMember::Contradiction(format!(
+                "`{member}` is one member too many: another says it already"
+            )))),
         }
     }
+}
+
+/// A member that was left over and, written beside the action, would change it.
+fn one_too_many<'a>(action: &Action, rest: &'a Map<String, Value>) -> Option<&'a String> {
+    let suspect = rest.keys().find(|name| is_own_member(name))?;
+    let mut written = action.to_json();
+    let twice = rest.keys().find(|name| written.contains_key(*name));
+    if twice.is_some() {
+        return twice;
+    }
+    written.extend(rest.clone());
+    let mut again = Members::new(written);
+    let alias = again
+        .take("action")
+        .as_ref()
+        .and_then(Value::as_str)
+        .and_then(alias::find)?;
+    let same = read(
+        Named {
+            alias,
+            by_type: false,
+        },
+        &mut again,
+    )
+    .as_ref()
+        == Ok(action);
+    (!same || again.into_rest() != *rest).then_some(suspect)
 }
 
 fn nameless(problem: &str) -> InvalidAction {

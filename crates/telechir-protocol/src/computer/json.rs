@@ -147,16 +147,15 @@ fn single_action(m: &mut Members) -> Option<Value> {
 
 /// The checks under their name, or under the one the decision record's rationale has for them.
 fn safety_checks(m: &mut Members) -> Result<Vec<SafetyCheck>, InvalidMember> {
-    for name in ["pending_safety_checks", "pending_safety_review"] {
-        if m.peek(name).is_some_and(Value::is_array) || name == "pending_safety_checks" {
-            if let Some(checks) = m.typed(name)? {
-                return Ok(checks);
-            }
-        } else if let Some(check) = m.typed(name)? {
-            return Ok(vec![check]);
-        }
+    const REVIEW: &str = "pending_safety_review";
+    let checks: Vec<SafetyCheck> = m.typed("pending_safety_checks")?.unwrap_or_default();
+    if !checks.is_empty() || !m.has(REVIEW) {
+        return Ok(checks);
     }
-    Ok(Vec::new())
+    if m.peek(REVIEW).is_some_and(Value::is_array) {
+        return Ok(m.typed(REVIEW)?.unwrap_or_default());
+    }
+    Ok(m.typed(REVIEW)?.into_iter().collect())
 }
 
 /// Text, or a text content.

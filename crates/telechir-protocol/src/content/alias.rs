@@ -91,9 +91,10 @@ fn wrap_action(name: &str, members: &mut Map<String, Value>) {
 
 /// Renames a member, unless ours is there already; then theirs is kept as an unknown one.
 fn rename(members: &mut Map<String, Value>, theirs: &str, ours: &str) {
-    if members.contains_key(ours) {
+    if members.get(ours).is_some_and(|value| !value.is_null()) {
         return;
     }
+    members.shift_remove(ours);
     if let Some(value) = members.shift_remove(theirs) {
         members.insert(ours.to_owned(), value);
     }
@@ -102,7 +103,11 @@ fn rename(members: &mut Map<String, Value>, theirs: &str, ours: &str) {
 /// Puts the members of a member beside it.
 fn lift(members: &mut Map<String, Value>, name: &str) {
     match members.shift_remove(name) {
-        Some(Value::Object(inner)) => members.extend(inner),
+        Some(Value::Object(inner)) => {
+            for (name, value) in inner {
+                members.entry(name).or_insert(value);
+            }
+        }
         Some(other) => {
             members.insert(name.to_owned(), other);
         }

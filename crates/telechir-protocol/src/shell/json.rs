@@ -140,10 +140,10 @@ fn read_call(mut m: Members) -> Result<ShellCall, InvalidMember> {
     let mut call = ShellCall::execute(call_id(&mut m)?, Vec::new());
     call.item_id = item_id(&mut m)?;
     call.action = ShellAction::read(&mut m)?;
-    call.commands = match m.typed::<Vec<Command>>("commands")? {
-        Some(commands) => commands,
-        None => m.typed::<Command>("command")?.into_iter().collect(),
-    };
+    call.commands = m.typed("commands")?.unwrap_or_default();
+    if call.commands.is_empty() {
+        call.commands.extend(m.typed::<Command>("command")?);
+    }
     call.timeout_ms = m.typed("timeout_ms")?;
     call.max_output = max_output(&mut m)?;
     call.cwd = m.text("cwd")?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Action, ActionKind, Button, ClickCount, action_aliases, normalize_action_type,
+    Action, ActionKind, Button, ClickCount, Content, action_aliases, normalize_action_type,
 };
 
 use crate::{read, written};
@@ -336,6 +336,16 @@ fn providers_names_that_others_take_over_are_read() {
         ),
         (json!({"type": "wait"}), json!({"action": "wait"})),
     ]);
+}
+
+#[test]
+fn a_label_wins_over_a_point_and_the_point_is_kept() {
+    let theirs = json!({"type": "computer_call", "call_id": "c",
+        "actions": [{"action": "click", "label": 5, "coordinate": [1, 2]}]});
+    let ours = json!({"type": "computer_call", "call_id": "c", "actions": [{"action": "click",
+        "coordinate": {"label": 5}, "button": "left", "x": 1, "y": 2}]});
+    assert_eq!(written(&read::<Content>(theirs)), ours);
+    assert_eq!(written(&read::<Content>(ours.clone())), ours);
 }
 
 #[test]

@@ -43,6 +43,14 @@ fn a_malformed_member_is_an_error_that_names_it() {
             json!({"action": "double_click", "count": 3}),
             "`count` is 3",
         ),
+        (
+            json!({"action": "click", "count": 1, "clicks": 2}),
+            "`clicks` is one member too many",
+        ),
+        (
+            json!({"action": "click", "xy": [1, 2], "coordinate": [1, 2], "path": 3, "x": 1}),
+            "`xy`",
+        ),
         (json!({"action": "click", "count": 4}), "`count` is 4"),
         (
             json!({"action": "click", "modifiers": ["a"]}),

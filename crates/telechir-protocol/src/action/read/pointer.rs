@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Read;
 use crate::action::alias::Alias;
 use crate::action::{Action, ClickCount, ScrollUnit};
-use crate::json::{InvalidMember, Members, count_of, number_of, strings_of};
+use crate::json::{InvalidMember, Members, count_of, number, number_of, strings_of};
 use crate::{Chord, Key, Modifier, Point, Region, Target};
 
 /// Notches of the wheel where a vocabulary lets the amount out.
@@ -167,13 +167,19 @@ fn along(m: &mut Members) -> Result<(f64, f64), InvalidMember> {
 }
 
 impl Members {
-    /// What the action aims at. A label or ref beside a point wins, as its vocabulary has it.
+    /// What the action aims at. A label or ref beside a point wins, as its vocabulary has it;
+    /// the point is left over as `x` and `y`.
     pub(super) fn target(&mut self) -> Result<Option<Target>, InvalidMember> {
-        if let Some(element) = self.element()? {
-            return Ok(Some(element));
-        }
-        if let Some(element) = self.element_id()? {
-            return Ok(Some(element));
+        let element = match self.element()? {
+            Some(element) => Some(element),
+            None => self.element_id()?,
+        };
+        if element.is_some() {
+            if let Some(Target::Point(point)) = self.target_in("coordinate")? {
+                self.put("x", number(point.x));
+                self.put("y", number(point.y));
+            }
+            return Ok(element);
         }
         for name in ["coordinate", "coordinates", "xy"] {
             if let Some(target) = self.target_in(name)? {
@@ -237,12 +243,20 @@ impl Members {
             .ok_or_else(|| InvalidMember::wrong("unit", &value, "clicks, pixels or thousandths"))
     }
 
-    /// Keys held meanwhile: ours, OpenAI's `keys`, Anthropic's `text`.
+    /// Keys held meanwhile: ours, OpenAI's `keys`, Anthropic's `text`; the first that is not
+    /// empty.
     fn modifiers(&mut self) -> Result<Vec<Modifier>, InvalidMember> {
-        let Some((name, value)) = self.take_any(&["modifiers", "keys", "text"]) else {
-            return Ok(Vec::new());
-        };
-        modifiers_of(&value).ok_or_else(|| InvalidMember::wrong(name, &value, "modifier keys"))
+        for name in ["modifiers", "keys", "text"] {
+            let Some(value) = self.take(name) else {
+                continue;
+            };
+            let modifiers = modifiers_of(&value)
+                .ok_or_else(|| InvalidMember::wrong(name, &value, "modifier keys"))?;
+            if !modifiers.is_empty() {
+                return Ok(modifiers);
+            }
+        }
+        Ok(Vec::new())
     }
 }
 
