@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{AnsweredTurn, Message, ModelTurn};
+use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
 use crate::{Declaration, DecodeError, EncodeError, Offer, Report, anthropic, openai};
 
@@ -93,6 +93,15 @@ impl Dialect {
         match self {
             Self::AnthropicMessages => anthropic::encode_history(history),
             Self::OpenaiResponses => openai::encode_history(history),
+        }
+    }
+
+    /// The size at which a picture of a screen of `size` reaches this model as it was sent,
+    /// neither shrunk nor refused. Absent model means the newest.
+    pub fn picture_size(self, model: Option<&str>, size: Size) -> Size {
+        match self {
+            Self::AnthropicMessages => anthropic::picture_size(model, size),
+            Self::OpenaiResponses => openai::picture_size(size),
         }
     }
 

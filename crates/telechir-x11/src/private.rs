@@ -1,6 +1,7 @@
 //! A display of our own: an X server with a secret, a window manager, and what applications need.
 
 mod files;
+mod manager;
 mod programs;
 
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub struct DisplayOptions {
     /// A folder that `identity` can reach. The display makes one of its own in it, with the
     /// cookie and the applications' home, and removes it at its end.
     pub session_dir: PathBuf,
+    /// The folder that applications begin in; absent means their home.
+    pub workspace: Option<PathBuf>,
     /// Whether windows get frames, focus and keys such as alt+Tab.
     pub window_manager: bool,
     /// Whether applications get a session bus on which they say what they show.
@@ -43,6 +46,7 @@ impl DisplayOptions {
     pub fn new(session_dir: impl Into<PathBuf>, identity: Option<Identity>) -> Self {
         Self {
             size: Size::new(1280, 800),
+            workspace: None,
             identity,
             session_dir: session_dir.into(),
             window_manager: true,
@@ -60,11 +64,11 @@ pub struct PrivateDisplay {
     manager: Option<Child>,
     bus: Option<Child>,
     server: Option<Child>,
-    leftovers: files::Leftovers,
-    number: u16,
+    reservation: files::Reservation,
     cookie: MagicCookie,
     identity: Option<Identity>,
     environment: Vec<(String, String)>,
+    workspace: PathBuf,
     folder: TempDir,
 }
 
@@ -86,17 +90,20 @@ impl PrivateDisplay {
                 &error,
             )
         })?;
-        let (server, number) = programs::start_server(&options, folder.path()).await?;
+        let reservation = files::Reservation::take()
+            .map_err(|error| failed("reserve a display's number in /tmp", &error))?;
+        let number = reservation.number();
+        let server = programs::start_server(&options, folder.path(), number).await?;
         let mut display = Self {
             applications: Vec::new(),
             manager: None,
             bus: None,
-            leftovers: files::Leftovers::of(number, server.pid()),
             server: Some(server),
-            number,
+            reservation,
             cookie,
             identity: options.identity,
             environment: files::environment(number, folder.path()),
+            workspace: options.workspace.clone().unwrap_or_else(|| folder.path().join("home")),
             folder,
         };
         display.furnish(&options).await?;
@@ -108,13 +115,13 @@ impl PrivateDisplay {
         let path = self.folder.path();
         if options.accessibility {
             let bus = path.join("run/bus");
-            self.bus = Some(programs::start_bus(self.spawn("dbus-daemon"), &bus).await?);
+            self.bus = Some(programs::start_bus(self.spawn_named("dbus-daemon"), &bus).await?);
             let address = format!("unix:path={}", bus.display());
             self.environment
                 .push(("DBUS_SESSION_BUS_ADDRESS".to_owned(), address));
             self.environment
                 .push(("ACCESSIBILITY_ENABLED".to_owned(), "1".to_owned()));
-            programs::enable_accessibility(self.spawn("dbus-send")).await?;
+            programs::enable_accessibility(self.spawn_named("dbus-send")).await?;
         } else {
             self.environment
                 .push(("NO_AT_BRIDGE".to_owned(), "1".to_owned()));
@@ -146,7 +153,7 @@ impl PrivateDisplay {
 
     /// Its name, such as `:7`.
     pub fn name(&self) -> String {
-        format!(":{}", self.number)
+        format!(":{}", self.reservation.number())
     }
 
     /// The server's process, for those who watch over processes.
@@ -190,7 +197,7 @@ impl PrivateDisplay {
     }
 
     pub(crate) async fn connect(&self) -> Result<Connection, DeviceError> {
-        let address = Address::local(self.number);
+        let address = Address::local(self.reservation.number());
         let connection = Connection::open(&address, Some(self.cookie.as_bytes())).await;
         connection.map_err(|error| refused(&self.name(), &error))
     }
@@ -200,10 +207,27 @@ impl PrivateDisplay {
         self.spawn(program)
     }
 
+    /// For programs that ask the system who they are: a session's user is only a number, and
+    /// D-Bus does not talk to those, so it gets a name in files that only they see.
+    fn spawn_named(&self, program: &str) -> Spawn {
+        if self.identity.is_none() {
+            return self.spawn(program);
+        }
+        let folder = self.folder.path();
+        self.spawn("bwrap")
+            .args(["--die-with-parent", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"])
+            .arg("--ro-bind")
+            .arg(files::users(folder))
+            .arg("/etc/passwd")
+            .arg("--ro-bind")
+            .arg(files::groups(folder))
+            .args(["/etc/group", "--", program])
+    }
+
     fn spawn(&self, program: &str) -> Spawn {
         Spawn::new(program)
             .identity(self.identity)
-            .cwd(self.folder.path().join("home"))
+            .cwd(&self.workspace)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
     }
 }
@@ -214,7 +238,6 @@ impl Drop for PrivateDisplay {
         self.manager = None;
         self.bus = None;
         self.server = None;
-        self.leftovers.remove();
     }
 }
 

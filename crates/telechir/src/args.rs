@@ -1,0 +1,267 @@
+//! Flags as they are typed. Values of optional flags need `=`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use telechir_protocol::Size;
+use telechir_providers::Dialect;
+
+/// Gives any model a computer, and you control over what it does there.
+#[derive(Debug, Parser)]
+#[command(name = "telechir", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// Say more on standard error; twice for debugging. Typed text and pictures never appear
+    /// above debug.
+    #[arg(long, short, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Let a model do a task, step by step, on the devices you give it.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+    /// Carry out the calls of one provider response; print the provider's reply items.
+    #[command(after_help = EXEC_EXAMPLES)]
+    Exec(ExecArguments),
+    /// Read a response or a history; print neutral contents and the fidelity report.
+    #[command(
+        after_help = "Example:\n  telechir decode --dialect openai-responses < response.json"
+    )]
+    Decode(DecodeArguments),
+    /// Write neutral contents in a dialect; the fidelity report goes to standard error.
+    #[command(
+        after_help = "Example:\n  telechir decode --dialect openai-responses < history.json \\\n    | telechir encode --dialect anthropic-messages"
+    )]
+    Encode(EncodeArguments),
+    /// Translate a history from one dialect to another; losses go to standard error as JSON lines.
+    #[command(
+        after_help = "Example:\n  telechir translate --from openai-responses --to anthropic-messages --strict < history.json"
+    )]
+    Translate(TranslateArguments),
+    /// Print the tool definitions and headers to send to a model.
+    #[command(
+        after_help = "Example:\n  telechir tools --dialect anthropic-messages --model claude-sonnet-4-5 --display 1280x800 --shell"
+    )]
+    Tools(ToolsArguments),
+    /// Make one HTML page of a recording: pictures, calls, verdicts, answers.
+    #[command(after_help = "Example:\n  telechir report recording --out report.html")]
+    Report(ReportArguments),
+    /// Check a recording: name the first edited, missing or reordered event.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Check a policy file and its examples.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  telechir run \"Write hello into a new note\" --provider anthropic --model claude-opus-5-5 --desktop
+  telechir run \"Which news is on top?\" --provider openai --model gpt-5.6-sol --browser=https://example.com
+  telechir run \"Count the lines of code here\" --provider anthropic --model claude-opus-5-5 --shell --workspace .
+
+The key comes from ANTHROPIC_API_KEY or OPENAI_API_KEY, the address from --base-url or
+ANTHROPIC_BASE_URL / OPENAI_BASE_URL.";
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  telechir exec --dialect anthropic-messages --desktop < response.json
+  telechir exec --dialect openai-responses --browser=https://example.com --shell < response.json
+
+Questions are asked on the terminal, never on standard input; with nobody to ask the answer is no.
+Exit code 0: all calls were answered (an error is an answer too); 1: failed; 2: usage; 3: a loss in
+strict mode.";
+
+#[derive(Debug, Args)]
+pub(crate) struct DeviceArguments {
+    /// Give a desktop: a private one, or with =DISPLAY (such as =:0) one that exists.
+    #[arg(long, value_name = "DISPLAY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) desktop: Option<String>,
+    /// Give a browser, with =URL opened at this address.
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) browser: Option<String>,
+    /// Run the browser without a window: denser, and a little less like a person's.
+    #[arg(long, requires = "browser")]
+    pub(crate) headless: bool,
+    /// Give a shell in a sandbox, or with =host one on this machine, unconfined.
+    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = ["sandbox", "host"])]
+    pub(crate) shell: Option<String>,
+    /// Pixels of the private desktop and browser.
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1280x800", value_parser = size)]
+    pub(crate) display: Size,
+    /// The folder that shell and desktop share; a fresh private one unless given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Start this program on the private desktop; may be given more than once.
+    #[arg(long, value_name = "PROGRAM", requires = "desktop")]
+    pub(crate) launch: Vec<String>,
+    /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
+    #[arg(long, requires = "browser")]
+    pub(crate) no_sandbox: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SafetyArguments {
+    /// The policy that judges every call; without it the default policy does.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Keep the recording (journal and pictures) in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// What to do, in words.
+    pub(crate) task: String,
+    /// Whose API: anthropic or openai.
+    #[arg(long, value_parser = ["anthropic", "openai"])]
+    pub(crate) provider: String,
+    /// The model's name.
+    #[arg(long)]
+    pub(crate) model: String,
+    /// The API's address, for gateways and local servers.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// End after so many turns of the model.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_steps: u32,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+    #[command(flatten)]
+    pub(crate) safety: SafetyArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArguments {
+    /// The dialect of the response: anthropic-messages or openai-responses.
+    #[arg(long)]
+    pub(crate) dialect: Dialect,
+    /// Fail with exit code 3 when an answer cannot be said in the dialect without loss.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+    #[command(flatten)]
+    pub(crate) safety: SafetyArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArguments {
+    /// The dialect of the input.
+    #[arg(long)]
+    pub(crate) dialect: Dialect,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EncodeArguments {
+    /// The dialect to write.
+    #[arg(long)]
+    pub(crate) dialect: Dialect,
+    /// Fail with exit code 3 on a loss.
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TranslateArguments {
+    /// The dialect of the input.
+    #[arg(long)]
+    pub(crate) from: Dialect,
+    /// The dialect to write.
+    #[arg(long)]
+    pub(crate) to: Dialect,
+    /// Fail with exit code 3 on a loss; nothing is printed then.
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArguments {
+    /// The dialect to declare in.
+    #[arg(long)]
+    pub(crate) dialect: Dialect,
+    /// The model; it decides between versions of a tool. The newest versions without it.
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// The screen's pixels, which some versions demand.
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    pub(crate) display: Option<Size>,
+    /// What kind of screen: browser, linux, mac, windows, mobile.
+    #[arg(long, default_value = "linux")]
+    pub(crate) environment: String,
+    /// Declare a shell too.
+    #[arg(long)]
+    pub(crate) shell: bool,
+    /// Actions the model must not use, by their neutral names.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) exclude: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// The folder that --record named.
+    pub(crate) recording: PathBuf,
+    /// The page to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Follow the chain of hashes through a recording.
+    Verify {
+        /// The folder that --record named.
+        recording: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Read a policy file and check the examples inside it.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.
+fn size(text: &str) -> Result<Size, String> {
+    let problem = || {
+        format!(
+            "`{text}` is not a size: write WIDTHxHEIGHT, from 64x64 to 7680x4320, such as 1280x800"
+        )
+    };
+    let (width, height) = text.split_once('x').ok_or_else(problem)?;
+    let number = |text: &str| text.parse::<u32>().map_err(|_| problem());
+    let (width, height) = (number(width)?, number(height)?);
+    let fits = (64..=7680).contains(&width) && (64..=4320).contains(&height);
+    if fits {
+        Ok(Size::new(width, height))
+    } else {
+        Err(problem())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_two_numbers_within_bounds() {
+        assert_eq!(size("1280x800"), Ok(Size::new(1280, 800)));
+        for wrong in ["1280", "x", "0x0", "-1x5", "9999x9999", "1280x800x2"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_flags_fit_together() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,47 @@
+//! `exec`: carries out the calls of one provider response and prints the provider's reply items.
+
+use std::process::ExitCode;
+
+use crate::args::ExecArguments;
+use crate::failure::Failure;
+use crate::input::{read_stdin, report_lines, write_json};
+use crate::session::{self, Stopped};
+
+pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, Failure> {
+    // Everything that can be wrong with the words is found before a device is started.
+    let dialect = arguments.dialect;
+    let (turn, reading) = dialect.decode_response(&read_stdin()?)?;
+    let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
+    report_lines(&reading.losses);
+    if arguments.strict && !reading.is_lossless() {
+        return Err(Failure::loss(
+            "the response could not be read without loss; nothing was carried out",
+        ));
+    }
+    let mut open =
+        session::open(&arguments.devices, &arguments.safety, policy, dialect, None).await?;
+    if let Some(url) = arguments
+        .devices
+        .browser
+        .as_deref()
+        .filter(|url| !url.is_empty())
+    {
+        open.navigate(url).await?;
+    }
+    let answered = session::until_stopped(open.session.carry_out(turn)).await;
+    let closed = open.close().await;
+    let answered = match answered {
+        Ok(answered) => answered?,
+        Err(Stopped(signal)) => return Err(Failure::signal(signal)),
+    };
+    closed?;
+    let reply = dialect.encode_answers(&answered)?;
+    report_lines(&reply.report.losses);
+    if arguments.strict && !reply.report.is_lossless() {
+        return Err(Failure::loss(
+            "the calls were carried out, but an answer could not be said without loss",
+        ));
+    }
+    write_json(&reply.items, false)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,118 @@
+//! `run`: the agent loop, with its progress on the terminal.
+
+use std::process::ExitCode;
+
+use telechir_agent::{Agent, ApiKey, Canceller, End, Finished, Settings};
+use telechir_providers::{Dialect, Offer, Opening, PictureLimit};
+
+use crate::args::RunArguments;
+use crate::failure::Failure;
+use crate::input::report_lines;
+use crate::progress::Progress;
+use crate::session::{self, Open, Stopped};
+use crate::settings::{self, Access};
+
+pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+    let devices = &arguments.devices;
+    if devices.desktop.is_none() && devices.browser.is_none() && devices.shell.is_none() {
+        return Err(Failure::usage(
+            "the model has nothing to work with: give --desktop, --browser or --shell",
+        ));
+    }
+    let dialect = dialect(&arguments.provider);
+    let access = settings::access(&arguments.provider, arguments.base_url.clone())
+        .map_err(Failure::usage)?;
+    let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
+    let (canceller, signal) = Canceller::new();
+    let agent = agent(dialect, access, arguments.max_steps)?.cancelled_by(signal);
+    let mut open = session::open(
+        devices,
+        &arguments.safety,
+        policy,
+        dialect,
+        Some(&arguments.model),
+    )
+    .await?;
+    let progress = Progress::start(open.session.subscribe());
+    let outcome = session::until_stopped(work(&agent, &arguments, dialect, &mut open)).await;
+    canceller.cancel();
+    let closed = open.close().await;
+    progress.finish().await;
+    match outcome {
+        Err(Stopped(number)) => Err(Failure::signal(number)),
+        Ok(finished) => {
+            let finished = finished?;
+            closed?;
+            conclude(&finished)
+        }
+    }
+}
+
+async fn work(
+    agent: &Agent,
+    arguments: &RunArguments,
+    dialect: Dialect,
+    open: &mut Open,
+) -> Result<Finished, Failure> {
+    if let Some(url) = arguments
+        .devices
+        .browser
+        .as_deref()
+        .filter(|url| !url.is_empty())
+    {
+        open.navigate(url).await?;
+    }
+    let offer = Offer {
+        tools: open.tools.clone(),
+        model: Some(arguments.model.clone()),
+    };
+    let (declaration, report) = dialect.declare(&offer)?;
+    report_lines(&report.losses);
+    let opening = Opening {
+        model: arguments.model.clone(),
+        system: None,
+        task: arguments.task.clone(),
+        declaration,
+        max_tokens: None,
+        pictures: PictureLimit::default(),
+    };
+    Ok(agent.run(opening, &mut open.session).await?)
+}
+
+fn agent(dialect: Dialect, access: Access, max_steps: u32) -> Result<Agent, Failure> {
+    let key = ApiKey::new(&access.key)
+        .ok_or_else(|| Failure::usage("the key has characters that no key has"))?;
+    let mut settings = Settings::new(dialect, key);
+    settings.base_url = access.base_url;
+    settings.max_steps = max_steps;
+    Ok(Agent::new(settings)?)
+}
+
+fn dialect(provider: &str) -> Dialect {
+    match provider {
+        "anthropic" => Dialect::AnthropicMessages,
+        _ => Dialect::OpenaiResponses,
+    }
+}
+
+/// Only a model that says it is done ends a run well.
+fn conclude(finished: &Finished) -> Result<ExitCode, Failure> {
+    let steps = finished.steps;
+    let problem = match &finished.end {
+        End::Done => return Ok(ExitCode::SUCCESS),
+        End::Refused { reason } => format!("the model refused: {reason}"),
+        End::MaxTokens => {
+            "an answer of the model was cut off; its calls were not carried out".to_owned()
+        }
+        End::ContextExceeded => "the conversation became longer than the model can read".to_owned(),
+        End::StepLimit => {
+            format!("the model wanted more than {steps} steps; --max-steps allows more")
+        }
+        End::SafetyCheck { message } => {
+            format!("nobody acknowledged the provider's safety check: {message}")
+        }
+        End::Cancelled => "the run was stopped".to_owned(),
+        End::Incomplete { reason } => format!("the provider ended the run: {reason}"),
+    };
+    Err(Failure::message(format!("{problem} (after {steps} steps)")))
+}

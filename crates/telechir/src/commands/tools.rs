@@ -1,0 +1,54 @@
+//! `tools`: what to declare to a model, with the headers that must go with it.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use telechir_protocol::{ComputerUseTool, ShellTool, Tool};
+use telechir_providers::Offer;
+
+use crate::args::ToolsArguments;
+use crate::failure::Failure;
+use crate::input::{report_lines, write_json};
+
+/// What is printed.
+#[derive(Serialize)]
+struct Printed {
+    tools: Vec<Value>,
+    headers: Map<String, Value>,
+}
+
+pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
+    let environment = serde_json::from_value(Value::String(arguments.environment.clone()))
+        .map_err(|e| Failure::usage(format!("--environment: {e}")))?;
+    let computer = ComputerUseTool {
+        display_width: arguments.display.map(|size| size.width),
+        display_height: arguments.display.map(|size| size.height),
+        environment: Some(environment),
+        excluded_actions: arguments.exclude.clone(),
+        ..ComputerUseTool::default()
+    };
+    let mut tools = vec![Tool::ComputerUse(computer)];
+    if arguments.shell {
+        tools.push(Tool::Shell(ShellTool::default()));
+    }
+    let offer = Offer {
+        tools,
+        model: arguments.model.clone(),
+    };
+    let (declaration, report) = arguments.dialect.declare(&offer)?;
+    report_lines(&report.losses);
+    let headers = declaration
+        .headers
+        .into_iter()
+        .map(|(name, value)| (name, Value::String(value)))
+        .collect();
+    write_json(
+        &Printed {
+            tools: declaration.tools,
+            headers,
+        },
+        true,
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

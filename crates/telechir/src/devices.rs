@@ -1,0 +1,219 @@
+//! Starts the devices that the flags ask for and joins the browser with its screen.
+
+use telechir_browser::{Browser, Options, Sandbox as BrowserSandbox, Surface};
+use telechir_device::{BoxComputer, BoxScreen, BoxShell, Computer, DeviceError, Screen, Shell};
+use telechir_policy::Display;
+use telechir_protocol::{ComputerUseTool, Environment, ShellTool, Size, Tool};
+use telechir_shell::{Bash, Host, Isolation, Sandbox};
+use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
+
+use crate::args::DeviceArguments;
+use crate::failure::{Failure, chain};
+use crate::folder::SessionFolder;
+use crate::settings;
+
+/// Started devices, to be handed to a session.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    pub(crate) folder: SessionFolder,
+    pub(crate) desktop: Option<BoxComputer>,
+    pub(crate) display: Display,
+    pub(crate) browser: Option<BoxComputer>,
+    pub(crate) shell: Option<BoxShell>,
+    desktop_size: Option<Size>,
+    browser_size: Option<Size>,
+}
+
+impl Devices {
+    /// Starts what the flags ask for. What was started before a failure is ended again.
+    pub(crate) async fn start(arguments: &DeviceArguments) -> Result<Self, Failure> {
+        let folder = SessionFolder::create(arguments.workspace.as_deref())?;
+        let mut devices = Self {
+            folder,
+            desktop: None,
+            display: Display::Private,
+            browser: None,
+            shell: None,
+            desktop_size: None,
+            browser_size: None,
+        };
+        match devices.start_each(arguments).await {
+            Ok(()) => Ok(devices),
+            Err(failure) => {
+                devices.abandon().await;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), Failure> {
+        if let Some(display) = &arguments.desktop {
+            let desktop = self
+                .start_desktop(display, arguments)
+                .await
+                .map_err(|e| unavailable("desktop", &e))?;
+            self.desktop_size = Some(desktop.size());
+            self.desktop = Some(BoxComputer::new(desktop));
+        }
+        if arguments.browser.is_some() {
+            let browser = self
+                .start_browser(arguments)
+                .await
+                .map_err(|e| unavailable("browser", &e))?;
+            self.browser_size = Some(browser.size());
+            self.browser = Some(BoxComputer::new(browser));
+        }
+        if let Some(place) = arguments.shell.as_deref() {
+            let shell = self
+                .start_shell(place)
+                .await
+                .map_err(|e| unavailable("shell", &e))?;
+            self.shell = Some(shell);
+        }
+        Ok(())
+    }
+
+    async fn start_desktop(
+        &mut self,
+        display: &str,
+        arguments: &DeviceArguments,
+    ) -> Result<Desktop, DeviceError> {
+        if display.is_empty() {
+            let mut display = self.private_display(arguments.display, true).await?;
+            for line in &arguments.launch {
+                let mut words = line.split_whitespace();
+                let Some(program) = words.next() else {
+                    continue;
+                };
+                display.launch(program, &words.collect::<Vec<_>>()).await?;
+            }
+            display.into_desktop().await
+        } else {
+            self.display = Display::Existing;
+            let cookie = settings::xauthority().filter(|path| path.exists());
+            ExistingDisplay::connect(display, cookie.as_deref())
+                .await?
+                .into_desktop()
+                .await
+        }
+    }
+
+    async fn private_display(
+        &self,
+        size: Size,
+        accessibility: bool,
+    ) -> Result<PrivateDisplay, DeviceError> {
+        let mut options = DisplayOptions::new(self.folder.path(), self.folder.identity());
+        options.size = size;
+        options.accessibility = accessibility;
+        options.workspace = Some(self.folder.workspace());
+        PrivateDisplay::start(options).await
+    }
+
+    async fn start_browser(&self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
+        let surface = if arguments.headless {
+            Surface::Headless(arguments.display)
+        } else {
+            let screen = self
+                .private_display(arguments.display, false)
+                .await?
+                .into_screen()
+                .await?;
+            tracing::debug!(size = ?screen.size(), "the browser has a screen of its own");
+            Surface::Window(BoxScreen::new(screen))
+        };
+        let options = Options {
+            identity: self.folder.identity(),
+            sandbox: if arguments.no_sandbox {
+                BrowserSandbox::Off
+            } else {
+                BrowserSandbox::On
+            },
+            profiles: self.folder.path().join("profiles"),
+            ..Options::default()
+        };
+        Browser::launch(surface, options).await
+    }
+
+    async fn start_shell(&self, place: &str) -> Result<BoxShell, DeviceError> {
+        let workspace = self.folder.workspace();
+        let isolation = if place == "host" {
+            Isolation::Host(Host {
+                env: settings::environment(),
+                ..Host::new(workspace)
+            })
+        } else {
+            Isolation::Sandbox(Sandbox {
+                identity: self.folder.identity(),
+                ..Sandbox::new(workspace)
+            })
+        };
+        Bash::start(isolation).await.map(BoxShell::new)
+    }
+
+    /// The tools to declare to a model for these devices.
+    pub(crate) fn tools(&self) -> Vec<Tool> {
+        let screen = |size: Size, environment| {
+            Tool::ComputerUse(ComputerUseTool {
+                display_width: Some(size.width),
+                display_height: Some(size.height),
+                environment: Some(environment),
+                ..ComputerUseTool::default()
+            })
+        };
+        let desktop = self
+            .desktop_size
+            .map(|size| screen(size, Environment::Linux));
+        let browser = self
+            .browser_size
+            .map(|size| screen(size, Environment::Browser));
+        let shell = self
+            .shell
+            .is_some()
+            .then(|| Tool::Shell(ShellTool::default()));
+        desktop.into_iter().chain(browser).chain(shell).collect()
+    }
+
+    /// The larger of the two screens.
+    pub(crate) fn largest_screen(&self) -> Option<Size> {
+        let pixels = |size: &Size| u64::from(size.width) * u64::from(size.height);
+        self.desktop_size
+            .into_iter()
+            .chain(self.browser_size)
+            .max_by_key(pixels)
+    }
+
+    /// Ends what was started; for a start that failed half way.
+    async fn abandon(self) {
+        let Self {
+            folder,
+            desktop,
+            browser,
+            shell,
+            ..
+        } = self;
+        if let Some(device) = browser {
+            report("browser", device.close().await);
+        }
+        if let Some(device) = desktop {
+            report("desktop", device.close().await);
+        }
+        if let Some(device) = shell {
+            report("shell", device.close().await);
+        }
+        if let Err(error) = folder.remove() {
+            tracing::warn!(%error, "the session's folder could not be removed");
+        }
+    }
+}
+
+fn report(device: &str, outcome: Result<(), DeviceError>) {
+    if let Err(error) = outcome {
+        tracing::warn!(device, error = chain(&error), "could not be ended cleanly");
+    }
+}
+
+/// A device that cannot be had, with the flag that asked for it.
+fn unavailable(flag: &str, error: &DeviceError) -> Failure {
+    Failure::message(format!("--{flag}: failed to {}", chain(error)))
+}

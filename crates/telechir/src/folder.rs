@@ -1,0 +1,138 @@
+//! The private folder of a session, and whose it is.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use telechir_process::{Identity, am_root};
+use tempfile::TempDir;
+
+use crate::failure::Failure;
+
+/// Locks of the identities that sessions hold; only root needs them.
+const LOCKS: &str = "/run/telechir";
+
+/// A folder that is removed at the end, with the identity that the session's programs run as.
+#[derive(Debug)]
+pub(crate) struct SessionFolder {
+    folder: TempDir,
+    workspace: Option<PathBuf>,
+    identity: Option<Identity>,
+    // Held for its lock alone: another session takes another identity.
+    _lock: Option<File>,
+}
+
+impl SessionFolder {
+    /// Makes the folder. `workspace` is one that the user named; it is kept.
+    pub(crate) fn create(workspace: Option<&Path>) -> Result<Self, Failure> {
+        let (identity, lock) = if am_root() { claim()? } else { (None, None) };
+        let folder = tempfile::Builder::new()
+            .prefix("telechir-")
+            .tempdir()
+            .map_err(|e| {
+                Failure::message(format!("failed to make a folder for the session: {e}"))
+            })?;
+        // Its parts are private; the session's user must be able to reach them.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
+        let workspace = workspace.map(existing).transpose()?;
+        let session = Self {
+            folder,
+            workspace,
+            identity,
+            _lock: lock,
+        };
+        session.make("home")?;
+        session.make("profiles")?;
+        match &session.workspace {
+            None => drop(session.make("workspace")?),
+            Some(folder) => session.give(folder)?,
+        }
+        Ok(session)
+    }
+
+    /// Whom the session's programs run as; none means as ourselves, who are not root.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// The folder itself.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What shell and desktop share.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.workspace
+            .clone()
+            .unwrap_or_else(|| self.path().join("workspace"))
+    }
+
+    /// Removes the folder.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        self.folder.close()
+    }
+
+    /// Makes a private folder of the session's user.
+    pub(crate) fn make(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.path().join(name);
+        fs::create_dir(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o700))?;
+        self.give(&path)?;
+        Ok(path)
+    }
+
+    fn give(&self, path: &Path) -> Result<(), Failure> {
+        let Some(identity) = self.identity else {
+            return Ok(());
+        };
+        chown(path, Some(identity.uid), Some(identity.gid)).map_err(|e| {
+            Failure::message(format!(
+                "failed to give {} to the session's user {}: {e}",
+                path.display(),
+                identity.uid
+            ))
+        })
+    }
+}
+
+/// The absolute form of a folder that must exist.
+fn existing(folder: &Path) -> Result<PathBuf, Failure> {
+    let problem = |e: io::Error| {
+        Failure::message(format!(
+            "failed to use {} as workspace: {e}",
+            folder.display()
+        ))
+    };
+    let path = fs::canonicalize(folder).map_err(problem)?;
+    if path == Path::new("/") || !path.is_dir() {
+        return Err(Failure::message(format!(
+            "{} cannot be a workspace: name a folder of its own",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
+/// The first identity that no other session holds.
+fn claim() -> Result<(Option<Identity>, Option<File>), Failure> {
+    fs::create_dir_all(LOCKS)
+        .map_err(|e| Failure::message(format!("failed to make {LOCKS}: {e}")))?;
+    let mut index = 0;
+    while let Some(identity) = Identity::unprivileged(index) {
+        let path = Path::new(LOCKS).join(format!("uid-{}", identity.uid));
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok((Some(identity), Some(file)));
+        }
+        index += 1;
+    }
+    Err(Failure::message(
+        "every user id of the range 61000 to 64999 is held by another session",
+    ))
+}

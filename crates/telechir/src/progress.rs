@@ -1,0 +1,343 @@
+//! What happens, on the terminal: one line an action, and a bar of the steps.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::Duration;
+
+use telechir_policy::Verdict;
+use telechir_protocol::display::escape;
+use telechir_runtime::{ActionEffect, EventReader, SessionEvent};
+use tokio::task::JoinHandle;
+
+/// Characters of a line that tell what is done; longer ones are cut.
+const SUMMARY: usize = 56;
+/// Lines of a model's words that are shown.
+const SPOKEN_LINES: usize = 12;
+const BAR: u64 = 20;
+/// How long the last lines may take to be written.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+/// The timeline of a session on standard error.
+#[derive(Debug)]
+pub(crate) struct Progress(JoinHandle<()>);
+
+impl Progress {
+    /// Shows these events from now on.
+    pub(crate) fn start(events: EventReader) -> Self {
+        let style = if stderr().is_terminal() {
+            Style::Terminal
+        } else {
+            Style::Plain
+        };
+        Self(tokio::spawn(async move {
+            show(events, &mut stderr(), style).await
+        }))
+    }
+
+    /// Waits until the closed session's last line is shown.
+    pub(crate) async fn finish(mut self) {
+        if tokio::time::timeout(LAST_LINES, &mut self.0).await.is_err() {
+            self.0.abort();
+        }
+    }
+}
+
+/// What is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// A terminal: the bar is drawn again under each line.
+    Terminal,
+    /// A file or a pipe: only lines.
+    Plain,
+}
+
+/// Writes the session's events until the session ends or nobody reads what is written.
+async fn show(mut events: EventReader, out: &mut (impl Write + Send), style: Style) {
+    let mut timeline = Timeline::default();
+    while let Some(event) = events.next().await {
+        let lines = timeline.lines(&event);
+        if write_lines(out, &lines, &timeline, style).is_err() {
+            return;
+        }
+        if matches!(*event, SessionEvent::SessionClosed { .. }) {
+            return;
+        }
+    }
+}
+
+fn write_lines(
+    out: &mut impl Write,
+    lines: &[String],
+    timeline: &Timeline,
+    style: Style,
+) -> std::io::Result<()> {
+    let clear = if style == Style::Terminal {
+        "\r\x1b[K"
+    } else {
+        ""
+    };
+    for line in lines {
+        writeln!(out, "{clear}{line}")?;
+    }
+    if style == Style::Terminal && !timeline.ended {
+        write!(out, "{clear}{}", timeline.bar())?;
+    }
+    out.flush()
+}
+
+/// Turns events into lines. Holds no text that was typed: events have none.
+#[derive(Debug, Default)]
+struct Timeline {
+    actions: u64,
+    step: u64,
+    limit: u64,
+    ended: bool,
+}
+
+impl Timeline {
+    fn lines(&mut self, event: &SessionEvent) -> Vec<String> {
+        match event {
+            SessionEvent::SessionOpened { run, devices, .. } => {
+                let devices: Vec<&str> = devices.iter().map(|device| device.name()).collect();
+                vec![format!("session {run}: {}", devices.join(", "))]
+            }
+            SessionEvent::SessionClosed { reason } => {
+                self.ended = true;
+                vec![format!("session ended: {}", one_line(reason))]
+            }
+            SessionEvent::RequestSent { step, limit } => {
+                (self.step, self.limit) = (*step, *limit);
+                Vec::new()
+            }
+            SessionEvent::ResponseReceived {
+                step,
+                ms,
+                input_tokens,
+                output_tokens,
+            } => {
+                vec![format!(
+                    "── step {step}: the model answered in {ms} ms{}",
+                    tokens(*input_tokens, *output_tokens)
+                )]
+            }
+            SessionEvent::Retrying {
+                attempt,
+                wait_ms,
+                reason,
+            } => {
+                vec![format!(
+                    "   attempt {attempt} failed; again in {wait_ms} ms: {}",
+                    one_line(reason)
+                )]
+            }
+            SessionEvent::ModelSpoke { text } => spoken(text),
+            SessionEvent::CallJudged {
+                verdict: verdict @ (Verdict::Ask | Verdict::Deny),
+                rule,
+                reason,
+                ..
+            } => {
+                vec![format!(
+                    "   {verdict} by {}: {}",
+                    one_line(rule),
+                    one_line(reason)
+                )]
+            }
+            SessionEvent::QuestionAnswered {
+                approved, reason, ..
+            } => {
+                let word = if *approved {
+                    "a person agreed"
+                } else {
+                    "not agreed"
+                };
+                vec![format!(
+                    "   {word}{}",
+                    reason
+                        .as_deref()
+                        .map(|reason| format!(": {}", one_line(reason)))
+                        .unwrap_or_default()
+                )]
+            }
+            SessionEvent::ActionFinished {
+                device,
+                summary,
+                verdict,
+                effect,
+                failure,
+                outcome,
+                ms,
+                ..
+            } => {
+                self.actions += 1;
+                let known = outcome.as_deref().unwrap_or_else(|| word(*effect));
+                let mut lines = vec![format!(
+                    "{:>4}  {:<8} {:<SUMMARY$}  {:<8} {:<12} {ms:>6} ms",
+                    self.actions,
+                    device.name(),
+                    cut(&one_line(summary), SUMMARY),
+                    verdict.name(),
+                    one_line(known),
+                )];
+                lines.extend(
+                    failure
+                        .as_ref()
+                        .map(|failure| format!("      └ {}", one_line(&failure.message))),
+                );
+                lines
+            }
+            SessionEvent::DeviceLost { device, message } => {
+                vec![format!(
+                    "   the {} is gone: {}",
+                    device.name(),
+                    one_line(message)
+                )]
+            }
+            SessionEvent::Warning { message } => vec![format!("   note: {}", one_line(message))],
+            SessionEvent::Missed { count } => {
+                vec![format!("   ({count} events were too fast to show)")]
+            }
+            SessionEvent::TurnBegan { .. }
+            | SessionEvent::TurnAnswered { .. }
+            | SessionEvent::CallReceived { .. }
+            | SessionEvent::CallJudged { .. }
+            | SessionEvent::QuestionAsked { .. }
+            | SessionEvent::ActionStarted { .. }
+            | SessionEvent::PictureTaken { .. }
+            | SessionEvent::CallAnswered { .. } => Vec::new(),
+        }
+    }
+
+    fn bar(&self) -> String {
+        let done = if self.limit == 0 {
+            0
+        } else {
+            (self.step.min(self.limit) * BAR) / self.limit
+        };
+        let cell = |index| if index < done { '█' } else { '·' };
+        let bar: String = (0..BAR).map(cell).collect();
+        format!(
+            "[{bar}] step {} of {}, {} actions",
+            self.step, self.limit, self.actions
+        )
+    }
+}
+
+fn word(effect: ActionEffect) -> &'static str {
+    match effect {
+        ActionEffect::Delivered => "delivered",
+        ActionEffect::Confirmed => "confirmed",
+        ActionEffect::Failed => "failed",
+        ActionEffect::Cancelled => "cancelled",
+        ActionEffect::Recorded => "recorded",
+        ActionEffect::Interrupted => "interrupted",
+    }
+}
+
+fn tokens(input: Option<u64>, output: Option<u64>) -> String {
+    match (input, output) {
+        (Some(input), Some(output)) => format!(" ({input} tokens in, {output} out)"),
+        _ => String::new(),
+    }
+}
+
+fn spoken(text: &str) -> Vec<String> {
+    let shown = escape(text);
+    let mut lines: Vec<String> = shown
+        .lines()
+        .take(SPOKEN_LINES)
+        .map(|line| format!("   model: {line}"))
+        .collect();
+    let more = shown.lines().count().saturating_sub(SPOKEN_LINES);
+    if more > 0 {
+        lines.push(format!("   model: … {more} more lines"));
+    }
+    lines
+}
+
+fn one_line(text: &str) -> String {
+    escape(text).replace('\n', " ⏎ ")
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{head}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use telechir_protocol::{CallId, Failure, FailureKind};
+    use telechir_runtime::DeviceKind;
+
+    use super::*;
+
+    fn finished(summary: &str, failure: Option<Failure>) -> SessionEvent {
+        SessionEvent::ActionFinished {
+            call_id: CallId::from("c"),
+            step: 0,
+            device: DeviceKind::Desktop,
+            kind: None,
+            summary: summary.to_owned(),
+            verdict: Verdict::Allow,
+            effect: if failure.is_some() {
+                ActionEffect::Failed
+            } else {
+                ActionEffect::Delivered
+            },
+            failure,
+            outcome: None,
+            ms: 42,
+        }
+    }
+
+    #[test]
+    fn an_action_is_one_line_with_verdict_effect_and_milliseconds() {
+        let mut timeline = Timeline::default();
+        let lines = timeline.lines(&finished("click left (5, 6)", None));
+        let words: Vec<&str> = lines[0].split_whitespace().collect();
+        assert_eq!(lines.len(), 1);
+        assert_eq!(
+            words,
+            [
+                "1",
+                "desktop",
+                "click",
+                "left",
+                "(5,",
+                "6)",
+                "allow",
+                "delivered",
+                "42",
+                "ms"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failure_says_why_and_cannot_draw_over_other_lines() {
+        let failure = Failure::new(FailureKind::Device, "no\u{1b}[2Kwindow\nthere");
+        let lines = Timeline::default().lines(&finished("wait", Some(failure)));
+        assert_eq!(lines[1], r"      └ no\u{1b}[2Kwindow ⏎ there");
+    }
+
+    #[test]
+    fn a_pipe_gets_no_bar_and_a_terminal_gets_one_under_each_line() {
+        let mut timeline = Timeline {
+            step: 5,
+            limit: 10,
+            ..Timeline::default()
+        };
+        let lines = timeline.lines(&finished("wait", None));
+        let (mut plain, mut terminal) = (Vec::new(), Vec::new());
+        write_lines(&mut plain, &lines, &timeline, Style::Plain).expect("written");
+        write_lines(&mut terminal, &lines, &timeline, Style::Terminal).expect("written");
+        assert!(!plain.contains(&b'\x1b'));
+        let terminal = String::from_utf8(terminal).expect("text");
+        assert!(
+            terminal.ends_with("[██████████··········] step 5 of 10, 1 actions"),
+            "{terminal}"
+        );
+    }
+}

@@ -1,0 +1,285 @@
+//! Rows of a journal put together: a run, its turns, a call with all that became of it.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use telechir_policy::Verdict;
+use telechir_runtime::{ActionEffect, Record, RecordKind, SessionEvent};
+
+/// One session of a journal.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) opened_ms: i64,
+    pub(super) ended_ms: i64,
+    pub(super) devices: Vec<String>,
+    pub(super) policy: String,
+    pub(super) end: Option<String>,
+    pub(super) entries: Vec<Entry>,
+    /// What [`Entry::Call`] counts through.
+    pub(super) calls: Vec<Call>,
+}
+
+/// What the page shows, in order.
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// The model answered.
+    Step {
+        number: u64,
+        ms: u64,
+        tokens: Option<(u64, u64)>,
+    },
+    /// The model's words.
+    Said(String),
+    /// Something the operator should know.
+    Note(String),
+    /// A call, by its place among the run's calls.
+    Call(usize),
+}
+
+/// A call with its judgement, steps, pictures and answer.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) call: Option<Value>,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) rule: String,
+    pub(super) reason: String,
+    pub(super) question: Option<String>,
+    pub(super) steps: Vec<Step>,
+    pub(super) answer: Option<Value>,
+    pub(super) failure: Option<String>,
+    pub(super) ms: Option<u64>,
+}
+
+/// One action of a call.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) index: usize,
+    pub(super) device: &'static str,
+    pub(super) summary: String,
+    pub(super) verdict: Verdict,
+    pub(super) effect: Option<ActionEffect>,
+    pub(super) outcome: Option<String>,
+    pub(super) failure: Option<String>,
+    pub(super) ms: Option<u64>,
+}
+
+/// The runs of a journal in the order they began.
+pub(super) fn runs(records: &[Record]) -> Vec<Run> {
+    let mut runs: Vec<Gathering> = Vec::new();
+    for record in records {
+        let known = runs
+            .iter()
+            .position(|gathering| gathering.run.name == record.run);
+        let index = known.unwrap_or_else(|| {
+            let run = Run {
+                name: record.run.clone(),
+                opened_ms: record.at_ms,
+                ..Run::default()
+            };
+            runs.push(Gathering {
+                run,
+                calls: HashMap::new(),
+            });
+            runs.len() - 1
+        });
+        runs[index].take(record);
+    }
+    runs.into_iter().map(|gathering| gathering.run).collect()
+}
+
+struct Gathering {
+    run: Run,
+    /// The place of each call of the turn that is going on.
+    calls: HashMap<String, usize>,
+}
+
+impl Gathering {
+    fn take(&mut self, record: &Record) {
+        self.run.ended_ms = record.at_ms;
+        match record.kind {
+            RecordKind::Event => {
+                if let Ok(event) = serde_json::from_value(record.body.clone()) {
+                    self.event(event);
+                }
+            }
+            RecordKind::Call => self.call_of(&record.body).call = Some(record.body.clone()),
+            RecordKind::Answer => self.call_of(&record.body).answer = Some(record.body.clone()),
+            RecordKind::Intent | RecordKind::Outcome => {}
+        }
+    }
+
+    fn event(&mut self, event: SessionEvent) {
+        match event {
+            SessionEvent::SessionOpened {
+                policy, devices, ..
+            } => {
+                self.run.policy = policy.to_string();
+                self.run.devices = devices
+                    .iter()
+                    .map(|device| device.name().to_owned())
+                    .collect();
+            }
+            SessionEvent::SessionClosed { reason } => self.run.end = Some(reason),
+            SessionEvent::TurnBegan { .. } => self.calls.clear(),
+            SessionEvent::ResponseReceived {
+                step,
+                ms,
+                input_tokens,
+                output_tokens,
+            } => {
+                let tokens = input_tokens.zip(output_tokens);
+                self.run.entries.push(Entry::Step {
+                    number: step,
+                    ms,
+                    tokens,
+                });
+            }
+            SessionEvent::ModelSpoke { text } => self.run.entries.push(Entry::Said(text)),
+            SessionEvent::Warning { message } => self.note(message),
+            SessionEvent::Retrying {
+                attempt,
+                wait_ms,
+                reason,
+            } => {
+                self.note(format!(
+                    "attempt {attempt} failed; again in {wait_ms} ms: {reason}"
+                ));
+            }
+            SessionEvent::DeviceLost { device, message } => {
+                self.note(format!("the {} is gone: {message}", device.name()))
+            }
+            SessionEvent::TurnAnswered { .. }
+            | SessionEvent::PictureTaken { .. }
+            | SessionEvent::RequestSent { .. }
+            | SessionEvent::Missed { .. } => {}
+            SessionEvent::CallReceived { .. }
+            | SessionEvent::CallJudged { .. }
+            | SessionEvent::QuestionAsked { .. }
+            | SessionEvent::QuestionAnswered { .. }
+            | SessionEvent::ActionStarted { .. }
+            | SessionEvent::ActionFinished { .. }
+            | SessionEvent::CallAnswered { .. } => self.call_event(event),
+        }
+    }
+
+    fn call_event(&mut self, event: SessionEvent) {
+        match event {
+            SessionEvent::CallReceived { call_id, .. } => {
+                self.call(call_id.as_str());
+            }
+            SessionEvent::CallJudged {
+                call_id,
+                verdict,
+                rule,
+                reason,
+            } => {
+                let call = self.call(call_id.as_str());
+                (call.verdict, call.rule, call.reason) = (Some(verdict), rule, reason);
+            }
+            SessionEvent::QuestionAsked { call_id, .. } => {
+                self.call(call_id.as_str()).question = Some("a person was asked".to_owned());
+            }
+            SessionEvent::QuestionAnswered {
+                call_id,
+                approved,
+                reason,
+            } => {
+                let word = if approved {
+                    "a person was asked and agreed"
+                } else {
+                    "a person was asked; not agreed"
+                };
+                let reason = reason
+                    .map(|reason| format!(": {reason}"))
+                    .unwrap_or_default();
+                self.call(call_id.as_str()).question = Some(format!("{word}{reason}"));
+            }
+            SessionEvent::ActionStarted {
+                call_id,
+                step,
+                device,
+                summary,
+                verdict,
+                ..
+            } => {
+                let (device, effect, outcome, failure, ms) =
+                    (device.name(), None, None, None, None);
+                self.call(call_id.as_str()).steps.push(Step {
+                    index: step,
+                    device,
+                    summary,
+                    verdict,
+                    effect,
+                    outcome,
+                    failure,
+                    ms,
+                });
+            }
+            SessionEvent::ActionFinished {
+                call_id,
+                step,
+                device,
+                summary,
+                verdict,
+                effect,
+                failure,
+                outcome,
+                ms,
+                ..
+            } => {
+                let call = self.call(call_id.as_str());
+                call.steps.retain(|earlier| earlier.index != step);
+                let failure = failure.map(|failure| failure.message);
+                let (device, effect, ms) = (device.name(), Some(effect), Some(ms));
+                call.steps.push(Step {
+                    index: step,
+                    device,
+                    summary,
+                    verdict,
+                    effect,
+                    outcome,
+                    failure,
+                    ms,
+                });
+            }
+            SessionEvent::CallAnswered {
+                call_id,
+                failure,
+                ms,
+            } => {
+                let call = self.call(call_id.as_str());
+                call.ms = Some(ms);
+                call.failure = failure.map(|failure| failure.message);
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        self.run.entries.push(Entry::Note(text));
+    }
+
+    fn call_of(&mut self, body: &Value) -> &mut Call {
+        let id = body
+            .get("call_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        self.call(&id)
+    }
+
+    fn call(&mut self, id: &str) -> &mut Call {
+        let run = &mut self.run;
+        let index = *self.calls.entry(id.to_owned()).or_insert_with(|| {
+            run.entries.push(Entry::Call(run.calls.len()));
+            run.calls.push(Call {
+                id: id.to_owned(),
+                ..Call::default()
+            });
+            run.calls.len() - 1
+        });
+        &mut run.calls[index]
+    }
+}

@@ -1,0 +1,143 @@
+//! A session from flags: devices, policy, journal, and the person at the terminal.
+
+use std::future::Future;
+
+use telechir_policy::{Display, Policy};
+use telechir_protocol::{
+    Action, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
+};
+use telechir_providers::Dialect;
+use telechir_runtime::{Journal, Observe, PictureRule, Session};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::approver::Terminal;
+use crate::args::{DeviceArguments, SafetyArguments};
+use crate::devices::Devices;
+use crate::failure::Failure;
+use crate::folder::SessionFolder;
+
+/// A session with the folder its devices live in.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) session: Session,
+    pub(crate) tools: Vec<Tool>,
+    folder: SessionFolder,
+}
+
+/// The number of the signal that ended the wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopped(pub(crate) u8);
+
+/// Starts the devices and opens a session on them.
+pub(crate) async fn open(
+    devices: &DeviceArguments,
+    safety: &SafetyArguments,
+    policy: Policy,
+    dialect: Dialect,
+    model: Option<&str>,
+) -> Result<Open, Failure> {
+    let journal = match &safety.record {
+        Some(folder) => Journal::open(folder)?,
+        None => Journal::temporary()?,
+    };
+    let devices = match until_stopped(Devices::start(devices)).await {
+        Ok(devices) => devices?,
+        Err(Stopped(number)) => return Err(Failure::signal(number)),
+    };
+    let tools = devices.tools();
+    let mut builder = Session::builder(policy)
+        .journal(journal)
+        .approver(Terminal::open())
+        .observe(observe(dialect))
+        .picture(picture(dialect, model, devices.largest_screen()));
+    if let Some(desktop) = devices.desktop {
+        builder = match devices.display {
+            Display::Private => builder.desktop(desktop),
+            Display::Existing => builder.existing_desktop(desktop),
+        };
+    }
+    if let Some(browser) = devices.browser {
+        builder = builder.browser(browser);
+    }
+    if let Some(shell) = devices.shell {
+        builder = builder.shell(shell);
+    }
+    let session = builder.build()?;
+    Ok(Open {
+        session,
+        tools,
+        folder: devices.folder,
+    })
+}
+
+impl Open {
+    /// Opens a page before the model's first turn; judged like any call.
+    pub(crate) async fn navigate(&mut self, url: &str) -> Result<(), Failure> {
+        let action = Action::Navigate {
+            url: url.to_owned(),
+            tab: None,
+        };
+        let mut call = ComputerCall::new("telechir-open", vec![action]);
+        call.target = Some(TargetId::from("browser"));
+        let turn = ModelTurn::new(vec![Content::ComputerCall(call)])?;
+        let answered = self.session.carry_out(turn).await?;
+        let failure = answered.results().iter().find_map(|result| match result {
+            ToolResult::Computer(result) => result.error.clone(),
+            ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
+        });
+        failure.map_or(Ok(()), |failure| {
+            Err(Failure::message(format!("--browser={url}: {failure}")))
+        })
+    }
+
+    /// Releases keys, ends every process, closes the journal, removes the folder.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
+        let closed = self.session.close().await;
+        let removed = self.folder.remove();
+        closed?;
+        removed.map_err(|e| Failure::message(format!("failed to remove the session's folder: {e}")))
+    }
+}
+
+/// The outcome of `work`, or the signal that came first; then `work` is dropped.
+pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Stopped> {
+    let (interrupt, terminate, hang_up) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+        signal(SignalKind::hangup()),
+    );
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hang_up)) = (interrupt, terminate, hang_up)
+    else {
+        tracing::warn!(
+            "signals cannot be caught: an interruption will not end the session in order"
+        );
+        return Ok(work.await);
+    };
+    // Each arm is cancel-safe; dropping `work` releases what it pressed and ends what it runs.
+    tokio::select! {
+        outcome = work => Ok(outcome),
+        _ = interrupt.recv() => Err(Stopped(2)),
+        _ = terminate.recv() => Err(Stopped(15)),
+        _ = hang_up.recv() => Err(Stopped(1)),
+    }
+}
+
+/// OpenAI demands a picture with every computer call; Anthropic takes one a batch.
+fn observe(dialect: Dialect) -> Observe {
+    match dialect {
+        Dialect::OpenaiResponses => Observe::EveryCall,
+        Dialect::AnthropicMessages => Observe::LastOfBatch,
+    }
+}
+
+/// Pictures at a size that the model takes as it is, without the service shrinking it.
+fn picture(dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> PictureRule {
+    largest.map_or_else(PictureRule::native, |screen| {
+        let size = dialect.picture_size(model, screen);
+        let pixels = u64::from(size.width) * u64::from(size.height);
+        PictureRule {
+            max_edge: Some(size.width.max(size.height)),
+            max_pixels: Some(pixels),
+        }
+    })
+}

@@ -1,0 +1,158 @@
+//! Input that cannot work: one clear message, an exit code, nothing half done.
+
+use std::fs;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use telechir_testkit::gate::{Part, require};
+
+use crate::telechir::Telechir;
+
+fn exec(telechir: &Telechir, more: &[&str], input: &str) -> crate::telechir::Ran {
+    let mut arguments = vec!["exec", "--dialect", "anthropic-messages"];
+    arguments.extend(more);
+    telechir.run(&arguments, input)
+}
+
+fn message(content: &serde_json::Value) -> String {
+    json!({"type": "message", "role": "assistant", "model": "m", "content": content, "stop_reason": "tool_use"}).to_string()
+}
+
+#[test]
+fn nothing_at_all() {
+    exec(&Telechir::new(), &[], "\n").fails(1, &["standard input is empty"]);
+}
+
+#[test]
+fn no_json() {
+    exec(&Telechir::new(), &[], "{\"type\": \"message\",\n oops}").fails(1, &["JSON", "line 2"]);
+}
+
+#[test]
+fn the_wrong_dialect_is_named() {
+    let response = json!({"object": "response", "output": []}).to_string();
+    exec(&Telechir::new(), &[], &response).fails(1, &["anthropic-messages", "openai-responses"]);
+}
+
+#[test]
+fn an_unknown_dialect_is_a_usage_error() {
+    let ran = Telechir::new().run(&["exec", "--dialect", "latin"], "{}");
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("anthropic-messages, openai-responses"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn duplicate_ids_run_nothing() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let workspace = telechir.folder().join("work");
+    fs::create_dir(&workspace).expect("a folder");
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "touch made"}});
+    let policy = telechir.permissive_policy();
+    let workspace_text = workspace.to_str().expect("a path");
+    let ran = exec(
+        &telechir,
+        &[
+            "--shell",
+            "--workspace",
+            workspace_text,
+            "--policy",
+            &policy,
+        ],
+        &message(&json!([call, call])),
+    );
+    ran.fails(1, &["toolu_1", "nothing was carried out"]);
+    assert!(!workspace.join("made").exists());
+}
+
+#[test]
+fn a_call_without_an_id() {
+    let call = json!({"type": "tool_use", "name": "bash", "input": {"command": "true"}});
+    exec(&Telechir::new(), &[], &message(&json!([call]))).fails(1, &["id"]);
+}
+
+#[test]
+fn a_policy_with_a_typo_is_named_with_its_line() {
+    let telechir = Telechir::new();
+    let file = telechir.folder().join("policy.toml");
+    fs::write(&file, "version = 1\n\n[[rule]]\nverdikt = \"allow\"\n").expect("a file");
+    let file = file.to_str().expect("a path");
+    exec(&telechir, &["--policy", file], &message(&json!([])))
+        .fails(1, &["policy.toml", "verdikt"]);
+}
+
+#[test]
+fn a_policy_that_is_not_there() {
+    exec(
+        &Telechir::new(),
+        &["--policy", "/nowhere/policy.toml"],
+        &message(&json!([])),
+    )
+    .fails(1, &["/nowhere/policy.toml"]);
+}
+
+#[test]
+fn an_error_of_the_provider_is_said() {
+    let error =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+            .to_string();
+    exec(&Telechir::new(), &[], &error).fails(1, &["Overloaded"]);
+}
+
+#[test]
+fn a_display_that_does_not_exist() {
+    exec(&Telechir::new(), &["--desktop=:4242"], &message(&json!([]))).fails(1, &[":4242"]);
+}
+
+#[test]
+fn a_termination_signal_leaves_nothing_behind() {
+    require(Part::Sandbox);
+    require(Part::XServer);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "echo started > mark; sleep 1000"}});
+    let workspace = telechir.folder().join("work");
+    fs::create_dir(&workspace).expect("a folder");
+    let workspace_text = workspace.to_str().expect("a path").to_owned();
+    let mut child = telechir
+        .command(&[
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--desktop",
+            "--shell",
+            "--workspace",
+            &workspace_text,
+            "--policy",
+            &policy,
+        ])
+        .spawn()
+        .expect("the binary starts");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(message(&json!([call])).as_bytes())
+        .expect("input");
+    let mark = workspace.join("mark");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !mark.exists() {
+        assert!(Instant::now() < deadline, "the command never started");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+    let output = child.wait_with_output().expect("the binary ends");
+    assert_eq!(
+        output.status.code(),
+        Some(143),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    telechir.assert_nothing_left();
+}

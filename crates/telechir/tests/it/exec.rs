@@ -1,0 +1,330 @@
+//! `telechir exec`: a response goes in, a real device moves, the provider's reply comes out.
+
+use serde_json::{Value, json};
+use telechir_testkit::gate::{Part, require};
+
+use crate::telechir::{Telechir, png_size};
+
+fn anthropic(calls: &[Value]) -> String {
+    let message = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
+        "content": calls, "stop_reason": "tool_use", "stop_sequence": null,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    });
+    message.to_string()
+}
+
+fn member(id: &str, family: &str, name: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "toolset_name": family, "input": input})
+}
+
+fn bash(id: &str, command: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": command}})
+}
+
+fn openai(items: &[Value]) -> String {
+    json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6-sol", "output": items}).to_string()
+}
+
+fn computer_call(id: &str, actions: Value) -> Value {
+    json!({"type": "computer_call", "id": format!("cu_{id}"), "call_id": id, "status": "completed", "actions": actions})
+}
+
+/// The picture of an Anthropic result.
+fn anthropic_picture(result: &Value) -> &str {
+    let blocks = result["content"].as_array().expect("blocks");
+    let image = blocks
+        .iter()
+        .find(|block| block["type"] == "image")
+        .expect("an image block");
+    image["source"]["data"].as_str().expect("base64")
+}
+
+fn openai_picture(item: &Value) -> &str {
+    let url = item["output"]["image_url"].as_str().expect("an image");
+    url.strip_prefix("data:image/png;base64,").expect("a PNG")
+}
+
+#[test]
+fn anthropic_gets_a_png_of_the_desktop() {
+    require(Part::XServer);
+    let response = anthropic(&[member("toolu_1", "computer", "screenshot", json!({}))]);
+    let ran = Telechir::new().run(
+        &["exec", "--dialect", "anthropic-messages", "--desktop"],
+        &response,
+    );
+    let reply = ran.json();
+    assert_eq!(reply[0]["type"], "tool_result");
+    assert_eq!(reply[0]["tool_use_id"], "toolu_1");
+    assert_eq!(reply[0]["toolset_name"], "computer");
+    assert_eq!(png_size(anthropic_picture(&reply[0])), (1280, 800));
+}
+
+#[test]
+fn openai_gets_a_png_of_the_desktop() {
+    require(Part::XServer);
+    let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
+    let ran = Telechir::new().run(
+        &[
+            "exec",
+            "--dialect",
+            "openai-responses",
+            "--desktop",
+            "--display",
+            "1024x768",
+        ],
+        &response,
+    );
+    let reply = ran.json();
+    assert_eq!(reply.as_array().map(Vec::len), Some(1));
+    assert_eq!(reply[0]["type"], "computer_call_output");
+    assert_eq!(reply[0]["call_id"], "call_1");
+    assert_eq!(png_size(openai_picture(&reply[0])), (1024, 768));
+}
+
+#[test]
+fn openai_gets_a_png_of_the_browser() {
+    require(Part::XServer);
+    require(Part::Chromium);
+    let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
+    let ran = Telechir::new().run(
+        &["exec", "--dialect", "openai-responses", "--browser"],
+        &response,
+    );
+    assert_eq!(png_size(openai_picture(&ran.json()[0])), (1280, 800));
+}
+
+#[test]
+fn anthropic_gets_a_png_of_the_browser() {
+    require(Part::XServer);
+    require(Part::Chromium);
+    let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
+    let ran = Telechir::new().run(
+        &["exec", "--dialect", "anthropic-messages", "--browser"],
+        &response,
+    );
+    let reply = ran.json();
+    assert_eq!(reply[0]["toolset_name"], "browser");
+    assert_eq!(png_size(anthropic_picture(&reply[0])), (1280, 800));
+}
+
+#[test]
+fn a_headless_browser_gives_the_same_picture_size() {
+    require(Part::Chromium);
+    let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
+    let ran = Telechir::new().run(
+        &[
+            "exec",
+            "--dialect",
+            "openai-responses",
+            "--browser",
+            "--headless",
+        ],
+        &response,
+    );
+    assert_eq!(png_size(openai_picture(&ran.json()[0])), (1280, 800));
+}
+
+#[test]
+fn the_shell_remembers_from_call_to_call() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let response = anthropic(&[
+        bash("toolu_1", "cd /tmp && x=41 && f() { echo $((x + 1)); }"),
+        bash(
+            "toolu_2",
+            "pwd; f; echo oops >&2; exit_code() { return 3; }; exit_code",
+        ),
+    ]);
+    let ran = telechir.run(
+        &[
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--shell",
+            "--policy",
+            &policy,
+        ],
+        &response,
+    );
+    let reply = ran.json();
+    let text = reply[1]["content"].to_string();
+    for wanted in ["/tmp", "42", "oops", "3"] {
+        assert!(text.contains(wanted), "`{wanted}` is not in {text}");
+    }
+}
+
+#[test]
+fn openai_gets_one_output_a_command() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed",
+        "action": {"commands": ["echo one", "echo two >&2; false", "sleep 60"], "timeout_ms": 1500, "max_output_length": 1000}});
+    let ran = telechir.run(
+        &[
+            "exec",
+            "--dialect",
+            "openai-responses",
+            "--shell",
+            "--policy",
+            &policy,
+        ],
+        &openai(&[call]),
+    );
+    let reply = ran.json();
+    assert_eq!(reply[0]["max_output_length"], 1000);
+    let output = reply[0]["output"].as_array().expect("entries");
+    assert_eq!(
+        output[0],
+        json!({"stdout": "one\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}})
+    );
+    assert_eq!(output[1]["stderr"], "two\n");
+    assert_eq!(
+        output[1]["outcome"],
+        json!({"type": "exit", "exit_code": 1})
+    );
+    assert_eq!(output[2]["outcome"], json!({"type": "timeout"}));
+}
+
+#[test]
+fn with_nobody_to_ask_the_answer_is_no() {
+    require(Part::Sandbox);
+    let response = anthropic(&[bash("toolu_1", "touch made; ls")]);
+    let ran = Telechir::new().run(
+        &["exec", "--dialect", "anthropic-messages", "--shell"],
+        &response,
+    );
+    let reply = ran.json();
+    assert_eq!(reply[0]["is_error"], true);
+}
+
+#[test]
+fn a_failure_halts_its_family_and_nothing_else() {
+    require(Part::XServer);
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let response = anthropic(&[
+        member(
+            "toolu_1",
+            "computer",
+            "left_click",
+            json!({"coordinate": [5000, 5]}),
+        ),
+        bash("toolu_2", "echo still"),
+        member("toolu_3", "computer", "type", json!({"text": "never"})),
+    ]);
+    let ran = telechir.run(
+        &[
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--desktop",
+            "--shell",
+            "--policy",
+            &policy,
+        ],
+        &response,
+    );
+    let reply = ran.json();
+    assert_eq!(reply[0]["is_error"], true);
+    assert!(
+        reply[0]["content"].to_string().contains("5000"),
+        "{}",
+        reply[0]
+    );
+    assert!(
+        reply[1]["content"].to_string().contains("still"),
+        "{}",
+        reply[1]
+    );
+    assert_eq!(reply[2]["is_error"], true);
+    assert!(
+        reply[2]["content"]
+            .to_string()
+            .contains("Not executed: an earlier computer action in this turn failed.")
+    );
+}
+
+#[test]
+fn a_call_whose_device_is_missing_is_answered() {
+    let response = anthropic(&[
+        member("toolu_1", "browser", "screenshot", json!({})),
+        bash("toolu_2", "true"),
+    ]);
+    let ran = Telechir::new().run(&["exec", "--dialect", "anthropic-messages"], &response);
+    let reply = ran.json();
+    assert!(
+        reply[0]["content"].to_string().contains("--browser"),
+        "{}",
+        reply[0]
+    );
+    assert!(
+        reply[1]["content"].to_string().contains("--shell"),
+        "{}",
+        reply[1]
+    );
+}
+
+#[test]
+fn an_unknown_action_is_answered_and_nothing_of_its_batch_runs() {
+    require(Part::XServer);
+    let actions = json!([{"type": "move", "x": 10, "y": 10}, {"type": "levitate", "height": 3}]);
+    let response = openai(&[computer_call("call_1", actions)]);
+    let ran = Telechir::new().run(
+        &["exec", "--dialect", "openai-responses", "--desktop"],
+        &response,
+    );
+    let reply = ran.json();
+    assert_eq!(reply[0]["type"], "computer_call_output");
+    assert_eq!(png_size(openai_picture(&reply[0])), (1280, 800));
+    assert!(
+        reply.to_string().contains("levitate"),
+        "the reason is said: {}",
+        ran.stdout.len()
+    );
+}
+
+#[test]
+fn a_recording_is_kept_and_verifies() {
+    require(Part::XServer);
+    let telechir = Telechir::new();
+    let recording = telechir.folder().join("recording");
+    let recording = recording.to_str().expect("a path");
+    let response = anthropic(&[member(
+        "toolu_1",
+        "computer",
+        "left_click",
+        json!({"coordinate": [10, 10]}),
+    )]);
+    let ran = telechir.run(
+        &[
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--desktop",
+            "--record",
+            recording,
+        ],
+        &response,
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(
+        telechir.run(&["audit", "verify", recording], "").code,
+        Some(0)
+    );
+    let page = telechir.folder().join("report.html");
+    let made = telechir.run(
+        &["report", recording, "--out", page.to_str().expect("a path")],
+        "",
+    );
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let html = std::fs::read_to_string(page).expect("a page");
+    assert!(html.contains("click"), "the call is in the report");
+    assert!(
+        html.contains("data:image/png;base64,"),
+        "the picture is in the report"
+    );
+}

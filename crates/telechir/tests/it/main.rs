@@ -1,0 +1,11 @@
+//! Whole runs of the binary, as a user runs it, on real parts of the machine.
+#![expect(clippy::expect_used, reason = "a test that cannot go on ends here")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the binary is started as a user starts it"
+)]
+
+mod bad_input;
+mod exec;
+mod telechir;
+mod translate;

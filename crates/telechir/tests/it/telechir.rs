@@ -1,0 +1,154 @@
+//! Runs the binary with a folder of its own and sees to it that nothing of it is left.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The binary with a folder for everything it makes.
+pub(crate) struct Telechir {
+    folder: TempDir,
+}
+
+/// What a run printed and how it ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Telechir {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // Sessions of another user must be able to pass through it.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+        Self { folder }
+    }
+
+    /// Where a test may put files for the run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A policy that allows everything inside the session's own devices.
+    pub(crate) fn permissive_policy(&self) -> String {
+        let file = self.folder().join("policy.toml");
+        fs::write(&file, include_str!("permissive.toml")).expect("a policy file");
+        file.to_string_lossy().into_owned()
+    }
+
+    /// The command with its environment; for tests that need the process itself.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_telechir"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.folder())
+            .env("TMPDIR", self.folder())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end with `input` on standard input.
+    pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self.command(arguments).spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || {
+            // A run that fails early does not read all of it.
+            let _best_effort = stdin.write_all(input.as_bytes());
+        });
+        let output = child.wait_with_output().expect("the binary ends");
+        writer.join().expect("the writer ends");
+        let ran = Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+        self.assert_nothing_left();
+        ran
+    }
+
+    /// Fails when a process that mentions our folder still runs, or a session's folder remains.
+    pub(crate) fn assert_nothing_left(&self) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "processes are left: {left:?}");
+            std::thread::yield_now();
+        }
+        let sessions = fs::read_dir(self.folder()).expect("the folder").flatten();
+        let left: Vec<_> = sessions
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("telechir-"))
+            .collect();
+        assert!(left.is_empty(), "session folders are left: {left:?}");
+    }
+
+    fn processes(&self) -> Vec<String> {
+        let marker = self.folder().to_string_lossy().into_owned();
+        let mentions = |path: &Path, file: &str| {
+            fs::read(path.join(file))
+                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(&marker))
+        };
+        let all = fs::read_dir("/proc")
+            .expect("/proc")
+            .flatten()
+            .map(|entry| entry.path());
+        let ours = all.filter(|path| mentions(path, "cmdline") || mentions(path, "environ"));
+        ours.map(|path| fs::read_to_string(path.join("comm")).unwrap_or_default())
+            .filter(|name| !name.is_empty())
+            .collect()
+    }
+}
+
+impl Ran {
+    /// Standard output as JSON, of a run that ended well.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        serde_json::from_str(&self.stdout).expect("JSON on standard output")
+    }
+
+    /// Fails unless it ended with `code` and one line on standard error that says all of `words`.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stdout, "", "{self:?}");
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "one clear message, not: {}", self.stderr);
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "`{word}` is not in: {}",
+                self.stderr
+            );
+        }
+    }
+}
+
+/// Width and height of a PNG in base64, decoded whole.
+#[track_caller]
+pub(crate) fn png_size(base64: &str) -> (u32, u32) {
+    use base64::Engine;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(base64)
+        .expect("base64");
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
+        .read_info()
+        .expect("a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let info = reader.next_frame(&mut pixels).expect("pixels");
+    (info.width, info.height)
+}
