@@ -3,6 +3,7 @@
 mod alias;
 mod kind;
 mod read;
+mod vocabulary;
 mod write;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 pub use alias::{NormalizedAction, action_aliases, normalize_action_type};
 pub use kind::{ActionKind, UnknownActionKind};
 pub(crate) use read::is_own_member;
+pub use vocabulary::{Unsayable, Vocabulary};
 
 use crate::{Chord, Modifier, Point, Region, Target};
 

@@ -40,7 +40,7 @@ mod tool;
 
 pub use action::{
     Action, ActionKind, Button, ClickCount, InvalidAction, NormalizedAction, ScrollUnit,
-    UnknownActionKind, action_aliases, normalize_action_type,
+    UnknownActionKind, Unsayable, Vocabulary, action_aliases, normalize_action_type,
 };
 pub use approval::{ApprovalRequest, ApprovalResponse};
 pub use call::{

@@ -14,6 +14,7 @@ mod showing;
 mod strategies;
 mod tools;
 mod turns;
+mod vocabularies;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
