@@ -59,7 +59,11 @@ impl Writer {
         } else if !words.is_empty() {
             self.note_annotations(parts, place);
             for word in words {
-                let Content::Text(text) = word else { continue };
+                let Content::Text(text) = word else {
+                    let why = "only a message with the provider's own id can carry it";
+                    self.report.lost("a part of an unknown type", place, why);
+                    continue;
+                };
                 let mut item =
                     object_of([("type", "message".into()), ("role", "assistant".into())]);
                 restore(&mut item, &text.meta, &["phase"]);
