@@ -28,7 +28,7 @@ fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
             let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+            sorted.sort_by_key(|(name, _)| *name);
             text.push('{');
             for (index, (name, value)) in sorted.into_iter().enumerate() {
                 if index > 0 {

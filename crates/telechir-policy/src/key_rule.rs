@@ -57,6 +57,10 @@ impl Matcher for KeysMatch {
 }
 
 /// The chord an action presses, when it presses one.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a new action is sorted in `screen_rule`, whose match has no wildcard"
+)]
 pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
     match action {
         Action::Key { chord, .. } | Action::HoldKey { chord, .. } | Action::KeyDown { chord } => {
@@ -67,6 +71,10 @@ pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
 }
 
 /// Changes the keys that are held by what an action leaves pressed or releases.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a new action is sorted in `screen_rule`, whose match has no wildcard"
+)]
 pub fn hold(held: &mut Vec<Key>, action: &Action) {
     match action {
         Action::KeyDown { chord } => held.extend(chord.canonical().keys().iter().cloned()),
@@ -150,6 +158,7 @@ mod tests {
             "F1+alt+ctrl",
             "ctrl+alt+shift+F2",
             "XF86Switch_VT_1",
+            "ctrl+alt+0xffbe",
             "ctrl+alt+KP_F1",
         ] {
             assert_eq!(verdict(&[], chord), Verdict::Deny, "{chord}");
@@ -196,7 +205,7 @@ mod tests {
         for chord in ["ctrl+s", "Return", "alt+Tab", "ctrl+shift+t", "F4", "super"] {
             assert_eq!(verdict(&[], chord), Verdict::Allow, "{chord}");
         }
-        for chord in ["0xffbe", "XF86PowerOff", "ctrl+alt+t", "alt+F2"] {
+        for chord in ["Hyper_X", "XF86PowerOff", "ctrl+alt+t", "alt+F2"] {
             assert_eq!(verdict(&[], chord), Verdict::Ask, "{chord}");
         }
     }

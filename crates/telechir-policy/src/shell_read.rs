@@ -157,7 +157,11 @@ fn read_simple(simple: &ast::SimpleCommand) -> Result<SimpleCommand, String> {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
                 redirections.push(read_redirect(redirect)?);
             }
-            _ => return Err("it sets a variable".to_owned()),
+            ast::CommandPrefixOrSuffixItem::Word(_)
+            | ast::CommandPrefixOrSuffixItem::AssignmentWord(..)
+            | ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => {
+                return Err("it sets a variable".to_owned());
+            }
         }
     }
     let Some(name) = &simple.word_or_name else {

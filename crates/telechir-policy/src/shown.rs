@@ -95,6 +95,10 @@ fn count_prefix(mut text: &str, unit: &str) -> usize {
 }
 
 /// One line about an action for a timeline: never the text it types.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the name and the place say enough of all others"
+)]
 pub fn summarize(action: &Action) -> String {
     let name = action.name();
     match action {

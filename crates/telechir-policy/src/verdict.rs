@@ -34,8 +34,7 @@ impl Verdict {
     pub(crate) fn in_place(self, is_confined: bool) -> Self {
         match self {
             Self::Sandbox if !is_confined => Self::Ask,
-            Self::Sandbox => Self::Allow,
-            Self::Allow | Self::Ask | Self::Deny => self,
+            Self::Allow | Self::Sandbox | Self::Ask | Self::Deny => self,
         }
     }
 }

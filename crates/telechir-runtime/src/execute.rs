@@ -56,11 +56,11 @@ impl Screen {
 
     /// Whether the engine or the device can do it.
     pub(crate) fn supports(&self, kind: ActionKind) -> bool {
-        match kind {
-            ActionKind::Screenshot | ActionKind::Zoom | ActionKind::Wait => true,
-            ActionKind::Other => false,
-            kind => self.computer.supports(&kind),
-        }
+        let is_ours = matches!(
+            kind,
+            ActionKind::Screenshot | ActionKind::Zoom | ActionKind::Wait
+        );
+        is_ours || (kind != ActionKind::Other && self.computer.supports(&kind))
     }
 
     /// Carries out one action that is the device's to do.
@@ -265,6 +265,10 @@ fn unpermitted() -> DeviceError {
 }
 
 /// How long an action takes by its own words.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only these say how long they take"
+)]
 fn meant_duration(action: &Action) -> Duration {
     match action {
         Action::HoldKey { duration, .. } => *duration,

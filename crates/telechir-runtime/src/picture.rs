@@ -141,7 +141,13 @@ mod tests {
 
     #[test]
     fn a_picture_at_its_own_size_is_exact() {
-        let frame = frame(Size::new(5, 3), |x, y| [x as u8 * 50, y as u8 * 80, 7]);
+        let frame = frame(Size::new(5, 3), |x, y| {
+            [
+                [0, 50, 99, 200, 255][x as usize],
+                [9, 90, 180][y as usize],
+                7,
+            ]
+        });
         let picture = Picture::encode(&frame, frame.size()).unwrap();
         assert_eq!(decode(&picture.png), frame.to_rgb());
     }

@@ -3,6 +3,7 @@
 mod batch;
 mod screen;
 mod shell;
+mod step;
 
 use std::time::Instant;
 
@@ -101,9 +102,10 @@ fn described(call: &ToolCall) -> (CallKind, Content, Vec<String>) {
             )
         }
         ToolCall::Shell(call) => {
-            let steps = match &call.action {
-                ShellAction::Execute => call.commands.iter().map(summarize_command).collect(),
-                action => vec![shell::action_name(action)],
+            let steps = if call.action == ShellAction::Execute {
+                call.commands.iter().map(summarize_command).collect()
+            } else {
+                vec![shell::action_name(&call.action)]
             };
             (CallKind::Shell, Content::ShellCall(call.clone()), steps)
         }

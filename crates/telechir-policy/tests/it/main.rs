@@ -1,1 +1,12 @@
+//! What the policy says, case by case, as a caller sees it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed test is a panic"
+)]
 
+mod file;
+mod question;
+mod screen;
+mod shell;
+mod strictness;

@@ -216,16 +216,13 @@ fn named_blobs(body: &Value, found: &mut Vec<String>) {
         Value::Array(items) => items.iter().for_each(|item| named_blobs(item, found)),
         Value::Object(members) => {
             for (name, value) in members {
-                match value {
-                    Value::String(digest) if name == "blob" && is_digest(digest) => {
-                        found.push(digest.clone());
-                    }
-                    Value::String(uri) if name == "uri" => {
-                        let digest = uri.strip_prefix("blob:").filter(|digest| is_digest(digest));
-                        found.extend(digest.map(str::to_owned));
-                    }
-                    value => named_blobs(value, found),
-                }
+                let digest = match name.as_str() {
+                    "blob" => value.as_str(),
+                    "uri" => value.as_str().and_then(|uri| uri.strip_prefix("blob:")),
+                    _ => None,
+                };
+                found.extend(digest.filter(|digest| is_digest(digest)).map(str::to_owned));
+                named_blobs(value, found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -91,8 +91,11 @@ impl Writer {
     }
 
     pub(super) fn post(&self, job: Job) {
-        let sent = self.jobs.as_ref().map(|jobs| jobs.try_send(job));
-        if !matches!(sent, Some(Ok(()))) {
+        let is_sent = self
+            .jobs
+            .as_ref()
+            .is_some_and(|jobs| jobs.try_send(job).is_ok());
+        if !is_sent {
             tracing::warn!("the journal is behind; a row that nothing waits for was left out");
         }
     }

@@ -1,24 +1,17 @@
 //! A computer call: judged as a whole, carried out step by step, closed with a fresh picture.
 
-use std::time::Duration;
-
-use serde_json::json;
-use telechir_device::{Effect, Performed};
-use telechir_policy::{
-    Digest, Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize,
-};
+use telechir_policy::{Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize};
 use telechir_protocol::{
-    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
+    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepState, TargetId,
 };
 
 use super::batch::Batch;
+use super::step::{camera, carry_out, failed, not_started};
 use super::{Desk, not_understood};
 use crate::execute::{Screen, lost, sentence};
-use crate::journal::{ActionKey, Begun, Repeat};
-use crate::observe::{Camera, Shot, View};
-use crate::recorder::{OpenStep, millis};
+use crate::observe::{Shot, View};
 use crate::resolve::resolve;
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session, SessionEvent};
+use crate::{DeviceKind, RuntimeError, Session, SessionEvent};
 
 /// Answers one computer call.
 pub(super) async fn answer(
@@ -66,10 +59,7 @@ fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
             .iter()
             .position(|screen| screen.kind() == kind)
     };
-    let target = call
-        .target
-        .as_ref()
-        .map(telechir_protocol::TargetId::as_str);
+    let target = call.target.as_ref().map(TargetId::as_str);
     let found = match target {
         None => place_of(DeviceKind::Desktop).or_else(|| place_of(DeviceKind::Browser)),
         Some("desktop") => place_of(DeviceKind::Desktop),
@@ -128,8 +118,17 @@ async fn act(
     result
         .steps
         .extend(call.actions.iter().skip(begun).map(not_started));
-    // What came before an obstacle is not the screen as it is at the end.
-    Ok(if result.error.is_some() { None } else { shown })
+    // A picture from before an obstacle stays with its step: the end gets one of its own.
+    if result.error.is_none() {
+        return Ok(shown);
+    }
+    let last = possible
+        .checked_sub(1)
+        .and_then(|last| result.steps.get_mut(last));
+    if let (Some(shot), Some(step)) = (shown, last) {
+        step.picture = Some(shot.media);
+    }
+    Ok(None)
 }
 
 /// Why nothing of a call can be begun.
@@ -248,123 +247,6 @@ async fn run(
     Ok(shown)
 }
 
-/// One step: its intent, the deed, its outcome.
-async fn carry_out(
-    session: &mut Session,
-    turn: u64,
-    at: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-) -> Result<(StepOutcome, Option<Shot>), RuntimeError> {
-    let action = &permit.proposal().actions[step];
-    let said = Said::of(permit, step, session.screens[at].kind());
-    let body = json!({ "device": said.device.name(), "action": action.to_json() });
-    let key = ActionKey {
-        turn,
-        call_id: permit.proposal().call_id.clone(),
-        step,
-        digest: Digest::of_json(&body),
-    };
-    let intent = json!({ "turn": turn, "call_id": key.call_id.as_str(), "step": step, "digest": key.digest.to_string(), "does": body });
-    match session
-        .recorder
-        .begin(&key, intent, repeat(action.kind()))
-        .await?
-    {
-        Begun::Fresh => {}
-        Begun::Recorded(body) => return Ok((recorded(session, &said, action, body), None)),
-        Begun::Interrupted => return Ok((interrupted(session, &said, action), None)),
-    }
-    session.recorder.announce(said.started());
-    let open = OpenStep::new(
-        &session.recorder,
-        key,
-        said.finished(ActionEffect::Cancelled, None, Duration::ZERO),
-    );
-    let (state, text, shot) = deed(session, at, permit, step).await?;
-    let elapsed = open.elapsed();
-    let duration_ms = Some(millis(elapsed));
-    let outcome = StepOutcome {
-        action: action.name().to_owned(),
-        state,
-        text,
-        picture: None,
-        duration_ms,
-    };
-    let (effect, failure) = effect(&outcome.state);
-    open.finish(json!(outcome), said.finished(effect, failure, elapsed))
-        .await?;
-    if let Some(message) = &session.screens[at].lost {
-        let (device, message) = (said.device, message.clone());
-        session
-            .recorder
-            .announce(SessionEvent::DeviceLost { device, message });
-    }
-    Ok((outcome, shot))
-}
-
-type Deed = (StepState, Option<String>, Option<Shot>);
-
-/// What the engine does itself, and what the device does.
-async fn deed(
-    session: &mut Session,
-    at: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-) -> Result<Deed, RuntimeError> {
-    let limits = session.limits;
-    let view = match &permit.proposal().actions[step] {
-        Action::Wait { duration } => {
-            let time = duration.unwrap_or(limits.wait).min(limits.wait_at_most);
-            tokio::time::sleep(time).await;
-            let text = format!("Waited {} ms.", time.as_millis());
-            return Ok((StepState::Confirmed, Some(text), None));
-        }
-        Action::Screenshot => View::Whole,
-        Action::Zoom { region } => View::Part(*region),
-        _ => {
-            let screen = &mut session.screens[at];
-            let performed = screen.perform(permit, step, &limits).await;
-            return Ok(match performed {
-                Ok(Performed { effect, text }) => {
-                    // Between two actions a moment; before a picture it is watched for longer.
-                    let _a_failure_shows_later = screen.settle(limits.between, &limits).await;
-                    let state = match effect {
-                        Effect::Delivered => StepState::Delivered,
-                        Effect::Confirmed => StepState::Confirmed,
-                    };
-                    (state, text, None)
-                }
-                Err(error) => (
-                    StepState::Failed {
-                        failure: error.to_failure(),
-                    },
-                    None,
-                    None,
-                ),
-            });
-        }
-    };
-    let (mut camera, screens) = camera(session);
-    let taken = camera
-        .take(&mut screens[at], permit, step, (view, limits.settle))
-        .await?;
-    Ok(match taken {
-        Ok(shot) => (StepState::Confirmed, None, Some(shot)),
-        Err(failure) => (StepState::Failed { failure }, None, None),
-    })
-}
-
-fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<Screen>) {
-    let camera = Camera {
-        recorder: &session.recorder,
-        rule: session.picture,
-        limits: &session.limits,
-        pictures: &mut session.pictures,
-    };
-    (camera, &mut session.screens)
-}
-
 /// Takes the picture that nobody asked for but the dialect needs, when the policy lets it be seen.
 async fn observe(
     session: &mut Session,
@@ -432,137 +314,5 @@ async fn close(session: &mut Session, at: usize, result: &mut ComputerResult) {
             );
             session.recorder.announce(SessionEvent::Warning { message });
         }
-    }
-}
-
-/// What the events of a step say.
-struct Said {
-    call_id: telechir_protocol::CallId,
-    step: usize,
-    device: DeviceKind,
-    kind: ActionKind,
-    summary: String,
-    verdict: telechir_policy::Verdict,
-}
-
-impl Said {
-    fn of(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> Self {
-        let action = &permit.proposal().actions[step];
-        Self {
-            call_id: permit.proposal().call_id.clone(),
-            step,
-            device,
-            kind: action.kind(),
-            summary: summarize(action),
-            verdict: permit.ground().verdict,
-        }
-    }
-
-    fn started(&self) -> SessionEvent {
-        SessionEvent::ActionStarted {
-            call_id: self.call_id.clone(),
-            step: self.step,
-            device: self.device,
-            kind: Some(self.kind),
-            summary: self.summary.clone(),
-            verdict: self.verdict,
-        }
-    }
-
-    fn finished(
-        &self,
-        effect: ActionEffect,
-        failure: Option<Failure>,
-        took: Duration,
-    ) -> SessionEvent {
-        SessionEvent::ActionFinished {
-            call_id: self.call_id.clone(),
-            step: self.step,
-            device: self.device,
-            kind: Some(self.kind),
-            summary: self.summary.clone(),
-            verdict: self.verdict,
-            effect,
-            failure,
-            outcome: None,
-            ms: millis(took),
-        }
-    }
-}
-
-/// A step that was carried out before: its outcome, and nothing happens again.
-fn recorded(
-    session: &Session,
-    said: &Said,
-    action: &Action,
-    body: serde_json::Value,
-) -> StepOutcome {
-    let outcome = serde_json::from_value(body).unwrap_or_else(|_| {
-        let message = "It was stopped before its end; look at the screen before going on.";
-        failed(action, Failure::new(FailureKind::Cancelled, message))
-    });
-    let (_, failure) = effect(&outcome.state);
-    session
-        .recorder
-        .announce(said.finished(ActionEffect::Recorded, failure, Duration::ZERO));
-    outcome
-}
-
-fn interrupted(session: &Session, said: &Said, action: &Action) -> StepOutcome {
-    let message = "A crash came between the start and the end of this action, so nobody knows whether it had its effect; look at the screen before going on.";
-    let failure = Failure::new(FailureKind::Interrupted, message);
-    let event = said.finished(
-        ActionEffect::Interrupted,
-        Some(failure.clone()),
-        Duration::ZERO,
-    );
-    session.recorder.announce(event);
-    failed(action, failure)
-}
-
-fn effect(state: &StepState) -> (ActionEffect, Option<Failure>) {
-    match state {
-        StepState::Delivered | StepState::NotStarted => (ActionEffect::Delivered, None),
-        StepState::Confirmed => (ActionEffect::Confirmed, None),
-        StepState::Failed { failure } => (ActionEffect::Failed, Some(failure.clone())),
-    }
-}
-
-fn failed(action: &Action, failure: Failure) -> StepOutcome {
-    let state = StepState::Failed { failure };
-    StepOutcome {
-        action: action.name().to_owned(),
-        state,
-        text: None,
-        picture: None,
-        duration_ms: None,
-    }
-}
-
-fn not_started(action: &Action) -> StepOutcome {
-    let state = StepState::NotStarted;
-    StepOutcome {
-        action: action.name().to_owned(),
-        state,
-        text: None,
-        picture: None,
-        duration_ms: None,
-    }
-}
-
-/// Looking, waiting and reading may happen twice; nothing else is ever repeated.
-fn repeat(kind: ActionKind) -> Repeat {
-    match kind {
-        ActionKind::Screenshot
-        | ActionKind::Zoom
-        | ActionKind::CursorPosition
-        | ActionKind::Wait
-        | ActionKind::ListTabs
-        | ActionKind::ReadPage
-        | ActionKind::PageText
-        | ActionKind::Find
-        | ActionKind::ReadConsole
-        | ActionKind::ReadNetwork => Repeat::Harmless,
-        _ => Repeat::Never,
     }
 }

@@ -90,15 +90,14 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
             "This session has no shell; it would have one with --shell.",
         );
     };
-    let task = match &call.action {
-        ShellAction::Restart => return Ok(ShellTask::Restart),
-        ShellAction::Execute => ShellTask::Run(call.commands.clone()),
-        other => {
-            let name = action_name(other);
-            let message = format!("This shell cannot do {name:?}; it can execute and restart.");
-            return fail(FailureKind::Unsupported, &message);
-        }
-    };
+    if call.action == ShellAction::Restart {
+        return Ok(ShellTask::Restart);
+    }
+    if call.action != ShellAction::Execute {
+        let name = action_name(&call.action);
+        let message = format!("This shell cannot do {name:?}; it can execute and restart.");
+        return fail(FailureKind::Unsupported, &message);
+    }
     if let Some(message) = &shell.lost {
         return Err(lost(DeviceKind::Shell, message));
     }
@@ -117,7 +116,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
             "The call has too many commands; send fewer.",
         );
     }
-    Ok(task)
+    Ok(ShellTask::Run(call.commands.clone()))
 }
 
 async fn judge(
@@ -174,19 +173,12 @@ async fn run(
         if left.is_zero() {
             break;
         }
-        match command(session, turn, call, permit, step, each.min(left)).await? {
-            Ok(output) => {
-                let goes_on = ended(&output.outcome);
-                result.outputs.push(output);
-                if !goes_on {
-                    break;
-                }
-            }
-            Err((output, failure)) => {
-                result.outputs.push(output);
-                result.error = Some(failure);
-                break;
-            }
+        let ran = command(session, turn, call, permit, step, each.min(left)).await?;
+        let goes_on = ended(&ran.output.outcome) && ran.failure.is_none();
+        result.outputs.push(ran.output);
+        result.error = ran.failure;
+        if !goes_on {
+            break;
         }
     }
     let begun = result.outputs.len();
@@ -205,7 +197,25 @@ fn ended(outcome: &ShellOutcome) -> bool {
     }
 }
 
-type Ran = Result<CommandOutput, (CommandOutput, Failure)>;
+/// What became of a command.
+struct Ran {
+    output: CommandOutput,
+    /// Why it could not be run, or what is not known of it.
+    failure: Option<Failure>,
+}
+
+impl Ran {
+    fn failed(outcome: ShellOutcome, failure: Failure) -> Self {
+        let output = CommandOutput {
+            outcome,
+            ..CommandOutput::default()
+        };
+        Self {
+            output,
+            failure: Some(failure),
+        }
+    }
+}
 
 /// One command: its intent, the run, its outcome.
 async fn command(
@@ -228,7 +238,7 @@ async fn command(
     match session.recorder.begin(&key, intent, Repeat::Never).await? {
         Begun::Fresh => {}
         Begun::Recorded(body) => return Ok(recorded(session, &said, body)),
-        Begun::Interrupted => return Ok(Err(interrupted(session, &said))),
+        Begun::Interrupted => return Ok(interrupted(session, &said)),
     }
     session.recorder.announce(said.started());
     let open = OpenStep::new(
@@ -238,7 +248,7 @@ async fn command(
     );
     let (limits, max_output) = (session.limits, max_output(session, call));
     let Some(shell) = &mut session.shell else {
-        return Ok(Err(gone()));
+        return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
     };
     shell.is_tainted |= Judge::tainting(command) == Tainting::Tainted;
     let ran = shell.run(permit, step, timeout, max_output, &limits).await;
@@ -259,21 +269,20 @@ async fn finish(
     let elapsed = open.elapsed();
     match ran {
         Ok(mut output) => {
-            output.duration_ms.get_or_insert(millis(elapsed));
+            output.duration_ms = output.duration_ms.or_else(|| Some(millis(elapsed)));
             let (effect, outcome) = seen(&output);
             let event = said.finished(effect, None, Some(outcome), elapsed);
             open.finish(json!(output), event).await?;
-            Ok(Ok(output))
+            Ok(Ran {
+                output,
+                failure: None,
+            })
         }
         Err(error) => {
             let failure = error.to_failure();
             let event = said.finished(ActionEffect::Failed, Some(failure.clone()), None, elapsed);
             open.finish(json!({ "failed": failure }), event).await?;
-            let output = CommandOutput {
-                outcome: ShellOutcome::Error,
-                ..CommandOutput::default()
-            };
-            Ok(Err((output, failure)))
+            Ok(Ran::failed(ShellOutcome::Error, failure))
         }
     }
 }
@@ -337,7 +346,7 @@ async fn restart(
     );
     let limits = session.limits;
     let Some(shell) = &mut session.shell else {
-        return Ok(Err(gone().1));
+        return Ok(Err(gone()));
     };
     let failure = shell
         .restart(permit, &limits)
@@ -415,33 +424,29 @@ impl Said {
 }
 
 fn recorded(session: &Session, said: &Said, body: serde_json::Value) -> Ran {
-    let ran = match serde_json::from_value::<CommandOutput>(body.clone()) {
-        Ok(output) => Ok(output),
-        Err(_) => {
-            let failure = body
-                .get("failed")
-                .and_then(|failed| serde_json::from_value(failed.clone()).ok());
-            let stopped = || {
-                Failure::new(
-                    FailureKind::Cancelled,
-                    "The command was stopped before its end.",
-                )
-            };
-            let output = CommandOutput {
-                outcome: ShellOutcome::Cancelled,
-                ..CommandOutput::default()
-            };
-            Err((output, failure.unwrap_or_else(stopped)))
+    let failure = body.get("failed").cloned().map(serde_json::from_value);
+    let ran = match (failure, serde_json::from_value(body)) {
+        (Some(Ok(failure)), _) => Ran::failed(ShellOutcome::Error, failure),
+        (None, Ok(output)) => Ran {
+            output,
+            failure: None,
+        },
+        (Some(Err(_)), _) | (None, Err(_)) => {
+            let message = "The command was stopped before its end.";
+            Ran::failed(
+                ShellOutcome::Cancelled,
+                Failure::new(FailureKind::Cancelled, message),
+            )
         }
     };
-    let failure = ran.as_ref().err().map(|(_, failure)| failure.clone());
+    let failure = ran.failure.clone();
     session
         .recorder
         .announce(said.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
     ran
 }
 
-fn interrupted(session: &Session, said: &Said) -> (CommandOutput, Failure) {
+fn interrupted(session: &Session, said: &Said) -> Ran {
     let message = "A crash came between the start and the end of this command, so nobody knows what it did; check before running it again.";
     let failure = Failure::new(FailureKind::Interrupted, message);
     let event = said.finished(
@@ -451,18 +456,11 @@ fn interrupted(session: &Session, said: &Said) -> (CommandOutput, Failure) {
         Duration::ZERO,
     );
     session.recorder.announce(event);
-    (
-        CommandOutput {
-            outcome: ShellOutcome::Cancelled,
-            ..CommandOutput::default()
-        },
-        failure,
-    )
+    Ran::failed(ShellOutcome::Cancelled, failure)
 }
 
-fn gone() -> (CommandOutput, Failure) {
-    let failure = Failure::new(FailureKind::Device, "The shell is gone.");
-    (not_started(), failure)
+fn gone() -> Failure {
+    Failure::new(FailureKind::Device, "The shell is gone.")
 }
 
 fn not_started() -> CommandOutput {

@@ -1,0 +1,80 @@
+//! Questions: bound to one exact call, rendered by us, answered once.
+
+use serde_json::json;
+use telechir_policy::{Decision, Digest, Judge, Judgement, Pending, Policy, ShellProposal};
+
+use crate::screen;
+use crate::shell::{SANDBOX, proposal};
+
+fn pending(command: &str) -> Pending<ShellProposal> {
+    match Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX) {
+        Judgement::Ask(pending) => pending,
+        Judgement::Allowed(_) | Judgement::Denied(..) => panic!("not asked"),
+    }
+}
+
+#[test]
+fn a_yes_holds_for_the_very_call_only() {
+    let other = pending("rm b").question().approve();
+    let denial = pending("rm a").settle(other).unwrap_err();
+    assert_eq!(
+        denial.reason,
+        "The approval was for something else, so it does not hold."
+    );
+    let asked = pending("rm a");
+    let yes = asked.question().approve();
+    assert!(asked.settle(yes).is_ok());
+}
+
+#[test]
+fn the_call_id_is_part_of_what_is_approved() {
+    let mut again = proposal(&["rm a"]);
+    again.call_id = "call_2".into();
+    let Judgement::Ask(again) = Judge::new(Policy::default_policy()).shell(again, &SANDBOX) else {
+        panic!("not asked")
+    };
+    assert!(again.settle(pending("rm a").question().approve()).is_err());
+}
+
+#[test]
+fn a_no_says_why() {
+    let no = Decision::Deny {
+        reason: "not today".to_owned(),
+    };
+    assert_eq!(pending("rm a").settle(no).unwrap_err().reason, "not today");
+    let made_up = Decision::Approve {
+        digest: Digest::of_json(&json!("rm a")),
+    };
+    assert!(pending("rm a").settle(made_up).is_err());
+}
+
+#[test]
+fn what_is_shown_hides_nothing() {
+    let asked = pending("ls\u{1b}[2K\u{202e}");
+    let question = asked.question();
+    assert_eq!(question.lines, ["$ ls\\u{1b}[2K\\u{202e}"]);
+    assert!(question.has_hidden_characters);
+    let padded = format!("ls{}; rm -rf x", " ".repeat(400));
+    assert_eq!(
+        pending(&padded).question().lines,
+        ["$ ls[400 × spaces]; rm -rf x"]
+    );
+}
+
+#[test]
+fn every_step_of_a_batch_is_shown() {
+    let steps = [
+        json!({ "action": "type", "text": "hi" }),
+        json!({ "action": "javascript", "script": "fetch('/')" }),
+    ];
+    let asked = screen::proposal(&steps);
+    let Judgement::Ask(pending) =
+        Judge::new(Policy::default_policy()).screen(asked, &screen::facts())
+    else {
+        panic!("not asked")
+    };
+    let question = pending.question();
+    assert_eq!(question.lines.len(), 2);
+    assert!(question.lines[0].contains("hi") && question.lines[1].contains("fetch('/')"));
+    assert_eq!(question.reasons, ["It runs a script in the page."]);
+}

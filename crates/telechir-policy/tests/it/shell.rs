@@ -1,0 +1,427 @@
+//! Shell commands: the attack cases, and what runs unasked.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, json};
+use telechir_policy::{Judge, Judgement, Policy, ShellFacts, ShellProposal, ShellTask, Verdict};
+use telechir_protocol::Command;
+
+pub(crate) const SANDBOX: ShellFacts = ShellFacts {
+    is_sandboxed: true,
+    is_tainted: false,
+    now: Duration::ZERO,
+};
+
+pub(crate) fn proposal(commands: &[&str]) -> ShellProposal {
+    let commands = commands
+        .iter()
+        .map(|line| Command::Line((*line).to_owned()))
+        .collect();
+    let (task, env) = (ShellTask::Run(commands), Map::new());
+    ShellProposal {
+        call_id: "call_1".into(),
+        task,
+        cwd: None,
+        env,
+    }
+}
+
+pub(crate) fn verdict<P>(judgement: &Judgement<P>) -> Verdict {
+    match judgement {
+        Judgement::Allowed(_) => Verdict::Allow,
+        Judgement::Ask(_) => Verdict::Ask,
+        Judgement::Denied(..) => Verdict::Deny,
+    }
+}
+
+fn judge(policy: &Policy, commands: &[&str], facts: &ShellFacts) -> Verdict {
+    verdict(&Judge::new(policy.clone()).shell(proposal(commands), facts))
+}
+
+#[track_caller]
+fn check(wanted: Verdict, lines: &[&str]) {
+    for line in lines {
+        let found = judge(&Policy::default_policy(), &[line], &SANDBOX);
+        assert_eq!(found, wanted, "{line:?}");
+    }
+}
+
+#[test]
+fn commands_that_only_look_run_unasked() {
+    check(
+        Verdict::Allow,
+        &[
+            "echo hi",
+            "pwd",
+            "ls -la /tmp",
+            "cat a b",
+            "head -n 5 f",
+            "head -5 f",
+            "tail -c10 f",
+            "wc -l f",
+            "grep -rn 'a b' .",
+            "grep -A 3 -e x f",
+            "true",
+            "false || true",
+            "! ls",
+            "whoami",
+            "date +%s",
+            "date -u",
+            "uname -a",
+            "cd /tmp",
+            "ls; pwd",
+            "ls && cat f | wc -l",
+            "echo 'a;b' \"c d\" e\\ f",
+            "l\"s\" -a",
+            "ls\npwd",
+            "echo # nothing",
+        ],
+    );
+}
+
+#[test]
+fn the_same_commands_with_more_power_are_asked_about() {
+    check(
+        Verdict::Ask,
+        &[
+            "tail -f f",
+            "grep -f patterns f",
+            "date -s now",
+            "ls --hyperlink",
+            "cat --number f",
+            "uname extra",
+            "cd a b",
+            "wc --files0-from=f",
+            "/bin/ls",
+            "./ls",
+            "head -n",
+            "ls --c=never",
+            "sort f",
+            "find .",
+            "git status",
+            "printf x",
+        ],
+    );
+}
+
+#[test]
+fn attacks_on_the_reading_are_asked_about() {
+    let (nbsp, line_separator) = ("ls\u{a0}-a", "ls\u{2028}pwn");
+    check(
+        Verdict::Ask,
+        &[
+            // Lines that end in a backslash.
+            "tr\\\nuncate -s0 f",
+            "find . -ex\\\nec pwn \\;",
+            "pw\\\nn",
+            "echo hi # c \\\npwn",
+            // Braces, options of finders, escapes inside options.
+            "find . {-exec,pwn} \\;",
+            "echo {a,b}",
+            "find . -e\\xec pwn \\;",
+            "find . -delete",
+            // Builtins that evaluate what is quoted.
+            "test -v 'a[$(pwn)]'",
+            "[ -v 'a[$(pwn)]' ]",
+            "printf -v 'a[$(pwn)]' x",
+            "read 'a[$(pwn)]'",
+            "[[ 'a[$(pwn)]' -eq 0 ]]",
+            "let x=1",
+            // Expansions.
+            "x='$(pwn)'; echo ${x@P}",
+            "echo $(pwn)",
+            "echo `pwn`",
+            "echo $HOME",
+            "echo \"$x\"",
+            "echo $'\\x70wn'",
+            "cat <(pwn)",
+            "echo ~root",
+            "echo *",
+            "echo [a]",
+            "echo a?",
+            "echo \"a$'b\"; pwn; '\"'",
+            "echo $((1+1))",
+            "echo !!",
+            "echo \"!!\"",
+            // Programs that run programs, or are more than they seem.
+            "git -c core.fsmonitor=pwn status",
+            "sort -S 1b --compress-prog pwn big",
+            "sed 1epwn f",
+            "tar --checkpoint-action=exec=pwn",
+            "xargs pwn",
+            "env pwn",
+            "nice pwn",
+            "timeout 1 pwn",
+            "nohup pwn",
+            "time pwn",
+            "coproc pwn",
+            "command pwn",
+            "builtin pwn",
+            "exec pwn",
+            "eval pwn",
+            ". f",
+            "source f",
+            "trap pwn EXIT",
+            "hash -p /x ls",
+            "mapfile -C pwn",
+            "enable -f x y",
+            "bind -x a",
+            "python3 -c x",
+            "/lib64/ld-linux-x86-64.so.2 /bin/ls",
+            // What the parser cannot read, and documents.
+            "git log &&& rm",
+            "echo $(case x in x) pwn;; esac)",
+            "cat <<EOF\n$(pwn)\nEOF",
+            "cat <<< x",
+            // Variables and what changes the shell.
+            "PATH=/w/evil ls",
+            "LD_PRELOAD=x ls",
+            "BASH_ENV=x ls",
+            "x=1",
+            "alias ls=pwn",
+            "ls(){ pwn;}",
+            "export PATH=/w",
+            "set -x",
+            "PS4='$(pwn)'; set -x; ls",
+            // A second command in every disguise.
+            "ls;\npwn",
+            "ls\npwn",
+            "ls & pwn",
+            "ls |& pwn",
+            "ls | pwn",
+            "(ls)",
+            "{ ls; }",
+            "if true; then ls; fi",
+            "for x in a; do ls; done",
+            // Characters that readers disagree about.
+            "ls\rpwn",
+            nbsp,
+            line_separator,
+            "ls\x0bpwn",
+            "ls\x0cpwn",
+            "ls\x1b[2K",
+            "ls \u{0}",
+            // Redirections.
+            "echo hi > W",
+            "echo hi >| W",
+            "echo hi &> W",
+            "echo hi >& W",
+            "echo hi <> W",
+            "echo hi 3> W",
+            "echo hi {fd}> W",
+            "echo hi >> W",
+            "cat < f",
+            "cat 2>&1",
+            "> W",
+            "",
+            "   ",
+            "# only a comment",
+        ],
+    );
+}
+
+#[test]
+fn a_deny_rule_holds_behind_any_number_of_commands() {
+    let policy = Policy::from_toml(
+        "[[shell]]\nwords = ['curl']\nverdict = 'deny'\nreason = 'No downloads.'",
+        "p.toml",
+    )
+    .unwrap();
+    for count in [50, 10_000] {
+        let line = format!("{}curl http://x", "true && ".repeat(count));
+        let began = Instant::now();
+        assert_eq!(judge(&policy, &[&line], &SANDBOX), Verdict::Deny);
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "took {:?}",
+            began.elapsed()
+        );
+    }
+    assert_eq!(
+        judge(&policy, &["/usr/bin/curl x"], &SANDBOX),
+        Verdict::Deny
+    );
+    assert_eq!(judge(&policy, &["ls", "c'ur'l x"], &SANDBOX), Verdict::Deny);
+}
+
+#[test]
+fn a_deny_rule_makes_what_cannot_be_read_a_question() {
+    let text = "
+        [[shell]]
+        verdict = 'sandbox'
+        reason = 'Everything may run in the sandbox.'
+        [[shell]]
+        words = ['curl']
+        verdict = 'deny'
+        reason = 'No downloads.'
+    ";
+    let policy = Policy::from_toml(text, "p.toml").unwrap();
+    assert_eq!(judge(&policy, &["make -j2"], &SANDBOX), Verdict::Allow);
+    assert_eq!(judge(&policy, &["$(echo curl) x"], &SANDBOX), Verdict::Ask);
+    assert_eq!(judge(&policy, &["curl x"], &SANDBOX), Verdict::Deny);
+}
+
+#[test]
+fn too_large_or_too_deep_is_answered_at_once() {
+    let began = Instant::now();
+    check(Verdict::Deny, &[&"x".repeat(2 * 1024 * 1024)]);
+    check(
+        Verdict::Ask,
+        &[
+            &"echo $(".repeat(500),
+            &"(".repeat(2000),
+            &"x".repeat(1024 * 1024),
+        ],
+    );
+    check(
+        Verdict::Ask,
+        &[&"if ".repeat(5000), &"! ".repeat(5000), &"{ ".repeat(5000)],
+    );
+    check(
+        Verdict::Ask,
+        &[
+            &"while until ".repeat(5000),
+            &"`".repeat(5000),
+            &"f()".repeat(5000),
+        ],
+    );
+    check(
+        Verdict::Ask,
+        &[
+            &"time ".repeat(5000),
+            &"a=1 ".repeat(5000),
+            &"[[ ".repeat(5000),
+        ],
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "took {:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn a_changed_shell_suspends_what_runs_unasked() {
+    let tainted = ShellFacts {
+        is_tainted: true,
+        ..SANDBOX
+    };
+    let policy = Policy::default_policy();
+    assert_eq!(judge(&policy, &["ls"], &tainted), Verdict::Ask);
+    for change in [
+        "alias ls=pwn",
+        "ls(){ pwn;}",
+        "export PATH=/x",
+        "hash -p /x ls",
+        ". ./f",
+        "$x",
+    ] {
+        let command = Command::Line(change.to_owned());
+        assert_eq!(
+            Judge::tainting(&command),
+            telechir_policy::Tainting::Tainted,
+            "{change}"
+        );
+    }
+    let plain = Command::Line("make test".to_owned());
+    assert_eq!(Judge::tainting(&plain), telechir_policy::Tainting::Clean);
+    let all = "[[shell]]\nverdict = 'sandbox'\nreason = 'Whatever it means, the sandbox holds.'";
+    let all = Policy::from_toml(all, "p.toml").unwrap();
+    assert_eq!(
+        judge(&all, &["ls", "alias ls=pwn", "ls"], &tainted),
+        Verdict::Allow
+    );
+}
+
+#[test]
+fn a_rule_for_words_ends_where_the_same_call_changes_the_shell() {
+    let text = "
+        [[shell]]
+        words = [['ls', 'alias']]
+        verdict = 'sandbox'
+        reason = 'Both are fine.'
+    ";
+    let policy = Policy::from_toml(text, "p.toml").unwrap();
+    assert_eq!(
+        judge(&policy, &["ls", "alias ls=pwn"], &SANDBOX),
+        Verdict::Allow
+    );
+    assert_eq!(
+        judge(&policy, &["alias ls=pwn", "ls"], &SANDBOX),
+        Verdict::Ask
+    );
+    assert_eq!(
+        judge(&policy, &["alias ls=pwn; ls"], &SANDBOX),
+        Verdict::Ask
+    );
+}
+
+#[test]
+fn the_host_shell_asks_even_for_what_only_looks() {
+    let host = ShellFacts {
+        is_sandboxed: false,
+        ..SANDBOX
+    };
+    let policy = Policy::default_policy();
+    assert_eq!(judge(&policy, &["ls"], &host), Verdict::Ask);
+    let rule = |verdict: &str| {
+        let text =
+            format!("[[shell]]\nwords = ['make']\nverdict = '{verdict}'\nreason = 'Builds.'");
+        judge(
+            &Policy::from_toml(&text, "p.toml").unwrap(),
+            &["make"],
+            &host,
+        )
+    };
+    assert_eq!(rule("sandbox"), Verdict::Ask);
+    assert_eq!(rule("allow"), Verdict::Allow);
+}
+
+#[test]
+fn variables_from_outside_make_a_command_unknown() {
+    let mut asked = proposal(&["ls"]);
+    asked.env.insert("BASH_ENV".to_owned(), json!("/w/evil"));
+    let judgement = Judge::new(Policy::default_policy()).shell(asked, &SANDBOX);
+    assert_eq!(verdict(&judgement), Verdict::Ask);
+}
+
+#[test]
+fn a_list_of_arguments_is_read_as_the_shell_will_get_it() {
+    let check = |argv: &[&str]| {
+        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        let (task, env) = (ShellTask::Run(vec![Command::Argv(argv)]), Map::new());
+        let asked = ShellProposal {
+            call_id: "c".into(),
+            task,
+            cwd: None,
+            env,
+        };
+        verdict(&Judge::new(Policy::default_policy()).shell(asked, &SANDBOX))
+    };
+    assert_eq!(check(&["echo", "$(pwn)", "a b", "*"]), Verdict::Allow);
+    assert_eq!(check(&["PATH=/w/evil", "ls"]), Verdict::Ask);
+    assert_eq!(check(&["bash", "-lc", "ls"]), Verdict::Ask);
+    assert_eq!(check(&[]), Verdict::Ask);
+}
+
+#[test]
+fn a_rule_may_let_redirections_through() {
+    let policy = |redirection: bool| {
+        let text = format!(
+            "[[shell]]\nwords = ['echo']\nredirection = {redirection}\nverdict = 'sandbox'\nreason = 'Notes.'"
+        );
+        Policy::from_toml(&text, "p.toml").unwrap()
+    };
+    assert_eq!(
+        judge(&policy(true), &["echo hi > note"], &SANDBOX),
+        Verdict::Allow
+    );
+    assert_eq!(
+        judge(&policy(false), &["echo hi > note"], &SANDBOX),
+        Verdict::Ask
+    );
+    assert_eq!(
+        judge(&policy(true), &["echo hi > $x"], &SANDBOX),
+        Verdict::Ask
+    );
+}

@@ -1,0 +1,204 @@
+//! Asking people: what they see, and that silence is a no.
+
+use std::time::Duration;
+
+use telechir_device::BoxComputer;
+use telechir_policy::{Decision, Policy, Question};
+use telechir_protocol::{ComputerCall, FailureKind, SafetyCheck, SafetySource};
+use telechir_runtime::{Approver, Session};
+
+use crate::fakes::{
+    FakeScreen, Log, Person, call, click, commands, desktop, does, in_shell, log_of, on_screen,
+    shell,
+};
+
+#[tokio::test]
+async fn a_yes_lets_exactly_this_run() {
+    let (builder, log) = shell(Policy::default_policy());
+    let person = Person {
+        says_yes: true,
+        ..Person::default()
+    };
+    let mut session = builder.approver(person.clone()).build().unwrap();
+    let result = in_shell(&mut session, commands("s1", &["make test"])).await;
+    assert_eq!(result.error, None);
+    assert_eq!(log_of(&log), ["make test [30000 ms]"]);
+    let asked = person.asked.lock().unwrap();
+    assert_eq!(
+        asked
+            .iter()
+            .map(|question| question.lines.clone())
+            .collect::<Vec<_>>(),
+        [["$ make test"]]
+    );
+}
+
+#[tokio::test]
+async fn a_no_is_told_to_the_model() {
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder.approver(Person::default()).build().unwrap();
+    let result = in_shell(&mut session, commands("s1", &["make test"])).await;
+    let error = result.error.unwrap();
+    assert_eq!(error.kind, FailureKind::Denied);
+    assert!(
+        error
+            .message
+            .starts_with("Not carried out: I would rather not."),
+        "{}",
+        error.message
+    );
+    assert!(log_of(&log).is_empty());
+}
+
+#[tokio::test]
+async fn nobody_to_ask_is_a_no() {
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder.build().unwrap();
+    let error = in_shell(&mut session, commands("s1", &["make"]))
+        .await
+        .error
+        .unwrap();
+    assert!(
+        error.message.contains("nobody can be asked"),
+        "{}",
+        error.message
+    );
+    assert!(log_of(&log).is_empty());
+}
+
+struct Asleep;
+
+impl Approver for Asleep {
+    async fn decide(&mut self, _question: &Question) -> Decision {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_a_no() {
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder.approver(Asleep).build().unwrap();
+    let error = in_shell(&mut session, commands("s1", &["make"]))
+        .await
+        .error
+        .unwrap();
+    assert!(
+        error
+            .message
+            .contains("Nobody answered within 600 seconds."),
+        "{}",
+        error.message
+    );
+    assert!(log_of(&log).is_empty());
+}
+
+/// Says yes to the question before, whatever is asked now.
+#[derive(Default)]
+struct Hasty(Option<Decision>);
+
+impl Approver for Hasty {
+    async fn decide(&mut self, question: &Question) -> Decision {
+        self.0
+            .replace(question.approve())
+            .unwrap_or_else(|| question.approve())
+    }
+}
+
+#[tokio::test]
+async fn a_yes_to_another_call_does_not_count() {
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder.approver(Hasty::default()).build().unwrap();
+    in_shell(&mut session, commands("s1", &["make a"])).await;
+    let error = in_shell(&mut session, commands("s2", &["make b"]))
+        .await
+        .error
+        .unwrap();
+    assert!(
+        error.message.contains("for something else"),
+        "{}",
+        error.message
+    );
+    assert_eq!(log_of(&log).len(), 1);
+}
+
+#[tokio::test]
+async fn a_providers_check_is_acknowledged_by_a_person_only() {
+    let check = SafetyCheck {
+        id: "sc_1".to_owned(),
+        code: None,
+        message: Some("Looks odd".to_owned()),
+        source: SafetySource::Openai,
+    };
+    let asked = || ComputerCall {
+        pending_safety_checks: vec![check.clone()],
+        ..call("c1", &[click(1, 1)])
+    };
+    let (builder, log) = desktop(Policy::default_policy());
+    let refused = on_screen(&mut builder.build().unwrap(), asked()).await;
+    assert_eq!(refused.error.unwrap().kind, FailureKind::Denied);
+    assert!(refused.acknowledged_safety_checks.is_empty());
+    assert_eq!(log_of(&log), ["capture"]);
+
+    let (builder, log) = desktop(Policy::default_policy());
+    let person = Person {
+        says_yes: true,
+        ..Person::default()
+    };
+    let agreed = on_screen(&mut builder.approver(person).build().unwrap(), asked()).await;
+    assert_eq!(agreed.acknowledged_safety_checks, [check]);
+    assert_eq!(log_of(&log), ["click 1,1", "capture"]);
+}
+
+#[tokio::test]
+async fn a_persons_own_display_may_be_seen_and_is_asked_about() {
+    let log = Log::default();
+    let screen = BoxComputer::new(FakeScreen::new(&log));
+    let mut session = Session::builder(Policy::default_policy())
+        .existing_desktop(screen)
+        .build()
+        .unwrap();
+    assert_eq!(
+        on_screen(&mut session, call("c1", &[does("screenshot")]))
+            .await
+            .error,
+        None
+    );
+    let error = on_screen(&mut session, call("c2", &[click(1, 1)]))
+        .await
+        .error
+        .unwrap();
+    assert_eq!(error.kind, FailureKind::Denied);
+    assert_eq!(log_of(&log), ["capture", "capture"]);
+}
+
+#[tokio::test]
+async fn a_policy_that_forbids_looking_forbids_the_picture_after_an_action_too() {
+    let text = "
+        [[computer]]
+        actions = ['screenshot']
+        verdict = 'deny'
+        reason = 'Nobody looks.'
+    ";
+    let (builder, log) = desktop(Policy::from_toml(text, "test").unwrap());
+    let mut session = builder.build().unwrap();
+    let result = on_screen(&mut session, call("c1", &[click(1, 1)])).await;
+    assert_eq!(result.screenshot, None);
+    assert_eq!(log_of(&log), ["click 1,1"]);
+}
+
+#[tokio::test]
+async fn asking_ends_when_the_turn_is_dropped() {
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder.approver(Asleep).build().unwrap();
+    let asking = in_shell(&mut session, commands("s1", &["make"]));
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), asking)
+            .await
+            .is_err()
+    );
+    assert_eq!(
+        in_shell(&mut session, commands("s2", &["pwd"])).await.error,
+        None
+    );
+    assert_eq!(log_of(&log), ["pwd [30000 ms]"]);
+}

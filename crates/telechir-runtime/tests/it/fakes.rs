@@ -1,0 +1,272 @@
+//! Devices and people at the edges of a session, and a session made of them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_device::{
+    BoxComputer, BoxShell, Computer, DeviceError, Frame, PageContext, Performed, ScreenAction,
+    Settle, Settled, Shell, ShellCommand,
+};
+use telechir_policy::{Decision, Policy, Question};
+use telechir_protocol::{
+    ActionKind, AnsweredTurn, Command, CommandOutput, ComputerCall, ComputerResult, Content,
+    ModelTurn, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
+};
+use telechir_runtime::{Approver, Session, SessionBuilder};
+
+/// What a device was told, in order.
+pub(crate) type Log = Arc<Mutex<Vec<String>>>;
+
+pub(crate) fn log_of(log: &Log) -> Vec<String> {
+    log.lock().unwrap().clone()
+}
+
+/// A screen that writes down what it is told and shows how often that was.
+pub(crate) struct FakeScreen {
+    pub(crate) log: Log,
+    pub(crate) size: Size,
+    pub(crate) url: Option<String>,
+}
+
+impl FakeScreen {
+    pub(crate) fn new(log: &Log) -> Self {
+        Self {
+            log: Arc::clone(log),
+            size: Size::new(64, 48),
+            url: None,
+        }
+    }
+
+    fn told(&self, what: impl Into<String>) {
+        self.log.lock().unwrap().push(what.into());
+    }
+}
+
+impl Computer for FakeScreen {
+    fn size(&self) -> Size {
+        self.size
+    }
+
+    fn supports(&self, kind: &ActionKind) -> bool {
+        *kind != ActionKind::OpenApp
+    }
+
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        self.told("capture");
+        let shade = u8::try_from(self.log.lock().unwrap().len() % 256).unwrap();
+        let pixels = vec![shade; (self.size.width * self.size.height * 4) as usize];
+        Ok(Frame::new(self.size, pixels).unwrap())
+    }
+
+    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        self.told(format!("{}{}", action.kind(), place(action)));
+        match action {
+            ScreenAction::Back { .. } => Err(DeviceError::Refused {
+                message: "There is no page before.".to_owned(),
+            }),
+            ScreenAction::Reload { .. } => Err(DeviceError::Disconnected {
+                device: "browser",
+                source: "it ended".into(),
+            }),
+            ScreenAction::Forward { .. } => std::future::pending().await,
+            ScreenAction::CursorPosition => {
+                let text = Some("X=1,Y=2".to_owned());
+                Ok(Performed {
+                    text,
+                    ..Performed::confirmed()
+                })
+            }
+            _ => Ok(Performed::delivered()),
+        }
+    }
+
+    async fn settle(&mut self, _settle: Settle) -> Result<Settled, DeviceError> {
+        Ok(Settled {
+            settled: true,
+            waited: Duration::ZERO,
+        })
+    }
+
+    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+        let Some(url) = self.url.clone() else {
+            return Ok(PageContext::default());
+        };
+        let (tab_id, title) = ("1".to_owned(), "Page".to_owned());
+        let tabs = vec![TabState {
+            tab_id,
+            title,
+            url: url.clone(),
+            active: true,
+        }];
+        Ok(PageContext {
+            url: Some(url),
+            tabs,
+        })
+    }
+
+    async fn release(&mut self) -> Result<(), DeviceError> {
+        self.told("release");
+        Ok(())
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        self.told("close");
+        Ok(())
+    }
+}
+
+fn place(action: &ScreenAction) -> String {
+    match action.target() {
+        Some(telechir_device::ScreenTarget::Point(point)) => {
+            format!(" {},{}", point.x(), point.y())
+        }
+        Some(telechir_device::ScreenTarget::Element { id, .. }) => format!(" {id}"),
+        None => String::new(),
+    }
+}
+
+/// A shell that answers by the first word of a command.
+pub(crate) struct FakeShell {
+    pub(crate) log: Log,
+    pub(crate) is_sandboxed: bool,
+}
+
+impl Shell for FakeShell {
+    async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        let line = command.command.to_line();
+        let timeout = command.timeout.as_millis();
+        self.log
+            .lock()
+            .unwrap()
+            .push(format!("{line} [{timeout} ms]"));
+        let output = |outcome, exit_code| CommandOutput {
+            stdout: format!("ran {line}\n"),
+            exit_code,
+            outcome,
+            ..CommandOutput::default()
+        };
+        match line.split(' ').next().unwrap() {
+            "hang" => Ok(output(ShellOutcome::Timeout, None)),
+            "ask" => Ok(output(ShellOutcome::AwaitingInput, None)),
+            "fail" => Ok(output(ShellOutcome::Error, Some(3))),
+            "vanish" => Err(DeviceError::Disconnected {
+                device: "shell",
+                source: "it ended".into(),
+            }),
+            _ => Ok(output(ShellOutcome::Success, Some(0))),
+        }
+    }
+
+    async fn restart(&mut self) -> Result<(), DeviceError> {
+        self.log.lock().unwrap().push("restart".to_owned());
+        Ok(())
+    }
+
+    fn cwd(&self) -> Option<String> {
+        Some("/work".to_owned())
+    }
+
+    fn is_sandboxed(&self) -> bool {
+        self.is_sandboxed
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        self.log.lock().unwrap().push("close".to_owned());
+        Ok(())
+    }
+}
+
+/// A person who says the same to everything and remembers the questions.
+#[derive(Clone, Default)]
+pub(crate) struct Person {
+    pub(crate) says_yes: bool,
+    pub(crate) asked: Arc<Mutex<Vec<Question>>>,
+}
+
+impl Approver for Person {
+    async fn decide(&mut self, question: &Question) -> Decision {
+        self.asked.lock().unwrap().push(question.clone());
+        if self.says_yes {
+            question.approve()
+        } else {
+            Decision::Deny {
+                reason: "I would rather not.".to_owned(),
+            }
+        }
+    }
+}
+
+/// Everything is allowed, as far as rules can.
+pub(crate) fn open_policy() -> Policy {
+    let text = "
+        [[computer]]
+        verdict = 'allow'
+        reason = 'Test.'
+        [[url]]
+        verdict = 'allow'
+        reason = 'Test.'
+        [[shell]]
+        verdict = 'sandbox'
+        reason = 'Test.'
+    ";
+    Policy::from_toml(text, "test").unwrap()
+}
+
+pub(crate) fn desktop(policy: Policy) -> (SessionBuilder, Log) {
+    let log = Log::default();
+    (
+        Session::builder(policy).desktop(BoxComputer::new(FakeScreen::new(&log))),
+        log,
+    )
+}
+
+pub(crate) fn shell(policy: Policy) -> (SessionBuilder, Log) {
+    let log = Log::default();
+    let shell = FakeShell {
+        log: Arc::clone(&log),
+        is_sandboxed: true,
+    };
+    (Session::builder(policy).shell(BoxShell::new(shell)), log)
+}
+
+pub(crate) fn call(id: &str, actions: &[Value]) -> ComputerCall {
+    let read = |action: &Value| serde_json::from_value(action.clone()).unwrap();
+    ComputerCall::new(id, actions.iter().map(read).collect())
+}
+
+pub(crate) fn click(x: u32, y: u32) -> Value {
+    json!({ "action": "click", "coordinate": [x, y] })
+}
+
+pub(crate) fn does(action: &str) -> Value {
+    json!({ "action": action })
+}
+
+pub(crate) fn commands(id: &str, lines: &[&str]) -> ShellCall {
+    let lines = lines.iter().map(|line| Command::Line((*line).to_owned()));
+    ShellCall::execute(id, lines.collect())
+}
+
+pub(crate) async fn carry_out(session: &mut Session, contents: Vec<Content>) -> AnsweredTurn {
+    session
+        .carry_out(ModelTurn::new(contents).unwrap())
+        .await
+        .unwrap()
+}
+
+pub(crate) async fn on_screen(session: &mut Session, call: ComputerCall) -> ComputerResult {
+    let turn = carry_out(session, vec![Content::ComputerCall(call)]).await;
+    let [ToolResult::Computer(result)] = turn.results() else {
+        panic!("not one result")
+    };
+    result.clone()
+}
+
+pub(crate) async fn in_shell(session: &mut Session, call: ShellCall) -> ShellResult {
+    let turn = carry_out(session, vec![Content::ShellCall(call)]).await;
+    let [ToolResult::Shell(result)] = turn.results() else {
+        panic!("not one result")
+    };
+    result.clone()
+}

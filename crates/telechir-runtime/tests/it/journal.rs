@@ -1,0 +1,289 @@
+//! The journal: durable, chained, one writer, and never a second effect.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::json;
+use telechir_protocol::{Content, FailureKind, ModelTurn};
+use telechir_runtime::{Fault, Journal, JournalError, RecordKind, RunId, Session, read, verify};
+
+use crate::fakes::{
+    call, carry_out, click, commands, desktop, in_shell, log_of, open_policy, shell,
+};
+
+fn edit(folder: &Path, statements: &str) {
+    let store = rusqlite::Connection::open(folder.join("journal.sqlite")).unwrap();
+    store.execute_batch(statements).unwrap();
+}
+
+async fn recorded(folder: &Path) {
+    let (builder, _log) = desktop(open_policy());
+    let mut session = builder
+        .journal(Journal::open(folder).unwrap())
+        .build()
+        .unwrap();
+    let typing = json!({ "action": "type", "text": "hi" });
+    carry_out(
+        &mut session,
+        vec![Content::ComputerCall(call("c1", &[click(1, 1), typing]))],
+    )
+    .await;
+    session.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn intents_come_before_outcomes_and_pictures_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path()).await;
+    let records = read(folder.path()).unwrap();
+    let kinds: Vec<&str> = records
+        .iter()
+        .filter(|record| record.kind != RecordKind::Event)
+        .map(|record| record.kind.name())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["call", "intent", "outcome", "intent", "outcome", "answer"]
+    );
+    let answer = records
+        .iter()
+        .find(|record| record.kind == RecordKind::Answer)
+        .unwrap();
+    let uri = answer.body["screenshot"]["uri"].as_str().unwrap();
+    let picture = telechir_runtime::read_blob(folder.path(), uri.strip_prefix("blob:").unwrap());
+    assert!(picture.unwrap().unwrap().starts_with(b"\x89PNG"));
+    assert_eq!(records.last().unwrap().body["event"], "session_closed");
+    assert_eq!(verify(folder.path()).unwrap().fault, None);
+}
+
+#[tokio::test]
+async fn the_folder_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("a/b");
+    recorded(&journal).await;
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&journal), 0o700);
+    assert_eq!(mode(&journal.join("journal.sqlite")), 0o600);
+    assert_eq!(mode(&journal.join("blobs")), 0o700);
+}
+
+#[tokio::test]
+async fn two_writers_on_one_folder_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Journal::open(folder.path()).unwrap();
+    assert!(matches!(
+        Journal::open(folder.path()),
+        Err(JournalError::InUse { .. })
+    ));
+    drop(first);
+    Journal::open(folder.path()).unwrap();
+}
+
+#[tokio::test]
+async fn a_later_format_and_a_foreign_file_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path()).await;
+    edit(folder.path(), "PRAGMA user_version = 2");
+    let error = Journal::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it has format 2"), "{error}");
+    let foreign = tempfile::tempdir().unwrap();
+    edit(foreign.path(), "CREATE TABLE x (y)");
+    let error = Journal::open(foreign.path()).unwrap_err().to_string();
+    assert!(error.contains("not a journal of telechir"), "{error}");
+}
+
+#[tokio::test]
+async fn a_changed_row_is_named() {
+    let check = async |statements: &str, wanted: Fault| {
+        let folder = tempfile::tempdir().unwrap();
+        recorded(folder.path()).await;
+        edit(folder.path(), "PRAGMA foreign_keys = off");
+        edit(folder.path(), statements);
+        assert_eq!(
+            verify(folder.path()).unwrap().fault,
+            Some(wanted),
+            "{statements}"
+        );
+    };
+    let off = "PRAGMA foreign_keys = off;";
+    check(
+        "UPDATE record SET body = replace(body, 'c1', 'c2') WHERE seq = 5",
+        Fault::Edited { seq: 5 },
+    )
+    .await;
+    check(
+        "UPDATE record SET at_ms = at_ms + 1 WHERE seq = 4",
+        Fault::Edited { seq: 4 },
+    )
+    .await;
+    check(
+        "UPDATE record SET hash = zeroblob(32) WHERE seq = 3",
+        Fault::Edited { seq: 3 },
+    )
+    .await;
+    check(
+        &format!("{off} DELETE FROM record WHERE seq = 4"),
+        Fault::Missing { seq: 4 },
+    )
+    .await;
+    check(
+        &format!("{off} DELETE FROM record WHERE seq = 1"),
+        Fault::Missing { seq: 1 },
+    )
+    .await;
+    check(
+        &format!("{off} UPDATE record SET seq = -1 WHERE seq = 4; UPDATE record SET seq = 4 WHERE seq = 5; UPDATE record SET seq = 5 WHERE seq = -1"),
+        Fault::Reordered { seq: 4 },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_changed_picture_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path()).await;
+    let records = read(folder.path()).unwrap();
+    let taken = records
+        .iter()
+        .find(|record| record.body["event"] == "picture_taken")
+        .unwrap();
+    let digest = taken.body["blob"].as_str().unwrap().to_owned();
+    std::fs::write(
+        folder.path().join("blobs").join(&digest[..2]).join(&digest),
+        "x",
+    )
+    .unwrap();
+    let seq = i64::try_from(taken.seq).unwrap();
+    assert_eq!(
+        verify(folder.path()).unwrap().fault,
+        Some(Fault::Blob { seq, digest })
+    );
+}
+
+/// As a crash leaves it: the turn is open and the rows after `seq` were never written.
+fn crash_after(folder: &Path, kind: &str) {
+    let statements = format!(
+        "PRAGMA foreign_keys = off;
+         DELETE FROM record WHERE seq > (SELECT max(seq) FROM record WHERE kind = '{kind}');
+         UPDATE action SET outcome = NULL WHERE outcome > (SELECT max(seq) FROM record);
+         UPDATE turn SET ended = 0;"
+    );
+    edit(folder, &statements);
+}
+
+async fn again(folder: &Path) -> (telechir_protocol::ShellResult, Vec<String>) {
+    let (builder, log) = shell(open_policy());
+    let journal = Journal::open(folder).unwrap();
+    let mut session = builder
+        .journal(journal)
+        .run(RunId::new("run"))
+        .build()
+        .unwrap();
+    let result = in_shell(&mut session, commands("s1", &["make a"])).await;
+    session.close().await.unwrap();
+    (result, log_of(&log))
+}
+
+#[tokio::test]
+async fn a_command_whose_end_nobody_saw_is_interrupted_and_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(again(folder.path()).await.1, ["make a [30000 ms]", "close"]);
+    crash_after(folder.path(), "intent");
+    let (result, log) = again(folder.path()).await;
+    assert_eq!(result.error.unwrap().kind, FailureKind::Interrupted);
+    assert_eq!(log, ["close"]);
+    assert_eq!(verify(folder.path()).unwrap().fault, None);
+}
+
+#[tokio::test]
+async fn a_command_that_ended_is_answered_from_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = again(folder.path()).await;
+    crash_after(folder.path(), "outcome");
+    let (second, log) = again(folder.path()).await;
+    assert_eq!(second, first);
+    assert_eq!(log, ["close"]);
+}
+
+#[tokio::test]
+async fn a_turn_that_ended_does_not_bind_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    again(folder.path()).await;
+    assert_eq!(again(folder.path()).await.1, ["make a [30000 ms]", "close"]);
+}
+
+#[tokio::test]
+async fn the_same_key_with_another_action_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    again(folder.path()).await;
+    crash_after(folder.path(), "outcome");
+    let (builder, log) = shell(open_policy());
+    let journal = Journal::open(folder.path()).unwrap();
+    let mut session = builder
+        .journal(journal)
+        .run(RunId::new("run"))
+        .build()
+        .unwrap();
+    let turn = ModelTurn::new(vec![Content::ShellCall(commands("s1", &["make b"]))]).unwrap();
+    let error = session.carry_out(turn).await.unwrap_err();
+    assert!(format!("{error:?}").contains("OtherDigest"), "{error:?}");
+    assert!(log_of(&log).is_empty());
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_is_not_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let (builder, log) = shell(open_policy());
+    let journal = Journal::open(folder.path()).unwrap();
+    let mut session = builder.journal(journal).build().unwrap();
+    in_shell(&mut session, commands("s1", &["make a"])).await;
+    edit(
+        folder.path(),
+        "CREATE TRIGGER full BEFORE INSERT ON record WHEN NEW.kind = 'intent' BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    );
+    let turn = ModelTurn::new(vec![Content::ShellCall(commands("s2", &["make b"]))]).unwrap();
+    let error = session.carry_out(turn).await.unwrap_err();
+    assert!(format!("{error:?}").contains("disk full"), "{error:?}");
+    assert_eq!(log_of(&log), ["make a [30000 ms]"]);
+}
+
+#[tokio::test]
+async fn two_sessions_share_one_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open(folder.path()).unwrap();
+    let open = |journal: &Journal| -> Session {
+        shell(open_policy())
+            .0
+            .journal(journal.clone())
+            .build()
+            .unwrap()
+    };
+    let (mut one, mut two) = (open(&journal), open(&journal));
+    for turn in 0..20 {
+        let (a, b) = (
+            commands(&format!("a{turn}"), &["pwd"]),
+            commands(&format!("b{turn}"), &["pwd"]),
+        );
+        tokio::join!(in_shell(&mut one, a), in_shell(&mut two, b));
+    }
+    one.close().await.unwrap();
+    two.close().await.unwrap();
+    drop(journal);
+    assert_eq!(verify(folder.path()).unwrap().fault, None);
+    let runs: std::collections::HashSet<_> = read(folder.path())
+        .unwrap()
+        .into_iter()
+        .map(|record| record.run)
+        .collect();
+    assert_eq!(runs.len(), 2);
+}
+
+#[tokio::test]
+async fn a_temporary_journal_is_gone_with_its_session() {
+    let (builder, _log) = shell(open_policy());
+    let session = builder.build().unwrap();
+    let folder = session.journal().folder();
+    assert!(folder.join("journal.sqlite").exists());
+    session.close().await.unwrap();
+    assert!(!folder.exists());
+}

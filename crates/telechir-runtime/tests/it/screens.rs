@@ -1,0 +1,278 @@
+//! Computer calls: what reaches the device and what comes back.
+
+use serde_json::json;
+use telechir_device::BoxComputer;
+use telechir_policy::Policy;
+use telechir_protocol::{ComputerCall, FailureKind, Media, Size, StepState};
+use telechir_runtime::{DeviceKind, PictureRule, Session};
+
+use crate::fakes::{FakeScreen, Log, call, click, desktop, does, log_of, on_screen, open_policy};
+
+fn states(result: &telechir_protocol::ComputerResult) -> Vec<&'static str> {
+    let name = |state: &StepState| match state {
+        StepState::Delivered => "delivered",
+        StepState::Confirmed => "confirmed",
+        StepState::Failed { .. } => "failed",
+        StepState::NotStarted => "not started",
+    };
+    result.steps.iter().map(|step| name(&step.state)).collect()
+}
+
+fn png_size(media: &Media) -> Size {
+    let Media::Data(data) = media else {
+        panic!("not inside the message")
+    };
+    assert_eq!(data.media_type(), Some("image/png"));
+    use base64::Engine as _;
+    let png = base64::engine::general_purpose::STANDARD
+        .decode(data.base64().unwrap())
+        .unwrap();
+    let reader = png::Decoder::new(std::io::Cursor::new(png))
+        .read_info()
+        .unwrap();
+    Size::new(reader.info().width, reader.info().height)
+}
+
+#[tokio::test]
+async fn a_screenshot_is_the_screen_itself() {
+    let (builder, log) = desktop(Policy::default_policy());
+    let mut session = builder.build().unwrap();
+    let result = on_screen(&mut session, call("c1", &[does("screenshot")])).await;
+    assert_eq!(result.error, None);
+    assert_eq!(
+        png_size(result.screenshot.as_ref().unwrap()),
+        Size::new(64, 48)
+    );
+    assert_eq!(result.display, Some(Size::new(64, 48)));
+    assert_eq!(result.frame.unwrap().as_str(), "frame_1");
+    assert_eq!(log_of(&log), ["capture"]);
+}
+
+#[tokio::test]
+async fn a_batch_acts_in_order_and_ends_with_one_fresh_picture() {
+    let (builder, log) = desktop(Policy::default_policy());
+    let mut session = builder.build().unwrap();
+    let steps = [
+        click(0, 0),
+        json!({ "action": "type", "text": "hi" }),
+        does("cursor_position"),
+    ];
+    let result = on_screen(&mut session, call("c1", &steps)).await;
+    assert_eq!(
+        log_of(&log),
+        ["click 0,0", "type", "cursor_position", "capture"]
+    );
+    assert_eq!(states(&result), ["delivered", "delivered", "confirmed"]);
+    assert_eq!(result.text_output.as_deref(), Some("X=1,Y=2"));
+    assert!(result.screenshot.is_some());
+}
+
+#[tokio::test]
+async fn a_batch_stops_at_the_first_failure_and_shows_the_screen() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let result = on_screen(
+        &mut session,
+        call("c1", &[click(1, 1), does("back"), click(2, 2)]),
+    )
+    .await;
+    assert_eq!(log_of(&log), ["click 1,1", "back", "capture"]);
+    assert_eq!(states(&result), ["delivered", "failed", "not started"]);
+    let error = result.error.unwrap();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (FailureKind::InvalidInput, "There is no page before.")
+    );
+    assert!(result.screenshot.is_some());
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_stops_the_batch_before_it() {
+    for (step, kind) in [
+        (click(64, 0), FailureKind::InvalidInput),
+        (does("dance"), FailureKind::InvalidInput),
+        (
+            json!({ "action": "open_app", "name": "x" }),
+            FailureKind::Unsupported,
+        ),
+    ] {
+        let (builder, log) = desktop(open_policy());
+        let mut session = builder.build().unwrap();
+        let result = on_screen(&mut session, call("c1", &[click(1, 1), step, click(2, 2)])).await;
+        assert_eq!(log_of(&log), ["click 1,1", "capture"]);
+        assert_eq!(states(&result), ["delivered", "failed", "not started"]);
+        assert_eq!(result.error.unwrap().kind, kind);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_not_understood_does_nothing() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let mut odd = call("c1", &[]);
+    odd.exception = Some("`coordinate` is missing".to_owned());
+    let result = on_screen(&mut session, odd).await;
+    assert_eq!(log_of(&log), ["capture"]);
+    let message = result.error.unwrap().message;
+    assert_eq!(
+        message,
+        "The call was not understood and nothing was done: `coordinate` is missing"
+    );
+}
+
+#[tokio::test]
+async fn points_are_of_the_picture_and_pixels_of_the_screen() {
+    let log = Log::default();
+    let screen = FakeScreen {
+        size: Size::new(256, 128),
+        ..FakeScreen::new(&log)
+    };
+    let picture = PictureRule {
+        max_edge: Some(64),
+        max_pixels: None,
+    };
+    let mut session = Session::builder(open_policy())
+        .desktop(BoxComputer::new(screen))
+        .picture(picture)
+        .build()
+        .unwrap();
+    assert_eq!(
+        session.picture_size(DeviceKind::Desktop),
+        Some(Size::new(64, 32))
+    );
+    let result = on_screen(&mut session, call("c1", &[click(10, 20)])).await;
+    assert_eq!(log_of(&log)[0], "click 40,80");
+    assert_eq!(
+        png_size(result.screenshot.as_ref().unwrap()),
+        Size::new(64, 32)
+    );
+}
+
+#[tokio::test]
+async fn a_zoom_shows_its_part_at_full_resolution() {
+    let log = Log::default();
+    let screen = FakeScreen {
+        size: Size::new(256, 128),
+        ..FakeScreen::new(&log)
+    };
+    let picture = PictureRule {
+        max_edge: Some(64),
+        max_pixels: None,
+    };
+    let mut session = Session::builder(open_policy())
+        .desktop(BoxComputer::new(screen))
+        .picture(picture)
+        .build()
+        .unwrap();
+    let zoom = json!({ "action": "zoom", "region": [0, 0, 10, 10] });
+    let result = on_screen(&mut session, call("c1", &[zoom])).await;
+    assert_eq!(
+        png_size(result.screenshot.as_ref().unwrap()),
+        Size::new(40, 40)
+    );
+    assert_eq!(result.frame, None, "points never belong to a part");
+}
+
+#[tokio::test]
+async fn a_missing_device_is_named_with_its_flag() {
+    let mut session = Session::builder(open_policy()).build().unwrap();
+    let check = async |session: &mut Session, target: Option<&str>| {
+        let asked = ComputerCall {
+            target: target.map(Into::into),
+            ..call("c1", &[does("screenshot")])
+        };
+        on_screen(session, asked).await.error.unwrap().message
+    };
+    assert!(
+        check(&mut session, None)
+            .await
+            .contains("--desktop or --browser")
+    );
+    assert!(
+        check(&mut session, Some("browser"))
+            .await
+            .contains("--browser")
+    );
+    assert!(
+        check(&mut session, Some("desktop"))
+            .await
+            .contains("--desktop")
+    );
+    assert!(
+        check(&mut session, Some("fridge"))
+            .await
+            .contains("no computer named \"fridge\"")
+    );
+}
+
+#[tokio::test]
+async fn a_call_without_a_target_is_for_the_desktop_before_the_browser() {
+    let (desk, web) = (Log::default(), Log::default());
+    let url = Some("https://example.com/".to_owned());
+    let browser = FakeScreen {
+        url: url.clone(),
+        ..FakeScreen::new(&web)
+    };
+    let mut session = Session::builder(open_policy())
+        .browser(BoxComputer::new(browser))
+        .desktop(BoxComputer::new(FakeScreen::new(&desk)))
+        .build()
+        .unwrap();
+    on_screen(&mut session, call("c1", &[click(1, 1)])).await;
+    let asked = ComputerCall {
+        target: Some("browser".into()),
+        ..call("c2", &[click(2, 2)])
+    };
+    let result = on_screen(&mut session, asked).await;
+    assert_eq!(
+        (log_of(&desk)[0].as_str(), log_of(&web)[0].as_str()),
+        ("click 1,1", "click 2,2")
+    );
+    assert_eq!((result.current_url, result.tabs.len()), (url, 1));
+}
+
+#[tokio::test]
+async fn a_lost_device_answers_every_later_call_with_an_error() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let first = on_screen(&mut session, call("c1", &[does("reload")])).await;
+    assert_eq!(first.error.unwrap().kind, FailureKind::Device);
+    assert_eq!(first.screenshot, None);
+    let later = on_screen(&mut session, call("c2", &[click(1, 1)])).await;
+    assert_eq!(
+        later.error.unwrap().message,
+        "The desktop is gone: failed to reach the browser: it is gone."
+    );
+    assert_eq!(log_of(&log), ["reload"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_never_ends_is_answered_for() {
+    let (builder, _log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let result = on_screen(&mut session, call("c1", &[does("forward")])).await;
+    assert_eq!(result.error.unwrap().kind, FailureKind::Timeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_capped_and_says_how_long_it_was() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let day = json!({ "action": "wait", "duration": 86_400_000 });
+    let result = on_screen(&mut session, call("c1", &[day])).await;
+    assert_eq!(result.text_output.as_deref(), Some("Waited 60000 ms."));
+    assert_eq!(log_of(&log), ["capture"]);
+}
+
+#[tokio::test]
+async fn closing_releases_keys_before_it_ends_the_device() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    on_screen(
+        &mut session,
+        call("c1", &[json!({ "action": "key_down", "key": "shift" })]),
+    )
+    .await;
+    session.close().await.unwrap();
+    assert_eq!(log_of(&log), ["key_down", "capture", "release", "close"]);
+}

@@ -1,0 +1,215 @@
+//! Whole turns: batches, foreign tools, pictures, events, cancelling.
+
+use std::time::Duration;
+
+use serde_json::{Map, json};
+use telechir_protocol::{
+    Arguments, ComputerCall, Content, EditCall, EditTool, FailureKind, FunctionCall, Meta,
+    ModelTurn, ToolResult,
+};
+use telechir_runtime::{ActionEffect, Observe, SessionEvent};
+
+use crate::fakes::{call, carry_out, click, commands, desktop, does, log_of, open_policy, shell};
+
+fn of_family(id: &str, family: &str, action: serde_json::Value) -> Content {
+    Content::ComputerCall(ComputerCall {
+        family: Some(family.to_owned()),
+        ..call(id, &[action])
+    })
+}
+
+fn function(id: &str, name: &str) -> Content {
+    Content::FunctionCall(FunctionCall {
+        call_id: Some(id.into()),
+        item_id: None,
+        name: name.to_owned(),
+        arguments: Arguments::Json(Map::new()),
+        requires_local_execution: true,
+        could_be_structured_output: false,
+        exception: None,
+        meta: Meta::default(),
+    })
+}
+
+#[tokio::test]
+async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.observe(Observe::LastOfBatch).build().unwrap();
+    let turn = carry_out(
+        &mut session,
+        vec![
+            of_family("a", "computer", click(1, 1)),
+            of_family("b", "computer", does("back")),
+            of_family("c", "computer", click(2, 2)),
+            of_family("d", "other", click(3, 3)),
+        ],
+    )
+    .await;
+    let kinds: Vec<_> = turn
+        .results()
+        .iter()
+        .map(|result| match result {
+            ToolResult::Computer(result) => (
+                result.error.as_ref().map(|error| error.kind),
+                result.screenshot.is_some(),
+            ),
+            ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => panic!(),
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (None, false),
+            (Some(FailureKind::InvalidInput), true),
+            (Some(FailureKind::NotExecuted), false),
+            (None, true),
+        ]
+    );
+    assert_eq!(
+        log_of(&log),
+        ["click 1,1", "back", "capture", "click 3,3", "capture"]
+    );
+}
+
+#[tokio::test]
+async fn a_picture_that_was_asked_for_is_always_there() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.observe(Observe::LastOfBatch).build().unwrap();
+    let turn = carry_out(
+        &mut session,
+        vec![
+            of_family("a", "computer", does("screenshot")),
+            of_family("b", "computer", click(1, 1)),
+        ],
+    )
+    .await;
+    let shown = turn.results().iter().filter(
+        |result| matches!(result, ToolResult::Computer(result) if result.screenshot.is_some()),
+    );
+    assert_eq!(shown.count(), 2);
+    assert_eq!(log_of(&log), ["capture", "click 1,1", "capture"]);
+}
+
+#[tokio::test]
+async fn foreign_tools_and_edits_are_answered_and_not_run() {
+    let (builder, _log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let edit = Content::EditCall(EditCall {
+        call_id: "e".into(),
+        item_id: None,
+        tool: EditTool::Patch,
+        operations: Vec::new(),
+        exception: None,
+        meta: Meta::default(),
+    });
+    let turn = carry_out(&mut session, vec![function("f", "get_weather"), edit]).await;
+    let [ToolResult::Function(function), ToolResult::Edit(edit)] = turn.results() else {
+        panic!("other results")
+    };
+    let message = &function.error.as_ref().unwrap().message;
+    assert_eq!(
+        message,
+        "\"get_weather\" is not a tool of this session, which has: desktop."
+    );
+    assert!(
+        edit.error
+            .as_ref()
+            .unwrap()
+            .message
+            .contains("no file editor")
+    );
+}
+
+#[tokio::test]
+async fn events_tell_the_walk_and_never_what_was_typed() {
+    let (builder, _log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let mut reader = session.subscribe();
+    let typing = json!({ "action": "type", "text": "hunter2" });
+    carry_out(
+        &mut session,
+        vec![Content::ComputerCall(call("c1", &[typing]))],
+    )
+    .await;
+    session.close().await.unwrap();
+    let mut names = Vec::new();
+    while let Some(event) = reader.next().await {
+        let json = serde_json::to_value(&*event).unwrap();
+        assert!(!json.to_string().contains("hunter2"), "{json}");
+        assert_eq!(
+            serde_json::from_value::<SessionEvent>(json.clone()).unwrap(),
+            *event
+        );
+        names.push(json["event"].as_str().unwrap().to_owned());
+        if let SessionEvent::ActionFinished {
+            summary, effect, ..
+        } = &*event
+        {
+            assert_eq!(
+                (summary.as_str(), *effect),
+                ("type (7 characters)", ActionEffect::Delivered)
+            );
+        }
+    }
+    assert_eq!(
+        names,
+        [
+            "turn_began",
+            "call_received",
+            "call_judged",
+            "action_started",
+            "action_finished",
+            "picture_taken",
+            "call_answered",
+            "turn_answered",
+            "session_closed",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_events_and_holds_nobody_up() {
+    let (builder, _log) = shell(open_policy());
+    let mut session = builder.build().unwrap();
+    let mut reader = session.subscribe();
+    for turn in 0..300 {
+        let asked = commands(&format!("s{turn}"), &["pwd"]);
+        carry_out(&mut session, vec![Content::ShellCall(asked)]).await;
+    }
+    assert!(matches!(&*reader.next().await.unwrap(), SessionEvent::Missed { count } if *count > 0));
+    assert!(!matches!(
+        &*reader.next().await.unwrap(),
+        SessionEvent::Missed { .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_dropped_turn_releases_keys_before_the_next() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let mut reader = session.subscribe();
+    let turn = ModelTurn::new(vec![Content::ComputerCall(call("c1", &[does("forward")]))]).unwrap();
+    let dropped = tokio::time::timeout(Duration::from_millis(300), session.carry_out(turn)).await;
+    assert!(dropped.is_err());
+    carry_out(
+        &mut session,
+        vec![Content::ComputerCall(call("c1", &[click(1, 1)]))],
+    )
+    .await;
+    assert_eq!(log_of(&log), ["forward", "release", "click 1,1", "capture"]);
+    let mut cancelled = 0;
+    while let Ok(Some(event)) = tokio::time::timeout(Duration::from_millis(50), reader.next()).await
+    {
+        let is = |event: &SessionEvent| {
+            matches!(
+                event,
+                SessionEvent::ActionFinished {
+                    effect: ActionEffect::Cancelled,
+                    ..
+                }
+            )
+        };
+        cancelled += usize::from(is(&event));
+    }
+    assert_eq!(cancelled, 1);
+}
