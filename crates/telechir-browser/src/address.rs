@@ -17,8 +17,13 @@ pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceErr
     if text.is_empty() {
         return Err(refused("The address is empty."));
     }
-    let whole = if has_scheme(&text) { text.clone() } else { format!("https://{text}") };
-    let url = Url::parse(&whole).map_err(|error| refused(format!("{text:?} is no address: {error}.")))?;
+    let whole = if has_scheme(&text) {
+        text.clone()
+    } else {
+        format!("https://{text}")
+    };
+    let url =
+        Url::parse(&whole).map_err(|error| refused(format!("{text:?} is no address: {error}.")))?;
     let allowed = match url.scheme() {
         "http" | "https" => true,
         "about" => url.as_str() == "about:blank",
@@ -36,12 +41,24 @@ pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceErr
 
 /// Whether it starts with a scheme, and not with a host and its port.
 fn has_scheme(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
     let is_name = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let port = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    let known = ["javascript", "data", "file", "blob", "view-source", "chrome", "about"];
+    let known = [
+        "javascript",
+        "data",
+        "file",
+        "blob",
+        "view-source",
+        "chrome",
+        "about",
+    ];
     is_name && (!is_port || known.contains(&scheme.to_ascii_lowercase().as_str()))
 }
 
@@ -50,7 +67,8 @@ pub(crate) fn search(pattern: Option<&str>, query: Option<&str>) -> Result<Strin
     let pattern = pattern.ok_or_else(|| {
         refused("No search page is configured here; navigate to an address instead.")
     })?;
-    let words: String = url::form_urlencoded::byte_serialize(query.unwrap_or_default().as_bytes()).collect();
+    let words: String =
+        url::form_urlencoded::byte_serialize(query.unwrap_or_default().as_bytes()).collect();
     Ok(pattern.replace("{query}", &words))
 }
 
@@ -65,9 +83,18 @@ mod tests {
     #[test]
     fn an_address_without_a_scheme_is_https() {
         assert_eq!(web("example.com").as_deref(), Some("https://example.com/"));
-        assert_eq!(web(" example.com/a b ").as_deref(), Some("https://example.com/a%20b"));
-        assert_eq!(web("localhost:8080/x").as_deref(), Some("https://localhost:8080/x"));
-        assert_eq!(web("127.0.0.1:80").as_deref(), Some("https://127.0.0.1:80/"));
+        assert_eq!(
+            web(" example.com/a b ").as_deref(),
+            Some("https://example.com/a%20b")
+        );
+        assert_eq!(
+            web("localhost:8080/x").as_deref(),
+            Some("https://localhost:8080/x")
+        );
+        assert_eq!(
+            web("127.0.0.1:80").as_deref(),
+            Some("https://127.0.0.1:80/")
+        );
     }
 
     #[test]

@@ -117,7 +117,10 @@ impl Book {
     /// The tab that was in front before the ones that are gone.
     pub(crate) fn most_recent(&self) -> Option<Tab> {
         let state = lock(&self.state);
-        let recent = state.recent.last().or_else(|| state.tabs.last().map(|tab| &tab.target))?;
+        let recent = state
+            .recent
+            .last()
+            .or_else(|| state.tabs.last().map(|tab| &tab.target))?;
         state.tabs.iter().find(|tab| tab.target == *recent).cloned()
     }
 
@@ -152,7 +155,11 @@ impl Book {
     /// Takes titles and addresses from a list of targets.
     pub(crate) fn rename(&self, infos: &Value) {
         let mut state = lock(&self.state);
-        infos.as_array().into_iter().flatten().for_each(|info| state.rename(info));
+        infos
+            .as_array()
+            .into_iter()
+            .flatten()
+            .for_each(|info| state.rename(info));
     }
 
     /// A view that can wait for changes.
@@ -225,7 +232,10 @@ impl State {
     }
 
     fn rename(&mut self, info: &Value) {
-        let found = self.tabs.iter_mut().find(|tab| info["targetId"] == tab.target.as_str());
+        let found = self
+            .tabs
+            .iter_mut()
+            .find(|tab| info["targetId"] == tab.target.as_str());
         if let Some(tab) = found {
             tab.title = text(&info["title"]);
             tab.url = text(&info["url"]);

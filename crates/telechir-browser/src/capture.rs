@@ -24,9 +24,13 @@ fn decode(bytes: &[u8]) -> Result<Frame, DeviceError> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
     let mut reader = decoder.read_info().map_err(|error| odd(&error))?;
-    let length = reader.output_buffer_size().ok_or_else(|| refused("The picture is too large."))?;
+    let length = reader
+        .output_buffer_size()
+        .ok_or_else(|| refused("The picture is too large."))?;
     let mut pixels = vec![0; length];
-    let info = reader.next_frame(&mut pixels).map_err(|error| odd(&error))?;
+    let info = reader
+        .next_frame(&mut pixels)
+        .map_err(|error| odd(&error))?;
     let size = Size::new(info.width, info.height);
     let to_bgrx = |pixel: &[u8]| match *pixel {
         [red, green, blue, ..] => [blue, green, red, 0],
@@ -34,13 +38,20 @@ fn decode(bytes: &[u8]) -> Result<Frame, DeviceError> {
         [] => [0; 4],
     };
     let samples = info.color_type.samples();
-    let bgrx = pixels[..info.buffer_size()].chunks_exact(samples).flat_map(to_bgrx).collect();
+    let bgrx = pixels[..info.buffer_size()]
+        .chunks_exact(samples)
+        .flat_map(to_bgrx)
+        .collect();
     Frame::new(size, bgrx).ok_or_else(|| refused("The picture is not as large as it says."))
 }
 
 fn odd(error: &dyn std::fmt::Display) -> DeviceError {
     let message = format!("its picture cannot be read: {error}");
-    CdpError::Protocol { method: "Page.captureScreenshot", message }.into()
+    CdpError::Protocol {
+        method: "Page.captureScreenshot",
+        message,
+    }
+    .into()
 }
 
 #[cfg(test)]
@@ -53,11 +64,16 @@ mod tests {
         let mut encoder = png::Encoder::new(&mut bytes, 2, 1);
         encoder.set_color(png::ColorType::Rgba);
         let mut writer = encoder.write_header().unwrap();
-        writer.write_image_data(&[1, 2, 3, 255, 250, 251, 252, 255]).unwrap();
+        writer
+            .write_image_data(&[1, 2, 3, 255, 250, 251, 252, 255])
+            .unwrap();
         drop(writer);
         let frame = decode(&bytes).unwrap();
         assert_eq!(frame.size(), Size::new(2, 1));
-        assert_eq!((frame.pixel(0, 0), frame.pixel(1, 0)), (Some([1, 2, 3]), Some([250, 251, 252])));
+        assert_eq!(
+            (frame.pixel(0, 0), frame.pixel(1, 0)),
+            (Some([1, 2, 3]), Some([250, 251, 252]))
+        );
     }
 
     #[test]

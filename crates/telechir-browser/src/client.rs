@@ -91,7 +91,8 @@ impl Client {
         }));
         let reading = Arc::downgrade(&client.0);
         let read = async move {
-            let why = wire::read_all(reader, |message| take(&reading, message, &mut on_event)).await;
+            let why =
+                wire::read_all(reader, |message| take(&reading, message, &mut on_event)).await;
             lose(&reading, &why);
         };
         let writing = Arc::downgrade(&client.0);
@@ -101,7 +102,10 @@ impl Client {
             }
         };
         let tasks = [tokio::spawn(read), tokio::spawn(write)];
-        let pump = Pump { tasks, shared: Arc::downgrade(&client.0) };
+        let pump = Pump {
+            tasks,
+            shared: Arc::downgrade(&client.0),
+        };
         Ok((client, pump))
     }
 
@@ -185,7 +189,13 @@ impl Client {
         Some(CdpError::Lost { why })
     }
 
-    fn write(&self, id: u64, session: Option<&str>, method: &str, params: Value) -> Result<(), CdpError> {
+    fn write(
+        &self,
+        id: u64,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<(), CdpError> {
         let mut message = json!({ "id": id, "method": method, "params": params });
         if let Some(session) = session {
             message["sessionId"] = session.into();
@@ -236,9 +246,13 @@ impl Drop for Answer {
 }
 
 fn take(shared: &Weak<Shared>, mut message: Value, on_event: &mut impl FnMut(&Client, Event)) {
-    let Some(shared) = shared.upgrade() else { return };
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
     if let Some(id) = message["id"].as_u64() {
-        let Some(entry) = lock(&shared.pending).remove(&id) else { return };
+        let Some(entry) = lock(&shared.pending).remove(&id) else {
+            return;
+        };
         let answer = match message["error"]["message"].as_str() {
             Some(text) => Err(Problem::Refused(text.to_owned())),
             None => Ok(message["result"].take()),
@@ -255,7 +269,9 @@ fn take(shared: &Weak<Shared>, mut message: Value, on_event: &mut impl FnMut(&Cl
 }
 
 fn lose(shared: &Weak<Shared>, why: &str) {
-    let Some(shared) = shared.upgrade() else { return };
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
     // The first reason is the true one.
     shared.lost.send_if_modified(|lost| {
         let first = lost.is_none();

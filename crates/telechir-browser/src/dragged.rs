@@ -18,7 +18,10 @@ pub(crate) struct Dragged {
 impl Dragged {
     /// A drag that Chromium handed over with this data.
     pub(crate) const fn new(data: Value) -> Self {
-        Self { data, entered: false }
+        Self {
+            data,
+            entered: false,
+        }
     }
 
     /// Carries it there.
@@ -39,7 +42,12 @@ impl Dragged {
 
     /// Ends it without a drop.
     pub(crate) async fn cancel(self, page: &Page) -> Result<(), CdpError> {
-        let nowhere = Mouse { x: 0, y: 0, modifiers: 0, buttons: 0 };
+        let nowhere = Mouse {
+            x: 0,
+            y: 0,
+            modifiers: 0,
+            buttons: 0,
+        };
         self.tell(page, "dragCancel", nowhere).await
     }
 

@@ -15,10 +15,16 @@ pub(crate) enum CdpError {
     PageGone(Gone),
     /// No answer in time.
     #[error("get an answer to {method} within {} ms", limit.as_millis())]
-    Timeout { method: &'static str, limit: Duration },
+    Timeout {
+        method: &'static str,
+        limit: Duration,
+    },
     /// Chromium says no.
     #[error("carry out {method}: {message}")]
-    Protocol { method: &'static str, message: String },
+    Protocol {
+        method: &'static str,
+        message: String,
+    },
 }
 
 impl From<CdpError> for DeviceError {

@@ -35,17 +35,23 @@ impl Hands {
 
     /// The bits of the modifiers that are held.
     pub(crate) fn modifiers(&self) -> u8 {
-        self.keys.iter().fold(0, |bits, stroke| bits | stroke.modifier)
+        self.keys
+            .iter()
+            .fold(0, |bits, stroke| bits | stroke.modifier)
     }
 
     /// The bits of the buttons that are held.
     pub(crate) fn buttons(&self) -> u8 {
-        self.buttons.iter().fold(0, |bits, button| bits | button_bit(*button))
+        self.buttons
+            .iter()
+            .fold(0, |bits, button| bits | button_bit(*button))
     }
 
     /// The button that moves report: the one held longest.
     pub(crate) fn dragging(&self) -> &'static str {
-        self.buttons.first().map_or("none", |button| button_name(*button))
+        self.buttons
+            .first()
+            .map_or("none", |button| button_name(*button))
     }
 
     pub(crate) fn hold_button(&mut self, button: Button) {
@@ -74,7 +80,12 @@ impl Hands {
         let mut commands = Vec::new();
         while let Some(button) = self.buttons.pop() {
             let (x, y, modifiers) = (self.x, self.y, self.modifiers());
-            let at = Mouse { x, y, modifiers, buttons: self.buttons() };
+            let at = Mouse {
+                x,
+                y,
+                modifiers,
+                buttons: self.buttons(),
+            };
             commands.push((MOUSE, at.event("mouseReleased", button_name(button), 1)));
         }
         while let Some(stroke) = self.keys.pop() {
@@ -114,7 +125,12 @@ pub(crate) fn key_down(stroke: &Stroke, modifiers: u8, repeated: bool) -> Value 
     const WITH_TEXT: u8 = 8; // Shift alone leaves a key its text.
     let text = stroke.text.as_ref().filter(|_| modifiers & !WITH_TEXT == 0);
     let mut event = key_event(stroke, modifiers | stroke.modifier);
-    event["type"] = if text.is_some() { "keyDown" } else { "rawKeyDown" }.into();
+    event["type"] = if text.is_some() {
+        "keyDown"
+    } else {
+        "rawKeyDown"
+    }
+    .into();
     event["autoRepeat"] = repeated.into();
     if let Some(text) = text {
         event["text"] = text.as_str().into();
@@ -164,7 +180,10 @@ impl Pressed {
 
     /// Presses a key.
     pub(crate) async fn key(page: &Page, stroke: &Stroke, modifiers: u8) -> Result<Self, CdpError> {
-        let (down, up) = (key_down(stroke, modifiers, false), key_up(stroke, modifiers));
+        let (down, up) = (
+            key_down(stroke, modifiers, false),
+            key_up(stroke, modifiers),
+        );
         Self::press(page, KEY, down, up).await
     }
 
@@ -208,7 +227,10 @@ pub(crate) async fn press_modifiers(
 ) -> Result<(Vec<Pressed>, u8), CdpError> {
     let mut bits = held;
     let mut pressed = Vec::new();
-    for stroke in modifiers.iter().map(|modifier| Stroke::of_modifier(*modifier)) {
+    for stroke in modifiers
+        .iter()
+        .map(|modifier| Stroke::of_modifier(*modifier))
+    {
         if bits & stroke.modifier == 0 {
             pressed.push(Pressed::key(page, &stroke, bits).await?);
             bits |= stroke.modifier;

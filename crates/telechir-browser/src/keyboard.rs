@@ -31,7 +31,9 @@ impl Keyboard<'_> {
     /// Presses a chord and releases it, `repeat` times.
     pub(crate) async fn press(&mut self, chord: &Chord, repeat: u32) -> Result<(), DeviceError> {
         if repeat > MOST_REPEATS {
-            return Err(refused(format!("A key is repeated at most {MOST_REPEATS} times in one action.")));
+            return Err(refused(format!(
+                "A key is repeated at most {MOST_REPEATS} times in one action."
+            )));
         }
         let strokes = strokes(chord, self.hands.modifiers())?;
         for _ in 0..repeat.max(1) {
@@ -42,7 +44,11 @@ impl Keyboard<'_> {
     }
 
     /// Keeps a chord down for a while; its last key repeats.
-    pub(crate) async fn hold(&mut self, chord: &Chord, duration: Duration) -> Result<(), DeviceError> {
+    pub(crate) async fn hold(
+        &mut self,
+        chord: &Chord,
+        duration: Duration,
+    ) -> Result<(), DeviceError> {
         let strokes = strokes(chord, self.hands.modifiers())?;
         let end = Instant::now() + duration;
         let (pressed, bits) = self.go_down(&strokes).await?;
@@ -126,13 +132,28 @@ impl Keyboard<'_> {
 
 /// The keys of a chord in the order they go down, with the shift that a lone capital needs.
 fn strokes(chord: &Chord, held: u8) -> Result<Vec<Stroke>, DeviceError> {
-    let bits = chord.modifiers().fold(held, |bits, modifier| bits | bit(modifier));
+    let bits = chord
+        .modifiers()
+        .fold(held, |bits, modifier| bits | bit(modifier));
     let commands = bits & !bit(Modifier::Shift) != 0;
     let mut strokes: Vec<Stroke> = Vec::with_capacity(chord.keys().len());
     for key in chord.keys() {
-        let stroke = Stroke::of(key).ok_or_else(|| refused(format!("There is no key named {key:?}.", key = key.to_string())))?;
-        let stroke = if commands { stroke.in_small_form() } else { stroke };
-        let stroke = if bits & bit(Modifier::Shift) != 0 { stroke.with_shift() } else { stroke };
+        let stroke = Stroke::of(key).ok_or_else(|| {
+            refused(format!(
+                "There is no key named {key:?}.",
+                key = key.to_string()
+            ))
+        })?;
+        let stroke = if commands {
+            stroke.in_small_form()
+        } else {
+            stroke
+        };
+        let stroke = if bits & bit(Modifier::Shift) != 0 {
+            stroke.with_shift()
+        } else {
+            stroke
+        };
         let shift = Stroke::of_modifier(Modifier::Shift);
         if stroke.shifted && bits & shift.modifier == 0 && !strokes.contains(&shift) {
             strokes.push(shift);
@@ -153,7 +174,11 @@ fn key_for(c: char) -> Option<Stroke> {
 }
 
 fn push_stroke(batch: &mut Vec<(&'static str, Value)>, stroke: &Stroke, held: u8) {
-    let bits = if stroke.shifted { held | bit(Modifier::Shift) } else { held };
+    let bits = if stroke.shifted {
+        held | bit(Modifier::Shift)
+    } else {
+        held
+    };
     batch.push((KEY, key_down(stroke, bits, false)));
     batch.push((KEY, key_up(stroke, bits)));
 }
@@ -164,7 +189,11 @@ mod tests {
 
     fn keys(chord: &str) -> Vec<String> {
         let chord = Chord::parse(chord).unwrap();
-        strokes(&chord, 0).unwrap().into_iter().map(|stroke| stroke.key).collect()
+        strokes(&chord, 0)
+            .unwrap()
+            .into_iter()
+            .map(|stroke| stroke.key)
+            .collect()
     }
 
     #[test]
@@ -182,6 +211,9 @@ mod tests {
     #[test]
     fn refuses_a_key_nobody_knows() {
         let chord = Chord::parse("ctrl+NoSuchKey").unwrap();
-        assert!(matches!(strokes(&chord, 0), Err(DeviceError::Refused { .. })));
+        assert!(matches!(
+            strokes(&chord, 0),
+            Err(DeviceError::Refused { .. })
+        ));
     }
 }

@@ -53,12 +53,15 @@ pub(crate) struct Launched {
 pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launched, DeviceError> {
     let program = find(options)?;
     if am_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
-        return Err(unavailable("it must not run as root; give it an unprivileged user"));
+        return Err(unavailable(
+            "it must not run as root; give it an unprivileged user",
+        ));
     }
     if options.sandbox == Sandbox::Off {
         warn!("Chromium runs without its sandbox, as was asked");
     }
-    let profile = Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
+    let profile =
+        Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
     let ((their_in, our_out), (our_in, their_out)) = pipes()?;
     let mut child = spawn(program, surface, options, &profile, their_in, their_out).await?;
     let tail = Tail::follow(child.take_stderr());
@@ -71,23 +74,37 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
     };
     let book = Arc::new(Book::new(setup));
     let reading = Arc::clone(&book);
-    let (client, pump) = Client::start(our_in, our_out, move |client, event| reading.take(client, &event))
-        .map_err(|error| unavailable(format!("its pipe: {error}")))?;
+    let (client, pump) = Client::start(our_in, our_out, move |client, event| {
+        reading.take(client, &event)
+    })
+    .map_err(|error| unavailable(format!("its pipe: {error}")))?;
     let keeper = Keeper::start(child, profile, client.clone());
 
     if let Err(error) = first_words(&client).await {
         let said = tail.text().await;
-        let told = if said.is_empty() { String::new() } else { format!(". It said: {said}") };
+        let told = if said.is_empty() {
+            String::new()
+        } else {
+            format!(". It said: {said}")
+        };
         return Err(unavailable(format!("{error}{told}")));
     }
-    Ok(Launched { client, book, pump, keeper })
+    Ok(Launched {
+        client,
+        book,
+        pump,
+        keeper,
+    })
 }
 
 /// The first Chromium there is.
 fn find(options: &Options) -> Result<PathBuf, DeviceError> {
     match &options.program {
         Some(program) if program.is_file() => Ok(program.clone()),
-        Some(program) => Err(unavailable(format!("there is no program {}", program.display()))),
+        Some(program) => Err(unavailable(format!(
+            "there is no program {}",
+            program.display()
+        ))),
         None => PLACES
             .into_iter()
             .map(PathBuf::from)
@@ -99,7 +116,8 @@ fn find(options: &Options) -> Result<PathBuf, DeviceError> {
 type Pipe = (OwnedFd, OwnedFd);
 
 fn pipes() -> Result<(Pipe, Pipe), DeviceError> {
-    let make = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| unavailable(format!("a pipe: {error}")));
+    let make =
+        || pipe_with(PipeFlags::CLOEXEC).map_err(|error| unavailable(format!("a pipe: {error}")));
     Ok((make()?, make()?))
 }
 
@@ -121,7 +139,14 @@ async fn spawn(
         // No bus is looked for or started unless the screen has one.
         .env("DBUS_SESSION_BUS_ADDRESS", "disabled:")
         // Without these a bar above the page complains that there are no keys.
-        .envs(["GOOGLE_API_KEY", "GOOGLE_DEFAULT_CLIENT_ID", "GOOGLE_DEFAULT_CLIENT_SECRET"].map(|name| (name, "no")))
+        .envs(
+            [
+                "GOOGLE_API_KEY",
+                "GOOGLE_DEFAULT_CLIENT_ID",
+                "GOOGLE_DEFAULT_CLIENT_SECRET",
+            ]
+            .map(|name| (name, "no")),
+        )
         .cwd(profile.path())
         .identity(options.identity)
         .umask(0o077)
@@ -131,14 +156,24 @@ async fn spawn(
     if let Surface::Window(screen) = surface {
         spawn = spawn.envs(screen.environment());
     }
-    spawn.spawn().await.map_err(|error| unavailable(chain(&error)))
+    spawn
+        .spawn()
+        .await
+        .map_err(|error| unavailable(chain(&error)))
 }
 
 async fn first_words(client: &Client) -> Result<(), crate::error::CdpError> {
     let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
-    client.call(None, "Browser.getVersion", json!({}), START_LIMIT).await?;
     client
-        .call(None, "Target.setDiscoverTargets", json!({ "discover": true, "filter": pages }), START_LIMIT)
+        .call(None, "Browser.getVersion", json!({}), START_LIMIT)
+        .await?;
+    client
+        .call(
+            None,
+            "Target.setDiscoverTargets",
+            json!({ "discover": true, "filter": pages }),
+            START_LIMIT,
+        )
         .await?;
     client
         .call(
@@ -151,7 +186,9 @@ async fn first_words(client: &Client) -> Result<(), crate::error::CdpError> {
     let attach = json!({
         "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages,
     });
-    client.call(None, "Target.setAutoAttach", attach, START_LIMIT).await?;
+    client
+        .call(None, "Target.setAutoAttach", attach, START_LIMIT)
+        .await?;
     Ok(())
 }
 

@@ -23,7 +23,15 @@ pub(crate) struct Stroke {
 
 impl Stroke {
     const fn new(key: String, code: &'static str, virtual_key: u32, text: Option<String>) -> Self {
-        Self { key, code, virtual_key, text, location: 0, shifted: false, modifier: 0 }
+        Self {
+            key,
+            code,
+            virtual_key,
+            text,
+            location: 0,
+            shifted: false,
+            modifier: 0,
+        }
     }
 
     /// The stroke of a key; none when nobody knows its name.
@@ -56,15 +64,26 @@ impl Stroke {
         let text = Some(c.to_string());
         if c.is_ascii_alphabetic() {
             let upper = c.to_ascii_uppercase();
-            let code = LETTERS.get(usize::from(upper as u8 - b'A')).copied().unwrap_or_default();
+            let code = LETTERS
+                .get(usize::from(upper as u8 - b'A'))
+                .copied()
+                .unwrap_or_default();
             let stroke = Self::new(c.to_string(), code, u32::from(upper), text);
-            return Self { shifted: c.is_ascii_uppercase(), ..stroke };
+            return Self {
+                shifted: c.is_ascii_uppercase(),
+                ..stroke
+            };
         }
-        let found = OTHERS.iter().find(|(plain, shifted, ..)| c == *plain || c == *shifted);
+        let found = OTHERS
+            .iter()
+            .find(|(plain, shifted, ..)| c == *plain || c == *shifted);
         match found {
             Some((_, shifted, code, virtual_key)) => {
                 let stroke = Self::new(c.to_string(), code, *virtual_key, text);
-                Self { shifted: c == *shifted && c != ' ', ..stroke }
+                Self {
+                    shifted: c == *shifted && c != ' ',
+                    ..stroke
+                }
             }
             None => Self::new(c.to_string(), "", 0, text),
         }
@@ -115,8 +134,13 @@ impl Stroke {
     /// The same key while shift is down.
     pub(crate) fn with_shift(self) -> Self {
         let mut chars = self.text.as_deref().unwrap_or_default().chars();
-        let Some(c) = chars.next().filter(char::is_ascii_graphic) else { return self };
-        let upper = OTHERS.iter().find(|(plain, ..)| c == *plain).map_or(c, |(_, upper, ..)| *upper);
+        let Some(c) = chars.next().filter(char::is_ascii_graphic) else {
+            return self;
+        };
+        let upper = OTHERS
+            .iter()
+            .find(|(plain, ..)| c == *plain)
+            .map_or(c, |(_, upper, ..)| *upper);
         Self::of_char(upper.to_ascii_uppercase())
     }
 
@@ -189,14 +213,19 @@ mod tests {
 
     #[test]
     fn capitals_and_upper_symbols_need_shift() {
-        let shifted: String = (' '..='~').filter(|c| Stroke::of_char(*c).shifted).collect();
+        let shifted: String = (' '..='~')
+            .filter(|c| Stroke::of_char(*c).shifted)
+            .collect();
         assert_eq!(shifted, "!\"#$%&()*+:<>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ^_{|}~");
     }
 
     #[test]
     fn shift_gives_the_upper_sign() {
         let with_shift = |c| Stroke::of_char(c).with_shift().text.unwrap();
-        assert_eq!(['a', 'A', '1', '/', ' ', '!'].map(with_shift), ["A", "A", "!", "?", " ", "!"]);
+        assert_eq!(
+            ['a', 'A', '1', '/', ' ', '!'].map(with_shift),
+            ["A", "A", "!", "?", " ", "!"]
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod navigate;
 mod options;
 mod page;
 mod pointer;
+mod script;
 mod settle;
 mod setup;
 mod tabs;

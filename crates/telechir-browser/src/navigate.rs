@@ -37,12 +37,19 @@ impl Navigation<'_> {
             .map_err(|error| self.too_late(error))?;
         if let Some(error) = answer["errorText"].as_str().filter(|text| !text.is_empty()) {
             if answer["isDownload"] == true {
-                return Err(refused("The address is a download; this browser keeps no files."));
+                return Err(refused(
+                    "The address is a download; this browser keeps no files.",
+                ));
             }
             return Err(refused(format!("The page could not be loaded: {error}.")));
         }
         match answer["loaderId"].as_str() {
-            Some(loader) => self.until(deadline, |tab| tab.ready && tab.document.as_deref() == Some(loader)).await,
+            Some(loader) => {
+                self.until(deadline, |tab| {
+                    tab.ready && tab.document.as_deref() == Some(loader)
+                })
+                .await
+            }
             // A place within the same document: it is there already.
             None => Ok(()),
         }
@@ -50,7 +57,10 @@ impl Navigation<'_> {
 
     /// Goes one page back or forward.
     pub(crate) async fn step(&self, direction: Direction) -> Result<(), DeviceError> {
-        let history = self.page.call("Page.getNavigationHistory", json!({})).await?;
+        let history = self
+            .page
+            .call("Page.getNavigationHistory", json!({}))
+            .await?;
         let current = history["currentIndex"].as_u64().unwrap_or(0);
         let wanted = match direction {
             Direction::Back => current.checked_sub(1),
@@ -77,12 +87,20 @@ impl Navigation<'_> {
     async fn and_arrive(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
         let before = self.tab.commits;
-        self.page.call_within(method, params, self.limit).await.map_err(|error| self.too_late(error))?;
-        self.until(deadline, |tab| tab.ready && tab.commits > before).await
+        self.page
+            .call_within(method, params, self.limit)
+            .await
+            .map_err(|error| self.too_late(error))?;
+        self.until(deadline, |tab| tab.ready && tab.commits > before)
+            .await
     }
 
     /// Waits until the tab is as wanted.
-    async fn until(&self, deadline: Instant, arrived: impl Fn(&Tab) -> bool) -> Result<(), DeviceError> {
+    async fn until(
+        &self,
+        deadline: Instant,
+        arrived: impl Fn(&Tab) -> bool,
+    ) -> Result<(), DeviceError> {
         let mut changes = self.book.watch();
         loop {
             let tab = self.book.target(&self.tab.target);
@@ -95,16 +113,22 @@ impl Navigation<'_> {
             }
             match timeout_at(deadline, changes.changed()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(CdpError::Lost { why: "it was closed".to_owned() }.into()),
+                Ok(Err(_)) => {
+                    return Err(CdpError::Lost {
+                        why: "it was closed".to_owned(),
+                    }
+                    .into());
+                }
                 Err(_) => return Err(self.late()),
             }
         }
     }
 
     fn too_late(&self, error: CdpError) -> DeviceError {
-        match error {
-            CdpError::Timeout { .. } => self.late(),
-            other => other.into(),
+        if matches!(error, CdpError::Timeout { .. }) {
+            self.late()
+        } else {
+            error.into()
         }
     }
 

@@ -25,8 +25,14 @@ impl Page {
     }
 
     /// Sends a command and waits for its answer.
-    pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, CdpError> {
-        self.client.call(Some(&self.session), method, params, self.limit).await
+    pub(crate) async fn call(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, CdpError> {
+        self.client
+            .call(Some(&self.session), method, params, self.limit)
+            .await
     }
 
     /// The same with another deadline.
@@ -36,11 +42,16 @@ impl Page {
         params: Value,
         limit: Duration,
     ) -> Result<Value, CdpError> {
-        self.client.call(Some(&self.session), method, params, limit).await
+        self.client
+            .call(Some(&self.session), method, params, limit)
+            .await
     }
 
     /// Sends several commands at once, then waits until all are answered.
-    pub(crate) async fn call_all(&self, commands: Vec<(&'static str, Value)>) -> Result<(), CdpError> {
+    pub(crate) async fn call_all(
+        &self,
+        commands: Vec<(&'static str, Value)>,
+    ) -> Result<(), CdpError> {
         let answers = commands
             .into_iter()
             .map(|(method, params)| self.client.send(Some(&self.session), method, params))

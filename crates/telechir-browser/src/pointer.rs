@@ -9,7 +9,9 @@ use tokio::time::sleep;
 use crate::book::Book;
 use crate::dragged::Dragged;
 use crate::error::CdpError;
-use crate::hands::{Hands, MOUSE, Mouse, Pressed, button_bit, button_name, press_modifiers, release_all};
+use crate::hands::{
+    Hands, MOUSE, Mouse, Pressed, button_bit, button_name, press_modifiers, release_all,
+};
 use crate::page::{Page, or_closed};
 
 /// What one click of the wheel scrolls, in pixels. Chromium on Linux takes 53 for a real notch; a round number
@@ -75,7 +77,9 @@ impl Pointer<'_> {
             self.drop_dragged(self.mouse(bits)).await?;
         }
         self.hands.let_go_of_button(button);
-        let event = self.mouse(bits).event("mouseReleased", button_name(button), 1);
+        let event = self
+            .mouse(bits)
+            .event("mouseReleased", button_name(button), 1);
         or_closed(self.page.call(MOUSE, event).await.map(|_| ()))
     }
 
@@ -96,7 +100,8 @@ impl Pointer<'_> {
         self.approach(start, bits).await?;
         let held = self.press(button, 1, bits).await?;
         let steps = steps((self.hands.x, self.hands.y), rest);
-        let pause = duration.map(|whole| whole / u32::try_from(steps.len().max(1)).unwrap_or(u32::MAX));
+        let pause =
+            duration.map(|whole| whole / u32::try_from(steps.len().max(1)).unwrap_or(u32::MAX));
         for (x, y) in steps {
             (self.hands.x, self.hands.y) = (x, y);
             let mut mouse = self.mouse(bits);
@@ -142,7 +147,9 @@ impl Pointer<'_> {
     /// the drag to us and hears no more of the pointer itself.
     async fn glide(&mut self, mouse: Mouse, button: &str) -> Result<(), CdpError> {
         let Some(dragged) = &mut self.hands.dragged else {
-            self.page.call(MOUSE, mouse.event("mouseMoved", button, 0)).await?;
+            self.page
+                .call(MOUSE, mouse.event("mouseMoved", button, 0))
+                .await?;
             self.hands.dragged = self.book.take_drag().map(Dragged::new);
             return Ok(());
         };
@@ -164,8 +171,14 @@ impl Pointer<'_> {
 
     async fn press(&self, button: Button, nth: u8, bits: u8) -> Result<Pressed, CdpError> {
         let mouse = self.mouse(bits);
-        let with = Mouse { buttons: mouse.buttons | button_bit(button), ..mouse };
-        let without = Mouse { buttons: mouse.buttons & !button_bit(button), ..mouse };
+        let with = Mouse {
+            buttons: mouse.buttons | button_bit(button),
+            ..mouse
+        };
+        let without = Mouse {
+            buttons: mouse.buttons & !button_bit(button),
+            ..mouse
+        };
         let down = with.event("mousePressed", button_name(button), nth);
         let up = without.event("mouseReleased", button_name(button), nth);
         Pressed::press(self.page, MOUSE, down, up).await
@@ -173,7 +186,12 @@ impl Pointer<'_> {
 
     fn mouse(&self, bits: u8) -> Mouse {
         let Hands { x, y, .. } = *self.hands;
-        Mouse { x, y, modifiers: bits | self.hands.modifiers(), buttons: self.hands.buttons() }
+        Mouse {
+            x,
+            y,
+            modifiers: bits | self.hands.modifiers(),
+            buttons: self.hands.buttons(),
+        }
     }
 }
 
@@ -186,7 +204,9 @@ fn steps(start: Place, path: &[Place]) -> Vec<Place> {
         // Two at least: a page that wants a threshold to be passed sees a move after it.
         let count = (distance / STRIDE).clamp(2, MOST_STRIDES);
         let between = |a: u32, b: u32, nth: u32| (a * (count - nth) + b * nth) / count;
-        steps.extend((1..=count).map(|nth| (between(from.0, to.0, nth), between(from.1, to.1, nth))));
+        steps.extend(
+            (1..=count).map(|nth| (between(from.0, to.0, nth), between(from.1, to.1, nth))),
+        );
         from = to;
     }
     steps

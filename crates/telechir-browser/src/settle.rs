@@ -18,9 +18,16 @@ pub(crate) async fn settle(
     let mut screen = screen;
     let settled = loop {
         let quiet = quiet_page(client, book, start, settle, deadline).await?;
-        let Some(screen) = &mut screen else { break quiet };
+        let Some(screen) = &mut screen else {
+            break quiet;
+        };
         let left = deadline.saturating_duration_since(Instant::now());
-        let painted = screen.settle(Settle { quiet: settle.quiet, ceiling: left }).await?;
+        let painted = screen
+            .settle(Settle {
+                quiet: settle.quiet,
+                ceiling: left,
+            })
+            .await?;
         if !quiet || !painted.settled {
             break false;
         }
@@ -29,7 +36,10 @@ pub(crate) async fn settle(
             break true;
         }
     };
-    Ok(Settled { settled, waited: start.elapsed() })
+    Ok(Settled {
+        settled,
+        waited: start.elapsed(),
+    })
 }
 
 async fn quiet_page(
@@ -55,7 +65,9 @@ async fn quiet_page(
 }
 
 fn is_quiet(book: &Book, start: Instant, settle: Settle) -> bool {
-    let Some(tab) = book.active() else { return true };
+    let Some(tab) = book.active() else {
+        return true;
+    };
     let (stirred, busy) = book.activity(&tab.target);
     // What stirred before the action did so for another reason.
     let last = stirred.map_or(start, |stirred| stirred.max(start));

@@ -10,8 +10,7 @@ pub(crate) const WORLD: &str = "telechir";
 
 /// Keeps Chromium's own context menu away: it is no part of the page, so nothing could be chosen
 /// in it nor could it be closed. A page's own menu is not touched.
-const NO_NATIVE_MENU: &str =
-    "addEventListener('contextmenu', event => event.preventDefault());";
+const NO_NATIVE_MENU: &str = "addEventListener('contextmenu', event => event.preventDefault());";
 
 /// How tabs are prepared.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +26,10 @@ impl Setup {
         tell("Page.enable", json!({}));
         tell("Inspector.enable", json!({}));
         tell("Network.enable", json!({ "maxTotalBufferSize": 1 << 16 }));
-        tell("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
+        tell(
+            "Page.setInterceptFileChooserDialog",
+            json!({ "enabled": true }),
+        );
         tell("Input.setInterceptDrags", json!({ "enabled": true }));
         tell(
             "Page.addScriptToEvaluateOnNewDocument",
@@ -48,7 +50,10 @@ impl Setup {
     /// What a tab in front gets beside: it has the focus, and says when it paints.
     pub(crate) fn to_front(self, client: &Client, session: &str) {
         let tell = |method, params| client.notify(Some(session), method, params);
-        tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        tell(
+            "Emulation.setFocusEmulationEnabled",
+            json!({ "enabled": true }),
+        );
         if self.size.is_some() {
             // Only a sign that something was painted: small and coarse is enough.
             tell(
@@ -61,7 +66,10 @@ impl Setup {
     /// What a tab that is no longer in front loses.
     pub(crate) fn to_back(self, client: &Client, session: &str) {
         let tell = |method, params| client.notify(Some(session), method, params);
-        tell("Emulation.setFocusEmulationEnabled", json!({ "enabled": false }));
+        tell(
+            "Emulation.setFocusEmulationEnabled",
+            json!({ "enabled": false }),
+        );
         if self.size.is_some() {
             tell("Page.stopScreencast", json!({}));
         }

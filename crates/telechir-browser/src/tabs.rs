@@ -43,8 +43,13 @@ impl Browser {
     /// The tab a call names, or the one in front. A named tab comes to the front.
     pub(crate) async fn tab(&mut self, name: Option<&str>) -> Result<(Tab, Page), DeviceError> {
         let front = self.front().await?;
-        let Some(name) = name.filter(|name| *name != front.0.name) else { return Ok(front) };
-        let tab = self.book.named(name).ok_or_else(|| self.no_such_tab(name))?;
+        let Some(name) = name.filter(|name| *name != front.0.name) else {
+            return Ok(front);
+        };
+        let tab = self
+            .book
+            .named(name)
+            .ok_or_else(|| self.no_such_tab(name))?;
         self.bring_to_front(&tab).await?;
         let page = self.page_of(&tab);
         Ok((tab, page))
@@ -54,7 +59,10 @@ impl Browser {
     pub(crate) async fn open_tab(&mut self) -> Result<Tab, DeviceError> {
         let params = json!({ "url": "about:blank" });
         let limit = self.options.answer_limit;
-        let answer = self.client.call(None, "Target.createTarget", params, limit).await?;
+        let answer = self
+            .client
+            .call(None, "Target.createTarget", params, limit)
+            .await?;
         let target = answer["targetId"].as_str().unwrap_or_default();
         let deadline = Instant::now() + limit;
         let mut changes = self.book.watch();
@@ -66,7 +74,11 @@ impl Browser {
                 return Ok(tab);
             }
             if timeout_at(deadline, changes.changed()).await.is_err() {
-                return Err(CdpError::Timeout { method: "Target.createTarget", limit }.into());
+                return Err(CdpError::Timeout {
+                    method: "Target.createTarget",
+                    limit,
+                }
+                .into());
             }
         }
     }
@@ -74,18 +86,27 @@ impl Browser {
     /// Closes a tab. The last one is replaced by an empty one, or the browser would end.
     pub(crate) async fn close_tab(&mut self, name: &str) -> Result<(), DeviceError> {
         self.front().await?;
-        let tab = self.book.named(name).ok_or_else(|| self.no_such_tab(name))?;
+        let tab = self
+            .book
+            .named(name)
+            .ok_or_else(|| self.no_such_tab(name))?;
         if self.book.tabs().len() == 1 {
             self.open_tab().await?;
         }
         let limit = self.options.answer_limit;
         let params = json!({ "targetId": tab.target });
         let mut changes = self.book.watch();
-        self.client.call(None, "Target.closeTarget", params, limit).await?;
+        self.client
+            .call(None, "Target.closeTarget", params, limit)
+            .await?;
         let deadline = Instant::now() + limit;
         while self.book.target(&tab.target).is_some() {
             if timeout_at(deadline, changes.changed()).await.is_err() {
-                return Err(CdpError::Timeout { method: "Target.closeTarget", limit }.into());
+                return Err(CdpError::Timeout {
+                    method: "Target.closeTarget",
+                    limit,
+                }
+                .into());
             }
         }
         self.front().await.map(|_| ())
@@ -93,7 +114,11 @@ impl Browser {
 
     /// Puts a tab in front: it alone has the focus.
     pub(crate) async fn bring_to_front(&mut self, tab: &Tab) -> Result<(), DeviceError> {
-        if let Some(before) = self.book.active().filter(|before| before.target != tab.target) {
+        if let Some(before) = self
+            .book
+            .active()
+            .filter(|before| before.target != tab.target)
+        {
             // What was pressed there must not stay so.
             let page = self.page_of(&before);
             let _a_page_that_is_gone_holds_nothing = self.hands.release(&page).await;
@@ -101,7 +126,9 @@ impl Browser {
         }
         let limit = self.options.answer_limit;
         let params = json!({ "targetId": tab.target });
-        self.client.call(None, "Target.activateTarget", params, limit).await?;
+        self.client
+            .call(None, "Target.activateTarget", params, limit)
+            .await?;
         if self.screen.is_some() {
             self.fill_screen(tab).await?;
         }
@@ -115,7 +142,10 @@ impl Browser {
         let (front, _) = self.front().await?;
         // Titles change without an event, so Chromium is asked; it knows also of a page that hangs.
         let limit = self.options.answer_limit;
-        let targets = self.client.call(None, "Target.getTargets", json!({}), limit).await?;
+        let targets = self
+            .client
+            .call(None, "Target.getTargets", json!({}), limit)
+            .await?;
         self.book.rename(&targets["targetInfos"]);
         let state = |tab: Tab| TabState {
             active: tab.target == front.target,
@@ -124,7 +154,10 @@ impl Browser {
             url: tab.url,
         };
         let tabs: Vec<TabState> = self.book.tabs().into_iter().map(state).collect();
-        let url = tabs.iter().find(|tab| tab.active).map(|tab| tab.url.clone());
+        let url = tabs
+            .iter()
+            .find(|tab| tab.active)
+            .map(|tab| tab.url.clone());
         Ok(PageContext { url, tabs })
     }
 
@@ -135,7 +168,10 @@ impl Browser {
     /// Asks Chromium, which knows whether a new tab came to the front or stayed behind.
     async fn is_visible(&mut self, tab: &Tab) -> Result<bool, DeviceError> {
         let look = json!({ "expression": "document.visibilityState" });
-        let answer = self.page_of(tab).call_within("Runtime.evaluate", look, LOOK).await;
+        let answer = self
+            .page_of(tab)
+            .call_within("Runtime.evaluate", look, LOOK)
+            .await;
         match answer {
             Ok(value) => Ok(value["result"]["value"] == "visible"),
             Err(CdpError::Timeout { .. } | CdpError::Protocol { .. }) => Ok(true),
@@ -148,18 +184,26 @@ impl Browser {
     async fn fill_screen(&mut self, tab: &Tab) -> Result<(), DeviceError> {
         let limit = self.options.answer_limit;
         let params = json!({ "targetId": tab.target });
-        let window = self.client.call(None, "Browser.getWindowForTarget", params, limit).await?;
+        let window = self
+            .client
+            .call(None, "Browser.getWindowForTarget", params, limit)
+            .await?;
         if window["bounds"]["windowState"] != "fullscreen" {
             let params = json!({
                 "windowId": window["windowId"], "bounds": { "windowState": "fullscreen" },
             });
-            self.client.call(None, "Browser.setWindowBounds", params, limit).await?;
+            self.client
+                .call(None, "Browser.setWindowBounds", params, limit)
+                .await?;
         }
         Ok(())
     }
 
     fn no_such_tab(&self, name: &str) -> DeviceError {
         let names: Vec<String> = self.book.tabs().into_iter().map(|tab| tab.name).collect();
-        refused(format!("There is no tab {name:?}; open are {}.", names.join(", ")))
+        refused(format!(
+            "There is no tab {name:?}; open are {}.",
+            names.join(", ")
+        ))
     }
 }

@@ -25,7 +25,10 @@ impl Splitter {
 
     /// The next whole message, without its zero byte.
     pub(crate) fn next_message(&mut self) -> Option<Vec<u8>> {
-        let Some(offset) = self.buffer[self.searched..].iter().position(|byte| *byte == 0) else {
+        let Some(offset) = self.buffer[self.searched..]
+            .iter()
+            .position(|byte| *byte == 0)
+        else {
             self.searched = self.buffer.len();
             return None;
         };
@@ -64,7 +67,10 @@ pub(crate) async fn read_all(mut pipe: Receiver, mut each: impl FnMut(Value)) ->
 }
 
 /// Writes what arrives on the channel until it is closed or the pipe is.
-pub(crate) async fn write_all(mut pipe: Sender, mut queue: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+pub(crate) async fn write_all(
+    mut pipe: Sender,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
     while let Some(message) = queue.recv().await {
         pipe.write_all(&message).await?;
     }
@@ -87,7 +93,11 @@ mod tests {
                     messages.push(String::from_utf8(message).unwrap());
                 }
             }
-            assert_eq!(messages, ["{\"a\":1}", "{}", "[\"é\"]"], "in chunks of {size}");
+            assert_eq!(
+                messages,
+                ["{\"a\":1}", "{}", "[\"é\"]"],
+                "in chunks of {size}"
+            );
         }
     }
 }

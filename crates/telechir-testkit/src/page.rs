@@ -236,7 +236,11 @@ impl Witness for PageWitness {
         let mut changes = self.heard.count.subscribe();
         let deadline = Instant::now() + CEILING;
         loop {
-            let seen: Vec<Seen> = self.events().iter().filter_map(PageEvent::to_seen).collect();
+            let seen: Vec<Seen> = self
+                .events()
+                .iter()
+                .filter_map(PageEvent::to_seen)
+                .collect();
             if enough(&seen) || timeout_at(deadline, changes.changed()).await.is_err() {
                 return seen;
             }
@@ -248,14 +252,22 @@ impl Witness for PageWitness {
         let _what_it_holds_is_given_either_way = self.until(holds).await;
         // Whatever comes after it would show here.
         let events = self.take().await;
-        events.into_iter().rev().find_map(|event| event.value).unwrap_or_default()
+        events
+            .into_iter()
+            .rev()
+            .find_map(|event| event.value)
+            .unwrap_or_default()
     }
 
     async fn forget(&mut self) {
         let mut obeyed = self.heard.obeyed.subscribe();
         self.heard.orders.send_modify(|given| *given += 1);
         let given = *self.heard.orders.borrow();
-        let forgotten = timeout_at(Instant::now() + CEILING, obeyed.wait_for(|done| *done >= given)).await;
+        let forgotten = timeout_at(
+            Instant::now() + CEILING,
+            obeyed.wait_for(|done| *done >= given),
+        )
+        .await;
         assert!(forgotten.is_ok(), "the page does not obey");
     }
 }
@@ -263,19 +275,37 @@ impl Witness for PageWitness {
 impl PageEvent {
     /// The event in the contract's words; none for one it has no word for.
     pub fn to_seen(&self) -> Option<Seen> {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels of a page")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "pixels of a page"
+        )]
         let at = (self.client_x as u32, self.client_y as u32);
         let modifiers = self.modifiers();
         Some(match self.kind.as_str() {
             "mousemove" => Seen::Motion { at },
-            "mousedown" => Seen::ButtonDown { button: button(self.button)?, at, modifiers },
-            "mouseup" => Seen::ButtonUp { button: button(self.button)?, at },
+            "mousedown" => Seen::ButtonDown {
+                button: button(self.button)?,
+                at,
+                modifiers,
+            },
+            "mouseup" => Seen::ButtonUp {
+                button: button(self.button)?,
+                at,
+            },
             "wheel" => {
-                let (dx, dy) = (self.delta_x / PIXELS_PER_CLICK, self.delta_y / PIXELS_PER_CLICK);
+                let (dx, dy) = (
+                    self.delta_x / PIXELS_PER_CLICK,
+                    self.delta_y / PIXELS_PER_CLICK,
+                );
                 Seen::Scroll { dx, dy, modifiers }
             }
-            "keydown" => Seen::KeyDown { key: Key::parse(&self.key) },
-            "keyup" => Seen::KeyUp { key: Key::parse(&self.key) },
+            "keydown" => Seen::KeyDown {
+                key: Key::parse(&self.key),
+            },
+            "keyup" => Seen::KeyUp {
+                key: Key::parse(&self.key),
+            },
             _ => return None,
         })
     }
@@ -287,7 +317,9 @@ impl PageEvent {
             (self.shift_key, Modifier::Shift),
             (self.meta_key, Modifier::Super),
         ];
-        down.into_iter().filter_map(|(down, modifier)| down.then_some(modifier)).collect()
+        down.into_iter()
+            .filter_map(|(down, modifier)| down.then_some(modifier))
+            .collect()
     }
 }
 

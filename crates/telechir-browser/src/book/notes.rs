@@ -36,7 +36,9 @@ impl Notes {
     /// Says that a download was refused.
     pub(super) fn download(&mut self, params: &Value) {
         let name = quote(&params["suggestedFilename"]);
-        self.add(format!("A download of {name} began and was refused; this browser keeps no files."));
+        self.add(format!(
+            "A download of {name} began and was refused; this browser keeps no files."
+        ));
     }
 
     /// Says that a file picker was not shown.

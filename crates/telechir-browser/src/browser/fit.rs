@@ -27,7 +27,11 @@ impl Browser {
         match &mut self.screen {
             Some(screen) => fills(screen, &page, deadline).await,
             // A round trip, so that all that was sent before is in force.
-            None => page.evaluate("0").await.map(|_| ()).map_err(DeviceError::from),
+            None => page
+                .evaluate("0")
+                .await
+                .map(|_| ())
+                .map_err(DeviceError::from),
         }
     }
 }
@@ -36,7 +40,9 @@ async fn fills(screen: &mut BoxScreen, page: &Page, deadline: Instant) -> Result
     let size = screen.size();
     let whole = format!("{},{},0,0", size.width, size.height);
     loop {
-        let found = page.evaluate("[innerWidth, innerHeight, screenX, screenY].join()").await?;
+        let found = page
+            .evaluate("[innerWidth, innerHeight, screenX, screenY].join()")
+            .await?;
         if found == whole.as_str() {
             return Ok(());
         }
@@ -48,10 +54,18 @@ async fn fills(screen: &mut BoxScreen, page: &Page, deadline: Instant) -> Result
             )));
         }
         let ceiling = QUIET * 4;
-        screen.settle(Settle { quiet: QUIET, ceiling }).await?;
+        screen
+            .settle(Settle {
+                quiet: QUIET,
+                ceiling,
+            })
+            .await?;
     }
 }
 
 fn unavailable(message: String) -> DeviceError {
-    DeviceError::Unavailable { what: "Chromium", message }
+    DeviceError::Unavailable {
+        what: "Chromium",
+        message,
+    }
 }

@@ -71,7 +71,9 @@ pub(super) fn of(surface: &Surface, options: &Options) -> Vec<String> {
             *size
         }
         Surface::Window(screen) => {
-            flags.extend(["--kiosk", "--ozone-platform=x11", "--window-position=0,0"].map(str::to_owned));
+            flags.extend(
+                ["--kiosk", "--ozone-platform=x11", "--window-position=0,0"].map(str::to_owned),
+            );
             screen.size()
         }
     };

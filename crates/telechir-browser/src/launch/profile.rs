@@ -44,7 +44,10 @@ impl Profile {
     }
 
     pub(super) fn path(&self) -> PathBuf {
-        self.0.as_ref().map(|folder| folder.path().to_owned()).unwrap_or_default()
+        self.0
+            .as_ref()
+            .map(|folder| folder.path().to_owned())
+            .unwrap_or_default()
     }
 
     pub(super) fn flag(&self) -> OsString {
@@ -66,7 +69,9 @@ impl Profile {
 
     /// Removes it; the browser must have ended.
     pub(super) async fn remove(mut self) -> io::Result<()> {
-        let Some(folder) = self.0.take() else { return Ok(()) };
+        let Some(folder) = self.0.take() else {
+            return Ok(());
+        };
         let path = folder.keep();
         let removal = tokio::task::spawn_blocking(move || remove(&path));
         removal.await.map_err(io::Error::other)?

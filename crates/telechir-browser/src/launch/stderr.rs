@@ -58,6 +58,8 @@ fn push(text: &Mutex<String>, line: &str) {
     text.push_str(line.trim());
     text.push(' ');
     let surplus = text.len().saturating_sub(KEPT);
-    let cut = (surplus..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let cut = (surplus..=text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     text.drain(..cut);
 }

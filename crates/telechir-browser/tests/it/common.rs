@@ -32,7 +32,9 @@ pub(crate) async fn headless() -> Browser {
 /// The same with other options.
 pub(crate) async fn headless_with(options: Options) -> Browser {
     require(Part::Chromium);
-    Browser::launch(Surface::Headless(SIZE), options).await.unwrap()
+    Browser::launch(Surface::Headless(SIZE), options)
+        .await
+        .unwrap()
 }
 
 /// A browser that shows the witness's page.
@@ -50,12 +52,22 @@ pub(crate) fn on_screen(action: Action) -> ScreenAction {
     Viewport::unscaled(SIZE).action(&action).unwrap()
 }
 
-pub(crate) async fn perform(browser: &mut Browser, action: Action) -> Result<Performed, DeviceError> {
+pub(crate) async fn perform(
+    browser: &mut Browser,
+    action: Action,
+) -> Result<Performed, DeviceError> {
     browser.perform(&on_screen(action)).await
 }
 
 pub(crate) async fn go(browser: &mut Browser, url: &str) -> Result<Performed, DeviceError> {
-    perform(browser, Action::Navigate { url: url.to_owned(), tab: None }).await
+    perform(
+        browser,
+        Action::Navigate {
+            url: url.to_owned(),
+            tab: None,
+        },
+    )
+    .await
 }
 
 pub(crate) fn at(x: u32, y: u32) -> Target {
@@ -63,18 +75,34 @@ pub(crate) fn at(x: u32, y: u32) -> Target {
 }
 
 pub(crate) fn click(x: u32, y: u32) -> Action {
-    Action::Click { at: Some(at(x, y)), button: Button::Left, count: ClickCount::Single, modifiers: vec![] }
+    Action::Click {
+        at: Some(at(x, y)),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers: vec![],
+    }
 }
 
 pub(crate) fn key(chord: &str) -> Action {
-    Action::Key { chord: Chord::parse(chord).unwrap(), repeat: 1 }
+    Action::Key {
+        chord: Chord::parse(chord).unwrap(),
+        repeat: 1,
+    }
 }
 
 pub(crate) fn write(text: &str) -> Action {
-    Action::Type { text: text.to_owned(), at: None, clear_first: false, submit: false }
+    Action::Type {
+        text: text.to_owned(),
+        at: None,
+        clear_first: false,
+        submit: false,
+    }
 }
 
 /// A page of these words.
 pub(crate) fn page(html: &str) -> String {
-    format!("data:text/html;charset=utf-8,{}", html.replace('#', "%23").replace('\n', "%0A"))
+    format!(
+        "data:text/html;charset=utf-8,{}",
+        html.replace('#', "%23").replace('\n', "%0A")
+    )
 }

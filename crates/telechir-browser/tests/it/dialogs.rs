@@ -14,7 +14,9 @@ async fn alerts_confirms_and_prompts_are_answered_and_told() {
         ("document.title = prompt('three')", "(prompt): \"three\""),
     ] {
         let mut browser = headless().await;
-        go(&mut browser, &page(&format!("<body onclick=\"{script}\">"))).await.unwrap();
+        go(&mut browser, &page(&format!("<body onclick=\"{script}\">")))
+            .await
+            .unwrap();
         let start = Instant::now();
         let performed = perform(&mut browser, click(10, 10)).await.unwrap();
         assert!(start.elapsed() < Duration::from_secs(2));
@@ -28,10 +30,17 @@ async fn alerts_confirms_and_prompts_are_answered_and_told() {
 #[tokio::test]
 async fn a_page_that_wants_to_be_asked_is_left() {
     let mut browser = headless().await;
-    go(&mut browser, &page("<script>onbeforeunload = event => event.preventDefault()</script>")).await.unwrap();
+    go(
+        &mut browser,
+        &page("<script>onbeforeunload = event => event.preventDefault()</script>"),
+    )
+    .await
+    .unwrap();
     // Pages may only ask after they were touched.
     perform(&mut browser, click(10, 10)).await.unwrap();
-    let left = go(&mut browser, &page("<title>next</title>")).await.unwrap();
+    let left = go(&mut browser, &page("<title>next</title>"))
+        .await
+        .unwrap();
     assert!(left.text.unwrap_or_default().contains("whether to leave"));
     assert_eq!(browser.context().await.unwrap().tabs[0].title, "next");
 }

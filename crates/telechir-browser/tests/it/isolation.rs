@@ -14,7 +14,8 @@ use crate::common::{SIZE, click, go, headless, headless_with, options, page, per
 fn group(leader: i32) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| stat(*pid).is_some_and(|(state, pgrp)| pgrp == leader && state != 'Z')).collect()
+    pids.filter(|pid| stat(*pid).is_some_and(|(state, pgrp)| pgrp == leader && state != 'Z'))
+        .collect()
 }
 
 fn stat(pid: i32) -> Option<(char, i32)> {
@@ -27,7 +28,8 @@ fn stat(pid: i32) -> Option<(char, i32)> {
 /// The processes of the group that run pages.
 pub(crate) fn renderers(leader: i32) -> Vec<i32> {
     let is_renderer = |pid: &i32| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("--type=renderer"))
+        fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.contains("--type=renderer"))
     };
     group(leader).into_iter().filter(is_renderer).collect()
 }
@@ -39,7 +41,10 @@ fn status(pid: i32, field: &str) -> String {
 }
 
 fn namespace(pid: &str, kind: &str) -> String {
-    fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap().display().to_string()
+    fs::read_link(format!("/proc/{pid}/ns/{kind}"))
+        .unwrap()
+        .display()
+        .to_string()
 }
 
 async fn eventually(mut holds: impl FnMut() -> bool) -> bool {
@@ -92,7 +97,9 @@ async fn no_port_is_open() {
     go(&mut browser, &page("x")).await.unwrap();
     let mut sockets = Vec::new();
     for pid in group(browser.pid()) {
-        let Ok(fds) = fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        let Ok(fds) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+            continue;
+        };
         sockets.extend(fds.flatten().filter_map(|fd| {
             let link = fs::read_link(fd.path()).ok()?.display().to_string();
             Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
@@ -101,10 +108,15 @@ async fn no_port_is_open() {
     assert!(!sockets.is_empty(), "it has sockets of other kinds");
     const LISTEN: &str = "0A";
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let Ok(table) = fs::read_to_string(table) else { continue };
+        let Ok(table) = fs::read_to_string(table) else {
+            continue;
+        };
         for line in table.lines().skip(1) {
             let fields: Vec<&str> = line.split_whitespace().collect();
-            assert!(fields[3] != LISTEN || !sockets.contains(&fields[9].to_owned()), "{line}");
+            assert!(
+                fields[3] != LISTEN || !sockets.contains(&fields[9].to_owned()),
+                "{line}"
+            );
         }
     }
 }
@@ -112,22 +124,38 @@ async fn no_port_is_open() {
 #[tokio::test]
 async fn closing_leaves_no_process_and_no_profile() {
     let folder = folder();
-    let browser = headless_with(Options { profiles: folder.path().to_owned(), ..options() }).await;
+    let browser = headless_with(Options {
+        profiles: folder.path().to_owned(),
+        ..options()
+    })
+    .await;
     let pid = browser.pid();
     assert_eq!(profiles(folder.path()), 1);
     browser.close().await.unwrap();
-    assert!(eventually(|| group(pid).is_empty()).await, "{:?}", group(pid));
+    assert!(
+        eventually(|| group(pid).is_empty()).await,
+        "{:?}",
+        group(pid)
+    );
     assert_eq!(profiles(folder.path()), 0);
 }
 
 #[tokio::test]
 async fn dropping_leaves_no_process_and_no_profile() {
     let folder = folder();
-    let mut browser = headless_with(Options { profiles: folder.path().to_owned(), ..options() }).await;
+    let mut browser = headless_with(Options {
+        profiles: folder.path().to_owned(),
+        ..options()
+    })
+    .await;
     go(&mut browser, &page("x")).await.unwrap();
     let pid = browser.pid();
     drop(browser);
-    assert!(eventually(|| group(pid).is_empty()).await, "{:?}", group(pid));
+    assert!(
+        eventually(|| group(pid).is_empty()).await,
+        "{:?}",
+        group(pid)
+    );
     assert!(eventually(|| profiles(folder.path()) == 0).await);
 }
 
@@ -135,8 +163,16 @@ async fn dropping_leaves_no_process_and_no_profile() {
 async fn the_profile_is_its_user_s_alone() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = folder();
-    let _browser = headless_with(Options { profiles: folder.path().to_owned(), ..options() }).await;
-    let profile = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap();
+    let _browser = headless_with(Options {
+        profiles: folder.path().to_owned(),
+        ..options()
+    })
+    .await;
+    let profile = fs::read_dir(folder.path())
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
     let found = fs::metadata(profile.path()).unwrap();
     assert_eq!(found.mode() & 0o777, 0o700);
     if let Some(identity) = options().identity {
@@ -147,8 +183,14 @@ async fn the_profile_is_its_user_s_alone() {
 #[tokio::test]
 async fn a_killed_browser_is_a_lost_one_within_two_seconds() {
     let folder = folder();
-    let mut browser = headless_with(Options { profiles: folder.path().to_owned(), ..options() }).await;
-    go(&mut browser, &page("<body onmousedown='for(;;);'>")).await.unwrap();
+    let mut browser = headless_with(Options {
+        profiles: folder.path().to_owned(),
+        ..options()
+    })
+    .await;
+    go(&mut browser, &page("<body onmousedown='for(;;);'>"))
+        .await
+        .unwrap();
     let (pid, lost) = (browser.pid(), browser.lost());
     let pending = perform(&mut browser, click(10, 10));
     let killed = async {
@@ -159,9 +201,15 @@ async fn a_killed_browser_is_a_lost_one_within_two_seconds() {
     };
     let (failed, since, _why) = tokio::join!(pending, killed, lost);
     assert!(since.elapsed() < Duration::from_secs(2));
-    assert!(matches!(failed, Err(DeviceError::Disconnected { .. })), "{failed:?}");
+    assert!(
+        matches!(failed, Err(DeviceError::Disconnected { .. })),
+        "{failed:?}"
+    );
     let later = perform(&mut browser, click(10, 10)).await;
-    assert!(matches!(later, Err(DeviceError::Disconnected { .. })), "{later:?}");
+    assert!(
+        matches!(later, Err(DeviceError::Disconnected { .. })),
+        "{later:?}"
+    );
     assert!(eventually(|| group(pid).is_empty()).await);
     drop(browser);
     assert!(eventually(|| profiles(folder.path()) == 0).await);
@@ -169,8 +217,13 @@ async fn a_killed_browser_is_a_lost_one_within_two_seconds() {
 
 #[tokio::test]
 async fn a_missing_program_is_named() {
-    let options = Options { program: Some("/nowhere/chromium".into()), ..options() };
-    let error = Browser::launch(Surface::Headless(SIZE), options).await.unwrap_err();
+    let options = Options {
+        program: Some("/nowhere/chromium".into()),
+        ..options()
+    };
+    let error = Browser::launch(Surface::Headless(SIZE), options)
+        .await
+        .unwrap_err();
     assert!(matches!(error, DeviceError::Unavailable { .. }));
     assert!(error.to_string().contains("/nowhere/chromium"), "{error}");
 }
@@ -180,15 +233,25 @@ async fn root_must_name_another_user() {
     if !am_root() {
         return;
     }
-    let options = Options { identity: None, ..options() };
-    let error = Browser::launch(Surface::Headless(SIZE), options).await.unwrap_err();
+    let options = Options {
+        identity: None,
+        ..options()
+    };
+    let error = Browser::launch(Surface::Headless(SIZE), options)
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("root"), "{error}");
 }
 
 #[tokio::test]
 async fn a_program_that_ends_at_once_is_an_error_with_its_words() {
-    let options = Options { program: Some("/bin/ls".into()), ..options() };
-    let error = Browser::launch(Surface::Headless(SIZE), options).await.unwrap_err();
+    let options = Options {
+        program: Some("/bin/ls".into()),
+        ..options()
+    };
+    let error = Browser::launch(Surface::Headless(SIZE), options)
+        .await
+        .unwrap_err();
     assert!(matches!(error, DeviceError::Unavailable { .. }));
     assert!(error.to_string().contains("unrecognized option"), "{error}");
 }

@@ -20,25 +20,49 @@ async fn goes_back_and_forward_and_again() {
         browser.context().await.unwrap().tabs[0].title.clone()
     };
     assert_eq!(title(&mut browser).await, "two");
-    perform(&mut browser, Action::Back { tab: None }).await.unwrap();
+    perform(&mut browser, Action::Back { tab: None })
+        .await
+        .unwrap();
     assert_eq!(title(&mut browser).await, "one");
-    perform(&mut browser, Action::Forward { tab: None }).await.unwrap();
+    perform(&mut browser, Action::Forward { tab: None })
+        .await
+        .unwrap();
     assert_eq!(title(&mut browser).await, "two");
-    perform(&mut browser, Action::Reload { tab: None }).await.unwrap();
+    perform(&mut browser, Action::Reload { tab: None })
+        .await
+        .unwrap();
     assert_eq!(title(&mut browser).await, "two");
     let refused = perform(&mut browser, Action::Forward { tab: None }).await;
-    assert!(matches!(refused, Err(DeviceError::Refused { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(DeviceError::Refused { .. })),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
 async fn refuses_addresses_that_are_not_the_web_s() {
-    let options = Options { addresses: Addresses::Web, ..options() };
+    let options = Options {
+        addresses: Addresses::Web,
+        ..options()
+    };
     let mut browser = headless_with(options).await;
-    for url in ["file:///etc/passwd", "chrome://settings", "javascript:alert(1)", "data:text/html,x", "view-source:http://h"] {
+    for url in [
+        "file:///etc/passwd",
+        "chrome://settings",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "view-source:http://h",
+    ] {
         let refused = go(&mut browser, url).await;
-        assert!(matches!(refused, Err(DeviceError::Refused { .. })), "{url}: {refused:?}");
+        assert!(
+            matches!(refused, Err(DeviceError::Refused { .. })),
+            "{url}: {refused:?}"
+        );
     }
-    assert_eq!(browser.context().await.unwrap().url.as_deref(), Some("about:blank"));
+    assert_eq!(
+        browser.context().await.unwrap().url.as_deref(),
+        Some("about:blank")
+    );
 }
 
 #[tokio::test]
@@ -47,41 +71,64 @@ async fn a_host_that_refuses_is_an_error_in_words() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let refused = go(&mut browser, &format!("http://{address}/")).await.unwrap_err();
-    assert!(refused.to_string().contains("ERR_CONNECTION_REFUSED"), "{refused}");
+    let refused = go(&mut browser, &format!("http://{address}/"))
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("ERR_CONNECTION_REFUSED"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
 async fn a_host_that_never_answers_ends_at_the_limit_and_the_next_load_works() {
-    let options = Options { navigation_limit: Duration::from_millis(800), ..options() };
+    let options = Options {
+        navigation_limit: Duration::from_millis(800),
+        ..options()
+    };
     let mut browser = headless_with(options).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let start = Instant::now();
-    let late = go(&mut browser, &format!("http://{}/", silent.local_addr().unwrap())).await;
+    let late = go(
+        &mut browser,
+        &format!("http://{}/", silent.local_addr().unwrap()),
+    )
+    .await;
     assert!(matches!(late, Err(DeviceError::Timeout { .. })), "{late:?}");
     assert!(start.elapsed() < Duration::from_secs(3));
     let start = Instant::now();
-    go(&mut browser, &page("<title>after</title>")).await.unwrap();
+    go(&mut browser, &page("<title>after</title>"))
+        .await
+        .unwrap();
     assert!(start.elapsed() < Duration::from_secs(3));
     assert_eq!(browser.context().await.unwrap().tabs.len(), 1);
 }
 
 #[tokio::test]
 async fn a_busy_page_is_a_time_out_and_the_browser_lives_on() {
-    let options = Options { answer_limit: Duration::from_secs(1), ..options() };
+    let options = Options {
+        answer_limit: Duration::from_secs(1),
+        ..options()
+    };
     let mut browser = headless_with(options).await;
-    go(&mut browser, &page("<body onmousedown='for(;;);'>")).await.unwrap();
+    go(&mut browser, &page("<body onmousedown='for(;;);'>"))
+        .await
+        .unwrap();
     let start = Instant::now();
     let late = perform(&mut browser, click(10, 10)).await;
     assert!(matches!(late, Err(DeviceError::Timeout { .. })), "{late:?}");
     assert!(start.elapsed() < Duration::from_secs(3));
-    go(&mut browser, &page("<title>after</title>")).await.unwrap();
+    go(&mut browser, &page("<title>after</title>"))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
     let mut browser = headless().await;
-    go(&mut browser, &page("<title>before</title>")).await.unwrap();
+    go(&mut browser, &page("<title>before</title>"))
+        .await
+        .unwrap();
     let renderers = crate::isolation::renderers(browser.pid());
     for pid in renderers {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
@@ -94,14 +141,21 @@ async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
     }
     let error = failed.unwrap_err();
     assert!(error.to_string().contains("crashed"), "{error}");
-    go(&mut browser, &page("<title>after</title>")).await.unwrap();
+    go(&mut browser, &page("<title>after</title>"))
+        .await
+        .unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
 }
 
 #[tokio::test]
 async fn settling_waits_for_what_a_click_fetches() {
     let mut browser = headless().await;
-    go(&mut browser, &page("<body onclick=\"setTimeout(() => document.title = 'late', 60); \">")).await.unwrap();
+    go(
+        &mut browser,
+        &page("<body onclick=\"setTimeout(() => document.title = 'late', 60); \">"),
+    )
+    .await
+    .unwrap();
     browser.settle(SETTLE).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     let settled = browser.settle(SETTLE).await.unwrap();

@@ -8,8 +8,16 @@ use crate::common::{SETTLE, SIZE, witnessed};
 /// Whether every square is exactly where the page paints it.
 pub(crate) fn check_squares(frame: &Frame) {
     for square in SQUARES {
-        let (right, bottom) = (square.left + SQUARE_PIXELS - 1, square.top + SQUARE_PIXELS - 1);
-        for (x, y) in [(square.left, square.top), (right, square.top), (square.left, bottom), (right, bottom)] {
+        let (right, bottom) = (
+            square.left + SQUARE_PIXELS - 1,
+            square.top + SQUARE_PIXELS - 1,
+        );
+        for (x, y) in [
+            (square.left, square.top),
+            (right, square.top),
+            (square.left, bottom),
+            (right, bottom),
+        ] {
             assert_eq!(frame.pixel(x, y), Some(square.rgb), "{x}, {y}");
         }
         assert_eq!(frame.pixel(right + 1, square.top), Some([255; 3]));

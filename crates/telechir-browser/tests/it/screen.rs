@@ -33,7 +33,16 @@ impl TestScreen {
         let Size { width, height } = SIZE;
         let screen = format!("{width}x{height}x24");
         let server = Spawn::new("Xvfb")
-            .args(["-displayfd", "3", "-screen", "0", &screen, "-nolisten", "tcp", "-ac"])
+            .args([
+                "-displayfd",
+                "3",
+                "-screen",
+                "0",
+                &screen,
+                "-nolisten",
+                "tcp",
+                "-ac",
+            ])
             .fd(3, theirs)
             .spawn()
             .await
@@ -47,17 +56,33 @@ impl TestScreen {
             .await
             .unwrap();
         let (connection, _) = x11rb::connect(Some(&display)).unwrap();
-        let screen = Self { connection, display, _manager: manager, _server: server };
+        let screen = Self {
+            connection,
+            display,
+            _manager: manager,
+            _server: server,
+        };
         screen.wait_for_the_manager().await;
         screen
     }
 
     async fn wait_for_the_manager(&self) {
         let root = self.connection.setup().roots[0].root;
-        let atom = self.connection.intern_atom(false, b"_NET_SUPPORTING_WM_CHECK").unwrap().reply().unwrap().atom;
+        let atom = self
+            .connection
+            .intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")
+            .unwrap()
+            .reply()
+            .unwrap()
+            .atom;
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(10) {
-            let found = self.connection.get_property(false, root, atom, 33_u32, 0, 1).unwrap().reply().unwrap();
+            let found = self
+                .connection
+                .get_property(false, root, atom, 33_u32, 0, 1)
+                .unwrap()
+                .reply()
+                .unwrap();
             if found.length > 0 {
                 return;
             }
@@ -68,8 +93,13 @@ impl TestScreen {
 
     fn grab(&self) -> Frame {
         let root = self.connection.setup().roots[0].root;
-        let (width, height) = (u16::try_from(SIZE.width).unwrap(), u16::try_from(SIZE.height).unwrap());
-        let image = self.connection.get_image(ImageFormat::Z_PIXMAP, root, 0, 0, width, height, !0);
+        let (width, height) = (
+            u16::try_from(SIZE.width).unwrap(),
+            u16::try_from(SIZE.height).unwrap(),
+        );
+        let image = self
+            .connection
+            .get_image(ImageFormat::Z_PIXMAP, root, 0, 0, width, height, !0);
         Frame::new(SIZE, image.unwrap().reply().unwrap().data).unwrap()
     }
 }
@@ -80,7 +110,10 @@ async fn first_line(pipe: OwnedFd) -> String {
     let mut text = String::new();
     while !text.ends_with('\n') {
         let mut byte = [0];
-        timeout(Duration::from_secs(10), pipe.read_exact(&mut byte)).await.unwrap().unwrap();
+        timeout(Duration::from_secs(10), pipe.read_exact(&mut byte))
+            .await
+            .unwrap()
+            .unwrap();
         text.push(char::from(byte[0]));
     }
     text.trim().to_owned()
@@ -104,7 +137,10 @@ impl Screen for TestScreen {
         let (mut last, mut since) = (self.grab(), start);
         while start.elapsed() < settle.ceiling {
             if since.elapsed() >= settle.quiet {
-                return Ok(Settled { settled: true, waited: start.elapsed() });
+                return Ok(Settled {
+                    settled: true,
+                    waited: start.elapsed(),
+                });
             }
             sleep(Duration::from_millis(10)).await;
             let now = self.grab();
@@ -112,7 +148,10 @@ impl Screen for TestScreen {
                 (last, since) = (now, Instant::now());
             }
         }
-        Ok(Settled { settled: false, waited: start.elapsed() })
+        Ok(Settled {
+            settled: false,
+            waited: start.elapsed(),
+        })
     }
 
     async fn close(self) -> Result<(), DeviceError> {

@@ -13,7 +13,9 @@ use crate::screen::TestScreen;
 async fn windowed() -> Browser {
     require(Part::Chromium);
     let screen = BoxScreen::new(TestScreen::open().await);
-    Browser::launch(Surface::Window(screen), options()).await.unwrap()
+    Browser::launch(Surface::Window(screen), options())
+        .await
+        .unwrap()
 }
 
 async fn stage() -> (Browser, PageWitness, ()) {
@@ -52,16 +54,26 @@ async fn a_popup_fills_the_screen_and_the_opener_returns() {
     perform(&mut browser, click(500, 500)).await.unwrap();
     browser.context().await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    assert_eq!(browser.capture().await.unwrap().pixel(512, 384), Some([1, 2, 3]));
+    assert_eq!(
+        browser.capture().await.unwrap().pixel(512, 384),
+        Some([1, 2, 3])
+    );
 }
 
 #[tokio::test]
 async fn no_menu_of_chromium_s_own_stays_over_the_page() {
     let mut browser = windowed().await;
-    go(&mut browser, &page("<body style='background:rgb(1,2,3)'>")).await.unwrap();
+    go(&mut browser, &page("<body style='background:rgb(1,2,3)'>"))
+        .await
+        .unwrap();
     browser.settle(SETTLE).await.unwrap();
     let before = browser.capture().await.unwrap();
-    let right = Action::Click { at: Some(at(300, 300)), button: Button::Right, count: ClickCount::Single, modifiers: vec![] };
+    let right = Action::Click {
+        at: Some(at(300, 300)),
+        button: Button::Right,
+        count: ClickCount::Single,
+        modifiers: vec![],
+    };
     perform(&mut browser, right).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     assert!(browser.capture().await.unwrap() == before);
@@ -70,7 +82,12 @@ async fn no_menu_of_chromium_s_own_stays_over_the_page() {
 #[tokio::test]
 async fn printing_puts_nothing_over_the_page() {
     let mut browser = windowed().await;
-    go(&mut browser, &page("<body style='background:rgb(1,2,3)' onclick='print()'>")).await.unwrap();
+    go(
+        &mut browser,
+        &page("<body style='background:rgb(1,2,3)' onclick='print()'>"),
+    )
+    .await
+    .unwrap();
     browser.settle(SETTLE).await.unwrap();
     let before = browser.capture().await.unwrap();
     perform(&mut browser, click(300, 300)).await.unwrap();

@@ -1,0 +1,209 @@
+//! Pages read as text with refs, and acted on by ref.
+
+use serde_json::json;
+use telechir_browser::{Browser, Options};
+use telechir_device::{Computer as _, DeviceError};
+use telechir_protocol::{Action, ActionKind, Button, ClickCount, Target};
+
+use crate::common::{go, headless, headless_with, options, page, perform};
+
+const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p>\
+<label>Name <input id=name></label>\
+<label><input type=checkbox id=milk> Milk</label>\
+<select id=size aria-label=Size><option>small<option>large</select>\
+<input type=password value=secret aria-label=PIN>\
+<button onclick=\"document.title = 'sent ' + [name_.value, milk.checked, size.value].join()\">Send it</button>\
+<div style='height:3000px'></div><button onclick=\"document.title = 'far'\">Far away</button>\
+<script>const name_ = document.getElementById('name')</script>";
+
+async fn ask(browser: &mut Browser, action: Action) -> String {
+    perform(browser, action).await.unwrap().text.unwrap()
+}
+
+async fn read(browser: &mut Browser) -> String {
+    ask(
+        browser,
+        Action::ReadPage {
+            filter: None,
+            depth: None,
+            root: None,
+            tab: None,
+        },
+    )
+    .await
+}
+
+/// The ref in the line that holds these words.
+fn ref_of(text: &str, words: &str) -> Target {
+    let line = text
+        .lines()
+        .find(|line| line.contains(words))
+        .unwrap_or_else(|| panic!("no {words:?} in\n{text}"));
+    let id = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
+    Target::Ref {
+        id: id.to_owned(),
+        frame: None,
+    }
+}
+
+fn click_on(target: Target) -> Action {
+    Action::Click {
+        at: Some(target),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers: vec![],
+    }
+}
+
+async fn title(browser: &mut Browser) -> String {
+    browser.context().await.unwrap().tabs[0].title.clone()
+}
+
+#[tokio::test]
+async fn a_form_is_read_filled_and_sent_by_refs() {
+    let mut browser = headless().await;
+    go(&mut browser, &page(FORM)).await.unwrap();
+    let text = read(&mut browser).await;
+    assert!(text.contains("heading \"Order\""), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+    for (words, value) in [
+        ("textbox \"Name\"", json!("Zoë")),
+        ("checkbox", json!(true)),
+        ("combobox", json!("large")),
+    ] {
+        let at = ref_of(&text, words);
+        ask(
+            &mut browser,
+            Action::FormInput {
+                at,
+                value,
+                tab: None,
+            },
+        )
+        .await;
+    }
+    perform(&mut browser, click_on(ref_of(&text, "button \"Send it\"")))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "sent Zoë,true,large");
+    let filled = read(&mut browser).await;
+    assert!(
+        filled.contains("value=\"Zoë\"") && filled.contains("value=\"checked\""),
+        "{filled}"
+    );
+}
+
+#[tokio::test]
+async fn an_element_out_of_view_is_brought_there_and_clicked() {
+    let mut browser = headless().await;
+    go(&mut browser, &page(FORM)).await.unwrap();
+    let found = ask(
+        &mut browser,
+        Action::Find {
+            query: "far away".to_owned(),
+            tab: None,
+        },
+    )
+    .await;
+    perform(&mut browser, click_on(ref_of(&found, "Far away")))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "far");
+}
+
+#[tokio::test]
+async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
+    let mut browser = headless_with(Options {
+        scripts: true,
+        ..options()
+    })
+    .await;
+    go(&mut browser, &page(FORM)).await.unwrap();
+    let button = ref_of(&read(&mut browser).await, "button \"Send it\"");
+    let script = "document.querySelector('button').remove()".to_owned();
+    perform(&mut browser, Action::Javascript { script, tab: None })
+        .await
+        .unwrap();
+    let gone = perform(&mut browser, click_on(button)).await;
+    assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
+
+    let button = ref_of(&read(&mut browser).await, "button \"Far away\"");
+    let same = FORM.replace("Far away", "Another one");
+    go(&mut browser, &page(&same)).await.unwrap();
+    read(&mut browser).await;
+    let gone = perform(&mut browser, click_on(button)).await;
+    assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
+}
+
+#[tokio::test]
+async fn a_covered_element_is_not_clicked() {
+    let mut browser = headless().await;
+    let html = "<button>under</button><div style='position:fixed;inset:0' role=dialog aria-label=Cookies></div>";
+    go(&mut browser, &page(html)).await.unwrap();
+    let button = ref_of(&read(&mut browser).await, "button \"under\"");
+    let error = perform(&mut browser, click_on(button)).await.unwrap_err();
+    assert!(error.to_string().contains("Cookies"), "{error}");
+}
+
+#[tokio::test]
+async fn the_page_s_text_is_what_a_person_reads() {
+    let mut browser = headless().await;
+    go(
+        &mut browser,
+        &page("<p>One <i>two</i></p><p hidden>no</p><script>var x</script><p>three</p>"),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        ask(&mut browser, Action::PageText { tab: None }).await,
+        "One two\n\nthree"
+    );
+}
+
+#[tokio::test]
+async fn the_page_does_not_see_the_walker() {
+    let mut browser = headless_with(Options {
+        scripts: true,
+        ..options()
+    })
+    .await;
+    go(&mut browser, &page(FORM)).await.unwrap();
+    read(&mut browser).await;
+    let script = "typeof telechirWalker".to_owned();
+    assert_eq!(
+        ask(&mut browser, Action::Javascript { script, tab: None }).await,
+        "undefined"
+    );
+}
+
+#[tokio::test]
+async fn scripts_run_only_where_they_are_allowed() {
+    let script = || Action::Javascript {
+        script: "await Promise.resolve(6 * 7)".to_owned(),
+        tab: None,
+    };
+    let mut browser = headless().await;
+    assert!(!browser.supports(&ActionKind::Javascript));
+    let refused = perform(&mut browser, script()).await;
+    assert!(
+        matches!(refused, Err(DeviceError::Unsupported { .. })),
+        "{refused:?}"
+    );
+    let mut browser = headless_with(Options {
+        scripts: true,
+        ..options()
+    })
+    .await;
+    assert_eq!(ask(&mut browser, script()).await, "42");
+    let throws = Action::Javascript {
+        script: "throw new Error('no')".to_owned(),
+        tab: None,
+    };
+    assert!(
+        perform(&mut browser, throws)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("no")
+    );
+}
