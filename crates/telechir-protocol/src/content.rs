@@ -2,6 +2,7 @@
 
 mod alias;
 mod json;
+mod kept;
 
 #[cfg(feature = "schema")]
 pub(crate) use json::schemas;

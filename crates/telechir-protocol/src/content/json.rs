@@ -1,13 +1,13 @@
 //! Contents in JSON, tagged by `type`; a type nobody knows is kept whole.
 
 use serde::de::Error as _;
-use serde::ser::SerializeMap;
+use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{
     Content, ErrorContent, HostedCall, Meta, OtherContent, ReasoningContent, TextContent,
-    UsageContent, alias,
+    UsageContent, alias, kept,
 };
 use crate::json::{InvalidMember, Members};
 use crate::{
@@ -86,6 +86,22 @@ macro_rules! contents {
                     Self::Other(other) => other.kind.as_deref(),
                 }
             }
+
+            /// What it carries beside its own members; none for a type nobody knows.
+            pub fn meta(&self) -> Option<&Meta> {
+                match self {
+                    $(Self::$variant(content) => Some(&content.meta),)*
+                    Self::Other(_) => None,
+                }
+            }
+
+            /// The same, to be changed.
+            pub fn meta_mut(&mut self) -> Option<&mut Meta> {
+                match self {
+                    $(Self::$variant(content) => Some(&mut content.meta),)*
+                    Self::Other(_) => None,
+                }
+            }
         }
 
         /// Writes `type` before the members of a content.
@@ -95,12 +111,11 @@ macro_rules! contents {
             $(#[serde(rename = $name)] $variant(&'a $content),)*
         }
 
-        impl Serialize for Content {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                match self {
-                    $(Self::$variant(content) => Tagged::$variant(content).serialize(serializer),)*
-                    Self::Other(other) => other.json.serialize(serializer),
-                }
+        /// Writes a content as its type has it.
+        fn write_plainly<S: Serializer>(content: &Content, serializer: S) -> Result<S::Ok, S::Error> {
+            match content {
+                $(Content::$variant(content) => Tagged::$variant(content).serialize(serializer),)*
+                Content::Other(other) => other.json.serialize(serializer),
             }
         }
 
@@ -143,6 +158,21 @@ contents! {
     ApprovalResponse(ApprovalResponse) = "approval_response",
     Usage(UsageContent) = "usage",
     Error(ErrorContent) = "error",
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self
+            .meta()
+            .is_some_and(|meta| kept::is_kept_in(&meta.additional_properties))
+        {
+            return write_plainly(self, serializer);
+        }
+        let mut json =
+            write_plainly(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        kept::put_back(&mut json);
+        json.serialize(serializer)
+    }
 }
 
 fn other(members: Map<String, Value>) -> Content {
@@ -193,6 +223,7 @@ impl<'de> Deserialize<'de> for Content {
         if let Some(Value::String(came_as)) = members.shift_remove("type") {
             alias::translate(&came_as, &mut members);
         }
+        kept::keep(&mut members);
         read_known(name, members)
             .map_err(|problem| D::Error::custom(format_args!("read the content {name}: {problem}")))
     }

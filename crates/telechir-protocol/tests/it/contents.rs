@@ -110,6 +110,14 @@ fn unknown_members_of_known_contents_survive() {
         json!({"type": "shell_result", "call_id": "s", "outputs": [{"stdout": "", "stderr": "",
             "outcome": "success", "pages": 2}], "created_by": "us"}),
         json!({"type": "computer_result", "call_id": "c", "mood": "calm"}),
+        json!({"type": "computer_result", "call_id": "c",
+            "error": {"kind": "device", "message": "m", "since": 3},
+            "steps": [{"action": "wait", "state": "delivered", "retries": 1},
+                {"action": "wait", "state": "delivered"}],
+            "tabs": [{"tab_id": "t", "title": "", "url": "", "active": true, "muted": true}]}),
+        json!({"type": "computer_call", "call_id": "c", "actions": [{"action": "screenshot"}],
+            "pending_safety_checks": [{"id": "s", "source": "openai", "severity": 9}],
+            "additional_properties": {"openai": {"a": 1}}}),
     ] {
         assert_eq!(written(&read::<Content>(json.clone())), json);
     }
