@@ -1,0 +1,155 @@
+//! What every [`Shell`] that is a bash owes its caller, one function a fact.
+//!
+//! [`shell_contract!`](crate::shell_contract) makes a test of each. Functions panic when the fact
+//! does not hold, as tests do.
+
+mod ends;
+mod input;
+mod output;
+mod state;
+
+use std::time::Duration;
+
+use telechir_protocol::{Command, CommandOutput, ShellOutcome};
+
+use crate::{Shell, ShellCommand};
+
+pub use ends::{
+    a_killed_shell_is_replaced, a_list_is_not_continued_after_a_timeout, a_loop_ends_by_timeout,
+    a_program_that_ignores_requests_ends_by_timeout, a_replaced_program_has_its_own_code,
+    a_shell_that_ignores_interrupts_still_ends_by_timeout,
+    a_timeout_ends_what_was_begun_in_the_background, a_timeout_is_never_a_success,
+    a_timeout_keeps_the_session, exit_codes_are_exact, leaving_has_its_code_and_is_said,
+    leaving_on_error_has_its_code_and_is_said, older_jobs_outlive_a_timeout,
+    restarting_forgets_and_goes_on,
+};
+pub use input::{
+    a_here_document_arrives, a_program_that_reads_the_terminal_does_not_hang,
+    a_shell_that_reads_the_terminal_does_not_hang, a_zero_byte_is_refused, an_argv_stays_an_argv,
+    an_open_here_document_does_not_hang, an_open_quote_is_an_error, many_lines_are_one_command,
+    nothing_is_a_command_too,
+};
+pub use output::{
+    a_background_job_does_not_hold_the_result, a_bound_cuts_no_character,
+    a_closed_output_comes_back, a_late_word_of_a_background_job_is_marked,
+    bytes_that_are_no_text_are_replaced, long_output_is_bounded_and_counted, outputs_are_apart,
+    outputs_are_exact, the_devices_of_the_outputs_can_be_opened,
+};
+pub use state::{
+    a_folder_for_one_command_is_for_it_only, a_missing_folder_is_an_error_of_the_command,
+    a_name_that_is_none_is_refused, a_prompt_of_its_own_does_no_harm,
+    a_variable_for_one_command_is_for_it_only, functions_and_aliases_last, jobs_last,
+    the_folder_lasts, the_last_status_lasts, variables_last,
+};
+
+/// Makes a `#[tokio::test]` of every function of [`contract::shell`](crate::contract::shell).
+///
+/// `$stage` is an async function that gives a shell and whatever must live as long.
+#[macro_export]
+macro_rules! shell_contract {
+    ($stage:path) => {
+        $crate::shell_contract!(@tests $stage,
+            the_folder_lasts
+            variables_last
+            functions_and_aliases_last
+            the_last_status_lasts
+            jobs_last
+            a_folder_for_one_command_is_for_it_only
+            a_missing_folder_is_an_error_of_the_command
+            a_variable_for_one_command_is_for_it_only
+            a_name_that_is_none_is_refused
+            a_prompt_of_its_own_does_no_harm
+            exit_codes_are_exact
+            leaving_has_its_code_and_is_said
+            leaving_on_error_has_its_code_and_is_said
+            a_replaced_program_has_its_own_code
+            a_killed_shell_is_replaced
+            restarting_forgets_and_goes_on
+            a_timeout_is_never_a_success
+            a_timeout_keeps_the_session
+            a_timeout_ends_what_was_begun_in_the_background
+            older_jobs_outlive_a_timeout
+            a_list_is_not_continued_after_a_timeout
+            a_loop_ends_by_timeout
+            a_program_that_ignores_requests_ends_by_timeout
+            a_shell_that_ignores_interrupts_still_ends_by_timeout
+            an_open_quote_is_an_error
+            an_open_here_document_does_not_hang
+            a_here_document_arrives
+            many_lines_are_one_command
+            nothing_is_a_command_too
+            an_argv_stays_an_argv
+            a_zero_byte_is_refused
+            a_program_that_reads_the_terminal_does_not_hang
+            a_shell_that_reads_the_terminal_does_not_hang
+            outputs_are_exact
+            outputs_are_apart
+            long_output_is_bounded_and_counted
+            a_bound_cuts_no_character
+            bytes_that_are_no_text_are_replaced
+            the_devices_of_the_outputs_can_be_opened
+            a_closed_output_comes_back
+            a_background_job_does_not_hold_the_result
+            a_late_word_of_a_background_job_is_marked
+        );
+    };
+    (@tests $stage:path, $($fact:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $fact() {
+                let (mut shell, _kept) = $stage().await;
+                $crate::contract::shell::$fact(&mut shell).await;
+                $crate::Shell::close(shell).await.expect("the shell ends");
+            }
+        )*
+    };
+}
+
+/// Long enough that only a hang reaches it.
+const LONG: Duration = Duration::from_secs(30);
+/// Short enough for a test, long enough for what comes before.
+const SHORT: Duration = Duration::from_millis(300);
+
+fn line(line: &str) -> ShellCommand {
+    ShellCommand {
+        command: Command::Line(line.to_owned()),
+        timeout: LONG,
+        max_output_bytes: 64 * 1024,
+        cwd: None,
+        env: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn done(result: Result<CommandOutput, crate::DeviceError>) -> CommandOutput {
+    match result {
+        Ok(output) => output,
+        Err(error) => panic!("failed to {error}"),
+    }
+}
+
+async fn run(shell: &mut impl Shell, text: &str) -> CommandOutput {
+    done(shell.run(&line(text)).await)
+}
+
+async fn run_briefly(shell: &mut impl Shell, text: &str) -> CommandOutput {
+    done(
+        shell
+            .run(&ShellCommand {
+                timeout: SHORT,
+                ..line(text)
+            })
+            .await,
+    )
+}
+
+/// Runs a command that must succeed, and gives its standard output.
+async fn out(shell: &mut impl Shell, text: &str) -> String {
+    let output = run(shell, text).await;
+    assert_eq!(
+        output.outcome,
+        ShellOutcome::Success,
+        "`{text}`: {output:?}"
+    );
+    output.stdout
+}

@@ -1,0 +1,288 @@
+//! The shell that the engine sees: one bash, begun anew whenever it was lost.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use telechir_device::{DeviceError, Shell, ShellCommand};
+use telechir_process::Signal;
+use telechir_protocol::{CommandOutput, ShellOutcome};
+use tokio::time::Instant;
+
+use crate::config::Isolation;
+use crate::exchange::Report;
+use crate::late::Late;
+use crate::running::{Event, LookFor, Running};
+use crate::session::Session;
+use crate::{processes, script};
+
+/// After the request to end, so long until the kill.
+const GRACE: Duration = Duration::from_millis(500);
+/// Kills are repeated so often, and so quickly, for what comes after what was killed.
+const KILLS: u32 = 20;
+const KILL_PAUSE: Duration = Duration::from_millis(100);
+
+/// A persistent bash.
+///
+/// Folder, variables, functions and jobs last from command to command. When bash is lost (`exit`,
+/// `exec`, a kill) a new one is begun in the workspace, and the output says so. In a sandbox no
+/// process outlives it; on the host, one that left both its parent and its session can.
+#[derive(Debug)]
+pub struct Bash {
+    isolation: Isolation,
+    session: Option<Session>,
+    running: Option<Running>,
+    late: Late,
+    cwd: Option<String>,
+}
+
+/// How a command ended, or that it has not.
+#[derive(Debug)]
+enum End {
+    Reported(Report),
+    Lost {
+        code: Option<i32>,
+    },
+    Stopped {
+        signal: Signal,
+        report: Option<Report>,
+    },
+    Waiting,
+}
+
+impl Bash {
+    /// Starts a bash.
+    ///
+    /// # Errors
+    /// When it, or the sandbox, cannot be had: [`DeviceError::Unavailable`] says why and what to
+    /// do. There is never less isolation than was asked for.
+    pub async fn start(isolation: Isolation) -> Result<Self, DeviceError> {
+        let mut bash = Self {
+            isolation,
+            session: None,
+            running: None,
+            late: Late::new(),
+            cwd: None,
+        };
+        bash.begin().await?;
+        Ok(bash)
+    }
+
+    async fn begin(&mut self) -> Result<(), DeviceError> {
+        let session = Session::start(&self.isolation).await?;
+        self.cwd = Some(session.cwd.clone());
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// The session, begun anew when there is none.
+    async fn session(&mut self) -> Result<&mut Session, DeviceError> {
+        if self.session.is_none() {
+            self.begin().await?;
+        }
+        self.session
+            .as_mut()
+            .ok_or_else(|| gone(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Runs one command and says how it ended; the session is gone when it was lost.
+    async fn execute(&mut self, command: &ShellCommand) -> Result<End, DeviceError> {
+        let text = script::text(&command.command)?;
+        let session = self.session().await?;
+        let run = script::run(&session.exchange, command)?;
+        let line = script::line(&session.exchange);
+        let begun = async {
+            session.exchange.write("command", &text)?;
+            session.exchange.write("run", &run)?;
+            Running::begin(session, &line, command.max_output_bytes).await
+        };
+        let running = begun.await.map_err(gone)?;
+        let deadline = running.started + command.timeout;
+        self.running = Some(running);
+        match self.follow(deadline, LookFor::EndOrInput).await? {
+            Event::Reported(report) => Ok(End::Reported(report)),
+            Event::Ended(status) => {
+                self.lose().await;
+                let signal = status.signal().map(|signal| 128 + signal);
+                Ok(End::Lost {
+                    code: status.code().or(signal),
+                })
+            }
+            Event::Waiting => Ok(End::Waiting),
+            Event::TimeOver => self.stop().await,
+        }
+    }
+
+    async fn follow(&mut self, deadline: Instant, look_for: LookFor) -> Result<Event, DeviceError> {
+        let (Some(session), Some(running)) = (&mut self.session, &mut self.running) else {
+            return Err(gone(io::ErrorKind::NotFound.into()));
+        };
+        running
+            .follow(session, deadline, look_for)
+            .await
+            .map_err(gone)
+    }
+
+    /// Ends the running command and all it began: a request, then kills. bash is interrupted with
+    /// it, so that it does not go on with the rest. When that does not help, bash goes too.
+    async fn stop(&mut self) -> Result<End, DeviceError> {
+        let mut signal = Signal::TERM;
+        for round in 0..=KILLS {
+            let (Some(session), Some(running)) = (&self.session, &self.running) else {
+                break;
+            };
+            let since = running.since;
+            session.interrupt();
+            processes::signal(&session.begun(since), signal);
+            let pause = if round == 0 { GRACE } else { KILL_PAUSE };
+            match self.follow(Instant::now() + pause, LookFor::End).await? {
+                Event::Reported(report) => {
+                    if let Some(session) = &self.session {
+                        // What it left in the background and did not heed the request.
+                        processes::signal(&session.begun(since), Signal::KILL);
+                    }
+                    return Ok(End::Stopped {
+                        signal,
+                        report: Some(report),
+                    });
+                }
+                Event::Ended(_) => break,
+                Event::TimeOver | Event::Waiting => signal = Signal::KILL,
+            }
+        }
+        self.lose().await;
+        Ok(End::Stopped {
+            signal,
+            report: None,
+        })
+    }
+
+    /// Ends what is left of a bash that cannot be used any more.
+    async fn lose(&mut self) {
+        if let Some(session) = self.session.take()
+            && let Err(error) = session.end().await
+        {
+            tracing::warn!(%error, "a lost shell did not end in time");
+        }
+    }
+
+    /// The result of a command, and a new bash when the old one was lost.
+    async fn result(&mut self, end: End, before: String) -> CommandOutput {
+        let (mut out, mut err, duration) = match &mut self.running {
+            Some(running) => {
+                running.drain(self.session.as_ref().map(|session| &session.terminal));
+                let [out, err] = running.to_captured();
+                (out, err, running.started.elapsed())
+            }
+            None => Default::default(),
+        };
+        let lost = self.session.is_none();
+        if !matches!(end, End::Waiting)
+            && let Some(running) = self.running.take()
+            && !lost
+        {
+            running.leave(&mut self.late);
+        }
+        err.text = before + &err.text;
+        if lost {
+            err.text.push_str(&self.replace().await);
+        }
+        let (outcome, exit_code, signal) = match end {
+            End::Reported(report) => {
+                self.cwd = Some(report.cwd);
+                (outcome(report.code), Some(report.code), None)
+            }
+            End::Lost { code } => (code.map_or(ShellOutcome::Error, outcome), code, None),
+            End::Stopped { signal, report } => {
+                self.cwd = report.map(|report| report.cwd).or_else(|| self.cwd.take());
+                (ShellOutcome::Timeout, None, Some(signal.as_raw()))
+            }
+            End::Waiting => (ShellOutcome::AwaitingInput, None, None),
+        };
+        CommandOutput {
+            stdout: std::mem::take(&mut out.text),
+            stderr: std::mem::take(&mut err.text),
+            exit_code,
+            signal,
+            outcome,
+            truncated_bytes: out.truncated_bytes + err.truncated_bytes,
+            duration_ms: u64::try_from(duration.as_millis()).ok(),
+        }
+    }
+
+    /// Begins a new bash and says what that means.
+    async fn replace(&mut self) -> String {
+        const GONE: &str = "variables, functions and background jobs are gone";
+        match self.begin().await {
+            Ok(()) => {
+                let cwd = self.cwd.as_deref().unwrap_or("/");
+                format!("[the shell ended; a new one was started in {cwd}: {GONE}]\n")
+            }
+            Err(error) => format!("[the shell ended: {GONE}; failed to {error}]\n"),
+        }
+    }
+}
+
+impl Shell for Bash {
+    async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        let mut before = String::new();
+        if self.running.is_some() {
+            self.stop().await?;
+            if let Some(running) = self.running.take() {
+                running.leave(&mut self.late);
+            }
+            before.push_str("[the command before was still running and was ended]\n");
+        }
+        before.push_str(&self.late.take());
+        let end = match self.execute(command).await {
+            Ok(end) => end,
+            // What was wrong with the command itself leaves the shell as it is.
+            Err(error @ (DeviceError::Refused { .. } | DeviceError::Unavailable { .. })) => {
+                return Err(error);
+            }
+            Err(error) => {
+                self.running = None;
+                self.lose().await;
+                return Err(error);
+            }
+        };
+        Ok(self.result(end, before).await)
+    }
+
+    async fn restart(&mut self) -> Result<(), DeviceError> {
+        self.running = None;
+        self.late = Late::new();
+        self.lose().await;
+        self.begin().await
+    }
+
+    fn cwd(&self) -> Option<String> {
+        self.cwd.clone()
+    }
+
+    fn is_sandboxed(&self) -> bool {
+        matches!(self.isolation, Isolation::Sandbox(_))
+    }
+
+    async fn close(mut self) -> Result<(), DeviceError> {
+        match self.session.take() {
+            Some(session) => session.end().await.map_err(gone),
+            None => Ok(()),
+        }
+    }
+}
+
+const fn outcome(code: i32) -> ShellOutcome {
+    if code == 0 {
+        ShellOutcome::Success
+    } else {
+        ShellOutcome::Error
+    }
+}
+
+fn gone(source: io::Error) -> DeviceError {
+    DeviceError::Disconnected {
+        device: "shell",
+        source: Box::new(source),
+    }
+}

@@ -1,0 +1,111 @@
+//! Where commands run and what they may use.
+
+use std::path::PathBuf;
+
+use telechir_process::Identity;
+
+/// What stands between commands and the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// bubblewrap: the workspace and nothing else.
+    Sandbox(Sandbox),
+    /// Nothing. Only for someone who asked for it in so many words.
+    Host(Host),
+}
+
+/// A sandbox: the system is read-only, home is absent, there is no network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sandbox {
+    /// The one folder that is written to, at the same path inside; also the home there.
+    pub workspace: PathBuf,
+    /// Whom commands run as. Root must say one; an ordinary user leaves it out.
+    pub identity: Option<Identity>,
+    /// Further paths that can be read, at the same place inside.
+    pub read_only: Vec<PathBuf>,
+    /// Further paths that can be written to.
+    pub writable: Vec<PathBuf>,
+    /// Variables on top of the few that are always set.
+    pub env: Vec<(String, String)>,
+    /// What commands may use.
+    pub limits: Limits,
+    /// Where our own small files go; in memory by preference.
+    pub runtime_dir: PathBuf,
+}
+
+impl Sandbox {
+    /// A sandbox around this workspace, which must exist.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            identity: None,
+            read_only: Vec::new(),
+            writable: Vec::new(),
+            env: Vec::new(),
+            limits: Limits::default(),
+            runtime_dir: runtime_dir(),
+        }
+    }
+}
+
+/// No sandbox: commands run as the invoking user and can do all that user can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// The folder to begin in.
+    pub workspace: PathBuf,
+    /// The environment, whole: nothing is inherited.
+    pub env: Vec<(String, String)>,
+    /// Where our own small files go; in memory by preference.
+    pub runtime_dir: PathBuf,
+}
+
+impl Host {
+    /// Commands begin in this folder.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            env: Vec::new(),
+            runtime_dir: runtime_dir(),
+        }
+    }
+}
+
+fn runtime_dir() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() {
+        memory
+    } else {
+        PathBuf::from("/tmp")
+    }
+}
+
+/// What the commands of one sandbox may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads at once, all together.
+    pub processes: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes of memory that one process may write to.
+    pub memory_bytes: u64,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Bytes in `/tmp`, which is memory.
+    pub tmp_bytes: u64,
+    /// Bytes in `/dev/shm`, which is memory.
+    pub shared_memory_bytes: u64,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            processes: 512,
+            open_files: 4096,
+            memory_bytes: 4096 * MIB,
+            file_bytes: 16 * 1024 * MIB,
+            tmp_bytes: 512 * MIB,
+            shared_memory_bytes: 64 * MIB,
+        }
+    }
+}

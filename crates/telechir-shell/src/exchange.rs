@@ -1,0 +1,174 @@
+//! The folder through which we and bash exchange commands, outputs and reports.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
+use rustix::io::Errno;
+use telechir_process::{Identity, Watch};
+use tempfile::TempDir;
+
+/// Longest report that can be: a code, a path, two zero bytes.
+const REPORT_MAX: usize = 8192;
+const PIPE_BYTES: usize = 1 << 20;
+
+/// The folder and the pipes in it that last.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    folder: TempDir,
+    inside: PathBuf,
+    owner: Option<Identity>,
+    control: Watch,
+    /// Where bash itself writes between commands; kept open for reading and writing.
+    own: OwnedFd,
+    partial: Vec<u8>,
+}
+
+/// What bash reports after every command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The exit code.
+    pub(crate) code: i32,
+    /// Its folder.
+    pub(crate) cwd: String,
+}
+
+impl Exchange {
+    /// A new folder under `parent` that bash sees at `inside`, or where it is.
+    pub(crate) fn new(
+        parent: &Path,
+        inside: Option<&str>,
+        owner: Option<Identity>,
+    ) -> io::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("telechir-")
+            .tempdir_in(parent)?;
+        let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
+        if let Some(owner) = owner {
+            // Ours to write, the child's to read, nobody else's.
+            chown(folder.path(), None, Some(owner.gid))?;
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750))?;
+        }
+        let fifo = |name| make_fifo(&folder.path().join(name), owner, OFlags::RDWR);
+        let (control, own) = (fifo("control")?, fifo("own")?);
+        Ok(Self {
+            control: Watch::reading(control)?,
+            own,
+            inside,
+            owner,
+            partial: Vec::new(),
+            folder,
+        })
+    }
+
+    /// The folder as we see it.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whom bash runs as, when not as ourselves.
+    pub(crate) const fn owner(&self) -> Option<Identity> {
+        self.owner
+    }
+
+    /// A file in the folder as bash sees it.
+    pub(crate) fn inside(&self, name: &str) -> String {
+        self.inside.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Writes a file for bash to read.
+    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text)?;
+        if let Some(owner) = self.owner {
+            chown(&path, None, Some(owner.gid))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o640))?;
+        }
+        Ok(())
+    }
+
+    /// A new pipe for an output of the next command. Programs of earlier commands keep theirs.
+    pub(crate) fn output(&self, name: &str) -> io::Result<OwnedFd> {
+        let path = self.folder.path().join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        make_fifo(&path, self.owner, OFlags::RDONLY)
+    }
+
+    /// Waits for the next report. Nothing is lost when this is dropped.
+    pub(crate) async fn report(&mut self) -> io::Result<Report> {
+        loop {
+            if let Some(report) = self.take_report() {
+                return Ok(report);
+            }
+            let mut buffer = [0; 4096];
+            let read = self
+                .control
+                .read(|fd| Ok(rustix::io::read(fd, &mut buffer)?))
+                .await?;
+            self.partial.extend_from_slice(&buffer[..read]);
+            if self.partial.len() > REPORT_MAX {
+                self.partial.clear();
+            }
+        }
+    }
+
+    /// A report that is there already.
+    pub(crate) fn try_report(&mut self) -> Option<Report> {
+        let mut buffer = [0; 4096];
+        while let Ok(read @ 1..) = rustix::io::read(&self.control, &mut buffer) {
+            self.partial.extend_from_slice(&buffer[..read]);
+        }
+        self.take_report()
+    }
+
+    /// Forgets reports of what is over, and what bash said between commands.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        while !matches!(
+            rustix::io::read(&self.own, &mut buffer),
+            Err(Errno::WOULDBLOCK)
+        ) {}
+        while !matches!(
+            rustix::io::read(&self.control, &mut buffer),
+            Err(Errno::WOULDBLOCK)
+        ) {}
+        self.partial.clear();
+        Ok(())
+    }
+
+    fn take_report(&mut self) -> Option<Report> {
+        let mut parts = self.partial.splitn(3, |byte| *byte == 0);
+        let (code, cwd, rest) = (parts.next()?, parts.next()?, parts.next()?);
+        let report = std::str::from_utf8(code)
+            .ok()?
+            .parse()
+            .ok()
+            .map(|code| Report {
+                code,
+                cwd: String::from_utf8_lossy(cwd).into_owned(),
+            });
+        self.partial = rest.to_vec();
+        report
+    }
+}
+
+fn make_fifo(path: &Path, owner: Option<Identity>, access: OFlags) -> io::Result<OwnedFd> {
+    mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR)?;
+    if let Some(owner) = owner {
+        chown(path, Some(owner.uid), Some(owner.gid))?;
+    }
+    let fd = open(
+        path,
+        access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?;
+    // A bigger pipe means fewer turns; the default one also does.
+    let _best_effort = rustix::pipe::fcntl_setpipe_size(&fd, PIPE_BYTES);
+    Ok(fd)
+}

@@ -1,0 +1,34 @@
+//! bash without a sandbox, for someone who asked for it.
+
+use std::os::fd::OwnedFd;
+
+use telechir_process::{Spawn, Stdio};
+
+use crate::config::Host;
+use crate::exchange::Exchange;
+
+/// Puts together the command that starts bash as ourselves.
+pub(crate) fn prepare(host: &Host, exchange: &Exchange, terminal: OwnedFd) -> Spawn {
+    let home = host.workspace.as_os_str();
+    Spawn::new("bash")
+        .args([
+            "--noprofile",
+            "--rcfile",
+            &exchange.inside("startup"),
+            "--noediting",
+            "+H",
+            "-i",
+        ])
+        .env(
+            "PATH",
+            "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+        )
+        .env("HOME", home)
+        .env("TERM", "dumb")
+        .env("LANG", "C.UTF-8")
+        .envs(host.env.iter().map(|(name, value)| (name, value)))
+        .cwd(&host.workspace)
+        .controlling_terminal()
+        .no_new_privs(false)
+        .stdin(Stdio::Fd(terminal))
+}

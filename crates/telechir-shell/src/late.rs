@@ -1,0 +1,68 @@
+//! What background jobs print after their command's result went out.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use telechir_process::Watch;
+use tokio::task::JoinSet;
+
+use crate::capture::Capture;
+
+/// Bytes that are kept until the next result.
+const KEPT: usize = 8192;
+
+/// Reads on behind the results, so that no job is held up, and keeps the words for the next one.
+#[derive(Debug)]
+pub(crate) struct Late {
+    readers: JoinSet<()>,
+    outputs: Vec<Weak<Watch>>,
+    words: Arc<Mutex<Capture>>,
+}
+
+impl Late {
+    pub(crate) fn new() -> Self {
+        let words = Arc::new(Mutex::new(Capture::new(KEPT)));
+        Self {
+            readers: JoinSet::new(),
+            outputs: Vec::new(),
+            words,
+        }
+    }
+
+    /// Takes over an output that still has a writer.
+    pub(crate) fn follow(&mut self, output: Watch) {
+        while self.readers.try_join_next().is_some() {}
+        self.outputs.retain(|output| output.strong_count() > 0);
+        let (output, words) = (Arc::new(output), Arc::clone(&self.words));
+        self.outputs.push(Arc::downgrade(&output));
+        self.readers
+            .spawn(async move { while let Ok(1..) = output.read(|fd| read(fd, &words)).await {} });
+    }
+
+    /// What was printed since the last time, with a line that says what it is; empty when nothing.
+    pub(crate) fn take(&self) -> String {
+        for output in self.outputs.iter().filter_map(Weak::upgrade) {
+            while let Ok(1..) = read(output.as_fd(), &self.words) {}
+        }
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        if words.is_empty() {
+            return String::new();
+        }
+        let text = std::mem::replace(&mut *words, Capture::new(KEPT))
+            .to_captured()
+            .text;
+        format!(
+            "[printed meanwhile by background jobs of earlier commands:]\n{text}\n[end of that]\n"
+        )
+    }
+}
+
+/// Reads once, under the lock, so that two readers keep the order.
+fn read(output: BorrowedFd<'_>, words: &Mutex<Capture>) -> io::Result<usize> {
+    let mut buffer = [0; 16 * 1024];
+    let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+    let read = rustix::io::read(output, &mut buffer)?;
+    words.push(&buffer[..read]);
+    Ok(read)
+}

@@ -1,0 +1,19 @@
+//! One bash that remembers, in a sandbox: its terminal is its input, its outputs are pipes, and
+//! the end of a command is an event.
+
+mod bash;
+mod capture;
+mod config;
+mod exchange;
+mod host;
+mod late;
+mod processes;
+mod running;
+mod sandbox;
+mod script;
+mod session;
+mod terminal;
+mod waiting;
+
+pub use bash::Bash;
+pub use config::{Host, Isolation, Limits, Sandbox};

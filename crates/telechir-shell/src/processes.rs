@@ -1,0 +1,160 @@
+//! The processes of a session, read from `/proc`, and how they are ended.
+
+use std::collections::HashMap;
+use std::fs;
+
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use telechir_process::{Pid, Signal};
+
+/// One process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    /// In the kernel's ticks since it started.
+    pub(crate) started: u64,
+}
+
+/// All processes that we can see.
+pub(crate) fn all() -> HashMap<i32, Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return HashMap::new();
+    };
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| Some((pid, read(pid)?))).collect()
+}
+
+fn read(pid: i32) -> Option<Process> {
+    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name is in parentheses and may hold anything, so the fields count from the last one.
+fn parse(pid: i32, stat: &str) -> Option<Process> {
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    // A zombie is over.
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
+    let started = fields.get(19)?.parse().ok()?;
+    Some(Process {
+        pid,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        started,
+    })
+}
+
+/// Ticks since the kernel started, of which there are a hundred a second.
+pub(crate) fn now() -> u64 {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let seconds = uptime.split_ascii_whitespace().next().unwrap_or_default();
+    seconds.replace('.', "").parse().unwrap_or(0)
+}
+
+/// Everything below `root` and, for what lost its parent, everything in the session of `shell`;
+/// without `shell` and what stands between the two.
+pub(crate) fn below(root: Pid, shell: Pid) -> Vec<Process> {
+    let all = all();
+    let ancestors = |pid: i32| {
+        std::iter::successors(all.get(&pid), |process| all.get(&process.parent)).take(all.len())
+    };
+    let shell = shell.as_raw_nonzero().get();
+    let spine: Vec<i32> = ancestors(shell).map(|process| process.pid).collect();
+    let root = root.as_raw_nonzero().get();
+    let belongs = |process: &&Process| {
+        !spine.contains(&process.pid)
+            && (process.session == shell || ancestors(process.pid).any(|above| above.pid == root))
+    };
+    let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
+    // Parents first: who is told to end before its child is does not go on after it.
+    processes.sort_by_key(|process| (process.started, process.pid));
+    processes
+}
+
+/// Those of `processes` that a command began which started at `since`: neither older themselves
+/// nor started by one that is.
+pub(crate) fn begun(processes: Vec<Process>, since: u64) -> Vec<Process> {
+    let by_pid: HashMap<i32, Process> = processes
+        .iter()
+        .map(|process| (process.pid, *process))
+        .collect();
+    let is_new = |process: &Process| {
+        let line = std::iter::successors(Some(process), |process| by_pid.get(&process.parent));
+        line.take(by_pid.len() + 1)
+            .all(|process| process.started >= since)
+    };
+    processes.into_iter().filter(is_new).collect()
+}
+
+/// Sends a signal to each, unless its number has a new owner by now.
+pub(crate) fn signal(processes: &[Process], signal: Signal) {
+    for process in processes {
+        let Some(pid) = Pid::from_raw(process.pid) else {
+            continue;
+        };
+        let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        if read(process.pid).is_some_and(|now| now.started == process.started) {
+            // It may be over by now, which is what we want.
+            let _gone = pidfd_send_signal(&pidfd, signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32, started: u64) -> Process {
+        Process {
+            pid,
+            parent,
+            group: pid,
+            session: 1,
+            started,
+        }
+    }
+
+    #[test]
+    fn reads_a_name_with_parentheses_and_spaces() {
+        let stat = "42 (a) b (c) S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0";
+        let expected = Process {
+            pid: 42,
+            parent: 7,
+            group: 8,
+            session: 9,
+            started: 12_345,
+        };
+        assert_eq!(parse(42, stat), Some(expected));
+        assert_eq!(
+            parse(42, "42 (x) Z 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0"),
+            None
+        );
+    }
+
+    #[test]
+    fn what_an_older_job_starts_is_not_of_the_command() {
+        let (older, its_child) = (process(10, 1, 5), process(11, 10, 20));
+        let (newer, its_child_too) = (process(12, 1, 20), process(13, 12, 21));
+        let of_command = begun(vec![older, its_child, newer, its_child_too], 15);
+        assert_eq!(of_command, [newer, its_child_too]);
+    }
+
+    #[test]
+    fn sees_itself() {
+        let us = rustix::process::getpid().as_raw_nonzero().get();
+        let now = now();
+        assert!(
+            all()
+                .get(&us)
+                .is_some_and(|process| process.started <= now && now > 0)
+        );
+    }
+}

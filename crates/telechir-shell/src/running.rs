@@ -1,0 +1,205 @@
+//! A command that runs: its outputs, and the events that can happen to it.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use telechir_process::Watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::capture::{Capture, Captured};
+use crate::exchange::Report;
+use crate::late::Late;
+use crate::processes;
+use crate::session::Session;
+use crate::terminal::Terminal;
+use crate::waiting::reads_terminal;
+
+/// Without any output for so long, it may be waiting for input.
+const QUIET: Duration = Duration::from_millis(150);
+/// The looks get rarer up to this.
+const QUIET_MAX: Duration = Duration::from_secs(2);
+const CHUNK: usize = 64 * 1024;
+/// Bytes of what programs say to the terminal itself.
+const TERMINAL_KEPT: usize = 4096;
+
+/// What happened to a command.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// It is over, and bash ready for the next.
+    Reported(Report),
+    /// bash is over.
+    Ended(ExitStatus),
+    /// The deadline came first.
+    TimeOver,
+    /// It reads the terminal, where nobody types.
+    Waiting,
+}
+
+/// Whether to look out for a command that waits for input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LookFor {
+    /// Its end.
+    End,
+    /// Its end, and whether it waits for input.
+    EndOrInput,
+}
+
+/// A command between its beginning and its result.
+#[derive(Debug)]
+pub(crate) struct Running {
+    out: Stream,
+    err: Stream,
+    terminal: Stream,
+    /// When it began, in the kernel's ticks.
+    pub(crate) since: u64,
+    pub(crate) started: Instant,
+}
+
+#[derive(Debug)]
+struct Stream {
+    /// None when it is closed, or watched elsewhere.
+    watch: Option<Watch>,
+    capture: Capture,
+    buffer: Vec<u8>,
+}
+
+impl Running {
+    /// Makes new outputs for a command and types the line that runs it.
+    pub(crate) async fn begin(session: &mut Session, line: &str, max: usize) -> io::Result<Self> {
+        session.exchange.clear()?;
+        let out = Stream::new(Some(Watch::reading(session.exchange.output("out")?)?), max);
+        let err = Stream::new(Some(Watch::reading(session.exchange.output("err")?)?), max);
+        let terminal = Stream::new(None, TERMINAL_KEPT);
+        let running = Self {
+            out,
+            err,
+            terminal,
+            since: processes::now(),
+            started: Instant::now(),
+        };
+        session.terminal.type_line(line).await?;
+        Ok(running)
+    }
+
+    /// Reads on until something happens. Can be dropped and called again.
+    pub(crate) async fn follow(
+        &mut self,
+        session: &mut Session,
+        deadline: Instant,
+        look_for: LookFor,
+    ) -> io::Result<Event> {
+        let Session {
+            child,
+            terminal,
+            exchange,
+            ..
+        } = session;
+        let (mut quiet, mut look) = (QUIET, Instant::now() + QUIET);
+        loop {
+            // The end and the deadline come first: an endless output must not hide them.
+            tokio::select! {
+                biased;
+                report = exchange.report() => return Ok(Event::Reported(report?)),
+                () = sleep_until(deadline) => return Ok(Event::TimeOver),
+                status = child.wait() => {
+                    // A report may have been its last word.
+                    return Ok(exchange.try_report().map_or(Event::Ended(status?), Event::Reported));
+                }
+                read = self.out.read() => self.out.take(read?),
+                read = self.err.read() => self.err.take(read?),
+                read = terminal.read(&mut self.terminal.buffer) => match read? {
+                    0 => tokio::task::yield_now().await,
+                    read => self.terminal.take(read),
+                },
+                () = sleep_until(look), if look_for == LookFor::EndOrInput => {
+                    let foreground = terminal.foreground();
+                    let took_line = terminal.unread() == 0;
+                    if took_line && foreground.is_ok_and(reads_terminal) {
+                        return Ok(exchange.try_report().map_or(Event::Waiting, Event::Reported));
+                    }
+                    quiet = (quiet * 2).min(QUIET_MAX);
+                    look = Instant::now() + quiet;
+                    continue;
+                }
+            }
+            quiet = QUIET;
+            look = Instant::now() + quiet;
+        }
+    }
+
+    /// Reads what is there without waiting.
+    pub(crate) fn drain(&mut self, terminal: Option<&Terminal>) {
+        self.out.drain();
+        self.err.drain();
+        while let Some(read @ 1..) =
+            terminal.and_then(|terminal| terminal.read_now(&mut self.terminal.buffer).ok())
+        {
+            self.terminal.take(read);
+        }
+    }
+
+    /// Its outputs so far, what it said to the terminal joined to the second.
+    pub(crate) fn to_captured(&self) -> [Captured; 2] {
+        let (out, mut err) = (
+            self.out.capture.to_captured(),
+            self.err.capture.to_captured(),
+        );
+        if !self.terminal.capture.is_empty() {
+            let said = self.terminal.capture.to_captured();
+            err.truncated_bytes += said.truncated_bytes;
+            err.text = format!(
+                "{}[said to the terminal:]\n{}\n",
+                err.text,
+                said.text.trim_end()
+            );
+        }
+        [out, err]
+    }
+
+    /// Leaves outputs that are still open to those who keep the words of background jobs.
+    pub(crate) fn leave(self, late: &mut Late) {
+        for output in [self.out.watch, self.err.watch].into_iter().flatten() {
+            late.follow(output);
+        }
+    }
+}
+
+impl Stream {
+    fn new(watch: Option<Watch>, max: usize) -> Self {
+        Self {
+            watch,
+            capture: Capture::new(max),
+            buffer: vec![0; CHUNK],
+        }
+    }
+
+    /// Never, when it is closed.
+    async fn read(&mut self) -> io::Result<usize> {
+        let Some(watch) = &self.watch else {
+            return std::future::pending().await;
+        };
+        let buffer = &mut self.buffer;
+        watch
+            .read(|fd| Ok(rustix::io::read(fd, &mut *buffer)?))
+            .await
+    }
+
+    fn take(&mut self, read: usize) {
+        self.capture.push(&self.buffer[..read]);
+        if read == 0 {
+            self.watch = None;
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(watch) = &self.watch {
+            match rustix::io::read(watch, &mut self.buffer) {
+                Ok(read) => self.take(read),
+                Err(Errno::WOULDBLOCK) => break,
+                Err(_) => self.watch = None,
+            }
+        }
+    }
+}

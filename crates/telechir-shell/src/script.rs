@@ -1,0 +1,100 @@
+//! The little that bash itself is told: how to report, and how to run one command.
+
+use telechir_device::{DeviceError, ShellCommand};
+use telechir_protocol::Command;
+
+use crate::exchange::Exchange;
+
+/// What bash reads when it starts.
+///
+/// `exec` stands alone there: behind `builtin` its redirections would not last.
+/// `$?` must come through untouched: the report saves it first, and bash restores it after
+/// `PROMPT_COMMAND`. The prompt variables are set anew each time because commands change them.
+pub(crate) fn startup(exchange: &Exchange) -> String {
+    let (control, own) = (
+        quote(&exchange.inside("control")),
+        quote(&exchange.inside("own")),
+    );
+    format!(
+        "unset HISTFILE\nset +o history\n\
+         PS1= PS2= PS0=\n\
+         __telechir_report() {{\n\
+         builtin local code=$?\n\
+         exec >{own} 2>&1\n\
+         if [[ $__telechir_back ]]; then builtin eval \"$__telechir_back\"; __telechir_back=; fi\n\
+         PS1= PS2= PS0=\n\
+         builtin printf '%d\\0%s\\0' \"$code\" \"$PWD\" >{control}\n\
+         }}\n\
+         __telechir_keep() {{\n\
+         builtin local code=$?\n\
+         builtin unset PROMPT_COMMAND\n\
+         PROMPT_COMMAND=__telechir_report\n\
+         builtin return $code\n\
+         }}\n\
+         PROMPT_COMMAND=__telechir_report\n"
+    )
+}
+
+/// The line that is typed for every command.
+pub(crate) fn line(exchange: &Exchange) -> String {
+    let [run, out, err] = ["run", "out", "err"].map(|name| quote(&exchange.inside(name)));
+    format!("builtin . {run} >{out} 2>{err}; __telechir_keep\n")
+}
+
+/// What that line reads: what holds for this command only, then the command.
+///
+/// # Errors
+/// When a variable's name is none.
+pub(crate) fn run(exchange: &Exchange, command: &ShellCommand) -> Result<String, DeviceError> {
+    let mut script = String::new();
+    if let Some(cwd) = &command.cwd {
+        let cwd = quote(cwd);
+        script.push_str("builtin printf -v __telechir_back 'builtin cd -- %q;' \"$PWD\"\n");
+        script.push_str(&format!("builtin cd -- {cwd} || builtin return\n"));
+    }
+    for (name, value) in &command.env {
+        if !is_name(name) {
+            let message =
+                format!("`{name}` is no name of a variable; use letters, digits and `_`.");
+            return Err(DeviceError::Refused { message });
+        }
+        let value = quote(value);
+        script.push_str(&format!(
+            "if [[ -v {name} ]]; then\n\
+             builtin printf -v __telechir_back '%s{name}=%q;' \"$__telechir_back\" \"${name}\"\n\
+             [[ ${{{name}@a}} == *x* ]] || __telechir_back+='export -n {name};'\n\
+             else __telechir_back+='unset {name};'; fi\n\
+             builtin export {name}={value}\n"
+        ));
+    }
+    let file = quote(&exchange.inside("command"));
+    script.push_str(&format!("builtin . {file}\n"));
+    Ok(script)
+}
+
+/// The command itself.
+///
+/// # Errors
+/// When it is empty or holds a zero byte, which bash would leave out.
+pub(crate) fn text(command: &Command) -> Result<String, DeviceError> {
+    let line = command.to_line();
+    if line.contains('\0') {
+        let message = "The command holds a zero byte, which no shell can read.".to_owned();
+        return Err(DeviceError::Refused { message });
+    }
+    Ok(match command {
+        Command::Line(_) => line + "\n",
+        // Neither aliases nor functions: argv names a program.
+        Command::Argv(_) => format!("builtin command -- {line}\n"),
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// One word for bash.
+pub(crate) fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,216 @@
+//! One living bash: how it starts, what belongs to it, how it ends.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use telechir_device::DeviceError;
+use telechir_process::{Child, Pid, Signal, SpawnError, Watch};
+use tokio::time::timeout;
+
+use crate::config::Isolation;
+use crate::exchange::{Exchange, Report};
+use crate::processes::{self, Process};
+use crate::terminal::Terminal;
+use crate::{host, sandbox, script};
+
+/// A sandbox takes some ten milliseconds; a machine out of breath takes longer.
+const START: Duration = Duration::from_secs(20);
+const END: Duration = Duration::from_secs(5);
+
+/// A bash that waits for commands or runs one.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) child: Child,
+    pub(crate) terminal: Terminal,
+    pub(crate) exchange: Exchange,
+    /// Its folder when it was ready.
+    pub(crate) cwd: String,
+    shell: Pid,
+    shell_fd: OwnedFd,
+    /// The sandbox's first process: when it is gone, so is all inside.
+    first: Option<OwnedFd>,
+    /// Held, because who writes to a pipe that nobody holds dies of it.
+    _complaints: Option<OwnedFd>,
+}
+
+impl Session {
+    /// Starts bash and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it, or the sandbox, cannot be had.
+    pub(crate) async fn start(isolation: &Isolation) -> Result<Self, DeviceError> {
+        match isolation {
+            Isolation::Sandbox(sandbox) => Self::start_in_sandbox(sandbox).await,
+            Isolation::Host(host) => Self::start_on_host(host).await,
+        }
+    }
+
+    async fn start_in_sandbox(sandbox: &crate::Sandbox) -> Result<Self, DeviceError> {
+        let identity = sandbox::identity(sandbox)?;
+        let workspace: PathBuf = sandbox::workspace(sandbox)?;
+        let failed =
+            |error: io::Error| sandbox::unavailable(&format!("could not prepare it: {error}"));
+        let mut exchange =
+            Exchange::new(&sandbox.runtime_dir, Some(sandbox::INSIDE), identity).map_err(failed)?;
+        exchange
+            .write("startup", &script::startup(&exchange))
+            .map_err(failed)?;
+        let (terminal, theirs) = Terminal::open(identity).map_err(failed)?;
+        let prepared = sandbox::prepare(sandbox, &workspace, &exchange, theirs)?;
+        let child = prepared.spawn.spawn().await;
+        let child = child
+            .map_err(|error: SpawnError| sandbox::unavailable(&format!("could not {error}")))?;
+        let complaint = || sandbox::explain(&read_now(&prepared.complaints));
+        let report = ready(&mut exchange, &child).await.ok_or_else(complaint)?;
+        let first = first_process(&read_now(&prepared.info)).ok_or_else(complaint)?;
+        let first = pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
+        let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
+        session.first = Some(first);
+        session._complaints = Some(prepared.complaints);
+        sandbox::verify(session.shell)?;
+        Ok(session)
+    }
+
+    async fn start_on_host(host: &crate::Host) -> Result<Self, DeviceError> {
+        let unavailable = |message: String| DeviceError::Unavailable {
+            what: "the host shell",
+            message,
+        };
+        let failed = |error: io::Error| unavailable(error.to_string());
+        tracing::warn!(workspace = %host.workspace.display(), "commands run without a sandbox");
+        let mut exchange = Exchange::new(&host.runtime_dir, None, None).map_err(failed)?;
+        exchange
+            .write("startup", &script::startup(&exchange))
+            .map_err(failed)?;
+        let (terminal, theirs) = Terminal::open(None).map_err(failed)?;
+        let child = host::prepare(host, &exchange, theirs).spawn().await;
+        let child = child.map_err(|error| unavailable(format!("could not {error}")))?;
+        let ended = || unavailable("bash ended before it was ready".to_owned());
+        let report = ready(&mut exchange, &child).await.ok_or_else(ended)?;
+        Self::with(child, terminal, exchange, report).map_err(failed)
+    }
+
+    fn with(
+        child: Child,
+        terminal: Terminal,
+        exchange: Exchange,
+        report: Report,
+    ) -> io::Result<Self> {
+        let shell = terminal.leader()?;
+        let shell_fd = pidfd_open(shell, PidfdFlags::empty())?;
+        Ok(Self {
+            child,
+            terminal,
+            exchange,
+            cwd: report.cwd,
+            shell,
+            shell_fd,
+            first: None,
+            _complaints: None,
+        })
+    }
+
+    /// What a command began that started at this tick.
+    pub(crate) fn begun(&self, since: u64) -> Vec<Process> {
+        processes::begun(self.processes(), since)
+    }
+
+    /// Interrupts bash itself, so that it does not go on with a list or a loop.
+    pub(crate) fn interrupt(&self) {
+        // It may be over by now.
+        let _gone = pidfd_send_signal(&self.shell_fd, Signal::INT);
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        processes::below(self.child.pid(), self.shell)
+    }
+
+    /// Kills everything of it.
+    fn kill(&self) {
+        match &self.first {
+            Some(first) => {
+                let _gone = pidfd_send_signal(first, Signal::KILL);
+            }
+            None => processes::signal(&self.processes(), Signal::KILL),
+        }
+        let _gone = pidfd_send_signal(&self.shell_fd, Signal::KILL);
+        let _gone = self.child.signal_group(Signal::KILL);
+    }
+
+    /// Kills everything of it and waits until it is gone.
+    ///
+    /// # Errors
+    /// When something is still there.
+    pub(crate) async fn end(self) -> io::Result<()> {
+        self.kill();
+        let gone = timeout(END, async {
+            self.child.wait().await?;
+            match &self.first {
+                Some(first) => gone(first.as_fd()).await,
+                None => Ok(()),
+            }
+        });
+        gone.await.map_err(|_| io::Error::from(Errno::TIMEDOUT))?
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The first report; none when bash ended instead or took too long.
+async fn ready(exchange: &mut Exchange, child: &Child) -> Option<Report> {
+    let report = async {
+        tokio::select! {
+            biased;
+            report = exchange.report() => report.ok(),
+            _ = child.wait() => None,
+        }
+    };
+    timeout(START, report).await.ok().flatten()
+}
+
+/// Waits for the end of a process that is not our child.
+async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
+    let over = |process: BorrowedFd<'_>| {
+        let mut polled = [PollFd::new(&process, PollFlags::IN)];
+        match poll(
+            &mut polled,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        )? {
+            0 => Err(Errno::WOULDBLOCK.into()),
+            _ => Ok(()),
+        }
+    };
+    Watch::reading(process.try_clone_to_owned()?)?
+        .read(over)
+        .await
+}
+
+/// What is in a pipe by now.
+fn read_now(pipe: &OwnedFd) -> String {
+    let mut text = Vec::new();
+    let mut buffer = [0; 4096];
+    if rustix::io::ioctl_fionbio(pipe, true).is_err() {
+        return String::new();
+    }
+    while let Ok(read @ 1..) = rustix::io::read(pipe, &mut buffer) {
+        text.extend_from_slice(&buffer[..read]);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn first_process(info: &str) -> Option<Pid> {
+    let info: serde_json::Value = serde_json::from_str(info).ok()?;
+    Pid::from_raw(i32::try_from(info.get("child-pid")?.as_i64()?).ok()?)
+}

@@ -1,0 +1,112 @@
+//! The terminal that bash reads its lines from.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{
+    LocalModes, OptionalActions, OutputModes, QueueSelector, Termios, Winsize, tcflush, tcgetattr,
+    tcgetpgrp, tcgetsid, tcsetattr, tcsetwinsize,
+};
+use telechir_process::{Identity, Pid, Watch};
+
+/// Our side of it.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    master: Watch,
+    /// The other side too: only there can unread input be thrown away.
+    slave: OwnedFd,
+    modes: Termios,
+}
+
+impl Terminal {
+    /// A new terminal and its other side, which belongs to `owner`.
+    pub(crate) fn open(owner: Option<Identity>) -> io::Result<(Self, OwnedFd)> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags)?;
+        grantpt(&master)?;
+        unlockpt(&master)?;
+        let slave = ioctl_tiocgptpeer(&master, flags)?;
+        if let Some(owner) = owner {
+            rustix::fs::fchown(
+                &slave,
+                Some(Uid::from_raw(owner.uid)),
+                Some(Gid::from_raw(owner.gid)),
+            )?;
+        }
+        let mut modes = tcgetattr(&slave)?;
+        // Nobody types here, so nothing is to be shown back; and output comes as it was written.
+        modes.local_modes.remove(LocalModes::ECHO);
+        modes.output_modes.remove(OutputModes::OPOST);
+        tcsetattr(&slave, OptionalActions::Now, &modes)?;
+        tcsetwinsize(
+            &slave,
+            Winsize {
+                ws_row: 24,
+                ws_col: 80,
+                ws_xpixel: 0,
+                ws_ypixel: 0,
+            },
+        )?;
+        rustix::io::ioctl_fionbio(&master, true)?;
+        let theirs = slave.try_clone()?;
+        Ok((
+            Self {
+                master: Watch::both(master)?,
+                slave,
+                modes,
+            },
+            theirs,
+        ))
+    }
+
+    /// Types a line. What an earlier command left unread or changed is put right first.
+    pub(crate) async fn type_line(&self, line: &str) -> io::Result<()> {
+        tcflush(&self.slave, QueueSelector::IFlush)?;
+        tcsetattr(&self.slave, OptionalActions::Now, &self.modes)?;
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            let written = self
+                .master
+                .write(|fd| Ok(rustix::io::write(fd, rest)?))
+                .await?;
+            rest = &rest[written..];
+        }
+        Ok(())
+    }
+
+    /// Reads what programs wrote to the terminal itself; 0 when its other side is closed.
+    pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.master.read(|fd| read_open(fd, buffer)).await
+    }
+
+    /// Reads what is there without waiting.
+    pub(crate) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        read_open(self.master.as_fd(), buffer)
+    }
+
+    /// How much of what was typed nobody read yet.
+    pub(crate) fn unread(&self) -> u64 {
+        rustix::io::ioctl_fionread(&self.slave).unwrap_or(0)
+    }
+
+    /// The group in the foreground.
+    pub(crate) fn foreground(&self) -> io::Result<Pid> {
+        Ok(tcgetpgrp(&self.master)?)
+    }
+
+    /// The leader of its session: bash.
+    pub(crate) fn leader(&self) -> io::Result<Pid> {
+        Ok(tcgetsid(&self.master)?)
+    }
+}
+
+fn read_open(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    match rustix::io::read(fd, buffer) {
+        // How a terminal says that its other side is closed.
+        Err(Errno::IO) => Ok(0),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,153 @@
+//! Nothing outlives a shell, and nothing is begun in silence where it cannot be had.
+
+use std::fs;
+use std::time::Instant;
+
+use telechir_device::{Shell, ShellCommand};
+use telechir_protocol::ShellOutcome;
+use telechir_shell::{Bash, Isolation};
+
+use crate::{command, run, sandboxed, settings, workspace};
+
+/// Whether a process whose command line holds `mark` runs anywhere on this machine.
+fn runs(mark: &str) -> bool {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .into_iter()
+        .any(|line| String::from_utf8_lossy(&line).contains(mark))
+}
+
+/// A sleep of a length that no other test has, in ways meant to outlive its shell.
+async fn begin_daemons(shell: &mut Bash, mark: &str) {
+    let text = format!(
+        "setsid nohup sleep {mark} & (sleep {mark} &); (trap '' TERM HUP; sleep {mark}) & disown -a"
+    );
+    assert_eq!(run(shell, &text).await.outcome, ShellOutcome::Success);
+    assert!(runs(mark));
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_close() {
+    let (mut shell, _kept) = sandboxed().await;
+    begin_daemons(&mut shell, "98761.1").await;
+    shell.close().await.unwrap();
+    assert!(!runs("98761.1"));
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_restart() {
+    let (mut shell, _kept) = sandboxed().await;
+    begin_daemons(&mut shell, "98761.2").await;
+    shell.restart().await.unwrap();
+    assert!(!runs("98761.2"));
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_a_drop() {
+    let (mut shell, _kept) = sandboxed().await;
+    begin_daemons(&mut shell, "98761.3").await;
+    drop(shell);
+    let started = Instant::now();
+    while runs("98761.3") {
+        assert!(started.elapsed().as_secs() < 10, "it still runs");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_in_the_runtime_folder() {
+    let (workspace, runtime) = (workspace(), workspace());
+    let sandbox = telechir_shell::Sandbox {
+        runtime_dir: runtime.path().into(),
+        ..settings(&workspace)
+    };
+    let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
+    run(&mut shell, "true").await;
+    assert_eq!(fs::read_dir(runtime.path()).unwrap().count(), 1);
+    shell.close().await.unwrap();
+    assert_eq!(fs::read_dir(runtime.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_dropped_run_is_ended_before_the_next() {
+    let (mut shell, _kept) = sandboxed().await;
+    run(&mut shell, "kept=1").await;
+    let long = command("echo begun; sleep 1000; touch after");
+    let dropped =
+        tokio::time::timeout(std::time::Duration::from_millis(200), shell.run(&long)).await;
+    assert!(dropped.is_err());
+    let output = run(&mut shell, "echo $kept; [[ ! -e after ]]").await;
+    assert_eq!(
+        (output.stdout.as_str(), output.outcome.clone()),
+        ("1\n", ShellOutcome::Success)
+    );
+    assert!(
+        output.stderr.contains("was still running and was ended"),
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_that_waits_for_input_is_said_before_its_time_is_over() {
+    let (mut shell, _kept) = sandboxed().await;
+    for text in [
+        "read -s -p 'Password: ' x",
+        "cat",
+        "perl -e '<STDIN>'",
+        "head -n1 < /dev/tty",
+    ] {
+        let output = run(&mut shell, text).await;
+        assert_eq!(
+            output.outcome,
+            ShellOutcome::AwaitingInput,
+            "{text}: {output:?}"
+        );
+        assert!(
+            output.duration_ms.is_some_and(|took| took < 10_000),
+            "{output:?}"
+        );
+    }
+    for text in [
+        "sleep 0.4",
+        "sleep 0.4 | cat",
+        "cat < /dev/null",
+        "sh -c 'sleep 0.4; read x </dev/null; true'",
+    ] {
+        let output = run(&mut shell, text).await;
+        assert_eq!(output.outcome, ShellOutcome::Success, "{text}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_out_of_reach_is_said() {
+    let workspace = workspace();
+    let closed = workspace.path().join("closed");
+    fs::create_dir_all(closed.join("inner")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+    fs::set_permissions(&closed, mode).unwrap();
+    let sandbox = telechir_shell::Sandbox {
+        workspace: closed.join("inner"),
+        ..settings(&workspace)
+    };
+    let error = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("start the sandboxed shell: "),
+        "{error}"
+    );
+    assert!(error.to_string().contains("Permission denied"), "{error}");
+}
+
+#[tokio::test]
+async fn a_timeout_of_nothing_is_a_timeout() {
+    let (mut shell, _kept) = sandboxed().await;
+    let at_once = ShellCommand {
+        timeout: std::time::Duration::ZERO,
+        ..command("sleep 1000")
+    };
+    assert_eq!(
+        shell.run(&at_once).await.unwrap().outcome,
+        ShellOutcome::Timeout
+    );
+    assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
+}

@@ -1,0 +1,309 @@
+//! Attempts to get out of the sandbox, each inside the real one.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use telechir_device::Shell;
+use telechir_protocol::ShellOutcome;
+
+use crate::{run, sandboxed, settings, workspace};
+
+/// Runs an attempt that must fail, and gives what it said.
+async fn refused(attempt: &str) -> String {
+    let (mut shell, _kept) = sandboxed().await;
+    assert!(shell.is_sandboxed());
+    let output = run(&mut shell, attempt).await;
+    assert_eq!(
+        output.outcome,
+        ShellOutcome::Error,
+        "`{attempt}`: {output:?}"
+    );
+    assert!(
+        !output.stderr.contains("command not found"),
+        "`{attempt}`: {output:?}"
+    );
+    output.stdout + &output.stderr
+}
+
+/// The number of a system call, made from Perl, which every Debian has; prints what came of it.
+fn system_call(number: libc_number::Number, arguments: &str) -> String {
+    let number = number.0;
+    format!("perl -e '$r = syscall({number}, {arguments}); exit 0 if $r >= 0; print $!+0; exit 1'")
+}
+
+/// Numbers by name, so that the attempts read as what they are.
+mod libc_number {
+    #[derive(Clone, Copy)]
+    pub(crate) struct Number(pub(crate) i64);
+}
+
+#[tokio::test]
+async fn the_kernels_settings_cannot_be_written() {
+    refused(
+        "cat /proc/sys/kernel/core_pattern > /tmp/x; cat /tmp/x > /proc/sys/kernel/core_pattern",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn there_is_no_privilege_inside() {
+    let (mut shell, _kept) = sandboxed().await;
+    let text = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'; id -u";
+    let zero = "0000000000000000";
+    let expected = format!(
+        "CapInh:{zero}\nCapPrm:{zero}\nCapEff:{zero}\nCapBnd:{zero}\nCapAmb:{zero}\nNoNewPrivs:1\nSeccomp:2\n"
+    );
+    let output = run(&mut shell, text).await.stdout;
+    let uid = output
+        .strip_prefix(&expected)
+        .unwrap_or_else(|| panic!("{output}"));
+    assert_ne!(uid.trim(), "0");
+}
+
+#[tokio::test]
+async fn nothing_of_the_host_can_be_read() {
+    for path in [
+        "/etc/shadow",
+        "/root",
+        "/home/*",
+        "/var/log",
+        "/boot",
+        "/sys/kernel",
+        "/etc/hostname",
+    ] {
+        refused(&format!("cat {path} || ls {path}")).await;
+    }
+}
+
+#[tokio::test]
+async fn the_environment_of_the_host_is_absent() {
+    let (mut shell, kept) = sandboxed().await;
+    let names = run(&mut shell, "env | cut -d= -f1 | sort | tr '\\n' ' '")
+        .await
+        .stdout;
+    assert_eq!(
+        names,
+        "HOME LANG LOGNAME PATH PWD SHELL SHLVL TERM TMPDIR USER _ "
+    );
+    let home = run(&mut shell, "echo $HOME").await.stdout;
+    assert_eq!(home.trim(), kept.path().to_str().unwrap());
+}
+
+#[tokio::test]
+async fn only_the_workspace_and_memory_can_be_written() {
+    let (mut shell, kept) = sandboxed().await;
+    let text = "for d in / /usr /usr/local /etc /run /run/telechir /home /var /dev /proc /tmp /dev/shm . ; do
+        (: > $d/probe) 2>/dev/null && echo $d; done";
+    assert_eq!(
+        run(&mut shell, text).await.stdout,
+        "/run\n/tmp\n/dev/shm\n.\n"
+    );
+    assert!(kept.path().join("probe").exists());
+    for path in ["/run/probe", "/tmp/probe", "/dev/shm/probe"] {
+        assert!(!fs::exists(path).unwrap(), "{path} is the host's");
+    }
+}
+
+#[tokio::test]
+async fn sockets_of_the_host_cannot_be_reached() {
+    let outside = workspace();
+    let socket = outside.path().join("socket");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    refused(&format!(
+        "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(\"{}\") or die $!'",
+        socket.display()
+    ))
+    .await;
+    refused("ls /run/dbus /run/user /var/run/docker.sock /tmp/.X11-unix").await;
+}
+
+#[tokio::test]
+async fn abstract_sockets_of_the_host_cannot_be_reached() {
+    let name = format!("telechir-escape-{}", std::process::id());
+    let _listener =
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let connect = format!(
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or exit 0; \
+         connect(S, pack(\"S a*\", AF_UNIX, \"\\0{name}\")) or die $!'"
+    );
+    assert!(refused(&connect).await.contains("refused"));
+}
+
+#[tokio::test]
+async fn services_of_the_host_cannot_be_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    refused(&format!("(exec 3<>/dev/tcp/127.0.0.1/{port})")).await;
+    refused("(exec 3<>/dev/tcp/169.254.169.254/80)").await;
+    refused("(exec 3<>/dev/udp/192.0.2.1/53)").await;
+}
+
+#[tokio::test]
+async fn only_a_loopback_is_there() {
+    let (mut shell, _kept) = sandboxed().await;
+    let output = run(
+        &mut shell,
+        "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '",
+    )
+    .await;
+    assert_eq!(output.stdout, "lo\n");
+}
+
+#[tokio::test]
+async fn nothing_can_be_typed_into_the_terminal() {
+    let ioctl = "perl -e 'open(T, \"+<\", \"/dev/tty\") or exit 0; $x = \"x\"; ioctl(T, 0x5412, $x) and exit 0; print $!; exit 1'";
+    let said = refused(ioctl).await;
+    assert!(said.contains("not permitted"), "{said}");
+    let upper_half_set = "perl -e 'open(T, \"+</dev/tty\") or exit 0; \
+        $x = \"x\"; $r = syscall(16, fileno(T), 0x100005412, $x); exit 0 if $r >= 0; print $!; exit 1'";
+    if cfg!(target_arch = "x86_64") {
+        assert!(refused(upper_half_set).await.contains("not permitted"));
+    }
+}
+
+#[tokio::test]
+async fn processes_of_the_host_are_not_seen() {
+    let (mut shell, _kept) = sandboxed().await;
+    let us = std::process::id();
+    let output = run(&mut shell, "ls -d /proc/[0-9]* | wc -l").await.stdout;
+    assert!(output.trim().parse::<u32>().unwrap() < 8, "{output}");
+    let text = format!("[[ -e /proc/{us} ]] && grep -q it- /proc/{us}/cmdline && echo seen");
+    assert_eq!(run(&mut shell, &text).await.stdout, "");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[tokio::test]
+async fn dangerous_system_calls_are_refused() {
+    const EPERM: &str = "1";
+    const ENOSYS: &str = "38";
+    let attempts = [
+        (101, "0, 0, 0, 0", EPERM, "ptrace"),
+        (310, "$$, 0, 0, 0, 0, 0", EPERM, "process_vm_readv"),
+        (311, "$$, 0, 0, 0, 0, 0", EPERM, "process_vm_writev"),
+        (250, "0, 0, 0", EPERM, "keyctl"),
+        (321, "0, 0, 0", EPERM, "bpf"),
+        (323, "0", EPERM, "userfaultfd"),
+        (298, "0, 0, -1, -1, 0", EPERM, "perf_event_open"),
+        (304, "0, 0, 0", EPERM, "open_by_handle_at"),
+        (272, "0x10000000", EPERM, "unshare"),
+        (308, "0, 0", EPERM, "setns"),
+        (165, "0, 0, 0, 0, 0", EPERM, "mount"),
+        (155, "0, 0", EPERM, "pivot_root"),
+        (161, "0", EPERM, "chroot"),
+        (
+            56,
+            "0x10000011, 0, 0, 0, 0",
+            EPERM,
+            "clone with a new user namespace",
+        ),
+        (41, "40, 1, 0", EPERM, "a vsock socket"),
+        (41, "38, 5, 0", EPERM, "a socket to the kernel's ciphers"),
+        (425, "1, 0", ENOSYS, "io_uring_setup"),
+        (426, "0, 0, 0, 0, 0, 0", ENOSYS, "io_uring_enter"),
+        (435, "0, 0", ENOSYS, "clone3"),
+        (
+            0x4000_0000 + 521,
+            "0, 0, 0, 0",
+            ENOSYS,
+            "ptrace by its second number",
+        ),
+        (
+            0x4000_0000 + 39,
+            "0",
+            ENOSYS,
+            "any call by its second number",
+        ),
+    ];
+    let (mut shell, _kept) = sandboxed().await;
+    for (number, arguments, errno, what) in attempts {
+        let output = run(
+            &mut shell,
+            &system_call(libc_number::Number(number), arguments),
+        )
+        .await;
+        assert_eq!(
+            (output.exit_code, output.stdout.as_str()),
+            (Some(1), errno),
+            "{what}: {output:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_namespace_can_be_nested() {
+    refused("unshare --user --map-root-user true").await;
+    refused("bwrap --ro-bind / / true").await;
+}
+
+#[tokio::test]
+async fn setuid_programs_give_nothing() {
+    refused("su -c true root </dev/null").await;
+    refused("mount -t tmpfs none /tmp").await;
+}
+
+#[tokio::test]
+async fn no_descriptor_is_left_open() {
+    let (mut shell, _kept) = sandboxed().await;
+    let output = run(
+        &mut shell,
+        "ls /proc/self/fd | tr '\\n' ' '; ls /proc/$$/fd | tr '\\n' ' '",
+    )
+    .await;
+    // 3 is the folder that `ls` reads; 10 and up are bash's own, which no program gets.
+    let (of_program, of_bash) = output.stdout.split_at("0 1 2 3 ".len());
+    assert_eq!(of_program, "0 1 2 3 ");
+    assert!(
+        of_bash.starts_with("0 1 ") && !of_bash.contains(" 3 "),
+        "{of_bash}"
+    );
+    let first = run(&mut shell, "for p in 1 2; do readlink /proc/$p/fd/*; done")
+        .await
+        .stdout;
+    for leak in ["telechir-seccomp", "ptmx", "control", "socket:"] {
+        assert!(!first.contains(leak), "{first}");
+    }
+}
+
+#[tokio::test]
+async fn the_exchange_cannot_be_written() {
+    refused("echo 'echo evil' > /run/telechir/startup").await;
+    refused("rm -f /run/telechir/run").await;
+    refused("touch /run/telechir/x").await;
+}
+
+#[tokio::test]
+async fn a_folder_of_the_system_is_no_workspace() {
+    let workspace = workspace();
+    for path in ["/", "/etc", "/usr", "/root", "/tmp"] {
+        let sandbox = telechir_shell::Sandbox {
+            workspace: path.into(),
+            ..settings(&workspace)
+        };
+        let error = telechir_shell::Bash::start(telechir_shell::Isolation::Sandbox(sandbox))
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("folder of the system"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn never_runs_as_root() {
+    let workspace = workspace();
+    let root = telechir_process::Identity { uid: 0, gid: 0 };
+    let sandbox = telechir_shell::Sandbox {
+        identity: Some(root),
+        ..settings(&workspace)
+    };
+    let error = telechir_shell::Bash::start(telechir_shell::Isolation::Sandbox(sandbox))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("must not run as root"),
+        "{error}"
+    );
+}

@@ -1,0 +1,21 @@
+//! The contract, on the host.
+
+use telechir_device::Shell;
+use telechir_shell::{Bash, Host, Isolation};
+use tempfile::TempDir;
+
+use crate::workspace;
+
+async fn unsandboxed() -> (Bash, TempDir) {
+    let workspace = workspace();
+    let host = Host::new(workspace.path());
+    (Bash::start(Isolation::Host(host)).await.unwrap(), workspace)
+}
+
+telechir_device::shell_contract!(unsandboxed);
+
+#[tokio::test]
+async fn says_that_it_is_no_sandbox() {
+    let (shell, _kept) = unsandboxed().await;
+    assert!(!shell.is_sandboxed());
+}

@@ -1,0 +1,118 @@
+//! What one command can use up.
+
+use std::time::Duration;
+
+use telechir_device::Shell;
+use telechir_protocol::ShellOutcome;
+use telechir_shell::{Bash, Isolation, Limits, Sandbox};
+use tempfile::TempDir;
+
+use crate::{command, run, settings, workspace};
+
+const MIB: u64 = 1 << 20;
+
+async fn limited() -> (Bash, TempDir) {
+    let workspace = workspace();
+    let limits = Limits {
+        processes: 64,
+        memory_bytes: 256 * MIB,
+        file_bytes: 32 * MIB,
+        tmp_bytes: 8 * MIB,
+        shared_memory_bytes: 8 * MIB,
+        ..Limits::default()
+    };
+    let sandbox = Sandbox {
+        limits,
+        ..settings(&workspace)
+    };
+    (
+        Bash::start(Isolation::Sandbox(sandbox)).await.unwrap(),
+        workspace,
+    )
+}
+
+#[tokio::test]
+async fn a_fork_bomb_is_stopped_and_the_shell_lives() {
+    let (mut shell, _kept) = limited().await;
+    let bomb = "kept=1; bash -c 'bomb() { bomb | bomb & }; bomb' 2>/dev/null; sleep 1000";
+    let brief = telechir_device::ShellCommand {
+        timeout: Duration::from_secs(1),
+        ..command(bomb)
+    };
+    assert_eq!(
+        shell.run(&brief).await.unwrap().outcome,
+        ShellOutcome::Timeout
+    );
+    let output = run(&mut shell, "echo next").await;
+    assert_eq!(
+        (output.stdout.as_str(), output.outcome),
+        ("next\n", ShellOutcome::Success)
+    );
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn processes_are_counted() {
+    let (mut shell, _kept) = limited().await;
+    let output = run(
+        &mut shell,
+        "for n in {1..400}; do sleep 1000 & done 2>/dev/null; jobs -p | wc -l",
+    )
+    .await;
+    let begun = output.stdout.trim().parse::<u32>().unwrap_or(0);
+    assert!(begun < 64, "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn memory_disks_have_a_size() {
+    let (mut shell, _kept) = limited().await;
+    for folder in ["/tmp", "/dev/shm"] {
+        let output = run(
+            &mut shell,
+            &format!("head -c 20M /dev/zero > {folder}/big; stat -c %s {folder}/big"),
+        )
+        .await;
+        let size = output.stdout.trim().parse::<u64>().unwrap();
+        assert!(size <= 8 * MIB, "{folder}: {size}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_has_a_largest_size() {
+    let (mut shell, kept) = limited().await;
+    assert_eq!(
+        run(&mut shell, "head -c 100M /dev/zero > big")
+            .await
+            .outcome,
+        ShellOutcome::Error
+    );
+    assert_eq!(kept.path().join("big").metadata().unwrap().len(), 32 * MIB);
+}
+
+#[tokio::test]
+async fn a_memory_hog_ends_and_the_shell_lives() {
+    let (mut shell, _kept) = limited().await;
+    let output = run(
+        &mut shell,
+        "kept=1; perl -e '$x = \"x\" x (1 << 30); print length $x'",
+    )
+    .await;
+    assert_eq!(
+        (output.outcome, output.stdout.as_str()),
+        (ShellOutcome::Error, "")
+    );
+    assert_eq!(run(&mut shell, "echo $kept").await.stdout, "1\n");
+}
+
+#[tokio::test]
+async fn an_endless_output_ends_by_timeout() {
+    let (mut shell, _kept) = limited().await;
+    let brief = telechir_device::ShellCommand {
+        timeout: Duration::from_millis(500),
+        ..command("yes")
+    };
+    let output = shell.run(&brief).await.unwrap();
+    assert_eq!(output.outcome, ShellOutcome::Timeout);
+    assert!(output.truncated_bytes > 1_000_000 && output.stdout.len() < 70_000);
+}

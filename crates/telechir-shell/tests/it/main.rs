@@ -1,0 +1,55 @@
+//! Real bash, in the real sandbox and on the host.
+#![expect(clippy::unwrap_used, reason = "a test stops where its ground is gone")]
+
+mod ends;
+mod escapes;
+mod host;
+mod limits;
+mod sandbox;
+
+use std::time::Duration;
+
+use telechir_device::{Shell, ShellCommand};
+use telechir_process::{Identity, am_root};
+use telechir_protocol::{Command, CommandOutput};
+use telechir_shell::{Bash, Isolation, Sandbox};
+use telechir_testkit::gate::{Part, require};
+use tempfile::TempDir;
+
+/// A folder that any user can reach.
+fn workspace() -> TempDir {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    folder
+}
+
+/// Settings of a sandbox around that folder, as whoever runs the tests.
+fn settings(workspace: &TempDir) -> Sandbox {
+    require(Part::Sandbox);
+    let identity = am_root().then(|| Identity::unprivileged(50)).flatten();
+    Sandbox {
+        identity,
+        ..Sandbox::new(workspace.path())
+    }
+}
+
+async fn sandboxed() -> (Bash, TempDir) {
+    let workspace = workspace();
+    let isolation = Isolation::Sandbox(settings(&workspace));
+    (Bash::start(isolation).await.unwrap(), workspace)
+}
+
+fn command(line: &str) -> ShellCommand {
+    ShellCommand {
+        command: Command::Line(line.to_owned()),
+        timeout: Duration::from_secs(30),
+        max_output_bytes: 64 * 1024,
+        cwd: None,
+        env: Vec::new(),
+    }
+}
+
+async fn run(shell: &mut Bash, line: &str) -> CommandOutput {
+    shell.run(&command(line)).await.unwrap()
+}
