@@ -300,25 +300,29 @@ fn conclude<P: Proposal>(
             reasons.push(ground.reason.clone());
         }
     }
+    let canonical = proposal.to_json();
+    if any_text(&canonical, shown::mixes_alphabets) {
+        reasons.push("A word in it mixes letters of two alphabets that look alike.".to_owned());
+    }
     let question = Question {
         call_id: proposal.call_id().clone(),
         digest: proposal.digest(),
         lines,
         reasons: reasons.iter().map(|reason| shown::shown(reason)).collect(),
-        has_hidden_characters: hides(&proposal.to_json()),
+        has_hidden_characters: any_text(&canonical, shown::has_hidden),
         safety_checks: safety_checks.iter().map(escaped).collect(),
     };
     Judgement::Ask(Pending::new(proposal, question, asked, safety_checks))
 }
 
-/// Whether any text in the value would not be seen as it came.
-fn hides(value: &Value) -> bool {
+/// Whether any text in the value is so.
+fn any_text(value: &Value, is: fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => shown::has_hidden(text),
-        Value::Array(items) => items.iter().any(hides),
+        Value::String(text) => is(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, is)),
         Value::Object(members) => members
             .iter()
-            .any(|(name, value)| shown::has_hidden(name) || hides(value)),
+            .any(|(name, value)| is(name) || any_text(value, is)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -34,6 +34,14 @@ pub(crate) fn has_hidden(text: &str) -> bool {
         .any(|c| !matches!(c, '\n' | '\t') && is_hidden(c))
 }
 
+/// Whether a word mixes Latin letters with Cyrillic, Greek or Armenian ones that look like them.
+pub(crate) fn mixes_alphabets(text: &str) -> bool {
+    let is_twin =
+        |c: char| matches!(u32::from(c), 0x370..=0x58f | 0x1c80..=0x1c8f | 0x1f00..=0x1fff);
+    text.split(|c: char| !c.is_alphanumeric())
+        .any(|word| word.contains(|c: char| c.is_ascii_alphabetic()) && word.contains(is_twin))
+}
+
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || (c.is_whitespace() && c != ' ')
@@ -198,6 +206,16 @@ mod tests {
             ("é 漢字 😀", "é 漢字 😀"),
         ] {
             assert_eq!(escape(text), wanted);
+        }
+    }
+
+    #[test]
+    fn a_word_of_two_alphabets_is_noticed() {
+        for text in ["\u{441}url x", "g\u{43e}\u{43e}d.com", "rm \u{3bf}k2a"] {
+            assert!(mixes_alphabets(text), "{text}");
+        }
+        for text in ["curl x", "привет world", "naïve café"] {
+            assert!(!mixes_alphabets(text), "{text}");
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Screen {
     pub(crate) held: Vec<Key>,
     /// What it said when it went away.
     pub(crate) lost: Option<String>,
+    /// Whether it was acted on and not watched since.
+    is_moving: bool,
 }
 
 impl Screen {
@@ -40,6 +42,7 @@ impl Screen {
             viewport,
             held: Vec::new(),
             lost: None,
+            is_moving: false,
         }
     }
 
@@ -71,6 +74,7 @@ impl Screen {
         limits: &Limits,
     ) -> Result<Performed, DeviceError> {
         let action = self.permitted(permit, step)?;
+        self.calm(limits).await?;
         let on_screen = self
             .viewport
             .action(action)
@@ -84,6 +88,7 @@ impl Screen {
             self.computer.perform(&on_screen),
         )
         .await;
+        self.is_moving = true;
         if done.is_ok() {
             hold(&mut self.held, action);
         }
@@ -105,18 +110,24 @@ impl Screen {
     }
 
     /// Waits until the screen stopped changing.
-    pub(crate) async fn settle(
-        &mut self,
-        settle: Settle,
-        limits: &Limits,
-    ) -> Result<Settled, DeviceError> {
+    async fn settle(&mut self, settle: Settle, limits: &Limits) -> Result<Settled, DeviceError> {
+        self.is_moving = false;
         let limit = settle.ceiling + limits.action;
         let settled = within("settle", limit, self.computer.settle(settle)).await;
         self.note(settled)
     }
 
+    /// Between two actions a moment; before a picture it is watched for longer.
+    async fn calm(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+        if self.is_moving {
+            self.settle(limits.between, limits).await?;
+        }
+        Ok(())
+    }
+
     /// Where the browser is.
     pub(crate) async fn context(&mut self, limits: &Limits) -> Result<PageContext, DeviceError> {
+        self.calm(limits).await?;
         let context = within("ask for the tabs", limits.action, self.computer.context()).await;
         self.note(context)
     }

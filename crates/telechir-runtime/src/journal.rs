@@ -163,6 +163,25 @@ impl Journal {
         .map(drop)
     }
 
+    /// Hands a row over, waiting for room only; it is durable before whatever is handed over later.
+    pub(crate) async fn hand_over(
+        &self,
+        run: &RunId,
+        kind: RecordKind,
+        body: Value,
+    ) -> Result<(), JournalError> {
+        let run = run.clone();
+        self.inner
+            .writer
+            .send(Job::Append {
+                run,
+                kind,
+                body,
+                reply: None,
+            })
+            .await
+    }
+
     /// Hands a row over without waiting; it is durable before whatever is handed over later.
     pub(crate) fn post(&self, run: &RunId, kind: RecordKind, body: Value) {
         self.inner.writer.post(Job::Append {

@@ -25,10 +25,12 @@ impl Recorder {
         self.bus.send(event);
     }
 
-    /// Keeps a call as the model made it.
+    /// Keeps a call as the model made it; durable before any intent of it.
     pub(crate) async fn call(&self, content: &Content) -> Result<(), JournalError> {
         let body = serde_json::to_value(content).unwrap_or_default();
-        self.journal.write(&self.run, RecordKind::Call, body).await
+        self.journal
+            .hand_over(&self.run, RecordKind::Call, body)
+            .await
     }
 
     /// Keeps a call's result, its pictures by their digests.

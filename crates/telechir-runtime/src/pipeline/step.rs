@@ -96,8 +96,6 @@ async fn deed(
             let performed = screen.perform(permit, step, &limits).await;
             return Ok(match performed {
                 Ok(Performed { effect, text }) => {
-                    // Between two actions a moment; before a picture it is watched for longer.
-                    let _a_failure_shows_later = screen.settle(limits.between, &limits).await;
                     let state = match effect {
                         Effect::Delivered => StepState::Delivered,
                         Effect::Confirmed => StepState::Confirmed,

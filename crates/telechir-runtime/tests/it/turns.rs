@@ -172,7 +172,7 @@ async fn a_slow_reader_loses_events_and_holds_nobody_up() {
     let (builder, _log) = shell(open_policy());
     let mut session = builder.build().unwrap();
     let mut reader = session.subscribe();
-    for turn in 0..300 {
+    for turn in 0..160 {
         let asked = commands(&format!("s{turn}"), &["pwd"]);
         carry_out(&mut session, vec![Content::ShellCall(asked)]).await;
     }
