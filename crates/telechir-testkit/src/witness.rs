@@ -66,14 +66,31 @@ impl XWitness {
         let record = Arc::new(Mutex::new(Record::default()));
         let (sender, changes) = watch::channel(0);
         let reader = {
-            let (client, record, window) = (Arc::clone(&client), Arc::clone(&record), window.clone());
+            let (client, record, window) =
+                (Arc::clone(&client), Arc::clone(&record), window.clone());
             let read = move || window.read_events(&client, &record, &sender, manners);
-            thread::Builder::new().name("x-witness".to_owned()).spawn(read)
+            thread::Builder::new()
+                .name("x-witness".to_owned())
+                .spawn(read)
         };
         let reader = Some(reader.unwrap_or_else(|error| panic!("{error}")));
-        let mut witness = Self { client, window, record, changes, last_marker: 0, socket, reader };
-        assert!(witness.wait_for(|record| record.marker >= window::FOCUSED).await, "no focus");
+        let mut witness = Self {
+            client,
+            window,
+            record,
+            changes,
+            last_marker: 0,
+            socket,
+            reader,
+        };
+        assert!(
+            witness
+                .wait_for(|record| record.marker >= window::FOCUSED)
+                .await,
+            "no focus"
+        );
         witness.last_marker = window::FOCUSED;
+        witness.wait_until_in_front().await;
         witness.forget().await;
         witness
     }
@@ -103,7 +120,22 @@ impl XWitness {
         self.last_marker += 1;
         let marker = self.last_marker;
         self.window.send_marker(&self.client, marker);
-        assert!(self.wait_for(|record| record.marker >= marker).await, "the display is silent");
+        assert!(
+            self.wait_for(|record| record.marker >= marker).await,
+            "the display is silent"
+        );
+    }
+
+    /// A window manager goes on arranging after it gave the focus.
+    async fn wait_until_in_front(&self) {
+        let due = Instant::now() + PATIENCE;
+        while !self.window.is_in_front(&self.client) {
+            assert!(
+                Instant::now() < due,
+                "the window does not come to the front"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     async fn wait_for(&mut self, holds: impl Fn(&Record) -> bool) -> bool {
@@ -146,7 +178,10 @@ impl Witness for XWitness {
         self.catch_up().await;
         let mut record = self.record();
         let marker = record.marker;
-        *record = Record { marker, ..Record::default() };
+        *record = Record {
+            marker,
+            ..Record::default()
+        };
     }
 }
 

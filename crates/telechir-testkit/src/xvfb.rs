@@ -17,7 +17,8 @@ pub type Client = RustConnection<DefaultStream>;
 /// When it cannot.
 pub fn connect(environment: &[(String, String)]) -> (Client, usize, UnixStream) {
     let (stream, socket) = socket(environment);
-    let cookie = fs::read(value(environment, "XAUTHORITY")).unwrap_or_else(|error| panic!("{error}"));
+    let cookie =
+        fs::read(value(environment, "XAUTHORITY")).unwrap_or_else(|error| panic!("{error}"));
     // Our own files hold one entry, and the cookie's sixteen bytes are its last field.
     let cookie = cookie[cookie.len() - 16..].to_vec();
     let name = b"MIT-MAGIC-COOKIE-1".to_vec();
@@ -43,7 +44,10 @@ pub fn connect_without_cookie(environment: &[(String, String)]) -> Result<Client
 /// When it is not there.
 pub fn value<'a>(environment: &'a [(String, String)], name: &str) -> &'a str {
     let found = environment.iter().find(|(variable, _)| variable == name);
-    found.map_or_else(|| panic!("the environment has no {name}"), |(_, value)| value)
+    found.map_or_else(
+        || panic!("the environment has no {name}"),
+        |(_, value)| value,
+    )
 }
 
 fn socket(environment: &[(String, String)]) -> (DefaultStream, UnixStream) {

@@ -90,7 +90,8 @@ impl Address {
     }
 }
 
-fn socket_path(number: u16) -> PathBuf {
+/// Where the server with this number listens.
+pub(crate) fn socket_path(number: u16) -> PathBuf {
     format!("/tmp/.X11-unix/X{number}").into()
 }
 

@@ -12,6 +12,7 @@ use crate::error::XError;
 use crate::eyes::{Eyes, missing};
 use crate::grip::{Grip, Held};
 use crate::keyboard::{self, Keyboard};
+use crate::manager::Manager;
 use crate::pointer::{self, Spot};
 
 /// More repetitions are a mistake; a held key repeats by itself.
@@ -22,6 +23,7 @@ const MOST_REPEATS: u32 = 1_000;
 pub(crate) struct Body {
     pub(crate) eyes: Eyes,
     keyboard: Keyboard,
+    manager: Manager,
     held: Held,
 }
 
@@ -36,10 +38,12 @@ impl Body {
             .map_err(XError::from)?;
         connection.reply(version).await?;
         let keyboard = Keyboard::new(&connection).await?;
+        let manager = Manager::new(&connection).await?;
         let eyes = Eyes::open(connection).await?;
         Ok(Self {
             eyes,
             keyboard,
+            manager,
             held: Held::default(),
         })
     }
@@ -101,14 +105,13 @@ impl Body {
     ) -> Result<Performed, DeviceError> {
         self.approach(at)?;
         self.keyboard.look(&self.eyes.connection).await?;
-        self.keyboard
-            .focus
-            .note_click(&self.eyes.connection)
-            .await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
-        let mut grip = self.grip();
+        let connection = &self.eyes.connection;
+        let mut grip = Grip::new(connection, &mut self.held);
         keyboard::press(&mut grip, &modifiers)?;
         pointer::click(&mut grip, button, count)?;
+        // The modifiers stay until the click has reached its window.
+        self.manager.wait_until_done(connection).await?;
         drop(grip);
         self.sync().await
     }
@@ -119,13 +122,11 @@ impl Body {
         button: Button,
     ) -> Result<Performed, DeviceError> {
         self.approach(at)?;
-        self.keyboard
-            .focus
-            .note_click(&self.eyes.connection)
-            .await?;
-        let mut grip = self.grip();
+        let connection = &self.eyes.connection;
+        let mut grip = Grip::new(connection, &mut self.held);
         grip.press(pointer::number(button))?;
-        grip.connection().sync().await?;
+        self.manager.wait_until_done(connection).await?;
+        connection.sync().await?;
         grip.keep();
         Ok(Performed::delivered())
     }
@@ -153,9 +154,9 @@ impl Body {
         }
         self.keyboard.look(&self.eyes.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
-        let mut grip = self.grip();
+        let mut grip = Grip::new(&self.eyes.connection, &mut self.held);
         keyboard::press(&mut grip, &modifiers)?;
-        pointer::drag(&mut grip, &spots, button, duration).await?;
+        pointer::drag(&mut grip, &self.manager, &spots, button, duration).await?;
         drop(grip);
         self.sync().await
     }

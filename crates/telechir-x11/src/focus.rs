@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, EventMask,
@@ -12,8 +12,6 @@ use x11rb::protocol::xproto::{
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// After a click, a window manager has so long to give the focus to what was clicked.
-const FOCUS_CEILING: Duration = Duration::from_millis(250);
 /// A program that does not read its events for so long hangs.
 const READ_CEILING: Duration = Duration::from_secs(2);
 /// Windows lie in windows; deeper than this is a circle.
@@ -25,19 +23,15 @@ x11rb::atom_manager! {
         WM_PROTOCOLS,
         WM_STATE,
         _NET_WM_PING,
-        _NET_ACTIVE_WINDOW,
-        _NET_SUPPORTING_WM_CHECK,
     }
 }
 
-/// Watches over the keyboard's focus.
+/// Knows where keys go.
 #[derive(Debug)]
 pub(crate) struct Focus {
     atoms: Atoms,
     /// Told apart from other programs' pings by its number.
     last_ping: u32,
-    /// When and into which window the last click went, until the focus was seen to follow.
-    clicked: Option<(Instant, Window)>,
 }
 
 /// Whether a program can say that it read its events.
@@ -54,39 +48,7 @@ impl Focus {
         Ok(Self {
             atoms: intern(connection).await?,
             last_ping: 0,
-            clicked: None,
         })
-    }
-
-    /// Remembers what was clicked, because the focus may follow later.
-    pub(crate) async fn note_click(&mut self, connection: &Connection) -> Result<(), XError> {
-        self.clicked = None;
-        if let Some(window) = self.under_pointer(connection).await? {
-            self.clicked = Some((Instant::now(), window));
-        }
-        Ok(())
-    }
-
-    /// Waits until the window that was clicked has the focus. Not every window takes it (menus and
-    /// panels do not), so the wait is short and its end no error.
-    pub(crate) async fn follow_click(&mut self, connection: &Connection) -> Result<(), XError> {
-        let Some((clicked_at, window)) = self.clicked.take() else {
-            return Ok(());
-        };
-        let due = clicked_at + FOCUS_CEILING;
-        if Instant::now() >= due || !self.is_managed(connection).await? {
-            return Ok(());
-        }
-        let root = connection.root();
-        listen(connection, root, EventMask::PROPERTY_CHANGE)?;
-        while self.focused(connection).await? != Some(window) {
-            // A window manager announces each change of focus on the root window.
-            match timeout_at(due, connection.next_event()).await {
-                Ok(event) => drop(event?),
-                Err(_) => break,
-            }
-        }
-        listen(connection, root, EventMask::NO_EVENT)
     }
 
     /// Whether the program that gets the keys can say that it read them.
@@ -236,25 +198,6 @@ impl Focus {
             .and_then(|property| Some(property.value32()?.collect()))
             .unwrap_or_default())
     }
-
-    /// Whether a window manager hands out the focus.
-    async fn is_managed(&self, connection: &Connection) -> Result<bool, XError> {
-        let (root, check) = (connection.root(), self.atoms._NET_SUPPORTING_WM_CHECK);
-        let property = connection
-            .x()
-            .get_property(false, root, check, AtomEnum::WINDOW, 0, 1)?;
-        Ok(connection.reply(property).await?.value_len > 0)
-    }
-}
-
-/// Waits until a window manager has taken charge of the display.
-pub(crate) async fn wait_for_manager(connection: &Connection) -> Result<(), XError> {
-    let focus = Focus::new(connection).await?;
-    listen(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
-    while !focus.is_managed(connection).await? {
-        connection.next_event().await?;
-    }
-    listen(connection, connection.root(), EventMask::NO_EVENT)
 }
 
 async fn intern(connection: &Connection) -> Result<Atoms, XError> {
@@ -264,7 +207,11 @@ async fn intern(connection: &Connection) -> Result<Atoms, XError> {
     Ok(request.reply()?)
 }
 
-fn listen(connection: &Connection, window: Window, events: EventMask) -> Result<(), XError> {
+pub(crate) fn listen(
+    connection: &Connection,
+    window: Window,
+    events: EventMask,
+) -> Result<(), XError> {
     let attributes = ChangeWindowAttributesAux::new().event_mask(events);
     connection
         .x()

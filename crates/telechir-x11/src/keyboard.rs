@@ -80,7 +80,6 @@ impl Keyboard {
         connection: &Connection,
         chord: &Chord,
     ) -> Result<Vec<Part>, XError> {
-        self.focus.follow_click(connection).await?;
         let modes = self.look(connection).await?;
         let is_shortcut = chord
             .modifiers()

@@ -107,25 +107,26 @@ static TABLE: OnceLock<Table> = OnceLock::new();
 
 /// Names to keysyms: the data knows the other direction only, so it is turned round once.
 struct Table {
-    exact: HashMap<&'static str, u32>,
+    exact: HashMap<String, u32>,
     /// Small letters only; where two names differ in case alone, the first keysym wins.
     any_case: HashMap<String, u32>,
 }
 
 impl Table {
     fn new() -> Self {
-        // X11's own keysyms, and the block that vendors such as XFree86 share.
-        let known = (1..0x1_0000).chain(0x1008_0000..0x1009_0000);
+        // Characters, keys with a function, and the keys of vendors (X11/XF86keysym.h).
+        let known = (0x20..0x2100).chain(0xfd00..0x1_0000);
+        let vendors = (0x1008_1000..0x1008_1400).chain(0x1008_fe00..0x1009_0000);
         let mut table = Self {
             exact: HashMap::new(),
             any_case: HashMap::new(),
         };
-        for keysym in known {
+        for keysym in known.chain(vendors) {
             if let Some(name) = Keysym::new(keysym).name() {
                 let name = name.strip_prefix("XK_").unwrap_or(name);
-                let name = name.strip_prefix("XF86_").map_or(name, |_| name);
-                table.exact.entry(name).or_insert(keysym);
+                let name = name.replacen("XF86XK_", "XF86", 1);
                 table.any_case.entry(name.to_lowercase()).or_insert(keysym);
+                table.exact.entry(name).or_insert(keysym);
             }
         }
         table
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn does_not_know_names_that_are_none() {
-        for name in ["", "hyperspace", "0x", "0x1", "U", "Up2", "U0007"] {
+        for name in ["", "hyperspace", "0x", "0x1", "Up2", "U0007"] {
             assert_eq!(of_name(name), None, "{name}");
         }
     }

@@ -20,6 +20,7 @@ mod grip;
 mod keyboard;
 mod keysym;
 mod layout;
+mod manager;
 mod pointer;
 mod private;
 mod screen;

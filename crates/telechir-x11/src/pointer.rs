@@ -10,6 +10,7 @@ use x11rb::protocol::xproto::ConnectionExt as _;
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::grip::{Grip, Part};
+use crate::manager::Manager;
 
 /// Pixels that one click of the wheel stands for, as browsers have it.
 const PIXELS_PER_CLICK: f64 = 100.0;
@@ -91,6 +92,7 @@ pub(crate) fn click(grip: &mut Grip<'_>, button: Button, count: ClickCount) -> R
 /// Moves to the first place with the button up, through the others with it down.
 pub(crate) async fn drag(
     grip: &mut Grip<'_>,
+    manager: &Manager,
     path: &[Spot],
     button: Button,
     duration: Option<Duration>,
@@ -100,6 +102,7 @@ pub(crate) async fn drag(
     };
     grip.move_to(first.x, first.y)?;
     grip.press(number(button))?;
+    manager.wait_until_done(grip.connection()).await?;
     let motions = motions(path);
     let start = Instant::now();
     for (done, spot) in (1_u32..).zip(&motions) {

@@ -103,7 +103,10 @@ impl PrivateDisplay {
             cookie,
             identity: options.identity,
             environment: files::environment(number, folder.path()),
-            workspace: options.workspace.clone().unwrap_or_else(|| folder.path().join("home")),
+            workspace: options
+                .workspace
+                .clone()
+                .unwrap_or_else(|| folder.path().join("home")),
             folder,
         };
         display.furnish(&options).await?;
@@ -215,7 +218,15 @@ impl PrivateDisplay {
         }
         let folder = self.folder.path();
         self.spawn("bwrap")
-            .args(["--die-with-parent", "--bind", "/", "/", "--dev-bind", "/dev", "/dev"])
+            .args([
+                "--die-with-parent",
+                "--bind",
+                "/",
+                "/",
+                "--dev-bind",
+                "/dev",
+                "/dev",
+            ])
             .arg("--ro-bind")
             .arg(files::users(folder))
             .arg("/etc/passwd")

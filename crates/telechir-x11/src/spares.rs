@@ -100,9 +100,9 @@ impl Spares {
         std::mem::replace(&mut self.barrier, false)
     }
 
-    /// Everything typed so far was read.
+    /// Everything typed before this batch was read. The batch itself is still to be typed.
     pub(crate) const fn mark_read(&mut self) {
-        self.read = self.now;
+        self.read = self.batch;
     }
 
     /// Puts the slots into a layout.
@@ -179,19 +179,28 @@ mod tests {
     #[test]
     fn a_slot_in_use_needs_a_barrier_before_it_is_lent_anew() {
         let (_, mut spares) = spares();
-        for keysym in 1..=4 {
-            spares.lend(keysym);
-        }
+        (1..=4).for_each(|keysym| drop(spares.lend(keysym)));
         assert!(!spares.take_barrier());
         spares.begin_batch();
         spares.lend(2);
         assert!(!spares.take_barrier());
         assert_eq!(spares.lend(5), Lent::Newly(stroke(8, false)));
         assert!(spares.take_barrier());
-        spares.mark_read();
-        spares.begin_batch();
-        assert_eq!(spares.lend(6), Lent::Newly(stroke(9, false)));
         assert!(!spares.take_barrier());
+    }
+
+    #[test]
+    fn what_a_batch_types_is_unread_although_its_barrier_was_passed() {
+        let (_, mut spares) = spares();
+        (1..=4).for_each(|keysym| drop(spares.lend(keysym)));
+        spares.begin_batch();
+        (5..=8).for_each(|keysym| drop(spares.lend(keysym)));
+        assert!(spares.take_barrier());
+        spares.mark_read();
+        // Now 5 to 8 are typed; whoever takes their slots must wait again.
+        spares.begin_batch();
+        spares.lend(9);
+        assert!(spares.take_barrier());
     }
 
     #[test]

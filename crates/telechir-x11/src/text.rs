@@ -38,7 +38,6 @@ impl Keyboard {
         text: &str,
     ) -> Result<(), XError> {
         let letters = letters(text)?;
-        self.focus.follow_click(connection).await?;
         let modes = self.look(connection).await?;
         let mut grip = Grip::new(connection, held);
         if modes.caps_lock {

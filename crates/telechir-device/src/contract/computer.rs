@@ -145,6 +145,9 @@ async fn seen_all_released(witness: &mut impl Witness, presses: usize) -> Vec<Se
             downs >= presses && Pressed::after(seen).is_empty()
         })
         .await;
-    assert!(Pressed::after(&seen).is_empty(), "something stays pressed: {seen:?}");
+    assert!(
+        Pressed::after(&seen).is_empty(),
+        "something stays pressed: {seen:?}"
+    );
     seen
 }

@@ -19,15 +19,26 @@ impl Keymap {
     pub(super) fn read(client: &Client) -> Option<Self> {
         let setup = client.setup();
         let count = setup.max_keycode - setup.min_keycode + 1;
-        let reply = client.get_keyboard_mapping(setup.min_keycode, count).ok()?.reply().ok()?;
+        let reply = client
+            .get_keyboard_mapping(setup.min_keycode, count)
+            .ok()?
+            .reply()
+            .ok()?;
         let per = usize::from(reply.keysyms_per_keycode);
-        Some(Self { first: setup.min_keycode, per, keysyms: reply.keysyms })
+        Some(Self {
+            first: setup.min_keycode,
+            per,
+            keysyms: reply.keysyms,
+        })
     }
 
     /// The keysym of a key with these modifiers.
     pub(super) fn keysym(&self, code: u8, state: KeyButMask) -> Keysym {
         let start = usize::from(code.saturating_sub(self.first)) * self.per;
-        let row = self.keysyms.get(start..start + self.per).unwrap_or_default();
+        let row = self
+            .keysyms
+            .get(start..start + self.per)
+            .unwrap_or_default();
         let at = |index: usize| Keysym::new(row.get(index).copied().unwrap_or(0));
         let is_letter = at(0).key_char().is_some_and(char::is_lowercase);
         let shift = state.contains(KeyButMask::SHIFT);
@@ -41,7 +52,12 @@ impl Keymap {
 pub(super) fn to_key(keysym: Keysym) -> Key {
     match to_char(keysym) {
         Some(c) if !c.is_control() => Key::parse(c.encode_utf8(&mut [0; 4])),
-        _ => Key::parse(keysym.name().unwrap_or("nameless").trim_start_matches("XK_")),
+        _ => Key::parse(
+            keysym
+                .name()
+                .unwrap_or("nameless")
+                .trim_start_matches("XK_"),
+        ),
     }
 }
 
@@ -63,5 +79,9 @@ pub(super) fn modifiers(state: KeyButMask) -> Vec<Modifier> {
         (KeyButMask::SHIFT, Modifier::Shift),
         (KeyButMask::MOD4, Modifier::Super),
     ];
-    masks.into_iter().filter(|(mask, _)| state.contains(*mask)).map(|(_, modifier)| modifier).collect()
+    masks
+        .into_iter()
+        .filter(|(mask, _)| state.contains(*mask))
+        .map(|(_, modifier)| modifier)
+        .collect()
 }

@@ -25,6 +25,8 @@ x11rb::atom_manager! {
     pub(super) Atoms: AtomsCookie {
         WM_PROTOCOLS,
         _NET_WM_PING,
+        _NET_ACTIVE_WINDOW,
+        _NET_SUPPORTING_WM_CHECK,
         _NET_WM_STATE,
         _NET_WM_STATE_FULLSCREEN,
         WITNESS_MARKER,
@@ -57,34 +59,74 @@ impl Window {
             | EventMask::STRUCTURE_NOTIFY
             | EventMask::EXPOSURE
             | EventMask::FOCUS_CHANGE;
-        let look = CreateWindowAux::new().background_pixel(screen.white_pixel).event_mask(events);
+        let look = CreateWindowAux::new()
+            .background_pixel(screen.white_pixel)
+            .event_mask(events);
         let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
         let class = WindowClass::INPUT_OUTPUT;
         must(client.create_window(0, id, screen.root, 0, 0, width, height, 0, class, 0, &look));
         must(client.create_gc(brush, id, &CreateGCAux::new()));
         let full = [atoms._NET_WM_STATE_FULLSCREEN];
-        must(client.change_property32(PropMode::REPLACE, id, atoms._NET_WM_STATE, AtomEnum::ATOM, &full));
+        must(client.change_property32(
+            PropMode::REPLACE,
+            id,
+            atoms._NET_WM_STATE,
+            AtomEnum::ATOM,
+            &full,
+        ));
         if manners.answers_pings {
             let ping = [atoms._NET_WM_PING];
-            must(client.change_property32(PropMode::REPLACE, id, atoms.WM_PROTOCOLS, AtomEnum::ATOM, &ping));
+            must(client.change_property32(
+                PropMode::REPLACE,
+                id,
+                atoms.WM_PROTOCOLS,
+                AtomEnum::ATOM,
+                &ping,
+            ));
         }
         must(client.map_window(id));
         must(client.flush());
-        Self { id, root: screen.root, atoms, brush }
+        Self {
+            id,
+            root: screen.root,
+            atoms,
+            brush,
+        }
     }
 
-    pub(super) fn paint(&self, client: &Client, x: i16, y: i16, width: u16, height: u16, colour: u32) {
+    pub(super) fn paint(
+        &self,
+        client: &Client,
+        x: i16,
+        y: i16,
+        width: u16,
+        height: u16,
+        colour: u32,
+    ) {
         must(client.change_gc(self.brush, &ChangeGCAux::new().foreground(colour)));
-        let rectangle = Rectangle { x, y, width, height };
+        let rectangle = Rectangle {
+            x,
+            y,
+            width,
+            height,
+        };
         must(must(client.poly_fill_rectangle(self.id, self.brush, &[rectangle])).check());
     }
 
     pub(super) fn show_square_pointer(&self, client: &Client, side: u16, colour: [u16; 3]) {
-        let (bitmap, brush, cursor) =
-            (must(client.generate_id()), must(client.generate_id()), must(client.generate_id()));
+        let (bitmap, brush, cursor) = (
+            must(client.generate_id()),
+            must(client.generate_id()),
+            must(client.generate_id()),
+        );
         must(client.create_pixmap(1, bitmap, self.id, side, side));
         must(client.create_gc(brush, bitmap, &CreateGCAux::new().foreground(1)));
-        let whole = Rectangle { x: 0, y: 0, width: side, height: side };
+        let whole = Rectangle {
+            x: 0,
+            y: 0,
+            width: side,
+            height: side,
+        };
         must(client.poly_fill_rectangle(bitmap, brush, &[whole]));
         let [red, green, blue] = colour;
         must(client.create_cursor(cursor, bitmap, bitmap, red, green, blue, 0, 0, 0, 0, 0));
@@ -92,9 +134,34 @@ impl Window {
         must(must(client.change_window_attributes(self.id, &attributes)).check());
     }
 
+    /// Whether it covers the whole screen and has the focus, and the window manager knows that.
+    pub(super) fn is_in_front(&self, client: &Client) -> bool {
+        let place = must(must(client.translate_coordinates(self.id, self.root, 0, 0)).reply());
+        let size = must(must(client.get_geometry(self.id)).reply());
+        let screen = must(must(client.get_geometry(self.root)).reply());
+        let focus = must(must(client.get_input_focus()).reply()).focus;
+        let active = self.atoms._NET_ACTIVE_WINDOW;
+        let active = must(client.get_property(false, self.root, active, AtomEnum::WINDOW, 0, 1));
+        let active = must(active.reply())
+            .value32()
+            .and_then(|mut windows| windows.next());
+        (place.dst_x, place.dst_y) == (0, 0)
+            && (size.width, size.height) == (screen.width, screen.height)
+            && focus == self.id
+            && (!self.is_managed(client) || active == Some(self.id))
+    }
+
+    /// Whether a window manager hands out the focus.
+    fn is_managed(&self, client: &Client) -> bool {
+        let check = self.atoms._NET_SUPPORTING_WM_CHECK;
+        let check = must(client.get_property(false, self.root, check, AtomEnum::WINDOW, 0, 1));
+        must(check.reply()).value_len > 0
+    }
+
     /// Sends a message to ourselves, which comes after everything before it.
     pub(super) fn send_marker(&self, client: &Client, marker: u32) {
-        let message = ClientMessageEvent::new(32, self.id, self.atoms.WITNESS_MARKER, [marker, 0, 0, 0, 0]);
+        let message =
+            ClientMessageEvent::new(32, self.id, self.atoms.WITNESS_MARKER, [marker, 0, 0, 0, 0]);
         must(client.send_event(false, self.id, EventMask::NO_EVENT, message));
         must(client.flush());
     }
@@ -107,11 +174,15 @@ impl Window {
         changes: &watch::Sender<u64>,
         manners: Manners,
     ) {
-        let Some(mut keymap) = Keymap::read(client) else { return };
+        let Some(mut keymap) = Keymap::read(client) else {
+            return;
+        };
         while let Ok(event) = client.wait_for_event() {
             if let Event::MappingNotify(_) = event {
                 // As programs do: the mapping of now, not of when the event was sent.
-                let Some(new) = Keymap::read(client) else { return };
+                let Some(new) = Keymap::read(client) else {
+                    return;
+                };
                 keymap = new;
             }
             if matches!(event, Event::KeyPress(_)) && !manners.slowness.is_zero() {
@@ -130,8 +201,10 @@ impl Window {
 
     /// What a program must do for its window to be used; none when the connection ended.
     fn answer(&self, client: &Client, event: &Event) -> Option<()> {
-        if let Event::Expose(_) = event {
-            client.set_input_focus(InputFocus::PARENT, self.id, x11rb::CURRENT_TIME).ok()?;
+        if matches!(event, Event::Expose(_)) && !self.is_managed(client) {
+            client
+                .set_input_focus(InputFocus::PARENT, self.id, x11rb::CURRENT_TIME)
+                .ok()?;
         } else if let Event::FocusIn(_) = event {
             self.send_marker(client, FOCUSED);
         } else if let Event::ClientMessage(message) = event
@@ -148,7 +221,9 @@ impl Window {
     fn note(&self, record: &mut Record, keymap: &Keymap, event: &Event) {
         match event {
             Event::MotionNotify(motion) => {
-                record.seen.push(Seen::Motion { at: at(motion.root_x, motion.root_y) });
+                record.seen.push(Seen::Motion {
+                    at: at(motion.root_x, motion.root_y),
+                });
             }
             Event::ButtonPress(press) => record.seen.extend(button_down(press)),
             Event::ButtonRelease(release) => record.seen.extend(button_up(release)),
@@ -189,7 +264,11 @@ fn button_down(press: &ButtonPressEvent) -> Option<Seen> {
         7 => (1.0, 0.0),
         other => {
             let at = at(press.root_x, press.root_y);
-            return Some(Seen::ButtonDown { button: button(other)?, at, modifiers });
+            return Some(Seen::ButtonDown {
+                button: button(other)?,
+                at,
+                modifiers,
+            });
         }
     };
     Some(Seen::Scroll { dx, dy, modifiers })
@@ -197,14 +276,18 @@ fn button_down(press: &ButtonPressEvent) -> Option<Seen> {
 
 fn button_up(release: &ButtonPressEvent) -> Option<Seen> {
     let at = at(release.root_x, release.root_y);
-    Some(Seen::ButtonUp { button: button(release.detail)?, at })
+    Some(Seen::ButtonUp {
+        button: button(release.detail)?,
+        at,
+    })
 }
 
 fn key_down(record: &mut Record, keymap: &Keymap, press: &KeyPressEvent) {
     let keysym = keymap.keysym(press.detail, press.state);
     let key = to_key(keysym);
-    let is_shortcut =
-        modifiers(press.state).iter().any(|modifier| *modifier != Modifier::Shift);
+    let is_shortcut = modifiers(press.state)
+        .iter()
+        .any(|modifier| *modifier != Modifier::Shift);
     if is_shortcut {
         record.all_selected = key == Key::Char('a');
     } else if let Some(c) = to_char(keysym) {

@@ -1,14 +1,15 @@
 //! What a private display keeps on disk, and what its server leaves in `/tmp`.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use telechir_process::{Identity, Pid};
+use telechir_process::Identity;
 use tempfile::TempDir;
 
 use super::DisplayOptions;
+use crate::address::socket_path;
 use crate::authority::MagicCookie;
 
 /// Nothing on the screen moves without a reason: no animations, no blinking caret, no fading
@@ -42,6 +43,14 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
         make_file(&settings, GTK_SETTINGS, owner)?;
     }
     make_file(&path.join("openbox.xml"), OPENBOX, owner)?;
+    if let Some(owner) = owner {
+        make_file(&users(path), &passwd(owner, path), Some(owner))?;
+        make_file(
+            &groups(path),
+            &format!("desktop:x:{}:\n", owner.gid),
+            Some(owner),
+        )?;
+    }
     cookie.write(&authority(path))?;
     own(&authority(path), owner)?;
     Ok(folder)
@@ -50,6 +59,26 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
 /// The file with the cookie.
 pub(super) fn authority(folder: &Path) -> PathBuf {
     folder.join("authority")
+}
+
+/// A file that names the session's user, which no file of the system does.
+pub(super) fn users(folder: &Path) -> PathBuf {
+    folder.join("passwd")
+}
+
+/// The same for its group.
+pub(super) fn groups(folder: &Path) -> PathBuf {
+    folder.join("group")
+}
+
+fn passwd(owner: Identity, folder: &Path) -> String {
+    let home = folder.join("home");
+    format!(
+        "desktop:x:{}:{}::{}:/bin/sh\n",
+        owner.uid,
+        owner.gid,
+        home.display()
+    )
 }
 
 /// What every program on the display gets, and nothing of our own environment.
@@ -104,32 +133,60 @@ fn own(path: &Path, owner: Option<Identity>) -> io::Result<()> {
     }
 }
 
-/// The lock and the socket of a server, which it does not remove when it is killed.
+/// A display's number that is ours until this is dropped.
+///
+/// A server tells when it is ready only on `-displayfd`, and with that it neither makes nor heeds
+/// a lock: it takes the socket away from whoever has it. So we take the lock, in the form that all
+/// servers heed. It holds our own number, so a lock that outlives us counts as forgotten.
 #[derive(Debug)]
-pub(super) struct Leftovers {
-    lock: PathBuf,
-    socket: PathBuf,
-    server: Pid,
+pub(super) struct Reservation {
+    number: u16,
 }
 
-impl Leftovers {
-    pub(super) fn of(number: u16, server: Pid) -> Self {
-        Self {
-            lock: format!("/tmp/.X{number}-lock").into(),
-            socket: format!("/tmp/.X11-unix/X{number}").into(),
-            server,
+impl Reservation {
+    /// Takes a number that nobody has. High, because servers that count up from 0 without heeding
+    /// locks would take our socket when they came by.
+    pub(super) fn take() -> io::Result<Self> {
+        const LOWEST: u16 = 1_000;
+        const SPAN: u16 = 50_000;
+        let mut random = File::open("/dev/urandom")?;
+        loop {
+            let mut bytes = [0; 2];
+            random.read_exact(&mut bytes)?;
+            let number = LOWEST + u16::from_ne_bytes(bytes) % SPAN;
+            if socket_path(number).exists() {
+                continue;
+            }
+            let lock = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o444)
+                .open(lock(number));
+            match lock {
+                Ok(mut file) => {
+                    let reservation = Self { number };
+                    file.write_all(format!("{:>10}\n", std::process::id()).as_bytes())?;
+                    return Ok(reservation);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 
-    /// Removes them, unless another server has taken the number since.
-    pub(super) fn remove(&self) {
-        let Ok(owner) = fs::read_to_string(&self.lock) else {
-            return;
-        };
-        if owner.trim() == self.server.as_raw_nonzero().to_string() {
-            // The socket first: with the lock there, nobody else makes one of that name.
-            let _best_effort = fs::remove_file(&self.socket);
-            let _best_effort = fs::remove_file(&self.lock);
-        }
+    pub(super) const fn number(&self) -> u16 {
+        self.number
     }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // A server that was killed leaves its socket. While the lock is there, it is nobody else's.
+        let _best_effort = fs::remove_file(socket_path(self.number));
+        let _best_effort = fs::remove_file(lock(self.number));
+    }
+}
+
+fn lock(number: u16) -> PathBuf {
+    format!("/tmp/.X{number}-lock").into()
 }

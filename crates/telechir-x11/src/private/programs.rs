@@ -9,18 +9,15 @@ use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::DeviceError;
-use telechir_process::{Child, Spawn, Watch};
-use tokio::sync::Mutex;
+use telechir_process::{Child, Spawn, Stdio, Watch};
 use tokio::time::timeout;
 
+use super::manager::wait_for_manager;
 use super::{DisplayOptions, failed, files, unavailable};
 use crate::connection::Connection;
-use crate::focus::wait_for_manager;
 
 /// Starting takes some 50 ms each on a quiet machine.
 const START_CEILING: Duration = Duration::from_secs(20);
-/// Servers search for a free number one after another.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 /// The descriptor on which a program says that it is ready.
 const READY_FD: i32 = 3;
 
@@ -32,18 +29,19 @@ pub(super) async fn spawn(spawn: Spawn) -> Result<Child, DeviceError> {
         .map_err(|error| unavailable(&format!("failed to {}", causes(&error))))
 }
 
-/// Starts an X server that only the cookie opens; gives its display's number.
+/// Starts an X server that only the cookie opens, and waits until it is ready.
 pub(super) async fn start_server(
     options: &DisplayOptions,
     folder: &Path,
-) -> Result<(Child, u16), DeviceError> {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    number: u16,
+) -> Result<Child, DeviceError> {
     files::make_socket_folder().map_err(|error| failed("make /tmp/.X11-unix", &error))?;
     let log_path = folder.join("server.log");
     let log = File::create(&log_path).map_err(|error| failed("make the server's log", &error))?;
-    let (ready, number) = pipe()?;
+    let (ready, told) = pipe()?;
     let size = format!("{}x{}x24", options.size.width, options.size.height);
     let server = Spawn::new("Xvfb")
+        .arg(format!(":{number}"))
         .args([
             "-displayfd",
             "3",
@@ -58,24 +56,19 @@ pub(super) async fn start_server(
         .args(["-nolisten", "tcp", "-nolisten", "local", "-auth"])
         .arg(files::authority(folder))
         .identity(options.identity)
-        .stderr(telechir_process::Stdio::Fd(log.into()))
+        .stderr(Stdio::Fd(log.into()))
         .fd(READY_FD, ready);
     let server = spawn(server).await?;
-    let line = within("the X server", first_line(number)).await?;
-    match line.trim().parse() {
-        Ok(number) => Ok((server, number)),
-        Err(_) => {
-            let log = fs::read_to_string(&log_path).unwrap_or_default();
-            let reason = log
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .collect::<Vec<_>>();
-            Err(unavailable(&format!(
-                "Xvfb ended at once: {}",
-                reason.join("; ")
-            )))
-        }
+    let line = within("the X server", first_line(told)).await?;
+    if line.trim() == number.to_string() {
+        return Ok(server);
     }
+    let log = fs::read_to_string(&log_path).unwrap_or_default();
+    let said: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    Err(unavailable(&format!(
+        "Xvfb ended at once: {}",
+        said.join("; ")
+    )))
 }
 
 /// Starts a session bus that listens on `socket`.

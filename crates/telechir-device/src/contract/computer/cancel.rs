@@ -31,7 +31,10 @@ async fn break_off(
 
 async fn check_all_up(witness: &mut impl Witness) {
     let seen = witness.seen(&|seen| Pressed::after(seen).is_empty()).await;
-    assert!(Pressed::after(&seen).is_empty(), "something stays pressed: {seen:?}");
+    assert!(
+        Pressed::after(&seen).is_empty(),
+        "something stays pressed: {seen:?}"
+    );
 }
 
 /// A key that is held when the future is dropped comes up.
@@ -39,8 +42,14 @@ pub async fn dropping_a_held_key_leaves_nothing_pressed(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let hold = Action::HoldKey { chord: chord("ctrl+shift"), duration: Duration::from_secs(3600) };
-    break_off(device, witness, hold, &|seen| Pressed::after(seen).keys.len() == 2).await;
+    let hold = Action::HoldKey {
+        chord: chord("ctrl+shift"),
+        duration: Duration::from_secs(3600),
+    };
+    break_off(device, witness, hold, &|seen| {
+        Pressed::after(seen).keys.len() == 2
+    })
+    .await;
     check_all_up(witness).await;
 }
 
@@ -49,11 +58,21 @@ pub async fn dropping_a_drag_leaves_nothing_pressed(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let path = [(10, 10), (310, 210)].map(|(x, y)| target(place(witness, x, y))).to_vec();
+    let path = [(10, 10), (310, 210)]
+        .map(|(x, y)| target(place(witness, x, y)))
+        .to_vec();
     let duration = Some(Duration::from_secs(3600));
     let modifiers = vec![telechir_protocol::Modifier::Shift];
-    let drag = Action::Drag { path, button: Button::Left, modifiers, duration };
-    break_off(device, witness, drag, &|seen| !Pressed::after(seen).buttons.is_empty()).await;
+    let drag = Action::Drag {
+        path,
+        button: Button::Left,
+        modifiers,
+        duration,
+    };
+    break_off(device, witness, drag, &|seen| {
+        !Pressed::after(seen).buttons.is_empty()
+    })
+    .await;
     check_all_up(witness).await;
 }
 
@@ -64,7 +83,12 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
     witness: &mut impl Witness,
 ) {
     let text = "Ж漢A z".repeat(20_000);
-    let typing = Action::Type { text, at: None, clear_first: false, submit: false };
+    let typing = Action::Type {
+        text,
+        at: None,
+        clear_first: false,
+        submit: false,
+    };
     {
         let mut performing = pin!(device.perform(&typing));
         let mut seeing = pin!(witness.seen(&|seen| seen.iter().any(Seen::is_press)));
@@ -79,9 +103,18 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
     }
     check_all_up(witness).await;
     witness.forget().await;
-    perform(device, Action::Key { chord: chord("F9"), repeat: 1 }).await;
+    perform(
+        device,
+        Action::Key {
+            chord: chord("F9"),
+            repeat: 1,
+        },
+    )
+    .await;
     let seen = super::seen_all_released(witness, 1).await;
-    let f9 = Seen::KeyDown { key: super::key("F9") };
+    let f9 = Seen::KeyDown {
+        key: super::key("F9"),
+    };
     assert!(seen.contains(&f9), "{seen:?}");
 }
 
@@ -91,8 +124,21 @@ pub async fn releasing_lets_go_of_everything(
     witness: &mut impl Witness,
 ) {
     let at = Some(target(place(witness, 70, 70)));
-    perform(device, Action::KeyDown { chord: chord("ctrl+alt") }).await;
-    perform(device, Action::MouseDown { at, button: Button::Right }).await;
+    perform(
+        device,
+        Action::KeyDown {
+            chord: chord("ctrl+alt"),
+        },
+    )
+    .await;
+    perform(
+        device,
+        Action::MouseDown {
+            at,
+            button: Button::Right,
+        },
+    )
+    .await;
     let held = |seen: &[Seen]| {
         let pressed = Pressed::after(seen);
         pressed.keys.len() == 2 && pressed.buttons.len() == 1

@@ -25,16 +25,38 @@ fn ups(seen: &[Seen]) -> Vec<Key> {
 }
 
 fn are_same(one: &[Key], other: &[Key]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same_key(one, other))
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|(one, other)| is_same_key(one, other))
 }
 
 async fn press(device: &mut impl Computer, keys: Chord, repeat: u32) {
-    perform(device, Action::Key { chord: keys, repeat }).await;
+    perform(
+        device,
+        Action::Key {
+            chord: keys,
+            repeat,
+        },
+    )
+    .await;
 }
 
 /// A key is seen under its name, whatever spelling asked for it.
 pub async fn keys_have_their_names(device: &mut impl Computer, witness: &mut impl Witness) {
-    let names = ["Return", "Page_Down", "Left", "BackSpace", "Delete", "F5", "Home", "a", "7", "/"];
+    let names = [
+        "Return",
+        "Page_Down",
+        "Left",
+        "BackSpace",
+        "Delete",
+        "F5",
+        "Home",
+        "a",
+        "7",
+        "/",
+    ];
     for name in names {
         witness.forget().await;
         press(device, chord(name), 1).await;
@@ -50,7 +72,11 @@ pub async fn a_chord_goes_down_in_order_and_up_in_reverse(
 ) {
     press(device, chord("ctrl+shift+k"), 1).await;
     let seen = seen_all_released(witness, 3).await;
-    let order = [Key::Modifier(Modifier::Ctrl), Key::Modifier(Modifier::Shift), Key::Char('k')];
+    let order = [
+        Key::Modifier(Modifier::Ctrl),
+        Key::Modifier(Modifier::Shift),
+        Key::Char('k'),
+    ];
     assert!(are_same(&downs(&seen), &order), "{seen:?}");
     let mut reverse = order;
     reverse.reverse();
@@ -64,7 +90,10 @@ pub async fn a_shortcut_with_a_capital_is_the_same_shortcut(
 ) {
     press(device, chord("CTRL+J"), 1).await;
     let seen = seen_all_released(witness, 2).await;
-    assert_eq!(downs(&seen), [Key::Modifier(Modifier::Ctrl), Key::Char('j')]);
+    assert_eq!(
+        downs(&seen),
+        [Key::Modifier(Modifier::Ctrl), Key::Char('j')]
+    );
 }
 
 /// As often as asked, each with a release.
@@ -82,7 +111,14 @@ pub async fn a_held_key_stays_down_for_its_time(
 ) {
     let duration = Duration::from_millis(300);
     let start = Instant::now();
-    perform(device, Action::HoldKey { chord: chord("shift"), duration }).await;
+    perform(
+        device,
+        Action::HoldKey {
+            chord: chord("shift"),
+            duration,
+        },
+    )
+    .await;
     let took = start.elapsed();
     assert!(took >= duration, "it took {took:?}");
     let seen = seen_all_released(witness, 1).await;
@@ -92,11 +128,25 @@ pub async fn a_held_key_stays_down_for_its_time(
 /// `KeyDown` is meant to last over other actions.
 pub async fn a_key_stays_down_until_key_up(device: &mut impl Computer, witness: &mut impl Witness) {
     let shift = Key::Modifier(Modifier::Shift);
-    perform(device, Action::KeyDown { chord: chord("shift") }).await;
+    perform(
+        device,
+        Action::KeyDown {
+            chord: chord("shift"),
+        },
+    )
+    .await;
     press(device, chord("Right"), 1).await;
-    let seen = witness.seen(&|seen| ups(seen).contains(&key("Right"))).await;
+    let seen = witness
+        .seen(&|seen| ups(seen).contains(&key("Right")))
+        .await;
     assert_eq!(Pressed::after(&seen).keys, [shift], "{seen:?}");
-    perform(device, Action::KeyUp { chord: chord("shift") }).await;
+    perform(
+        device,
+        Action::KeyUp {
+            chord: chord("shift"),
+        },
+    )
+    .await;
     seen_all_released(witness, 2).await;
 }
 
@@ -105,8 +155,17 @@ pub async fn refuses_an_unknown_key_and_presses_nothing(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let error = fail(device, Action::Key { chord: chord("ctrl+hyperspace"), repeat: 1 }).await;
-    let DeviceError::Refused { message } = error else { panic!("{error}") };
+    let error = fail(
+        device,
+        Action::Key {
+            chord: chord("ctrl+hyperspace"),
+            repeat: 1,
+        },
+    )
+    .await;
+    let DeviceError::Refused { message } = error else {
+        panic!("{error}")
+    };
     assert!(message.to_lowercase().contains("hyperspace"), "{message}");
     let seen = witness.seen(&|_| true).await;
     assert_eq!(downs(&seen), []);

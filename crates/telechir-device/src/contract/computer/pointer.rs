@@ -13,14 +13,23 @@ fn came_by(seen: &[Seen], spot: ScreenPoint) -> bool {
 
 fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
     let down = |seen: &Seen| match seen {
-        Seen::ButtonDown { button, at, modifiers } => Some((*button, *at, modifiers.clone())),
+        Seen::ButtonDown {
+            button,
+            at,
+            modifiers,
+        } => Some((*button, *at, modifiers.clone())),
         _ => None,
     };
     seen.iter().filter_map(down).collect()
 }
 
 fn click_at(spot: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
-    Action::Click { at: spot.map(target), button: Button::Left, count, modifiers: Vec::new() }
+    Action::Click {
+        at: spot.map(target),
+        button: Button::Left,
+        count,
+        modifiers: Vec::new(),
+    }
 }
 
 /// The pointer is seen at the very pixel.
@@ -47,12 +56,23 @@ pub async fn a_click_presses_and_releases_each_button(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let buttons = [Button::Left, Button::Middle, Button::Right, Button::Back, Button::Forward];
+    let buttons = [
+        Button::Left,
+        Button::Middle,
+        Button::Right,
+        Button::Back,
+        Button::Forward,
+    ];
     for (offset, button) in (0..).zip(buttons) {
         witness.forget().await;
         let spot = place(witness, 60 + offset * 10, 70);
         let count = ClickCount::Single;
-        let action = Action::Click { at: Some(target(spot)), button, count, modifiers: vec![] };
+        let action = Action::Click {
+            at: Some(target(spot)),
+            button,
+            count,
+            modifiers: vec![],
+        };
         perform(device, action).await;
         let seen = seen_all_released(witness, 1).await;
         assert_eq!(downs(&seen), [(button, at(spot), vec![])]);
@@ -104,13 +124,23 @@ pub async fn a_mouse_button_stays_down_until_mouse_up(
 ) {
     let (from, to) = (place(witness, 50, 50), place(witness, 90, 60));
     let button = Button::Left;
-    perform(device, Action::MouseDown { at: Some(target(from)), button }).await;
+    perform(
+        device,
+        Action::MouseDown {
+            at: Some(target(from)),
+            button,
+        },
+    )
+    .await;
     perform(device, Action::Move { at: target(to) }).await;
     let seen = witness.seen(&|seen| came_by(seen, to)).await;
     assert_eq!(Pressed::after(&seen).buttons, [button], "{seen:?}");
     perform(device, Action::MouseUp { at: None, button }).await;
     let seen = seen_all_released(witness, 1).await;
-    assert!(seen.contains(&Seen::ButtonUp { button, at: at(to) }), "{seen:?}");
+    assert!(
+        seen.contains(&Seen::ButtonUp { button, at: at(to) }),
+        "{seen:?}"
+    );
 }
 
 /// Down at the first place, motions between the places, up at the last.
@@ -124,10 +154,22 @@ pub async fn a_drag_passes_through_its_path(
     let down = seen.iter().position(Seen::is_press).unwrap_or(seen.len());
     let during = &seen[down..];
     assert_eq!(downs(during), [(Button::Left, at(path[0]), vec![])]);
-    assert!(came_by(during, path[1]), "the corner is missing: {during:?}");
-    let motions = during.iter().filter(|seen| matches!(seen, Seen::Motion { .. })).count();
-    assert!(motions >= 10, "programs want to see a drag come along: {during:?}");
-    let up = Seen::ButtonUp { button: Button::Left, at: at(path[2]) };
+    assert!(
+        came_by(during, path[1]),
+        "the corner is missing: {during:?}"
+    );
+    let motions = during
+        .iter()
+        .filter(|seen| matches!(seen, Seen::Motion { .. }))
+        .count();
+    assert!(
+        motions >= 10,
+        "programs want to see a drag come along: {during:?}"
+    );
+    let up = Seen::ButtonUp {
+        button: Button::Left,
+        at: at(path[2]),
+    };
     assert!(during.contains(&up), "{during:?}");
 }
 
@@ -141,7 +183,10 @@ pub async fn a_drag_to_one_place_starts_at_the_pointer(
     perform(device, drag(&[to], None)).await;
     let seen = seen_all_released(witness, 1).await;
     assert_eq!(downs(&seen), [(Button::Left, at(from), vec![])]);
-    let up = Seen::ButtonUp { button: Button::Left, at: at(to) };
+    let up = Seen::ButtonUp {
+        button: Button::Left,
+        at: at(to),
+    };
     assert!(seen.contains(&up), "{seen:?}");
 }
 
@@ -158,7 +203,12 @@ pub async fn a_drag_takes_its_time(device: &mut impl Computer, witness: &mut imp
 
 fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> crate::ScreenAction {
     let path = path.iter().copied().map(target).collect();
-    Action::Drag { path, button: Button::Left, modifiers: vec![], duration }
+    Action::Drag {
+        path,
+        button: Button::Left,
+        modifiers: vec![],
+        duration,
+    }
 }
 
 /// How far the wheel was turned in all.
@@ -182,9 +232,22 @@ pub async fn a_scroll_turns_the_wheel_its_way(
         witness.forget().await;
         let at = Some(target(place(witness, 150, 150)));
         let unit = ScrollUnit::Clicks;
-        perform(device, Action::Scroll { at, dx, dy, unit, modifiers: vec![] }).await;
+        perform(
+            device,
+            Action::Scroll {
+                at,
+                dx,
+                dy,
+                unit,
+                modifiers: vec![],
+            },
+        )
+        .await;
         let seen = witness.seen(&|seen| is_near(turned(seen), (dx, dy))).await;
-        assert!(is_near(turned(&seen), (dx, dy)), "({dx}, {dy}) became {seen:?}");
+        assert!(
+            is_near(turned(&seen), (dx, dy)),
+            "({dx}, {dy}) became {seen:?}"
+        );
     }
 }
 
@@ -196,7 +259,13 @@ pub async fn a_scroll_carries_its_modifiers(
     let at = Some(target(place(witness, 150, 150)));
     let modifiers = vec![Modifier::Shift];
     let unit = ScrollUnit::Clicks;
-    let action = Action::Scroll { at, dx: 0.0, dy: 1.0, unit, modifiers: modifiers.clone() };
+    let action = Action::Scroll {
+        at,
+        dx: 0.0,
+        dy: 1.0,
+        unit,
+        modifiers: modifiers.clone(),
+    };
     perform(device, action).await;
     let is_scroll = |seen: &Seen| matches!(seen, Seen::Scroll { .. });
     let seen = witness

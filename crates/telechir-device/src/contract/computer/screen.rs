@@ -35,14 +35,26 @@ pub async fn says_which_actions_it_cannot_do(
     device: &mut impl Computer,
     _witness: &mut impl Witness,
 ) {
-    assert!(!device.supports(&ActionKind::OpenApp), "a computer here is no telephone");
-    let error = fail(device, Action::OpenApp { name: "clock".to_owned() }).await;
+    assert!(
+        !device.supports(&ActionKind::OpenApp),
+        "a computer here is no telephone"
+    );
+    let error = fail(
+        device,
+        Action::OpenApp {
+            name: "clock".to_owned(),
+        },
+    )
+    .await;
     assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
 }
 
 /// An element nobody knows is an error, not a click somewhere else.
 pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mut impl Witness) {
-    let element = ScreenTarget::Element { id: "ref_of_nothing".to_owned(), frame: None };
+    let element = ScreenTarget::Element {
+        id: "ref_of_nothing".to_owned(),
+        frame: None,
+    };
     let click = Action::Click {
         at: Some(element),
         button: Button::Left,
@@ -50,7 +62,10 @@ pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mu
         modifiers: Vec::new(),
     };
     let error = fail(device, click).await;
-    let is_said = matches!(error, DeviceError::Refused { .. } | DeviceError::Stale { .. });
+    let is_said = matches!(
+        error,
+        DeviceError::Refused { .. } | DeviceError::Stale { .. }
+    );
     assert!(is_said, "{error}");
     let seen = witness.seen(&|_| true).await;
     assert!(!seen.iter().any(super::Seen::is_press), "{seen:?}");
@@ -58,7 +73,10 @@ pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mu
 
 /// Waiting for a still screen ends, still or not.
 pub async fn settling_ends(device: &mut impl Computer, _witness: &mut impl Witness) {
-    let settle = Settle { quiet: Duration::from_millis(50), ceiling: Duration::from_secs(2) };
+    let settle = Settle {
+        quiet: Duration::from_millis(50),
+        ceiling: Duration::from_secs(2),
+    };
     let start = Instant::now();
     if let Err(error) = device.settle(settle).await {
         panic!("failed to {error}");

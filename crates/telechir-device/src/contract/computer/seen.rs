@@ -132,8 +132,12 @@ mod tests {
 
     #[test]
     fn a_key_that_comes_up_in_another_case_is_up() {
-        let down = Seen::KeyDown { key: Key::Char('A') };
-        let up = Seen::KeyUp { key: Key::Char('a') };
+        let down = Seen::KeyDown {
+            key: Key::Char('A'),
+        };
+        let up = Seen::KeyUp {
+            key: Key::Char('a'),
+        };
         assert!(!Pressed::after(&[down.clone()]).is_empty());
         assert!(Pressed::after(&[down.clone(), down, up]).is_empty());
     }
@@ -141,8 +145,15 @@ mod tests {
     #[test]
     fn buttons_are_told_apart() {
         let at = (0, 0);
-        let down = Seen::ButtonDown { button: Button::Left, at, modifiers: vec![] };
-        let up = Seen::ButtonUp { button: Button::Right, at };
+        let down = Seen::ButtonDown {
+            button: Button::Left,
+            at,
+            modifiers: vec![],
+        };
+        let up = Seen::ButtonUp {
+            button: Button::Right,
+            at,
+        };
         assert_eq!(Pressed::after(&[down, up]).buttons, [Button::Left]);
     }
 }

@@ -11,7 +11,12 @@ const WORLD: &str = "Grüße, naïve façade – “quotes” … €100 ½ | Ε
                      𝒳𝔘 | 👩‍💻🇪🇺😀 | ∑√∞≠ | ẞß İı";
 
 fn type_text(text: &str) -> ScreenAction {
-    Action::Type { text: text.to_owned(), at: None, clear_first: false, submit: false }
+    Action::Type {
+        text: text.to_owned(),
+        at: None,
+        clear_first: false,
+        submit: false,
+    }
 }
 
 fn field(witness: &impl Witness) -> ScreenTarget {
@@ -23,7 +28,16 @@ fn field(witness: &impl Witness) -> ScreenTarget {
 async fn enter(device: &mut impl Computer, witness: &mut impl Witness) {
     let at = Some(field(witness));
     let nothing = String::new();
-    perform(device, Action::Type { text: nothing, at, clear_first: false, submit: false }).await;
+    perform(
+        device,
+        Action::Type {
+            text: nothing,
+            at,
+            clear_first: false,
+            submit: false,
+        },
+    )
+    .await;
     witness.forget().await;
 }
 
@@ -35,7 +49,8 @@ async fn check(device: &mut impl Computer, witness: &mut impl Witness, text: &st
 
 /// What an ordinary keyboard has.
 pub async fn plain_text_arrives_exactly(device: &mut impl Computer, witness: &mut impl Witness) {
-    let text = "The quick brown fox, \"JUMPS\" over {the} lazy-dog; 0123456789 ~!@#$%^&*()_+|\\<>?/'`";
+    let text =
+        "The quick brown fox, \"JUMPS\" over {the} lazy-dog; 0123456789 ~!@#$%^&*()_+|\\<>?/'`";
     check(device, witness, text).await;
 }
 
@@ -67,7 +82,16 @@ pub async fn new_lines_are_typed(device: &mut impl Computer, witness: &mut impl 
 pub async fn a_text_goes_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
     let at = Some(field(witness));
     let text = "aimed".to_owned();
-    perform(device, Action::Type { text, at, clear_first: false, submit: false }).await;
+    perform(
+        device,
+        Action::Type {
+            text,
+            at,
+            clear_first: false,
+            submit: false,
+        },
+    )
+    .await;
     assert_eq!(witness.text("aimed").await, "aimed");
 }
 
@@ -80,7 +104,12 @@ pub async fn a_text_can_replace_what_was_there(
     perform(device, type_text("old words")).await;
     assert_eq!(witness.text("old words").await, "old words");
     for text in ["new", ""] {
-        let action = Action::Type { text: text.to_owned(), at: None, clear_first: true, submit: false };
+        let action = Action::Type {
+            text: text.to_owned(),
+            at: None,
+            clear_first: true,
+            submit: false,
+        };
         perform(device, action).await;
         assert_eq!(witness.text(text).await, text);
     }
@@ -90,8 +119,19 @@ pub async fn a_text_can_replace_what_was_there(
 pub async fn a_text_can_submit(device: &mut impl Computer, witness: &mut impl Witness) {
     enter(device, witness).await;
     let text = "go".to_owned();
-    perform(device, Action::Type { text, at: None, clear_first: false, submit: true }).await;
-    let enter = Seen::KeyDown { key: telechir_protocol::Key::Named(NamedKey::Enter) };
+    perform(
+        device,
+        Action::Type {
+            text,
+            at: None,
+            clear_first: false,
+            submit: true,
+        },
+    )
+    .await;
+    let enter = Seen::KeyDown {
+        key: telechir_protocol::Key::Named(NamedKey::Enter),
+    };
     let seen = witness.seen(&|seen| seen.contains(&enter)).await;
     assert!(seen.contains(&enter), "{seen:?}");
     assert_eq!(witness.text("go\n").await, "go\n");

@@ -1,0 +1,84 @@
+//! Pictures show what is on the screen.
+
+use telechir_device::{Computer, Frame, Screen};
+use telechir_protocol::Size;
+use telechir_x11::{DisplayOptions, PrivateDisplay};
+
+use crate::stage::{self, POLITE};
+
+const RED: [u8; 3] = [200, 30, 20];
+const GREEN: [u8; 3] = [10, 220, 40];
+
+fn is_filled(frame: &Frame, (x, y): (u32, u32), (width, height): (u32, u32), rgb: [u8; 3]) -> bool {
+    (y..y + height).all(|y| (x..x + width).all(|x| frame.pixel(x, y) == Some(rgb)))
+}
+
+#[tokio::test]
+async fn painted_pixels_come_out_exactly() {
+    let folder = stage::session_dir();
+    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    desktop
+        .perform(&stage::move_to(desktop.size(), 700, 700))
+        .await
+        .unwrap();
+    witness.paint(100, 50, 200, 100, 0x00c8_1e14);
+    witness.paint(299, 149, 1, 1, 0x000a_dc28);
+    let frame = desktop.capture().await.unwrap();
+    assert_eq!(frame.size(), Size::new(1280, 800));
+    assert!(is_filled(&frame, (100, 50), (200, 99), RED));
+    assert_eq!(frame.pixel(299, 149), Some(GREEN));
+    assert_ne!(frame.pixel(99, 50), Some(RED));
+    assert_ne!(frame.pixel(300, 50), Some(RED));
+    // A second picture through the same memory shows the newer state.
+    witness.paint(100, 50, 200, 100, 0x000a_dc28);
+    let frame = desktop.capture().await.unwrap();
+    assert!(is_filled(&frame, (100, 50), (200, 100), GREEN));
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_pointer_is_in_the_picture() {
+    let folder = stage::session_dir();
+    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    witness.paint(0, 0, 1280, 800, 0x000a_dc28);
+    witness.show_square_pointer(9, [200 * 257, 30 * 257, 20 * 257]);
+    let size = desktop.size();
+    desktop
+        .perform(&stage::move_to(size, 400, 300))
+        .await
+        .unwrap();
+    let frame = desktop.capture().await.unwrap();
+    assert!(
+        is_filled(&frame, (400, 300), (9, 9), RED),
+        "{:?}",
+        frame.pixel(400, 300)
+    );
+    assert_eq!(frame.pixel(399, 300), Some(GREEN));
+    assert_eq!(frame.pixel(409, 300), Some(GREEN));
+    // At the last pixel only the pointer's corner is left on the screen.
+    desktop
+        .perform(&stage::move_to(size, 1279, 799))
+        .await
+        .unwrap();
+    let frame = desktop.capture().await.unwrap();
+    assert_eq!(frame.pixel(1279, 799), Some(RED));
+    assert!(is_filled(&frame, (400, 300), (9, 9), GREEN));
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_screen_has_exactly_the_size_asked_for() {
+    telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
+    let folder = stage::session_dir();
+    let size = Size::new(1023, 767);
+    let options = DisplayOptions {
+        size,
+        window_manager: false,
+        ..stage::options(&folder)
+    };
+    let display = PrivateDisplay::start(options).await.unwrap();
+    let mut screen = display.into_screen().await.unwrap();
+    assert_eq!(screen.size(), size);
+    assert_eq!(screen.capture().await.unwrap().size(), size);
+    screen.close().await.unwrap();
+}

@@ -1,0 +1,252 @@
+//! Displays begin closed to strangers and end without a trace.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, DeviceError, Screen, Settle};
+use telechir_process::{Pid, am_root};
+use telechir_testkit::xvfb::{connect, connect_without_cookie, value};
+use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
+
+use crate::stage::{self, POLITE};
+
+fn number(environment: &[(String, String)]) -> String {
+    value(environment, "DISPLAY")
+        .trim_start_matches(':')
+        .to_owned()
+}
+
+fn traces(environment: &[(String, String)]) -> Vec<PathBuf> {
+    let number = number(environment);
+    let authority = Path::new(value(environment, "XAUTHORITY"));
+    [
+        format!("/tmp/.X{number}-lock").into(),
+        format!("/tmp/.X11-unix/X{number}").into(),
+        authority.to_owned(),
+        authority.parent().unwrap().to_owned(),
+    ]
+    .into()
+}
+
+fn is_running(pid: Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    status.is_ok_and(|status| !status.contains(") Z"))
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_without_the_cookie_is_refused() {
+    let folder = stage::session_dir();
+    let display = stage::bare(&folder).await;
+    let Err(said) = connect_without_cookie(&display.environment()) else {
+        panic!("let in")
+    };
+    assert!(said.to_lowercase().contains("auth"), "{said}");
+    // With it, the same road is open.
+    connect(&display.environment());
+    let name = display.name();
+    let refused = ExistingDisplay::connect(&name, None).await.unwrap_err();
+    assert!(
+        matches!(refused, DeviceError::Unavailable { .. }),
+        "{refused}"
+    );
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_cookie_is_for_its_user_alone_and_there_is_no_abstract_socket() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = stage::session_dir();
+    let display = stage::bare(&folder).await;
+    let environment = display.environment();
+    let authority = std::fs::metadata(value(&environment, "XAUTHORITY")).unwrap();
+    assert_eq!(authority.permissions().mode() & 0o777, 0o600);
+    if let Some(identity) = stage::identity() {
+        assert_eq!(authority.uid(), identity.uid);
+    }
+    let path = format!("/tmp/.X11-unix/X{}", number(&environment));
+    let address = SocketAddr::from_abstract_name(path).unwrap();
+    let refused = UnixStream::connect_addr(&address).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_server_does_not_run_as_root() {
+    let folder = stage::session_dir();
+    let display = stage::managed(&folder).await;
+    let pid = display.server_pid().unwrap().as_raw_nonzero();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let uids = status
+        .lines()
+        .find(|line| line.starts_with("Uid:"))
+        .unwrap();
+    assert!(
+        !uids.split_whitespace().skip(1).any(|uid| uid == "0"),
+        "{uids}"
+    );
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn root_must_name_a_user() {
+    if !am_root() {
+        return;
+    }
+    let folder = stage::session_dir();
+    let options = DisplayOptions {
+        identity: None,
+        ..stage::options(&folder)
+    };
+    let error = PrivateDisplay::start(options).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Unavailable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn two_displays_at_once_do_not_mix() {
+    let (one, other) = (stage::session_dir(), stage::session_dir());
+    let (one, other) = tokio::join!(stage::bare(&one), stage::bare(&other));
+    assert_ne!(one.name(), other.name());
+    let (mut one, first) = stage::watched(one, POLITE).await;
+    let (mut other, second) = stage::watched(other, POLITE).await;
+    first.paint(0, 0, 1280, 800, 0x00ff_0000);
+    second.paint(0, 0, 1280, 800, 0x0000_00ff);
+    assert_eq!(one.capture().await.unwrap().pixel(9, 9), Some([255, 0, 0]));
+    assert_eq!(
+        other.capture().await.unwrap().pixel(9, 9),
+        Some([0, 0, 255])
+    );
+    one.close().await.unwrap();
+    other.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_killed_server_is_noticed_at_once() {
+    let folder = stage::session_dir();
+    let display = stage::managed(&folder).await;
+    let pid = display.server_pid().unwrap();
+    let mut desktop = display.into_desktop().await.unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let start = Instant::now();
+    let settle = Settle {
+        quiet: Duration::from_secs(30),
+        ceiling: Duration::from_secs(60),
+    };
+    let error = desktop.settle(settle).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
+    let error = desktop.capture().await.unwrap_err();
+    assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
+    let error = desktop.perform(&stage::type_text("x")).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_given_up_on() {
+    let folder = stage::session_dir();
+    let display = stage::bare(&folder).await;
+    let pid = display.server_pid().unwrap();
+    let mut desktop = display.into_desktop().await.unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let error = desktop.capture().await.unwrap_err();
+    assert!(matches!(error, DeviceError::Timeout { .. }), "{error}");
+    drop(desktop);
+    until("the server ends", || !is_running(pid)).await;
+}
+
+#[tokio::test]
+async fn closing_leaves_no_process_and_no_file() {
+    let folder = stage::session_dir();
+    let mut display = stage::managed(&folder).await;
+    let pids = [
+        display.server_pid().unwrap(),
+        display.launch("sleep", &["1000"]).await.unwrap(),
+    ];
+    let traces = traces(&display.environment());
+    assert!(traces.iter().all(|trace| trace.exists()), "{traces:?}");
+    display.into_screen().await.unwrap().close().await.unwrap();
+    assert!(!pids.into_iter().any(is_running));
+    assert!(!traces.iter().any(|trace| trace.exists()), "{traces:?}");
+}
+
+#[tokio::test]
+async fn dropping_leaves_no_process_and_no_file() {
+    let folder = stage::session_dir();
+    let mut display = stage::managed(&folder).await;
+    let pids = [
+        display.server_pid().unwrap(),
+        display.launch("sleep", &["1000"]).await.unwrap(),
+    ];
+    let traces = traces(&display.environment());
+    drop(display.into_desktop().await.unwrap());
+    until("the processes end", || !pids.into_iter().any(is_running)).await;
+    assert!(!traces.iter().any(|trace| trace.exists()), "{traces:?}");
+}
+
+#[tokio::test]
+async fn an_existing_display_is_used_and_left() {
+    let folder = stage::session_dir();
+    let display = stage::bare(&folder).await;
+    let environment = display.environment();
+    let authority = Path::new(value(&environment, "XAUTHORITY"));
+    let existing = ExistingDisplay::connect(&display.name(), Some(authority))
+        .await
+        .unwrap();
+    let mut desktop = existing.into_desktop().await.unwrap();
+    let before = keyboard(&environment);
+    desktop.perform(&stage::type_text("漢")).await.unwrap();
+    assert_ne!(keyboard(&environment), before);
+    desktop.close().await.unwrap();
+    assert_eq!(keyboard(&environment), before);
+    display.close().await.unwrap();
+}
+
+/// Which two keysyms each of the display's keys gives.
+fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
+    use x11rb::connection::Connection;
+    use x11rb::protocol::xproto::ConnectionExt;
+    let (client, _, _) = connect(environment);
+    let setup = client.setup();
+    let count = setup.max_keycode - setup.min_keycode + 1;
+    let reply = client
+        .get_keyboard_mapping(setup.min_keycode, count)
+        .unwrap()
+        .reply()
+        .unwrap();
+    let row = |row: &[u32]| row.iter().copied().take(2).collect();
+    reply
+        .keysyms
+        .chunks(usize::from(reply.keysyms_per_keycode))
+        .map(row)
+        .collect()
+}
+
+#[tokio::test]
+async fn accessible_applications_get_a_bus() {
+    telechir_testkit::gate::require(telechir_testkit::gate::Part::Dbus);
+    let folder = stage::session_dir();
+    let options = DisplayOptions {
+        accessibility: true,
+        ..stage::options(&folder)
+    };
+    let display = PrivateDisplay::start(options).await.unwrap();
+    let environment = display.environment();
+    let address = value(&environment, "DBUS_SESSION_BUS_ADDRESS");
+    let socket = address.trim_start_matches("unix:path=");
+    assert!(Path::new(socket).exists(), "{address}");
+    display.close().await.unwrap();
+}

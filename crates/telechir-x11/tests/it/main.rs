@@ -1,0 +1,14 @@
+//! The desktop against real X servers.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test ends at the first surprise"
+)]
+
+mod capture;
+mod contract;
+mod input;
+mod life;
+mod settle;
+mod stage;
+mod text;

@@ -1,0 +1,77 @@
+//! Waiting for a still screen ends when it is still.
+
+use std::time::Duration;
+
+use telechir_device::{Computer, Settle};
+
+use crate::stage::{self, POLITE};
+
+const SETTLE: Settle = Settle {
+    quiet: Duration::from_millis(50),
+    ceiling: Duration::from_secs(3),
+};
+/// A busy machine may leave pauses between two changes; these are not the end of them.
+const PATIENT: Settle = Settle {
+    quiet: Duration::from_millis(400),
+    ceiling: Duration::from_secs(5),
+};
+
+#[tokio::test]
+async fn a_still_screen_settles_after_the_quiet_period() {
+    let folder = stage::session_dir();
+    let (mut desktop, _witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    desktop.settle(SETTLE).await.unwrap();
+    let settled = desktop.settle(SETTLE).await.unwrap();
+    assert!(settled.settled, "{settled:?}");
+    assert!(settled.waited >= SETTLE.quiet, "{settled:?}");
+    assert!(settled.waited < SETTLE.quiet * 6, "{settled:?}");
+    desktop.close().await.unwrap();
+}
+
+/// Paints every 20 ms while `desktop` settles; gives how the wait ended.
+async fn settle_while_painting(
+    (width, height): (u16, u16),
+    settle: Settle,
+) -> telechir_device::Settled {
+    let folder = stage::session_dir();
+    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    desktop.settle(SETTLE).await.unwrap();
+    let mut tick = tokio::time::interval(Duration::from_millis(20));
+    let mut colour = 0;
+    let settled = {
+        let settling = desktop.settle(settle);
+        tokio::pin!(settling);
+        loop {
+            tokio::select! {
+                settled = &mut settling => break settled.unwrap(),
+                _ = tick.tick() => {
+                    colour += 0x0010_2030;
+                    witness.paint(300, 300, width, height, colour);
+                }
+            }
+        }
+    };
+    desktop.close().await.unwrap();
+    settled
+}
+
+#[tokio::test]
+async fn a_blinking_caret_does_not_hold_it() {
+    let settled = settle_while_painting((2, 21), SETTLE).await;
+    assert!(settled.settled, "{settled:?}");
+    assert!(settled.waited < Duration::from_secs(1), "{settled:?}");
+}
+
+#[tokio::test]
+async fn a_small_animation_does_not_hold_it_for_long() {
+    let settled = settle_while_painting((40, 40), PATIENT).await;
+    assert!(!settled.settled, "{settled:?}");
+    assert!(settled.waited < PATIENT.ceiling, "{settled:?}");
+}
+
+#[tokio::test]
+async fn a_screen_that_goes_on_changing_is_waited_for_until_the_ceiling() {
+    let settled = settle_while_painting((600, 400), PATIENT).await;
+    assert!(!settled.settled, "{settled:?}");
+    assert!(settled.waited >= PATIENT.ceiling, "{settled:?}");
+}

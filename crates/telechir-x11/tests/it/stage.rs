@@ -1,0 +1,95 @@
+//! Displays for tests: each its own server, user and folder.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use telechir_device::{ScreenAction, ScreenTarget, Viewport};
+use telechir_process::{Identity, am_root};
+use telechir_protocol::{Action, Point, Size, Space, Target};
+use telechir_testkit::gate::{Part, require};
+use telechir_testkit::witness::{Manners, XWitness};
+use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
+use tempfile::TempDir;
+
+/// As programs are that understand the whole protocol.
+pub(crate) const POLITE: Manners = Manners {
+    answers_pings: true,
+    slowness: std::time::Duration::ZERO,
+};
+
+/// Whom desktops run as here.
+pub(crate) fn identity() -> Option<Identity> {
+    am_root().then(|| Identity::unprivileged(0)).flatten()
+}
+
+/// A folder that the desktop's user can reach.
+pub(crate) fn session_dir() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    if let Some(identity) = identity() {
+        let (uid, gid) = (Some(identity.uid), Some(identity.gid));
+        std::os::unix::fs::chown(folder.path(), uid, gid).unwrap();
+    }
+    folder
+}
+
+pub(crate) fn options(folder: &TempDir) -> DisplayOptions {
+    DisplayOptions::new(folder.path(), identity())
+}
+
+/// A display without a window manager: nothing stands between a witness and the server.
+pub(crate) async fn bare(folder: &TempDir) -> PrivateDisplay {
+    require(Part::XServer);
+    let options = DisplayOptions {
+        window_manager: false,
+        ..options(folder)
+    };
+    PrivateDisplay::start(options)
+        .await
+        .expect("the display starts")
+}
+
+pub(crate) async fn managed(folder: &TempDir) -> PrivateDisplay {
+    require(Part::XServer);
+    PrivateDisplay::start(options(folder))
+        .await
+        .expect("the display starts")
+}
+
+/// A desktop with a witness on it.
+pub(crate) async fn watched(display: PrivateDisplay, manners: Manners) -> (Desktop, XWitness) {
+    let witness = XWitness::open(&display.environment(), manners).await;
+    let desktop = display.into_desktop().await.expect("the desktop opens");
+    (desktop, witness)
+}
+
+/// An action whose places are pixels of a screen.
+pub(crate) fn on_screen(size: Size, action: Action) -> ScreenAction {
+    Viewport::new(size, size)
+        .action(&action)
+        .expect("the places are on the screen")
+}
+
+pub(crate) fn pixel(x: u32, y: u32) -> Target {
+    Target::Point(Point {
+        x: f64::from(x),
+        y: f64::from(y),
+        space: Space::Screen,
+    })
+}
+
+/// Moves the pointer.
+pub(crate) fn move_to(size: Size, x: u32, y: u32) -> ScreenAction {
+    on_screen(size, Action::Move { at: pixel(x, y) })
+}
+
+/// Types text where the focus is.
+pub(crate) fn type_text(text: &str) -> ScreenAction {
+    let text = text.to_owned();
+    Action::<ScreenTarget, _>::Type {
+        text,
+        at: None,
+        clear_first: false,
+        submit: false,
+    }
+}

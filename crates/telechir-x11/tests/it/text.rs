@@ -1,0 +1,87 @@
+//! Text arrives exactly, also in programs that make it hard.
+
+use std::time::Duration;
+
+use telechir_device::Computer;
+use telechir_device::contract::computer::Witness;
+use telechir_testkit::witness::Manners;
+
+use crate::stage;
+
+/// 355 different characters, more than there are free keys, several times over.
+fn world() -> String {
+    let blocks = [
+        'а'..='я',
+        'Α'..='Ρ',
+        '一'..='亀',
+        'ぁ'..='ゟ',
+        '가'..='갯',
+        '😀'..='😿',
+    ];
+    let all: Vec<char> = blocks.into_iter().flatten().collect();
+    assert!(all.len() > 250, "{}", all.len());
+    let mut text = String::new();
+    for (index, c) in all.iter().cycle().take(1000).enumerate() {
+        text.push(*c);
+        if index % 7 == 0 {
+            text.push_str("aZ ");
+        }
+    }
+    text
+}
+
+async fn check(manners: Manners, text: &str) {
+    let folder = stage::session_dir();
+    let (mut desktop, mut witness) = stage::watched(stage::bare(&folder).await, manners).await;
+    desktop.perform(&stage::type_text(text)).await.unwrap();
+    assert_eq!(witness.text(text).await, text);
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn more_characters_than_free_keys_arrive_exactly() {
+    check(stage::POLITE, &world()).await;
+}
+
+#[tokio::test]
+async fn a_slow_program_gets_every_character() {
+    let manners = Manners {
+        answers_pings: true,
+        slowness: Duration::from_millis(2),
+    };
+    let text: String = world().chars().take(400).collect();
+    check(manners, &text).await;
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_say_what_it_read_gets_every_character() {
+    let text: String = world().chars().take(400).collect();
+    check(Manners::default(), &text).await;
+}
+
+#[tokio::test]
+async fn caps_lock_does_not_change_what_is_written() {
+    let folder = stage::session_dir();
+    let display = stage::bare(&folder).await;
+    let (mut desktop, mut witness) = stage::watched(display, stage::POLITE).await;
+    let caps_lock = telechir_protocol::Chord::parse("Caps_Lock").unwrap();
+    let press = telechir_protocol::Action::Key {
+        chord: caps_lock,
+        repeat: 1,
+    };
+    desktop.perform(&press).await.unwrap();
+    desktop.perform(&stage::type_text("aBcé漢Ж")).await.unwrap();
+    assert_eq!(witness.text("aBcé漢Ж").await, "aBcé漢Ж");
+    // The lock is as it was: a plain key is a capital.
+    witness.forget().await;
+    let a = telechir_protocol::Chord::parse("a").unwrap();
+    desktop
+        .perform(&telechir_protocol::Action::Key {
+            chord: a,
+            repeat: 1,
+        })
+        .await
+        .unwrap();
+    assert_eq!(witness.text("A").await, "A");
+    desktop.close().await.unwrap();
+}
