@@ -129,7 +129,7 @@ impl Devices {
             } else {
                 BrowserSandbox::On
             },
-            profiles: self.folder.path().join("profiles"),
+            profiles: self.folder.path().to_owned(),
             ..Options::default()
         };
         Browser::launch(surface, options).await

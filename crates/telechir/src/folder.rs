@@ -30,7 +30,7 @@ impl SessionFolder {
         let (identity, lock) = if am_root() { claim()? } else { (None, None) };
         let folder = tempfile::Builder::new()
             .prefix("telechir-")
-            .tempdir()
+            .tempdir_in(short_enough(std::env::temp_dir()))
             .map_err(|e| {
                 Failure::message(format!("failed to make a folder for the session: {e}"))
             })?;
@@ -44,7 +44,6 @@ impl SessionFolder {
             _lock: lock,
         };
         session.make("home")?;
-        session.make("profiles")?;
         match &session.workspace {
             None => drop(session.make("workspace")?),
             Some(folder) => session.give(folder)?,
@@ -95,6 +94,12 @@ impl SessionFolder {
             ))
         })
     }
+}
+
+/// A place whose sockets can be named: the system takes 108 bytes, and Chromium's lie deep.
+fn short_enough(folder: PathBuf) -> PathBuf {
+    const LONGEST: usize = 40;
+    if folder.as_os_str().len() > LONGEST { PathBuf::from("/tmp") } else { folder }
 }
 
 /// The absolute form of a folder that must exist.

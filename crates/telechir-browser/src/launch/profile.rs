@@ -25,7 +25,7 @@ impl Profile {
     /// Makes it.
     pub(super) fn create(options: &Options) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
-            .prefix("telechir-browser-")
+            .prefix("chromium-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&options.profiles)?;
         let preferences = folder.path().join("Default");

@@ -80,10 +80,10 @@ fn a_call_without_an_id() {
 fn a_policy_with_a_typo_is_named_with_its_line() {
     let telechir = Telechir::new();
     let file = telechir.folder().join("policy.toml");
-    fs::write(&file, "version = 1\n\n[[rule]]\nverdikt = \"allow\"\n").expect("a file");
+    fs::write(&file, "# Rules.\n\n[[shell]]\nverdikt = \"allow\"\n").expect("a file");
     let file = file.to_str().expect("a path");
     exec(&telechir, &["--policy", file], &message(&json!([])))
-        .fails(1, &["policy.toml", "verdikt"]);
+        .fails(1, &["policy.toml, line 4", "verdikt"]);
 }
 
 #[test]
