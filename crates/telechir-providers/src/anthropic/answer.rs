@@ -20,21 +20,13 @@ use crate::{EncodeError, EncodedReply, Report};
 /// Writes the answers to a turn: the blocks of the next user message.
 pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut reply = EncodedReply::default();
+    let tier = PictureTier::for_model(model_of(turn));
     for (call, result) in turn.pairs() {
         let written = asked(&call);
         let is_member = written.parts.iter().any(|part| part.toolset.is_some());
         // The toolsets refuse a picture that is too large; the older tools shrink it.
-        let check = if is_member {
-            Check {
-                tier: PictureTier::High,
-                strictness: Strictness::Refuse,
-            }
-        } else {
-            Check {
-                tier: PictureTier::Standard,
-                strictness: Strictness::Report,
-            }
-        };
+        let strictness = if is_member { Strictness::Refuse } else { Strictness::Report };
+        let check = Check { tier, strictness };
         let answering = Answering {
             check,
             is_history: false,
@@ -44,6 +36,14 @@ pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
             .extend(answering.write(&call, &written.parts, result, &mut reply.report)?);
     }
     Ok(reply)
+}
+
+/// The model that spoke, as its response says beside the cost.
+fn model_of(turn: &AnsweredTurn) -> Option<&str> {
+    turn.turn().contents().iter().find_map(|content| match content {
+        Content::Usage(usage) => usage.meta.property(PROVIDER, "model")?.as_str(),
+        _ => None,
+    })
 }
 
 /// The blocks the model wrote; of a call made elsewhere, the blocks it would be written as.
@@ -221,10 +221,8 @@ impl Answering {
             self.drop_picture(result, place, report);
             return Ok(Said::Failed(failed(failure, part, call.family.as_deref())));
         }
-        let action = call
-            .actions
-            .get(part.index)
-            .filter(|_| !call.actions.is_empty());
+        // The one block of several actions (keys, a tab and a click) is named after the last.
+        let action = if is_only { call.actions.last() } else { call.actions.get(part.index) };
         let is_page = part.toolset.as_deref() == Some(BROWSER);
         let state = if is_page {
             tabs::state(part, result, report)?

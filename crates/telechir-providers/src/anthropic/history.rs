@@ -7,7 +7,7 @@ use telechir_protocol::{
 
 use super::block::{self, text};
 use super::scene::Scene;
-use super::{DIALECT, PROVIDER, parts, shape};
+use super::{DIALECT, PROVIDER, parts, result, shape};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Reads one response.
@@ -94,19 +94,20 @@ pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeEr
     if let Some(error) = shape::provider_error(&value) {
         return Err(error);
     }
+    let mut reading = Reading { scene: Scene::default(), report: Report::default(), whole: &value };
     let history = match &value {
-        Value::Array(items) => list(items, &value)?,
+        Value::Array(items) => reading.list(items)?,
         Value::Object(all) => match (all.get("messages"), all.get("content")) {
             (Some(Value::Array(items)), _) => {
-                let messages = messages(items, Scene::of_request(all), "messages", &value)?;
+                reading.scene = Scene::of_request(all);
+                let messages = reading.messages(items, "messages")?;
                 History {
                     messages,
                     envelope: envelope(all, "messages"),
                 }
             }
             (None, Some(_)) if all.contains_key("role") => {
-                let mut scene = Scene::default();
-                let message = message(all, &mut scene, "the message", &value)?;
+                let message = reading.message(all, "the message")?;
                 History {
                     messages: vec![message],
                     envelope: envelope(all, "content"),
@@ -116,7 +117,7 @@ pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeEr
         },
         _ => return Err(shape::wrong("it wants an object or a list", &value)),
     };
-    Ok((history, Report::default()))
+    Ok((history, reading.report))
 }
 
 fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
@@ -127,90 +128,6 @@ fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
         member,
         rest,
     }
-}
-
-fn list(items: &[Value], whole: &Value) -> Result<History, DecodeError> {
-    let is_block =
-        |item: &Value| item.get("type").is_some_and(Value::is_string) && item.get("role").is_none();
-    if items.is_empty() || !items.iter().all(is_block) {
-        let messages = messages(items, Scene::default(), "the list", whole)?;
-        return Ok(History {
-            messages,
-            envelope: Envelope::List,
-        });
-    }
-    // Blocks without a message: an answer's, or a response's.
-    if items
-        .iter()
-        .filter_map(Value::as_object)
-        .any(shape::is_openai)
-    {
-        return Err(shape::wrong(
-            "it wants messages with a role and content",
-            whole,
-        ));
-    }
-    let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
-    let role = if items.iter().any(is_result) {
-        Role::User
-    } else {
-        Role::Assistant
-    };
-    let mut message = Message::new(
-        role,
-        contents(items, &mut Scene::default(), "the list", whole)?,
-    );
-    message.meta.raw_representation = Some(Raw {
-        dialect: DIALECT.to_owned(),
-        json: Value::Null,
-    });
-    Ok(History {
-        messages: vec![message],
-        envelope: Envelope::List,
-    })
-}
-
-fn messages(
-    items: &[Value],
-    mut scene: Scene,
-    place: &str,
-    whole: &Value,
-) -> Result<Vec<Message>, DecodeError> {
-    let read = |(at, item): (usize, &Value)| {
-        let place = format!("{place}[{at}]");
-        message(object(item, &place, whole)?, &mut scene, &place, whole)
-    };
-    items.iter().enumerate().map(read).collect()
-}
-
-fn message(
-    item: &Map<String, Value>,
-    scene: &mut Scene,
-    place: &str,
-    whole: &Value,
-) -> Result<Message, DecodeError> {
-    let wrong = |problem: &str| Err(shape::wrong(format!("{place} {problem}"), whole));
-    let role = match text(item, "role") {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("system") => Role::System,
-        Some(_) => return wrong("has a role that is none of user, assistant and system"),
-        None => return wrong("has no role"),
-    };
-    let contents = match item.get("content") {
-        Some(Value::String(words)) => vec![string(words)],
-        Some(Value::Array(blocks)) => contents(blocks, scene, &format!("{place}.content"), whole)?,
-        _ => return wrong("wants `content` as a string or a list of blocks"),
-    };
-    let mut around = item.clone();
-    around.insert("content".to_owned(), Value::Null);
-    let mut message = Message::new(role, contents);
-    let raw = Raw {
-        dialect: DIALECT.to_owned(),
-        json: Value::Object(around),
-    };
-    message.meta.raw_representation = Some(raw);
-    Ok(message)
 }
 
 /// A message that is one string: its content is that string's.
@@ -229,40 +146,102 @@ pub(super) fn string(words: &str) -> Content {
     })
 }
 
-fn contents(
-    blocks: &[Value],
-    scene: &mut Scene,
-    place: &str,
-    whole: &Value,
-) -> Result<Vec<Content>, DecodeError> {
-    for (at, block) in blocks.iter().enumerate() {
-        let block = object(block, &format!("{place}[{at}]"), whole)?;
-        if shape::is_openai(block) {
-            return Err(shape::wrong(
-                format!("{place}[{at}] is no block of this dialect"),
-                whole,
-            ));
+/// A history that is being read.
+struct Reading<'a> {
+    scene: Scene,
+    report: Report,
+    /// All of it, for what an error says.
+    whole: &'a Value,
+}
+
+impl Reading<'_> {
+    fn list(&mut self, items: &[Value]) -> Result<History, DecodeError> {
+        let is_block = |item: &Value| {
+            item.get("type").is_some_and(Value::is_string) && item.get("role").is_none()
+        };
+        if items.is_empty() || !items.iter().all(is_block) {
+            let messages = self.messages(items, "the list")?;
+            return Ok(History { messages, envelope: Envelope::List });
         }
+        // Blocks without a message: an answer's, or a response's.
+        if items.iter().filter_map(Value::as_object).any(shape::is_openai) {
+            return Err(shape::wrong("it wants messages with a role and content", self.whole));
+        }
+        let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
+        let role = if items.iter().any(is_result) { Role::User } else { Role::Assistant };
+        let mut message = Message::new(role, self.contents(items, "the list")?);
+        let raw = Raw { dialect: DIALECT.to_owned(), json: Value::Null };
+        message.meta.raw_representation = Some(raw);
+        Ok(History { messages: vec![message], envelope: Envelope::List })
     }
-    let mut contents = Vec::new();
-    for run in parts::runs(blocks) {
-        let singles: Vec<Content> = run
-            .iter()
-            .filter_map(Value::as_object)
-            .map(|block| block::read(block, scene))
-            .collect();
-        for single in &singles {
-            scene.note(single);
+
+    fn messages(&mut self, items: &[Value], place: &str) -> Result<Vec<Message>, DecodeError> {
+        let mut messages = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let place = format!("{place}[{at}]");
+            messages.push(self.message(object(item, &place, self.whole)?, &place)?);
         }
-        match parts::read(run, scene).filter(|_| run.len() > 1) {
-            Some(joined) => {
-                scene.note(&joined);
-                contents.push(joined);
+        Ok(messages)
+    }
+
+    fn message(&mut self, item: &Map<String, Value>, place: &str) -> Result<Message, DecodeError> {
+        let whole = self.whole;
+        let wrong = |problem: &str| Err(shape::wrong(format!("{place} {problem}"), whole));
+        let role = match text(item, "role") {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("system") => Role::System,
+            Some(_) => return wrong("has a role that is none of user, assistant and system"),
+            None => return wrong("has no role"),
+        };
+        let contents = match item.get("content") {
+            Some(Value::String(words)) => vec![string(words)],
+            Some(Value::Array(blocks)) => self.contents(blocks, &format!("{place}.content"))?,
+            _ => return wrong("wants `content` as a string or a list of blocks"),
+        };
+        let mut around = item.clone();
+        around.insert("content".to_owned(), Value::Null);
+        let mut message = Message::new(role, contents);
+        let raw = Raw { dialect: DIALECT.to_owned(), json: Value::Object(around) };
+        message.meta.raw_representation = Some(raw);
+        Ok(message)
+    }
+
+    fn contents(&mut self, blocks: &[Value], place: &str) -> Result<Vec<Content>, DecodeError> {
+        let mut contents = Vec::new();
+        let mut at = 0;
+        for run in parts::runs(blocks) {
+            let mut singles = Vec::new();
+            for block in run {
+                singles.push(self.block(block, &format!("{place}[{at}]"))?);
+                at += 1;
             }
-            None => contents.extend(singles),
+            for single in &singles {
+                self.scene.note(single);
+            }
+            match parts::read(run, &self.scene).filter(|_| run.len() > 1) {
+                Some(joined) => {
+                    self.scene.note(&joined);
+                    contents.push(joined);
+                }
+                None => contents.extend(singles),
+            }
         }
+        Ok(contents)
     }
-    Ok(contents)
+
+    fn block(&mut self, block: &Value, place: &str) -> Result<Content, DecodeError> {
+        let block = object(block, place, self.whole)?;
+        if shape::is_openai(block) {
+            return Err(shape::wrong(format!("{place} is no block of this dialect"), self.whole));
+        }
+        let content = block::read(block, &self.scene);
+        for kind in result::unread(block, &content) {
+            let why = "results of this kind have no place for it";
+            self.report.kept(format!("a block of type {kind}"), place, why, "in its own JSON");
+        }
+        Ok(content)
+    }
 }
 
 fn blocks_of<'a>(

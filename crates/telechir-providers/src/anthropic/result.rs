@@ -48,6 +48,17 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Option<Content> {
     })
 }
 
+/// Types of a result's blocks that its content has no place for; they stay in its own JSON only.
+pub(super) fn unread<'a>(block: &'a Block, content: &Content) -> Vec<&'a str> {
+    let is_read = |kind: &&str| match content {
+        Content::ComputerResult(_) => matches!(*kind, "text" | "image" | "browser_state"),
+        Content::ShellResult(_) | Content::EditResult(_) => *kind == "text",
+        _ => true,
+    };
+    let kinds = parts(block).iter().filter_map(|part| part.get("type")?.as_str());
+    kinds.filter(|kind| !is_read(kind)).collect()
+}
+
 fn parts(block: &Block) -> &[Value] {
     block
         .get("content")

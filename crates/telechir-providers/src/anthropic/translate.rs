@@ -34,11 +34,7 @@ pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), Encod
         writer.message(message, &format!("messages[{at}]"))?;
     }
     writer.flush()?;
-    let Writer {
-        messages,
-        mut report,
-        ..
-    } = writer;
+    let Writer { mut messages, mut report, .. } = writer;
     check::messages(&messages)?;
     let value = match (own, member) {
         (Some(rest), Some("content")) => {
@@ -54,7 +50,7 @@ pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), Encod
             enclose(rest, "messages", messages.into())
         }
         (None, _) => {
-            envelope_lost(&history.envelope, &mut report);
+            unwrap(&history.envelope, &mut messages, &mut report);
             bare(messages)
         }
     };
@@ -86,25 +82,18 @@ fn bare(messages: Vec<Value>) -> Value {
 /// Marks a message that stands for its blocks alone; never sent.
 const BARE: &str = "\u{0}bare";
 
-fn envelope_lost(envelope: &Envelope, report: &mut Report) {
-    if let Envelope::Object {
-        dialect,
-        member,
-        rest,
-    } = envelope
-    {
-        let names = rest
-            .keys()
-            .filter(|name| name != member)
-            .cloned()
-            .collect::<Vec<_>>();
-        if !names.is_empty() {
-            let place = format!("around `{member}` ({dialect})");
-            report.lost(
-                names.join(", "),
-                place,
-                "a list of messages is written, without a request around it",
-            );
+/// What was around another dialect's list. Its instructions come first; the rest is lost.
+fn unwrap(envelope: &Envelope, messages: &mut Vec<Value>, report: &mut Report) {
+    let Envelope::Object { dialect, member, rest } = envelope else { return };
+    let place = format!("around `{member}` ({dialect})");
+    for (name, value) in rest.iter().filter(|(name, value)| name != member && !value.is_null()) {
+        match value {
+            Value::String(words) if name == "instructions" => {
+                messages.insert(0, json!({"role": "system", "content": words}));
+                let why = "a list of messages is written; they belong into the request's `system`";
+                report.kept("instructions", &place, why, "as a message of the system");
+            }
+            _ => report.lost(format!("member `{name}`"), &place, "a list of messages is written"),
         }
     }
 }
