@@ -156,3 +156,50 @@ fn a_termination_signal_leaves_nothing_behind() {
     );
     telechir.assert_nothing_left();
 }
+
+/// Runs the binary where `hidden` cannot be found, as on a machine without it.
+fn without(telechir: &Telechir, hidden: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
+    let binary = env!("CARGO_BIN_EXE_telechir");
+    let mut command = std::process::Command::new("/usr/bin/bwrap");
+    command.args(["--dev-bind", "/", "/"]);
+    for path in hidden {
+        if std::path::Path::new(path).is_dir() {
+            command.args(["--tmpfs", path]);
+        } else if std::path::Path::new(path).exists() {
+            command.args(["--bind", "/dev/null", path]);
+        }
+    }
+    command.arg(binary).args(arguments).env("TMPDIR", telechir.folder());
+    let input = fs::File::open(telechir.folder().join("input.json")).expect("the input");
+    let output = command.stdin(input).output().expect("bubblewrap runs");
+    telechir.assert_nothing_left();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[track_caller]
+fn a_missing_part_is_named(hidden: &[&str], flag: &str, package: &str) {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    fs::write(telechir.folder().join("input.json"), message(&json!([]))).expect("the input");
+    let (code, said) = without(&telechir, hidden, &["exec", "--dialect", "anthropic-messages", flag]);
+    assert_eq!(code, Some(1), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(said.contains(&format!("install the package `{package}`")), "{said}");
+}
+
+#[test]
+fn no_x_server() {
+    a_missing_part_is_named(&["/usr/bin/Xvfb"], "--desktop", "xvfb");
+}
+
+#[test]
+fn no_chromium() {
+    let places = ["/usr/lib/chromium", "/usr/bin/chromium", "/usr/bin/chromium-headless-shell", "/usr/bin/google-chrome"];
+    a_missing_part_is_named(&places, "--browser", "chromium");
+}
+
+#[test]
+fn no_bubblewrap() {
+    a_missing_part_is_named(&["/usr/bin/bwrap"], "--shell", "bubblewrap");
+}

@@ -5,6 +5,7 @@
     reason = "the binary is started as a user starts it"
 )]
 
+mod approval;
 mod bad_input;
 mod exec;
 mod telechir;
