@@ -242,10 +242,12 @@ async fn within<T>(
 
 /// "Not yet" is no error: nothing was lost, and the attempt can be made again.
 fn not_yet<T>(error: ConnectionError) -> Result<Option<T>, XError> {
-    match error {
-        ConnectionError::IoError(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        other => Err(other.into()),
+    if let ConnectionError::IoError(error) = &error
+        && error.kind() == io::ErrorKind::WouldBlock
+    {
+        return Ok(None);
     }
+    Err(error.into())
 }
 
 async fn socket(address: &Address) -> Result<DefaultStream, XError> {

@@ -69,6 +69,10 @@ impl Computer for Desktop {
         Ok(self.body.eyes.capture().await?)
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "whatever is not a matter of pointer and keys is not for a desktop"
+    )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
         match action {
             Action::CursorPosition => self.body.cursor_position().await,

@@ -163,7 +163,7 @@ impl Keyboard {
             .layout
             .of_char(c, modes.group)
             .filter(|stroke| self.can_reach(*stroke));
-        found.map_or(Found::Missing(keysym::of_char(c)), Found::InLayout)
+        found.map_or_else(|| Found::Missing(keysym::of_char(c)), Found::InLayout)
     }
 
     fn can_reach(&self, stroke: Stroke) -> bool {

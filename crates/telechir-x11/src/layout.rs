@@ -169,7 +169,7 @@ mod tests {
 
     /// Three keys: a letter, a digit with AltGr levels, a letter of two groups; then a spare.
     fn layout() -> Layout {
-        let keysyms = vec![
+        let keysyms = [
             [0x61, 0x41, 0, 0, 0, 0],
             [0x32, 0x22, 0, 0, 0xb2, 0],
             [0x66, 0x46, 0x06c1, 0x06e1, 0, 0],

@@ -218,6 +218,10 @@ impl Window {
         client.flush().ok()
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "of the fifty events of X11 these are input"
+    )]
     fn note(&self, record: &mut Record, keymap: &Keymap, event: &Event) {
         match event {
             Event::MotionNotify(motion) => {

@@ -9,6 +9,7 @@ mod capture;
 mod contract;
 mod input;
 mod life;
+mod programs;
 mod settle;
 mod stage;
 mod text;

@@ -9,17 +9,21 @@ use super::{Pressed, Seen, Witness, chord, fail, key, perform, seen_all_released
 use crate::{Computer, DeviceError};
 
 fn downs(seen: &[Seen]) -> Vec<Key> {
-    let down = |seen: &Seen| match seen {
-        Seen::KeyDown { key } => Some(key.clone()),
-        _ => None,
+    let down = |seen: &Seen| {
+        let Seen::KeyDown { key } = seen else {
+            return None;
+        };
+        Some(key.clone())
     };
     seen.iter().filter_map(down).collect()
 }
 
 fn ups(seen: &[Seen]) -> Vec<Key> {
-    let up = |seen: &Seen| match seen {
-        Seen::KeyUp { key } => Some(key.clone()),
-        _ => None,
+    let up = |seen: &Seen| {
+        let Seen::KeyUp { key } = seen else {
+            return None;
+        };
+        Some(key.clone())
     };
     seen.iter().filter_map(up).collect()
 }

@@ -12,13 +12,16 @@ fn came_by(seen: &[Seen], spot: ScreenPoint) -> bool {
 }
 
 fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
-    let down = |seen: &Seen| match seen {
-        Seen::ButtonDown {
+    let down = |seen: &Seen| {
+        let Seen::ButtonDown {
             button,
             at,
             modifiers,
-        } => Some((*button, *at, modifiers.clone())),
-        _ => None,
+        } = seen
+        else {
+            return None;
+        };
+        Some((*button, *at, modifiers.clone()))
     };
     seen.iter().filter_map(down).collect()
 }
@@ -213,9 +216,11 @@ fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> crate::ScreenAction
 
 /// How far the wheel was turned in all.
 fn turned(seen: &[Seen]) -> (f64, f64) {
-    seen.iter().fold((0.0, 0.0), |sum, seen| match seen {
-        Seen::Scroll { dx, dy, .. } => (sum.0 + dx, sum.1 + dy),
-        _ => sum,
+    seen.iter().fold((0.0, 0.0), |sum, seen| {
+        let Seen::Scroll { dx, dy, .. } = seen else {
+            return sum;
+        };
+        (sum.0 + dx, sum.1 + dy)
     })
 }
 
@@ -271,9 +276,11 @@ pub async fn a_scroll_carries_its_modifiers(
     let seen = witness
         .seen(&|seen| seen.iter().any(is_scroll) && Pressed::after(seen).is_empty())
         .await;
-    let with = seen.iter().find_map(|seen| match seen {
-        Seen::Scroll { modifiers, .. } => Some(modifiers.clone()),
-        _ => None,
+    let with = seen.iter().find_map(|seen| {
+        let Seen::Scroll { modifiers, .. } = seen else {
+            return None;
+        };
+        Some(modifiers.clone())
     });
     assert_eq!(with, Some(modifiers), "{seen:?}");
     assert!(Pressed::after(&seen).is_empty(), "{seen:?}");

@@ -1,0 +1,98 @@
+//! Text arrives in real programs: one that answers pings (GTK) and one that a ping would end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, Settle};
+use telechir_protocol::{Action, Chord};
+use telechir_x11::{Desktop, PrivateDisplay};
+
+use crate::stage;
+
+const TEXT: &str =
+    "Grüße, мир! 中文汉字 日本語 한국어 עברית €½ 😀 naïve “x” ẞßİı Ω≈ç√∫ αβγδεζηθ ЖЗИЙКЛМ";
+
+async fn press(desktop: &mut Desktop, chord: &str) {
+    let chord = Chord::parse(chord).unwrap();
+    desktop
+        .perform(&Action::Key { chord, repeat: 1 })
+        .await
+        .unwrap();
+}
+
+/// Waits until the program's window is there and drawn.
+async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame) {
+    let settle = Settle {
+        quiet: Duration::from_millis(300),
+        ceiling: Duration::from_secs(10),
+    };
+    let start = Instant::now();
+    while desktop.capture().await.unwrap() == *blank {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "no window appears"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    desktop.settle(settle).await.unwrap();
+}
+
+/// What the file holds once it holds `expected`, or after a while.
+async fn holds(path: &Path, expected: &str) -> String {
+    let start = Instant::now();
+    loop {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if text == expected || start.elapsed() > Duration::from_secs(10) {
+            return text;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Starts a program on a desktop whose home holds `written`.
+async fn started(display: PrivateDisplay, program: &str, args: &[&str]) -> Desktop {
+    let mut desktop = display.into_desktop().await.unwrap();
+    let blank = desktop.capture().await.unwrap();
+    let display = desktop.private_display().expect("it is our own");
+    display.launch(program, args).await.unwrap();
+    appear(&mut desktop, &blank).await;
+    desktop
+}
+
+fn written(folder: &tempfile::TempDir) -> PathBuf {
+    folder.path().join("written.txt")
+}
+
+#[tokio::test]
+async fn a_text_editor_gets_every_character() {
+    let folder = stage::session_dir();
+    let path = written(&folder);
+    fs::write(&path, "").unwrap();
+    if let Some(identity) = stage::identity() {
+        std::os::unix::fs::chown(&path, Some(identity.uid), None).unwrap();
+    }
+    let display = stage::managed(&folder).await;
+    let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
+    desktop.perform(&stage::type_text(TEXT)).await.unwrap();
+    press(&mut desktop, "ctrl+s").await;
+    let saved = holds(&path, TEXT).await;
+    assert_eq!(saved, TEXT);
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_terminal_gets_every_character_and_lives() {
+    let folder = stage::session_dir();
+    let path = written(&folder);
+    let display = stage::managed(&folder).await;
+    let command = format!("cat > {}", path.display());
+    let mut desktop = started(display, "xterm", &["-u8", "-e", "sh", "-c", &command]).await;
+    for _ in 0..2 {
+        desktop.perform(&stage::type_text(TEXT)).await.unwrap();
+        press(&mut desktop, "Return").await;
+    }
+    let expected = format!("{TEXT}\n{TEXT}\n");
+    assert_eq!(holds(&path, &expected).await, expected);
+    desktop.close().await.unwrap();
+}
