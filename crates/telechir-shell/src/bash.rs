@@ -90,15 +90,25 @@ impl Bash {
         let text = script::text(&command.command)?;
         let session = self.session().await?;
         let run = script::run(&session.exchange, command)?;
-        let line = script::line(&session.exchange);
-        let begun = async {
+        let max = command.max_output_bytes;
+        let prepared = |session: &mut Session| {
+            session.exchange.clear()?;
+            let running = Running::new(session.exchange.next()?, max)?;
             session.exchange.write("command", &text)?;
             session.exchange.write("run", &run)?;
-            Running::begin(session, &line, command.max_output_bytes).await
+            Ok(running)
         };
-        let running = begun.await.map_err(gone)?;
+        let running = prepared(session).map_err(gone)?;
+        let line = script::line(&session.exchange);
         let deadline = running.started + command.timeout;
+        // Before it is typed: whoever drops this must find it.
         self.running = Some(running);
+        self.session()
+            .await?
+            .terminal
+            .type_line(&line)
+            .await
+            .map_err(gone)?;
         match self.follow(deadline, LookFor::EndOrInput).await? {
             Event::Reported(report) => Ok(End::Reported(report)),
             Event::Ended(status) => {

@@ -25,6 +25,8 @@ pub(crate) struct Exchange {
     /// Where bash itself writes between commands; kept open for reading and writing.
     own: OwnedFd,
     partial: Vec<u8>,
+    /// Of the newest command; 0 before the first.
+    number: u64,
 }
 
 /// What bash reports after every command.
@@ -60,6 +62,7 @@ impl Exchange {
             inside,
             owner,
             partial: Vec::new(),
+            number: 0,
             folder,
         })
     }
@@ -90,17 +93,31 @@ impl Exchange {
         Ok(())
     }
 
-    /// A new pipe for an output of the next command. Programs of earlier commands keep theirs.
-    pub(crate) fn output(&self, name: &str) -> io::Result<OwnedFd> {
-        let path = self.folder.path().join(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
+    /// Makes the pipes for both outputs of the next command. Programs of earlier commands keep
+    /// theirs.
+    pub(crate) fn next(&mut self) -> io::Result<[OwnedFd; 2]> {
+        for name in self.outputs() {
+            match fs::remove_file(self.folder.path().join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
         }
-        make_fifo(&path, self.owner, OFlags::RDONLY)
+        self.number += 1;
+        let make = |name| make_fifo(&self.folder.path().join(name), self.owner, OFlags::RDONLY);
+        let [out, err] = self.outputs();
+        Ok([make(out)?, make(err)?])
     }
 
-    /// Waits for the next report. Nothing is lost when this is dropped.
+    /// The number of the newest command.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn outputs(&self) -> [String; 2] {
+        ["out", "err"].map(|name| format!("{name}{}", self.number))
+    }
+
+    /// Waits for the report of the newest command. Nothing is lost when this is dropped.
     pub(crate) async fn report(&mut self) -> io::Result<Report> {
         loop {
             if let Some(report) = self.take_report() {
@@ -143,18 +160,24 @@ impl Exchange {
     }
 
     fn take_report(&mut self) -> Option<Report> {
-        let mut parts = self.partial.splitn(3, |byte| *byte == 0);
-        let (code, cwd, rest) = (parts.next()?, parts.next()?, parts.next()?);
-        let report = std::str::from_utf8(code)
-            .ok()?
-            .parse()
-            .ok()
-            .map(|code| Report {
-                code,
-                cwd: String::from_utf8_lossy(cwd).into_owned(),
-            });
-        self.partial = rest.to_vec();
-        report
+        loop {
+            let mut parts = self.partial.splitn(4, |byte| *byte == 0);
+            let [number, code, cwd, rest] = std::array::from_fn(|_| parts.next());
+            let number = std::str::from_utf8(number?)
+                .ok()
+                .and_then(|text| text.parse::<u64>().ok());
+            let code = std::str::from_utf8(code?)
+                .ok()
+                .and_then(|text| text.parse().ok());
+            let cwd = String::from_utf8_lossy(cwd?).into_owned();
+            self.partial = rest?.to_vec();
+            // Another number is a prompt that was not the end of this command.
+            if let (Some(number), Some(code)) = (number, code)
+                && self.number == number
+            {
+                return Some(Report { code, cwd });
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A command that runs: its outputs, and the events that can happen to it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -66,21 +67,16 @@ struct Stream {
 }
 
 impl Running {
-    /// Makes new outputs for a command and types the line that runs it.
-    pub(crate) async fn begin(session: &mut Session, line: &str, max: usize) -> io::Result<Self> {
-        session.exchange.clear()?;
-        let out = Stream::new(Some(Watch::reading(session.exchange.output("out")?)?), max);
-        let err = Stream::new(Some(Watch::reading(session.exchange.output("err")?)?), max);
-        let terminal = Stream::new(None, TERMINAL_KEPT);
-        let running = Self {
-            out,
-            err,
-            terminal,
+    /// Begins to watch a command with these outputs, of which `max` bytes each are kept.
+    pub(crate) fn new(outputs: [OwnedFd; 2], max: usize) -> io::Result<Self> {
+        let [out, err] = outputs;
+        Ok(Self {
+            out: Stream::new(Some(Watch::reading(out)?), max),
+            err: Stream::new(Some(Watch::reading(err)?), max),
+            terminal: Stream::new(None, TERMINAL_KEPT),
             since: processes::now(),
             started: Instant::now(),
-        };
-        session.terminal.type_line(line).await?;
-        Ok(running)
+        })
     }
 
     /// Reads on until something happens. Can be dropped and called again.

@@ -23,7 +23,7 @@ pub(crate) fn startup(exchange: &Exchange) -> String {
          exec >{own} 2>&1\n\
          if [[ $__telechir_back ]]; then builtin eval \"$__telechir_back\"; __telechir_back=; fi\n\
          PS1= PS2= PS0=\n\
-         builtin printf '%d\\0%s\\0' \"$code\" \"$PWD\" >{control}\n\
+         builtin printf '%d\\0%d\\0%s\\0' \"$__telechir_number\" \"$code\" \"$PWD\" >{control}\n\
          }}\n\
          __telechir_keep() {{\n\
          builtin local code=$?\n\
@@ -35,10 +35,17 @@ pub(crate) fn startup(exchange: &Exchange) -> String {
     )
 }
 
-/// The line that is typed for every command.
+/// The line that is typed for the newest command.
+///
+/// It says the command's number, which the report repeats: an interrupt may come before the line
+/// is read, and then the prompt that follows is not its end. The assignment hides in a file's
+/// name because there alone it leaves `$?` as it is.
 pub(crate) fn line(exchange: &Exchange) -> String {
     let [run, out, err] = ["run", "out", "err"].map(|name| quote(&exchange.inside(name)));
-    format!("builtin . {run} >{out} 2>{err}; __telechir_keep\n")
+    let number = exchange.number();
+    format!(
+        "builtin . {run} >{out}{number} 2>{err}$((__telechir_number={number})); __telechir_keep\n"
+    )
 }
 
 /// What that line reads: what holds for this command only, then the command.
