@@ -67,7 +67,7 @@ note and save it as note.txt in the folder that the dialog offers. Then check wi
 note.txt holds the word, and say so."
     "$bin/telechir" run "$task" --provider "$provider" --model "$model" \
         --desktop --browser --shell --launch mousepad --workspace "$workspace" \
-        --policy demo/policy.toml --record "$out/recording" --max-steps 30 "$@" ||
+        --policy demo/policy.toml --record "$out/recording" --max-steps 30 "$@" 2>&1 ||
         fail "telechir run ended with $?"
     # The script looks for itself; what the model said counts for nothing.
     [[ -f $workspace/note.txt ]] || fail "there is no note.txt; the folder holds: $(ls -A "$workspace")"
