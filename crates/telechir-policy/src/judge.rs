@@ -158,14 +158,14 @@ impl Judge {
         for command in commands {
             grounds.push(self.command(command, &proposal, &facts));
             facts.is_tainted |= Self::tainting(command) == Tainting::Tainted;
-            lines.push(format!("$ {}", shown::shown(&command.to_line())));
+            lines.push(format!("$ {}", shown::escape(&command.to_line())));
         }
         if let Some(cwd) = &proposal.cwd {
-            lines.push(format!("in the folder {}", shown::shown(cwd)));
+            lines.push(format!("in the folder {}", shown::escape(cwd)));
         }
         if !proposal.env.is_empty() {
             let env = Value::Object(proposal.env.clone()).to_string();
-            lines.push(format!("with the variables {}", shown::shown(&env)));
+            lines.push(format!("with the variables {}", shown::escape(&env)));
         }
         conclude(proposal, grounds, lines, Vec::new())
     }
@@ -190,7 +190,7 @@ impl Judge {
     fn address(&mut self, action: &mut Action, facts: &ScreenFacts) -> Option<Ground> {
         let text = url_rule::url_of(action)?;
         let Some(url) = url_rule::read_url(text) else {
-            let reason = format!("{:?} is no address.", shown::shown(text));
+            let reason = format!("{:?} is no address.", shown::escape(text));
             return Some(Ground::built_in(Verdict::Deny, "address", reason));
         };
         let to = Destination::new(&url, &facts.resolved);
@@ -305,10 +305,10 @@ fn conclude<P: Proposal>(
         reasons.push("A word in it mixes letters of two alphabets that look alike.".to_owned());
     }
     let question = Question {
-        call_id: proposal.call_id().clone(),
+        call_id: shown::escape(proposal.call_id().as_str()).into(),
         digest: proposal.digest(),
         lines,
-        reasons: reasons.iter().map(|reason| shown::shown(reason)).collect(),
+        reasons: reasons.iter().map(|reason| shown::escape(reason)).collect(),
         has_hidden_characters: any_text(&canonical, shown::has_hidden),
         safety_checks: safety_checks.iter().map(escaped).collect(),
     };
@@ -329,9 +329,9 @@ fn any_text(value: &Value, is: fn(&str) -> bool) -> bool {
 
 fn escaped(check: &SafetyCheck) -> SafetyCheck {
     SafetyCheck {
-        id: shown::shown(&check.id),
-        code: check.code.as_deref().map(shown::shown),
-        message: check.message.as_deref().map(shown::shown),
+        id: shown::escape(&check.id),
+        code: check.code.as_deref().map(shown::escape),
+        message: check.message.as_deref().map(shown::escape),
         source: check.source,
     }
 }

@@ -9,7 +9,7 @@ use crate::{Denial, Digest, Ground, Permitted, Proposal};
 /// every text in it is escaped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The call it is about.
+    /// The call it is about, escaped.
     pub call_id: CallId,
     /// The digest of the exact proposal.
     pub digest: Digest,
@@ -75,6 +75,11 @@ impl<P: Proposal> Pending<P> {
     /// What to show.
     pub fn question(&self) -> &Question {
         &self.question
+    }
+
+    /// The call it is about, as it came.
+    pub fn call_id(&self) -> &CallId {
+        self.proposal.call_id()
     }
 
     /// Why a person is asked.

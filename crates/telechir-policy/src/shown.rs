@@ -1,105 +1,26 @@
 //! Text for people: what would be done, with nothing that hides, overwrites or turns around.
 
-use std::fmt::Write as _;
-
+use telechir_protocol::display::Shown;
 use telechir_protocol::{Action, Command, Region, Target};
 
-/// What a person is shown of a long text: so many characters of its head and of its tail.
-const HEAD: usize = 2000;
-const TAIL: usize = 1000;
-
-/// The text with everything that would not be seen as it is written out as `\u{…}`.
-///
-/// Control and format characters, marks, fillers, private and unassigned ones, and spaces other
-/// than the ASCII one. Line ends become `\n`.
+/// A text on one line with nothing in it that hides, overwrites or turns around, and as head and
+/// tail when it is long. A line of it can never look like a line of ours.
 pub fn escape(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => shown.push_str("\\n"),
-            '\t' => shown.push_str("\\t"),
-            '\r' => shown.push_str("\\r"),
-            c if is_hidden(c) => {
-                let _infallible = write!(shown, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => shown.push(c),
-        }
-    }
-    shown
+    one_line(&Shown::of(text).text)
 }
 
-/// Whether a text holds something that [`escape`] writes out, other than line ends and tabs.
+fn one_line(text: &str) -> String {
+    text.replace('\n', "\\n")
+}
+
+/// Whether a text holds what would not be seen as it came.
 pub(crate) fn has_hidden(text: &str) -> bool {
-    text.chars()
-        .any(|c| !matches!(c, '\n' | '\t') && is_hidden(c))
+    Shown::of(text).hidden
 }
 
-/// Whether a word mixes Latin letters with Cyrillic, Greek or Armenian ones that look like them.
+/// Whether a word mixes letters of two alphabets that look alike.
 pub(crate) fn mixes_alphabets(text: &str) -> bool {
-    let is_twin =
-        |c: char| matches!(u32::from(c), 0x370..=0x58f | 0x1c80..=0x1c8f | 0x1f00..=0x1fff);
-    text.split(|c: char| !c.is_alphanumeric())
-        .any(|word| word.contains(|c: char| c.is_ascii_alphabetic()) && word.contains(is_twin))
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(u32::from(c),
-            // Soft hyphen, combining marks, Arabic letter mark, fillers, Mongolian selectors.
-            0xad | 0x300..=0x36f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f
-            | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff
-            // Zero width, directions, joiners, invisible operators; braille blank; Hangul fillers.
-            | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0x20d0..=0x20ff | 0x2800
-            | 0x3164 | 0xffa0
-            // Private use, selectors, half marks, specials, tags, planes without characters.
-            | 0xe000..=0xf8ff | 0xfe00..=0xfe0f | 0xfe20..=0xfe2f | 0xfeff | 0xfff0..=0xfffb
-            | 0xfffe | 0xffff | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0x10ffff)
-}
-
-/// Escaped, with head and tail and the count of what lies between when it is long, and runs of
-/// spaces or line ends written as their number.
-pub(crate) fn shown(text: &str) -> String {
-    let folded = fold_runs(&escape(text));
-    let count = folded.chars().count();
-    if count <= HEAD + TAIL {
-        return folded;
-    }
-    let head: String = folded.chars().take(HEAD).collect();
-    let tail: String = folded.chars().skip(count - TAIL).collect();
-    format!("{head} […{} characters more…] {tail}", count - HEAD - TAIL)
-}
-
-/// A payload must not hide behind four hundred spaces.
-fn fold_runs(text: &str) -> String {
-    const LONGEST: usize = 8;
-    let mut folded = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (unit, run) = ["\\n", "\\t", "\\r", " "]
-            .into_iter()
-            .find(|unit| rest.starts_with(unit))
-            .map_or(("", 0), |unit| (unit, count_prefix(rest, unit)));
-        if run > LONGEST {
-            let name = if unit == " " { "spaces" } else { unit };
-            let _infallible = write!(folded, "[{run} × {name}]");
-            rest = &rest[run * unit.len()..];
-        } else {
-            let next = rest.chars().next().map_or(0, char::len_utf8);
-            folded.push_str(&rest[..next]);
-            rest = &rest[next..];
-        }
-    }
-    folded
-}
-
-fn count_prefix(mut text: &str, unit: &str) -> usize {
-    let mut count = 0;
-    while let Some(rest) = text.strip_prefix(unit) {
-        text = rest;
-        count += 1;
-    }
-    count
+    Shown::of(text).mixed_scripts
 }
 
 /// One line about an action for a timeline: never the text it types.
@@ -161,7 +82,7 @@ pub fn summarize_command(command: &Command) -> String {
 
 fn shorten(text: &str) -> String {
     const LONGEST: usize = 160;
-    let text = fold_runs(&escape(text));
+    let text = escape(text);
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -186,7 +107,7 @@ fn span(region: &Region) -> String {
 /// Everything about an action, for the person who decides.
 pub(crate) fn question_line(action: &Action) -> String {
     let members = serde_json::Value::Object(action.to_json()).to_string();
-    shown(&members)
+    escape(&members)
 }
 
 #[cfg(test)]
@@ -194,38 +115,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_are_written_out() {
+    fn a_text_stays_on_its_line_and_hides_nothing() {
         for (text, wanted) in [
             ("ls\x1b[2K", "ls\\u{1b}[2K"),
-            ("a\u{9b}b", "a\\u{9b}b"),
             ("\u{202e}txt", "\\u{202e}txt"),
             ("a\u{200b}b\u{ad}", "a\\u{200b}b\\u{ad}"),
-            ("\u{e0041}\u{3164}\u{fe0f}", "\\u{e0041}\\u{3164}\\u{fe0f}"),
-            ("a\u{a0}b\u{2028}", "a\\u{a0}b\\u{2028}"),
             ("one\ntwo\r", "one\\ntwo\\r"),
             ("é 漢字 😀", "é 漢字 😀"),
         ] {
             assert_eq!(escape(text), wanted);
         }
-    }
-
-    #[test]
-    fn a_word_of_two_alphabets_is_noticed() {
-        for text in ["\u{441}url x", "g\u{43e}\u{43e}d.com", "rm \u{3bf}k2a"] {
-            assert!(mixes_alphabets(text), "{text}");
-        }
-        for text in ["curl x", "привет world", "naïve café"] {
-            assert!(!mixes_alphabets(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn nothing_hides_behind_space_or_length() {
         let padded = format!("ls{}rm -rf x", " ".repeat(400));
-        assert_eq!(shown(&padded), "ls[400 × spaces]rm -rf x");
-        assert_eq!(shown(&format!("ls{}rm", "\n".repeat(80))), "ls[80 × \\n]rm");
-        let long = format!("{}END", "x".repeat(10_000));
-        assert!(shown(&long).ends_with("END") && shown(&long).contains("7003 characters more"));
+        assert_eq!(escape(&padded), "ls⟨400 blanks⟩rm -rf x");
+        assert!(!escape(&format!("ls{}rm", "\n".repeat(80))).contains('\n'));
+        assert!(escape(&format!("{}END", "xy".repeat(10_000))).ends_with("END"));
     }
 
     #[test]

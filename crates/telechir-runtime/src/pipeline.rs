@@ -208,18 +208,13 @@ impl Desk<'_> {
                 Ok(permit)
             }
             Judgement::Ask(pending) => {
-                let ground = pending.ground().clone();
+                let (call_id, ground) = (pending.call_id().clone(), pending.ground().clone());
                 let question = pending.question().clone();
-                self.judged(
-                    question.call_id.clone(),
-                    Verdict::Ask,
-                    &ground.rule,
-                    &ground.reason,
-                );
-                let decision = self.ask(&question, steps).await;
+                self.judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
+                let decision = self.ask(&call_id, &question, steps).await;
                 let settled = pending.settle(decision);
                 self.recorder.announce(SessionEvent::QuestionAnswered {
-                    call_id: question.call_id,
+                    call_id,
                     approved: settled.is_ok(),
                     reason: settled.as_ref().err().map(|denial| escape(&denial.reason)),
                 });
@@ -243,9 +238,14 @@ impl Desk<'_> {
     }
 
     /// Silence is a no.
-    async fn ask(&mut self, question: &Question, steps: Vec<String>) -> telechir_policy::Decision {
+    async fn ask(
+        &mut self,
+        call_id: &CallId,
+        question: &Question,
+        steps: Vec<String>,
+    ) -> telechir_policy::Decision {
         self.recorder.announce(SessionEvent::QuestionAsked {
-            call_id: question.call_id.clone(),
+            call_id: call_id.clone(),
             digest: question.digest,
             steps,
             reasons: question.reasons.clone(),

@@ -57,8 +57,25 @@ fn what_is_shown_hides_nothing() {
     let padded = format!("ls{}; rm -rf x", " ".repeat(400));
     assert_eq!(
         pending(&padded).question().lines,
-        ["$ ls[400 × spaces]; rm -rf x"]
+        ["$ ls⟨400 blanks⟩; rm -rf x"]
     );
+}
+
+#[test]
+fn letters_that_only_look_alike_are_pointed_out() {
+    let asked = pending("\u{441}url x");
+    let reasons = asked.question().reasons.join(" ");
+    assert!(reasons.contains("look alike"), "{reasons}");
+}
+
+#[test]
+fn a_call_id_cannot_disguise_itself() {
+    let mut odd = proposal(&["rm a"]);
+    odd.call_id = "x\u{1b}[2K\nApproved".into();
+    let Judgement::Ask(odd) = Judge::new(Policy::default_policy()).shell(odd, &SANDBOX) else {
+        panic!("not asked")
+    };
+    assert_eq!(odd.question().call_id.as_str(), "x\\u{1b}[2K\\nApproved");
 }
 
 #[test]

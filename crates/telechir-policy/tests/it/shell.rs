@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
-use telechir_policy::{Judge, Judgement, Policy, ShellFacts, ShellProposal, ShellTask, Verdict};
+use telechir_policy::{
+    Judge, Judgement, Policy, Reading, ShellFacts, ShellProposal, ShellTask, Verdict, read_command,
+};
 use telechir_protocol::Command;
 
 pub(crate) const SANDBOX: ShellFacts = ShellFacts {
@@ -218,6 +220,15 @@ fn attacks_on_the_reading_are_asked_about() {
             "# only a comment",
         ],
     );
+}
+
+#[test]
+fn a_backslash_at_a_lines_end_is_never_read() {
+    for line in ["echo a\\\nb", "echo \"\\$\\\n(x)\"", "echo 'a\\\nb'"] {
+        let reading = read_command(&Command::Line(line.to_owned()));
+        let wanted = Reading::Unknown("a backslash ends one of its lines".to_owned());
+        assert_eq!(reading, wanted, "{line:?}");
+    }
 }
 
 #[test]
