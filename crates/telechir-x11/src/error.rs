@@ -13,7 +13,7 @@ pub(crate) enum XError {
     #[error("talk to the X server")]
     Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The server said no.
-    #[error("get the X server to do it: {0:?}")]
+    #[error("the X server refused: {0:?}")]
     Refused(X11Error),
     /// The server did not answer in time.
     #[error("{what} within {limit_ms} ms")]
@@ -78,9 +78,10 @@ impl From<XError> for DeviceError {
                 device: "desktop",
                 source,
             },
-            XError::Refused(_) => Self::Disconnected {
-                device: "desktop",
-                source: Box::new(error),
+            // Nothing of ours should be refused; the server is there all the same.
+            XError::Refused(_) => Self::Unavailable {
+                what: "the action",
+                message: error.to_string(),
             },
             XError::Silent { what, limit_ms } => Self::Timeout { what, limit_ms },
             XError::Impossible(message) => Self::Refused { message },

@@ -35,6 +35,23 @@ fn is_running(pid: Pid) -> bool {
     status.is_ok_and(|status| !status.contains(") Z"))
 }
 
+/// Programs that were started with this display in their environment.
+fn programs_of(environment: &[(String, String)]) -> Vec<String> {
+    let authority = format!("XAUTHORITY={}", value(environment, "XAUTHORITY"));
+    let of_process = |entry: std::fs::DirEntry| {
+        let variables = std::fs::read(entry.path().join("environ")).ok()?;
+        let has_it = variables
+            .split(|byte| *byte == 0)
+            .any(|found| found == authority.as_bytes());
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        has_it.then(|| name.trim().to_owned())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap();
+    processes
+        .filter_map(|entry| of_process(entry.ok()?))
+        .collect()
+}
+
 async fn until(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -176,10 +193,17 @@ async fn closing_leaves_no_process_and_no_file() {
         display.server_pid().unwrap(),
         display.launch("sleep", &["1000"]).await.unwrap(),
     ];
-    let traces = traces(&display.environment());
+    let environment = display.environment();
+    let traces = traces(&environment);
+    assert_eq!(
+        programs_of(&environment).len(),
+        2,
+        "the window manager and the application"
+    );
     assert!(traces.iter().all(|trace| trace.exists()), "{traces:?}");
     display.into_screen().await.unwrap().close().await.unwrap();
     assert!(!pids.into_iter().any(is_running));
+    assert_eq!(programs_of(&environment), Vec::<String>::new());
     assert!(!traces.iter().any(|trace| trace.exists()), "{traces:?}");
 }
 
@@ -248,5 +272,14 @@ async fn accessible_applications_get_a_bus() {
     let address = value(&environment, "DBUS_SESSION_BUS_ADDRESS");
     let socket = address.trim_start_matches("unix:path=");
     assert!(Path::new(socket).exists(), "{address}");
+    let programs = programs_of(&environment);
+    assert!(
+        programs.iter().any(|name| name.starts_with("at-spi")),
+        "{programs:?}"
+    );
     display.close().await.unwrap();
+    until("the bus and its services end", || {
+        programs_of(&environment).is_empty()
+    })
+    .await;
 }
