@@ -92,7 +92,7 @@ impl Bash {
         let run = script::run(&session.exchange, command)?;
         let max = command.max_output_bytes;
         let prepared = |session: &mut Session| {
-            session.exchange.clear()?;
+            session.exchange.clear();
             let running = Running::new(session.exchange.next()?, max)?;
             session.exchange.write("command", &text)?;
             session.exchange.write("run", &run)?;

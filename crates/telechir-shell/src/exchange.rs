@@ -2,18 +2,18 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
-use rustix::io::Errno;
 use telechir_process::{Identity, Watch};
 use tempfile::TempDir;
 
 /// Longest report that can be: a code, a path, two zero bytes.
 const REPORT_MAX: usize = 8192;
-const PIPE_BYTES: usize = 1 << 20;
+/// What a pipe holds at most.
+pub(crate) const PIPE_BYTES: usize = 1 << 20;
 
 /// The folder and the pipes in it that last.
 #[derive(Debug)]
@@ -137,26 +137,16 @@ impl Exchange {
 
     /// A report that is there already.
     pub(crate) fn try_report(&mut self) -> Option<Report> {
-        let mut buffer = [0; 4096];
-        while let Ok(read @ 1..) = rustix::io::read(&self.control, &mut buffer) {
-            self.partial.extend_from_slice(&buffer[..read]);
-        }
+        let said = read_now(self.control.as_fd());
+        self.partial.extend(said);
         self.take_report()
     }
 
     /// Forgets reports of what is over, and what bash said between commands.
-    pub(crate) fn clear(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 4096];
-        while !matches!(
-            rustix::io::read(&self.own, &mut buffer),
-            Err(Errno::WOULDBLOCK)
-        ) {}
-        while !matches!(
-            rustix::io::read(&self.control, &mut buffer),
-            Err(Errno::WOULDBLOCK)
-        ) {}
+    pub(crate) fn clear(&mut self) {
+        let _between_commands = read_now(self.own.as_fd());
+        let _old = read_now(self.control.as_fd());
         self.partial.clear();
-        Ok(())
     }
 
     fn take_report(&mut self) -> Option<Report> {
@@ -179,6 +169,19 @@ impl Exchange {
             }
         }
     }
+}
+
+/// What is in a pipe by now; a writer that never ends does not hold this up.
+pub(crate) fn read_now(pipe: BorrowedFd<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    while bytes.len() < PIPE_BYTES {
+        match rustix::io::read(pipe, &mut buffer) {
+            Ok(read @ 1..) => bytes.extend_from_slice(&buffer[..read]),
+            Ok(_) | Err(_) => break,
+        }
+    }
+    bytes
 }
 
 fn make_fifo(path: &Path, owner: Option<Identity>, access: OFlags) -> io::Result<OwnedFd> {

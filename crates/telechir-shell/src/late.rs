@@ -8,6 +8,7 @@ use telechir_process::Watch;
 use tokio::task::JoinSet;
 
 use crate::capture::Capture;
+use crate::exchange::PIPE_BYTES;
 
 /// Bytes that are kept until the next result.
 const KEPT: usize = 8192;
@@ -43,7 +44,14 @@ impl Late {
     /// What was printed since the last time, with a line that says what it is; empty when nothing.
     pub(crate) fn take(&self) -> String {
         for output in self.outputs.iter().filter_map(Weak::upgrade) {
-            while let Ok(1..) = read(output.as_fd(), &self.words) {}
+            // No more than a pipe holds, however much is still being said.
+            let mut left = PIPE_BYTES;
+            while let Ok(read @ 1..) = read(output.as_fd(), &self.words) {
+                left = left.saturating_sub(read);
+                if left == 0 {
+                    break;
+                }
+            }
         }
         let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         if words.is_empty() {

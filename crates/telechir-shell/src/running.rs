@@ -10,7 +10,7 @@ use telechir_process::Watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capture::{Capture, Captured};
-use crate::exchange::Report;
+use crate::exchange::{PIPE_BYTES, Report};
 use crate::late::Late;
 use crate::processes;
 use crate::session::Session;
@@ -94,11 +94,13 @@ impl Running {
         } = session;
         let (mut quiet, mut look) = (QUIET, Instant::now() + QUIET);
         loop {
-            // The end and the deadline come first: an endless output must not hide them.
+            // The deadline comes first: no flood of reports or outputs may hide it.
             tokio::select! {
                 biased;
+                () = sleep_until(deadline) => {
+                    return Ok(exchange.try_report().map_or(Event::TimeOver, Event::Reported));
+                }
                 report = exchange.report() => return Ok(Event::Reported(report?)),
-                () = sleep_until(deadline) => return Ok(Event::TimeOver),
                 status = child.wait() => {
                     // A report may have been its last word.
                     return Ok(exchange.try_report().map_or(Event::Ended(status?), Event::Reported));
@@ -189,10 +191,15 @@ impl Stream {
         }
     }
 
+    /// No more than a pipe holds: beyond that it is what a job in the background goes on to say.
     fn drain(&mut self) {
-        while let Some(watch) = &self.watch {
+        let mut left = PIPE_BYTES;
+        while let Some(watch) = self.watch.as_ref().filter(|_| left > 0) {
             match rustix::io::read(watch, &mut self.buffer) {
-                Ok(read) => self.take(read),
+                Ok(read) => {
+                    left = left.saturating_sub(read);
+                    self.take(read);
+                }
                 Err(Errno::WOULDBLOCK) => break,
                 Err(_) => self.watch = None,
             }

@@ -326,3 +326,32 @@ pub(crate) fn explain(complaint: &str) -> DeviceError {
     };
     unavailable(&format!("bubblewrap ended and said: {said}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_outside_does_not_pass_for_one_inside() {
+        assert!(verify(rustix::process::getpid()).is_err());
+        let error = verify(Pid::INIT).map_err(|error| error.to_string());
+        assert!(error.is_err_and(|text| text.contains("it does not hold")));
+    }
+
+    #[test]
+    fn a_refusal_says_how_to_mend_it_and_what_else_there_is() {
+        let text = explain("bwrap: No permissions to create new namespace\n").to_string();
+        for part in [
+            "No permissions",
+            "user namespaces may be switched off",
+            "ask for the host shell",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        let text = explain("bwrap: Can't find source path /x: Permission denied").to_string();
+        assert!(
+            !text.contains("switched off") && text.contains("/x"),
+            "{text}"
+        );
+    }
+}

@@ -13,7 +13,7 @@ use telechir_process::{Child, Pid, Signal, SpawnError, Watch};
 use tokio::time::timeout;
 
 use crate::config::Isolation;
-use crate::exchange::{Exchange, Report};
+use crate::exchange::{Exchange, Report, read_now};
 use crate::processes::{self, Process};
 use crate::terminal::Terminal;
 use crate::{host, sandbox, script};
@@ -65,9 +65,9 @@ impl Session {
         let child = prepared.spawn.spawn().await;
         let child = child
             .map_err(|error: SpawnError| sandbox::unavailable(&format!("could not {error}")))?;
-        let complaint = || sandbox::explain(&read_now(&prepared.complaints));
+        let complaint = || sandbox::explain(&text_now(&prepared.complaints));
         let report = ready(&mut exchange, &child).await.ok_or_else(complaint)?;
-        let first = first_process(&read_now(&prepared.info)).ok_or_else(complaint)?;
+        let first = first_process(&text_now(&prepared.info)).ok_or_else(complaint)?;
         let first = pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
         let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
         session.first = Some(first);
@@ -197,17 +197,12 @@ async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
         .await
 }
 
-/// What is in a pipe by now.
-fn read_now(pipe: &OwnedFd) -> String {
-    let mut text = Vec::new();
-    let mut buffer = [0; 4096];
+/// The text in a pipe by now.
+fn text_now(pipe: &OwnedFd) -> String {
     if rustix::io::ioctl_fionbio(pipe, true).is_err() {
         return String::new();
     }
-    while let Ok(read @ 1..) = rustix::io::read(pipe, &mut buffer) {
-        text.extend_from_slice(&buffer[..read]);
-    }
-    String::from_utf8_lossy(&text).into_owned()
+    String::from_utf8_lossy(&read_now(pipe.as_fd())).into_owned()
 }
 
 fn first_process(info: &str) -> Option<Pid> {
