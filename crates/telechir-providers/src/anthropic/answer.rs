@@ -25,7 +25,11 @@ pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         let written = asked(&call);
         let is_member = written.parts.iter().any(|part| part.toolset.is_some());
         // The toolsets refuse a picture that is too large; the older tools shrink it.
-        let strictness = if is_member { Strictness::Refuse } else { Strictness::Report };
+        let strictness = if is_member {
+            Strictness::Refuse
+        } else {
+            Strictness::Report
+        };
         let check = Check { tier, strictness };
         let answering = Answering {
             check,
@@ -40,10 +44,13 @@ pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
 
 /// The model that spoke, as its response says beside the cost.
 fn model_of(turn: &AnsweredTurn) -> Option<&str> {
-    turn.turn().contents().iter().find_map(|content| match content {
-        Content::Usage(usage) => usage.meta.property(PROVIDER, "model")?.as_str(),
-        _ => None,
-    })
+    turn.turn()
+        .contents()
+        .iter()
+        .find_map(|content| match content {
+            Content::Usage(usage) => usage.meta.property(PROVIDER, "model")?.as_str(),
+            _ => None,
+        })
 }
 
 /// The blocks the model wrote; of a call made elsewhere, the blocks it would be written as.
@@ -64,6 +71,7 @@ fn asked(call: &ToolCall) -> Written {
         version: Version::Toolset,
         outputs: 1,
         pictures: true,
+        tabs: true,
     };
     ask::write(call, style, &mut Report::default())
 }
@@ -222,25 +230,26 @@ impl Answering {
             return Ok(Said::Failed(failed(failure, part, call.family.as_deref())));
         }
         // The one block of several actions (keys, a tab and a click) is named after the last.
-        let action = if is_only { call.actions.last() } else { call.actions.get(part.index) };
+        let action = if is_only {
+            call.actions.last()
+        } else {
+            call.actions.get(part.index)
+        };
         let is_page = part.toolset.as_deref() == Some(BROWSER);
         let state = if is_page {
-            tabs::state(part, result, report)?
+            tabs::state(part, result, report)
         } else {
             None
         };
         if is_page && tabs::is_tab_member(&part.name) {
-            let Some(state) = state else {
-                return Err(missing(format!(
-                    "the tabs after call {} ({})",
-                    result.call_id, part.name
-                )));
-            };
             self.drop_picture(result, place, report);
-            return Ok(Said::Blocks(vec![state]));
+            return Ok(match state {
+                Some(state) => Said::Blocks(vec![state]),
+                None => Said::Failed(words::NO_TABS.to_owned()),
+            });
         }
         let pictures = self.pictures(result, is_only, place, report)?;
-        let mut said = spoken(result, is_only, is_page);
+        let mut said = spoken(call, result, is_only, is_page);
         let wants_picture = part.wants_picture(action);
         if wants_picture && pictures.is_empty() {
             if !self.is_history {
@@ -387,7 +396,12 @@ fn said_or(words: &str, otherwise: &str) -> String {
 }
 
 /// What a result says in words; the address too, where no state of the tabs has it.
-fn spoken(result: &ComputerResult, with_steps: bool, is_page: bool) -> Vec<String> {
+fn spoken(
+    call: &ComputerCall,
+    result: &ComputerResult,
+    with_steps: bool,
+    is_page: bool,
+) -> Vec<String> {
     let steps = result
         .steps
         .iter()
@@ -399,7 +413,7 @@ fn spoken(result: &ComputerResult, with_steps: bool, is_page: bool) -> Vec<Strin
     if is_page {
         return said;
     }
-    if !result.tabs.is_empty() {
+    if !result.tabs.is_empty() && call.family.as_deref() == Some(BROWSER) {
         said.push(tabs::in_words(&result.tabs));
     } else if let Some(url) = &result.current_url {
         said.push(format!("The page is {url}"));

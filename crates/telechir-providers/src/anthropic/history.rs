@@ -94,7 +94,11 @@ pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeEr
     if let Some(error) = shape::provider_error(&value) {
         return Err(error);
     }
-    let mut reading = Reading { scene: Scene::default(), report: Report::default(), whole: &value };
+    let mut reading = Reading {
+        scene: Scene::default(),
+        report: Report::default(),
+        whole: &value,
+    };
     let history = match &value {
         Value::Array(items) => reading.list(items)?,
         Value::Object(all) => match (all.get("messages"), all.get("content")) {
@@ -161,18 +165,38 @@ impl Reading<'_> {
         };
         if items.is_empty() || !items.iter().all(is_block) {
             let messages = self.messages(items, "the list")?;
-            return Ok(History { messages, envelope: Envelope::List });
+            return Ok(History {
+                messages,
+                envelope: Envelope::List,
+            });
         }
         // Blocks without a message: an answer's, or a response's.
-        if items.iter().filter_map(Value::as_object).any(shape::is_openai) {
-            return Err(shape::wrong("it wants messages with a role and content", self.whole));
+        if items
+            .iter()
+            .filter_map(Value::as_object)
+            .any(shape::is_openai)
+        {
+            return Err(shape::wrong(
+                "it wants messages with a role and content",
+                self.whole,
+            ));
         }
         let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
-        let role = if items.iter().any(is_result) { Role::User } else { Role::Assistant };
+        let role = if items.iter().any(is_result) {
+            Role::User
+        } else {
+            Role::Assistant
+        };
         let mut message = Message::new(role, self.contents(items, "the list")?);
-        let raw = Raw { dialect: DIALECT.to_owned(), json: Value::Null };
+        let raw = Raw {
+            dialect: DIALECT.to_owned(),
+            json: Value::Null,
+        };
         message.meta.raw_representation = Some(raw);
-        Ok(History { messages: vec![message], envelope: Envelope::List })
+        Ok(History {
+            messages: vec![message],
+            envelope: Envelope::List,
+        })
     }
 
     fn messages(&mut self, items: &[Value], place: &str) -> Result<Vec<Message>, DecodeError> {
@@ -202,7 +226,10 @@ impl Reading<'_> {
         let mut around = item.clone();
         around.insert("content".to_owned(), Value::Null);
         let mut message = Message::new(role, contents);
-        let raw = Raw { dialect: DIALECT.to_owned(), json: Value::Object(around) };
+        let raw = Raw {
+            dialect: DIALECT.to_owned(),
+            json: Value::Object(around),
+        };
         message.meta.raw_representation = Some(raw);
         Ok(message)
     }
@@ -233,12 +260,20 @@ impl Reading<'_> {
     fn block(&mut self, block: &Value, place: &str) -> Result<Content, DecodeError> {
         let block = object(block, place, self.whole)?;
         if shape::is_openai(block) {
-            return Err(shape::wrong(format!("{place} is no block of this dialect"), self.whole));
+            return Err(shape::wrong(
+                format!("{place} is no block of this dialect"),
+                self.whole,
+            ));
         }
         let content = block::read(block, &self.scene);
         for kind in result::unread(block, &content) {
             let why = "results of this kind have no place for it";
-            self.report.kept(format!("a block of type {kind}"), place, why, "in its own JSON");
+            self.report.kept(
+                format!("a block of type {kind}"),
+                place,
+                why,
+                "in its own JSON",
+            );
         }
         Ok(content)
     }

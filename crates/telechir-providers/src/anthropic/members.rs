@@ -1,5 +1,8 @@
 //! Neutral actions as members of the toolsets, or as inputs of the older computer tools.
 
+mod desktop;
+mod page;
+
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -45,14 +48,14 @@ pub(super) fn computer(
     version: Version,
     notes: &mut Notes<'_>,
 ) -> Option<Vec<Member>> {
-    collect(actions, |action| computer_steps(action, version, notes))
+    collect(actions, |action| desktop::steps(action, version, notes))
 }
 
 /// The call's actions as members of the browser toolset; none when one cannot be said.
 pub(super) fn browser(actions: &[Action], notes: &mut Notes<'_>) -> Option<Vec<Member>> {
     // A switch to a tab before another action is that action's tab.
     if let [Action::SwitchTab { tab }, action] = actions
-        && let Some(mut steps) = browser_steps(action, notes).filter(|steps| steps.len() == 1)
+        && let Some(mut steps) = page::steps(action, notes).filter(|steps| steps.len() == 1)
         && let Some((name, Value::Object(mut input))) = steps.pop()
         && !["list_tabs", "new_tab", "switch_tab", "close_tab"].contains(&name)
     {
@@ -71,7 +74,7 @@ pub(super) fn browser(actions: &[Action], notes: &mut Notes<'_>) -> Option<Vec<M
             action: actions.len() - 1,
         }]);
     }
-    collect(actions, |action| browser_steps(action, notes))
+    collect(actions, |action| page::steps(action, notes))
 }
 
 fn several_keys(actions: &[Action]) -> Option<String> {
@@ -98,313 +101,6 @@ fn collect(actions: &[Action], mut steps: impl FnMut(&Action) -> Steps) -> Optio
         }
     }
     Some(members)
-}
-
-fn computer_steps(action: &Action, version: Version, notes: &mut Notes<'_>) -> Steps {
-    let old = version == Version::October2024;
-    match action {
-        Action::Screenshot => one("screenshot", json!({})),
-        Action::CursorPosition => one("cursor_position", json!({})),
-        Action::Zoom { region } if version >= Version::November2025 => {
-            let (from, to) = (place(region.from, notes)?, place(region.to, notes)?);
-            one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
-        }
-        Action::Move { at } => one("mouse_move", json!({"coordinate": spot(at, notes)?})),
-        Action::Click {
-            at,
-            button,
-            count,
-            modifiers,
-        } => {
-            let name = click_name(*button, *count)?;
-            let mut input = Map::new();
-            let mut steps = Vec::new();
-            match at {
-                // The first version clicks where the pointer is.
-                Some(at) if old => {
-                    steps.push(("mouse_move", json!({"coordinate": spot(at, notes)?})))
-                }
-                Some(at) => {
-                    input.insert("coordinate".to_owned(), spot(at, notes)?);
-                }
-                None => {}
-            }
-            if let Some(text) = spelling::modifiers(modifiers) {
-                (!old).then_some(())?;
-                input.insert("text".to_owned(), text.into());
-            }
-            steps.push((name, Value::Object(input)));
-            Some(steps)
-        }
-        Action::MouseDown {
-            at,
-            button: Button::Left,
-        } if !old => held("left_mouse_down", at.as_ref(), notes),
-        Action::MouseUp {
-            at,
-            button: Button::Left,
-        } if !old => held("left_mouse_up", at.as_ref(), notes),
-        Action::Drag {
-            path,
-            button: Button::Left,
-            modifiers,
-            duration,
-        } => {
-            if duration.is_some() {
-                notes
-                    .report
-                    .lost("duration of a drag", notes.place, "a drag says no duration");
-            }
-            drag(path, spelling::modifiers(modifiers), old, notes)
-        }
-        Action::Scroll {
-            at,
-            dx,
-            dy,
-            unit,
-            modifiers,
-        } if !old => {
-            let coordinate = at
-                .as_ref()
-                .map(|at| spot(at, notes))
-                .map_or(Some(Value::Null), |spot| spot)?;
-            let text = spelling::modifiers(modifiers).map_or(Value::Null, Value::from);
-            let said = |direction, amount| {
-                let input = [
-                    ("coordinate", coordinate.clone()),
-                    ("scroll_direction", json!(direction)),
-                    ("scroll_amount", json!(amount)),
-                    ("text", text.clone()),
-                ];
-                ("scroll", said_members(input))
-            };
-            Some(
-                notches(*dx, *dy, *unit, notes)?
-                    .into_iter()
-                    .map(|(direction, amount)| said(direction, amount))
-                    .collect(),
-            )
-        }
-        Action::Type {
-            text,
-            at,
-            clear_first,
-            submit,
-        } => {
-            let mut steps = Vec::new();
-            if let Some(at) = at {
-                steps.extend(computer_steps(&click_at(at), version, notes)?);
-            }
-            steps.extend(typed(text, *clear_first, *submit));
-            Some(steps)
-        }
-        Action::Key { chord, repeat } => key(
-            &spelling::chord(chord),
-            *repeat,
-            version == Version::Toolset,
-        ),
-        Action::HoldKey { chord, duration } if !old => one(
-            "hold_key",
-            json!({"text": spelling::chord(chord), "duration": seconds(*duration, version, notes)?}),
-        ),
-        Action::Wait { duration } if !old => one(
-            "wait",
-            json!({"duration": seconds(wait(*duration, notes), version, notes)?}),
-        ),
-        _ => None,
-    }
-}
-
-fn browser_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
-    match action {
-        Action::Screenshot => one("screenshot", json!({})),
-        Action::Zoom { region } => {
-            let (from, to) = (place(region.from, notes)?, place(region.to, notes)?);
-            one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
-        }
-        Action::Click {
-            at: Some(at),
-            button,
-            count,
-            modifiers,
-        } => {
-            let modifiers = spelling::modifiers(modifiers).map_or(Value::Null, Value::from);
-            one(
-                click_name(*button, *count)?,
-                said_members([("target", target(at, notes)?), ("modifiers", modifiers)]),
-            )
-        }
-        Action::Hover { at } => one("hover", json!({"target": target(at, notes)?})),
-        Action::Move {
-            at: at @ Target::Point(_),
-        } => one("mouse_move", json!({"target": target(at, notes)?})),
-        Action::MouseDown {
-            at: Some(at @ Target::Point(_)),
-            button: Button::Left,
-        } => one("left_mouse_down", json!({"target": target(at, notes)?})),
-        Action::MouseUp {
-            at: Some(at @ Target::Point(_)),
-            button: Button::Left,
-        } => one("left_mouse_up", json!({"target": target(at, notes)?})),
-        Action::Drag {
-            path,
-            button: Button::Left,
-            modifiers,
-            duration: _,
-        } if modifiers.is_empty() => {
-            let [from @ Target::Point(_), to @ Target::Point(_)] = path.as_slice() else {
-                return None;
-            };
-            one(
-                "left_click_drag",
-                json!({"from": target(from, notes)?, "target": target(to, notes)?}),
-            )
-        }
-        Action::Scroll {
-            at: Some(at @ Target::Point(_)),
-            dx,
-            dy,
-            unit,
-            modifiers,
-        } if modifiers.is_empty() => {
-            let target = target(at, notes)?;
-            let said = |(direction, amount): (&str, u32)| {
-                // The member takes from 1 to 10.
-                let amount = amount.clamp(1, 10);
-                (
-                    "scroll",
-                    json!({"target": target, "scroll_direction": direction, "scroll_amount": amount}),
-                )
-            };
-            let notches = notches(*dx, *dy, *unit, notes)?;
-            if notches.iter().any(|(_, amount)| !(1..=10).contains(amount)) {
-                notes.kept(
-                    "scroll distance",
-                    "the browser scrolls by 1 to 10 notches",
-                    "as the nearest of these",
-                );
-            }
-            Some(notches.into_iter().map(said).collect())
-        }
-        Action::Type {
-            text,
-            at,
-            clear_first,
-            submit,
-        } => {
-            let mut steps = Vec::new();
-            if let Some(at) = at {
-                steps.extend(browser_steps(&click_at(at), notes)?);
-            }
-            steps.extend(typed(text, *clear_first, *submit));
-            Some(steps)
-        }
-        Action::Key { chord, repeat } => key(&spelling::chord(chord), *repeat, true),
-        Action::HoldKey { chord, duration } => {
-            let seconds = seconds_up_to(*duration, 30)?;
-            one(
-                "hold_key",
-                json!({"text": spelling::chord(chord), "duration": seconds}),
-            )
-        }
-        Action::Wait { duration } => one(
-            "wait",
-            json!({"duration": seconds_up_to(wait(*duration, notes), 30)?}),
-        ),
-        _ => page_steps(action, notes),
-    }
-}
-
-fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
-    let navigate = |url: &str, tab: &Option<String>| {
-        one(
-            "navigate",
-            said_members([("url", json!(url)), ("tab_id", json!(tab))]),
-        )
-    };
-    let only_tab = |name, tab: &Option<String>| one(name, said_members([("tab_id", json!(tab))]));
-    match action {
-        Action::Navigate { url, tab } => navigate(url, tab),
-        Action::Back { tab } => navigate("back", tab),
-        Action::Forward { tab } => navigate("forward", tab),
-        Action::Reload { tab } => navigate("reload", tab),
-        Action::ListTabs => one("list_tabs", json!({})),
-        Action::NewTab { url: None } => one("new_tab", json!({})),
-        Action::NewTab { url: Some(url) } => Some(vec![
-            ("new_tab", json!({})),
-            ("navigate", json!({"url": url})),
-        ]),
-        Action::SwitchTab { tab } => one("switch_tab", json!({"tab_id": tab})),
-        Action::CloseTab { tab } => one("close_tab", json!({"tab_id": tab})),
-        Action::ReadPage {
-            filter,
-            depth,
-            root,
-            tab,
-        } => {
-            let root = match root {
-                None => Value::Null,
-                Some(Target::Ref { id, frame: _ }) => json!(id),
-                Some(Target::Point(_) | Target::Label { .. }) => return None,
-            };
-            one(
-                "read_page",
-                said_members([
-                    ("filter", json!(filter)),
-                    ("depth", json!(depth)),
-                    ("ref", root),
-                    ("tab_id", json!(tab)),
-                ]),
-            )
-        }
-        Action::PageText { tab } => only_tab("get_page_text", tab),
-        Action::ReadConsole { tab } => only_tab("read_console", tab),
-        Action::ReadNetwork { tab } => only_tab("read_network", tab),
-        Action::Find { query, tab } => one(
-            "find",
-            said_members([("query", json!(query)), ("tab_id", json!(tab))]),
-        ),
-        Action::FormInput { at, value, tab } => one(
-            "form_input",
-            said_members([
-                ("target", target(at, notes)?),
-                ("value", value.clone()),
-                ("tab_id", json!(tab)),
-            ]),
-        ),
-        Action::FileUpload {
-            at,
-            paths,
-            documents,
-            tab,
-        } => {
-            let list = |items: &[String]| {
-                if items.is_empty() {
-                    Value::Null
-                } else {
-                    json!(items)
-                }
-            };
-            one(
-                "file_upload",
-                said_members([
-                    ("target", target(at, notes)?),
-                    ("paths", list(paths)),
-                    ("document_ids", list(documents)),
-                    ("tab_id", json!(tab)),
-                ]),
-            )
-        }
-        Action::ScrollTo { at, tab } => one(
-            "scroll_to",
-            said_members([("target", target(at, notes)?), ("tab_id", json!(tab))]),
-        ),
-        Action::Javascript { script, tab } => one(
-            "javascript_exec",
-            said_members([("text", json!(script)), ("tab_id", json!(tab))]),
-        ),
-        _ => None,
-    }
 }
 
 /// An object without its nulls.
@@ -467,61 +163,6 @@ fn key(text: &str, repeat: u32, can_repeat: bool) -> Steps {
         "key",
         said_members([("text", json!(text)), ("repeat", repeat)]),
     )
-}
-
-fn held(name: &'static str, at: Option<&Target>, notes: &mut Notes<'_>) -> Steps {
-    let mut steps = Vec::new();
-    if let Some(at) = at {
-        steps.push(("mouse_move", json!({"coordinate": spot(at, notes)?})));
-    }
-    steps.push((name, json!({})));
-    Some(steps)
-}
-
-/// A path of more than two points is said step by step, unless keys must be held meanwhile.
-fn drag(path: &[Target], text: Option<String>, old: bool, notes: &mut Notes<'_>) -> Steps {
-    let points: Vec<Value> = path
-        .iter()
-        .map(|point| spot(point, notes))
-        .collect::<Option<_>>()?;
-    match points.as_slice() {
-        [end] if old => one("left_click_drag", json!({"coordinate": end})),
-        [start, end] if !old => {
-            let text = text.map_or(Value::Null, Value::from);
-            one(
-                "left_click_drag",
-                said_members([
-                    ("start_coordinate", start.clone()),
-                    ("coordinate", end.clone()),
-                    ("text", text),
-                ]),
-            )
-        }
-        [start, end] if text.is_none() => Some(vec![
-            ("mouse_move", json!({"coordinate": start})),
-            ("left_click_drag", json!({"coordinate": end})),
-        ]),
-        [first, rest @ ..] if text.is_none() && !old => {
-            notes.kept(
-                "drag path",
-                "a drag has a start and an end",
-                "as button down, moves and button up",
-            );
-            let step = |point: &Value| ("mouse_move", json!({"coordinate": point}));
-            let mut steps = Vec::new();
-            let moves = if rest.is_empty() {
-                &points[..]
-            } else {
-                steps.push(step(first));
-                rest
-            };
-            steps.push(("left_mouse_down", json!({})));
-            steps.extend(moves.iter().map(step));
-            steps.push(("left_mouse_up", json!({})));
-            Some(steps)
-        }
-        _ => None,
-    }
 }
 
 /// A point of the picture in whole pixels.
@@ -618,25 +259,6 @@ fn wait(duration: Option<Duration>, notes: &mut Notes<'_>) -> Duration {
         );
         Duration::from_secs(1)
     })
-}
-
-fn seconds(duration: Duration, version: Version, notes: &mut Notes<'_>) -> Option<Value> {
-    if version != Version::Toolset {
-        return Some(number(duration.as_secs_f64()));
-    }
-    let whole = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
-    if duration.subsec_nanos() > 0 {
-        notes.kept(
-            "fractions of a second",
-            "durations are whole seconds",
-            format!("as {whole} seconds"),
-        );
-    }
-    (whole <= 300).then(|| whole.into())
-}
-
-fn seconds_up_to(duration: Duration, most: u64) -> Option<Value> {
-    (duration <= Duration::from_secs(most)).then(|| number(duration.as_secs_f64()))
 }
 
 /// A number without a fraction where it has none.

@@ -55,7 +55,9 @@ pub(super) fn unread<'a>(block: &'a Block, content: &Content) -> Vec<&'a str> {
         Content::ShellResult(_) | Content::EditResult(_) => *kind == "text",
         _ => true,
     };
-    let kinds = parts(block).iter().filter_map(|part| part.get("type")?.as_str());
+    let kinds = parts(block)
+        .iter()
+        .filter_map(|part| part.get("type")?.as_str());
     kinds.filter(|kind| !is_read(kind)).collect()
 }
 

@@ -5,8 +5,7 @@ use telechir_protocol::{ComputerResult, TabState};
 
 use super::PROVIDER;
 use super::ask::Part;
-use super::media::missing;
-use crate::{EncodeError, Report};
+use crate::Report;
 
 const MOST_TABS: usize = 100;
 const MOST_CHANGES: usize = 200;
@@ -17,24 +16,21 @@ pub(super) fn is_tab_member(name: &str) -> bool {
     matches!(name, "list_tabs" | "new_tab" | "switch_tab" | "close_tab")
 }
 
-/// The state after a call; none when no tabs are known and the member does not demand them.
-pub(super) fn state(
-    part: &Part,
-    result: &ComputerResult,
-    report: &mut Report,
-) -> Result<Option<Value>, EncodeError> {
-    if result.tabs.is_empty() && !is_tab_member(&part.name) {
-        return Ok(None);
-    }
+/// The state after a call; none when the tabs are not known well enough to say one.
+pub(super) fn state(part: &Part, result: &ComputerResult, report: &mut Report) -> Option<Value> {
     let active = result.tabs.iter().filter(|tab| tab.active).count();
-    if active != 1 && !result.tabs.is_empty() {
-        let problem = format!(
-            "exactly one active tab after call {}, and has {active}",
-            result.call_id
-        );
-        return Err(missing(problem));
+    if result.tabs.is_empty() && part.name != "close_tab" {
+        return None;
     }
     let place = format!("result {}", result.call_id);
+    if active != 1 && !result.tabs.is_empty() {
+        report.lost(
+            "tabs",
+            &place,
+            format!("a state has one active tab, and {active} are"),
+        );
+        return None;
+    }
     if result.tabs.len() > MOST_TABS {
         report.lost(
             format!("{} tabs", result.tabs.len() - MOST_TABS),
@@ -58,7 +54,7 @@ pub(super) fn state(
     if let Some(changes) = changes(part, result).filter(|changes| !changes.is_empty()) {
         state.insert("state_changes".to_owned(), changes.into());
     }
-    Ok(Some(Value::Object(state)))
+    Some(Value::Object(state))
 }
 
 /// What changed meanwhile; a new tab is a change by itself.

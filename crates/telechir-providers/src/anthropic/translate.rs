@@ -3,10 +3,16 @@
 //! The order: roles alternate, and every `tool_use` is answered at the beginning of the very
 //! next user message.
 
+mod around;
+mod pairs;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{CallId, Content, Message, Role, ShellEnvironment, ToolCall, ToolResult};
+
+use around::{BARE, bare, enclose, unwrap};
+use pairs::{index, result_of, role_name, string_of};
 
 use super::answer::Answering;
 use super::ask::{self, Part, Style, Written};
@@ -34,7 +40,11 @@ pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), Encod
         writer.message(message, &format!("messages[{at}]"))?;
     }
     writer.flush()?;
-    let Writer { mut messages, mut report, .. } = writer;
+    let Writer {
+        mut messages,
+        mut report,
+        ..
+    } = writer;
     check::messages(&messages)?;
     let value = match (own, member) {
         (Some(rest), Some("content")) => {
@@ -55,47 +65,6 @@ pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), Encod
         }
     };
     Ok((value, report))
-}
-
-fn enclose(rest: &Map<String, Value>, member: &str, list: Value) -> Value {
-    let mut all = rest.clone();
-    all.insert(member.to_owned(), list);
-    Value::Object(all)
-}
-
-/// A list; blocks that came without a message go out without one.
-fn bare(messages: Vec<Value>) -> Value {
-    let mut list = Vec::new();
-    for mut message in messages {
-        match message
-            .get_mut(BARE)
-            .is_some()
-            .then(|| message.get_mut("content").map(Value::take))
-        {
-            Some(Some(Value::Array(blocks))) => list.extend(blocks),
-            _ => list.push(message),
-        }
-    }
-    list.into()
-}
-
-/// Marks a message that stands for its blocks alone; never sent.
-const BARE: &str = "\u{0}bare";
-
-/// What was around another dialect's list. Its instructions come first; the rest is lost.
-fn unwrap(envelope: &Envelope, messages: &mut Vec<Value>, report: &mut Report) {
-    let Envelope::Object { dialect, member, rest } = envelope else { return };
-    let place = format!("around `{member}` ({dialect})");
-    for (name, value) in rest.iter().filter(|(name, value)| name != member && !value.is_null()) {
-        match value {
-            Value::String(words) if name == "instructions" => {
-                messages.insert(0, json!({"role": "system", "content": words}));
-                let why = "a list of messages is written; they belong into the request's `system`";
-                report.kept("instructions", &place, why, "as a message of the system");
-            }
-            _ => report.lost(format!("member `{name}`"), &place, "a list of messages is written"),
-        }
-    }
 }
 
 struct Asked {
@@ -410,23 +379,22 @@ impl<'a> Writer<'a> {
     /// What is known of the call's result decides into how many blocks it can be taken apart.
     fn style(&self, call: &ToolCall) -> Style {
         let result = call.call_id().and_then(|id| self.results.get(id.as_str()));
-        let (outputs, pictures) = match (call, result) {
-            (_, Some(Content::ShellResult(result))) => (result.outputs.len(), false),
-            (ToolCall::Computer(call), Some(Content::ComputerResult(result))) => {
-                let pictures = result
-                    .steps
-                    .iter()
-                    .filter(|step| step.picture.is_some())
-                    .count();
-                (0, result.steps.len() == call.actions.len() && pictures > 0)
-            }
-            _ => (0, false),
-        };
-        Style {
+        let mut style = Style {
             version: self.version,
-            outputs,
-            pictures,
+            outputs: 0,
+            pictures: false,
+            tabs: true,
+        };
+        match (call, result) {
+            (_, Some(Content::ShellResult(result))) => style.outputs = result.outputs.len(),
+            (ToolCall::Computer(call), Some(Content::ComputerResult(result))) => {
+                let has_pictures = result.steps.iter().any(|step| step.picture.is_some());
+                style.pictures = has_pictures && result.steps.len() == call.actions.len();
+                style.tabs = !result.tabs.is_empty() || result.error.is_some();
+            }
+            _ => {}
         }
+        style
     }
 
     fn result_blocks(
@@ -492,54 +460,5 @@ impl<'a> Writer<'a> {
                 .push(json!({"role": role_name(&role), "content": blocks}));
         }
         Ok(())
-    }
-}
-
-fn index(messages: &[Message]) -> HashMap<&str, &Content> {
-    let contents = messages.iter().flat_map(|message| &message.contents);
-    contents
-        .filter_map(|content| Some((result_id(content)?, content)))
-        .collect()
-}
-
-fn result_id(content: &Content) -> Option<&str> {
-    match content {
-        Content::ComputerResult(result) => Some(result.call_id.as_str()),
-        Content::ShellResult(result) => Some(result.call_id.as_str()),
-        Content::EditResult(result) => Some(result.call_id.as_str()),
-        Content::FunctionResult(result) => result.call_id.as_ref().map(CallId::as_str),
-        _ => None,
-    }
-}
-
-fn result_of(content: &Content) -> Option<ToolResult> {
-    Some(match content {
-        Content::ComputerResult(result) => ToolResult::Computer(result.clone()),
-        Content::ShellResult(result) => ToolResult::Shell(result.clone()),
-        Content::EditResult(result) => ToolResult::Edit(result.clone()),
-        Content::FunctionResult(result) => ToolResult::Function(result.clone()),
-        _ => return None,
-    })
-}
-
-/// The string a message's whole content was, when it still says that.
-fn string_of(content: &Content) -> Option<Value> {
-    let Content::Text(text) = content else {
-        return None;
-    };
-    let raw = text
-        .meta
-        .raw_representation
-        .as_ref()
-        .filter(|raw| raw.dialect == DIALECT)?;
-    let again = super::history::string(raw.json.as_str()?);
-    (again == *content).then(|| raw.json.clone())
-}
-
-fn role_name(role: &Role) -> &'static str {
-    match role {
-        Role::System | Role::Developer => "system",
-        Role::User | Role::Tool => "user",
-        Role::Assistant => "assistant",
     }
 }

@@ -12,6 +12,8 @@ const TYPED: &str = "Typed.";
 const KEY: &str = "Pressed the keys.";
 const WAITED: &str = "Waited.";
 const DONE: &str = "Done.";
+/// What a call about tabs is answered when nobody knows them.
+pub(super) const NO_TABS: &str = "It was done, but which tabs are open is not known.";
 /// What an action of a batch is answered when only the whole batch's result is known.
 pub(super) const WITH_THE_LAST: &str = "Answered together with the last action of this batch.";
 

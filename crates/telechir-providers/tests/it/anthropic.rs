@@ -27,7 +27,10 @@ fn image() -> Value {
 /// A turn of these blocks.
 fn turn(blocks: &Value) -> ModelTurn {
     let message = json!({"type": "message", "role": "assistant", "content": blocks});
-    DIALECT.decode_response(message.to_string().as_bytes()).unwrap().0
+    DIALECT
+        .decode_response(message.to_string().as_bytes())
+        .unwrap()
+        .0
 }
 
 /// The one content a block is.
@@ -42,7 +45,10 @@ fn reply(blocks: &Value, results: Vec<ToolResult>) -> Result<EncodedReply, Encod
 }
 
 fn history(value: &Value) -> History {
-    DIALECT.decode_history(value.to_string().as_bytes()).unwrap().0
+    DIALECT
+        .decode_history(value.to_string().as_bytes())
+        .unwrap()
+        .0
 }
 
 fn written(history: &History) -> Result<(Value, Report), EncodeError> {

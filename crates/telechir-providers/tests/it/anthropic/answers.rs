@@ -12,11 +12,17 @@ use telechir_protocol::{
 use super::{DIALECT, history, image, member, picture, reply, turn};
 
 fn seen(id: &str) -> ComputerResult {
-    ComputerResult { screenshot: Some(picture()), ..ComputerResult::new(id) }
+    ComputerResult {
+        screenshot: Some(picture()),
+        ..ComputerResult::new(id)
+    }
 }
 
 fn failed(id: &str, kind: FailureKind, why: &str) -> ComputerResult {
-    ComputerResult { error: Some(Failure::new(kind, why)), ..ComputerResult::new(id) }
+    ComputerResult {
+        error: Some(Failure::new(kind, why)),
+        ..ComputerResult::new(id)
+    }
 }
 
 /// The one block that answers a call.
@@ -28,7 +34,9 @@ fn answer(call: Value, result: ToolResult) -> Value {
 }
 
 fn refusal(call: Value, result: ComputerResult) -> String {
-    reply(&json!([call]), vec![ToolResult::Computer(result)]).unwrap_err().to_string()
+    reply(&json!([call]), vec![ToolResult::Computer(result)])
+        .unwrap_err()
+        .to_string()
 }
 
 fn click(id: &str) -> Value {
@@ -46,7 +54,10 @@ fn a_member_is_answered_with_its_toolset_and_an_older_call_without() {
     assert_eq!(block, expected);
     let older = json!({"type": "tool_use", "id": "t", "name": "computer", "input": {"action": "left_click"}});
     let block = answer(older, ToolResult::Computer(seen("t")));
-    assert_eq!(block, json!({"type": "tool_result", "tool_use_id": "t", "content": [image()]}));
+    assert_eq!(
+        block,
+        json!({"type": "tool_result", "tool_use_id": "t", "content": [image()]})
+    );
 }
 
 #[test]
@@ -55,16 +66,31 @@ fn words_come_before_the_screen_and_after_a_picture_that_was_asked_for() {
     result.text_output = Some("X=1,Y=2".into());
     let cursor = member("t", "computer", "cursor_position", json!({}));
     let said = json!({"type": "text", "text": "X=1,Y=2"});
-    assert_eq!(answer(cursor, ToolResult::Computer(result.clone()))["content"], json!([said, image()]));
+    assert_eq!(
+        answer(cursor, ToolResult::Computer(result.clone()))["content"],
+        json!([said, image()])
+    );
     let zoom = member("t", "computer", "zoom", json!({"region": [0, 0, 1, 1]}));
-    assert_eq!(answer(zoom, ToolResult::Computer(result))["content"], json!([image(), said]));
+    assert_eq!(
+        answer(zoom, ToolResult::Computer(result))["content"],
+        json!([image(), said])
+    );
 }
 
 #[test]
 fn a_zoom_is_answered_with_its_own_picture() {
-    let gif = Media::Data(DataContent::from_base64("image/gif", "R0lGODlhAwAFAIAAAP///wAAACwAAAAAAwAFAAACA4SPBQA7"));
+    let gif = Media::Data(DataContent::from_base64(
+        "image/gif",
+        "R0lGODlhAwAFAIAAAP///wAAACwAAAAAAwAFAAACA4SPBQA7",
+    ));
     let mut result = ComputerResult::new("t");
-    let step = StepOutcome { action: "zoom".into(), state: StepState::Confirmed, text: None, picture: Some(gif), duration_ms: None };
+    let step = StepOutcome {
+        action: "zoom".into(),
+        state: StepState::Confirmed,
+        text: None,
+        picture: Some(gif),
+        duration_ms: None,
+    };
     result.steps = vec![step];
     let zoom = member("t", "computer", "zoom", json!({"region": [0, 0, 1, 1]}));
     let block = answer(zoom, ToolResult::Computer(result));
@@ -83,12 +109,15 @@ fn after_a_failure_each_family_has_its_own_sentence() {
     ];
     let items = reply(&calls, results).unwrap().items;
     let said: Vec<&Value> = items.iter().map(|item| &item["content"]).collect();
-    assert_eq!(said, [
-        "the screen is gone",
-        "ref_3 is stale",
-        "Not executed: an earlier computer action in this turn failed.",
-        "Not executed: an earlier action in this turn failed.",
-    ]);
+    assert_eq!(
+        said,
+        [
+            "the screen is gone",
+            "ref_3 is stale",
+            "Not executed: an earlier computer action in this turn failed.",
+            "Not executed: an earlier action in this turn failed.",
+        ]
+    );
     assert!(items.iter().all(|item| item["is_error"] == true));
     let toolsets: Vec<&Value> = items.iter().map(|item| &item["toolset_name"]).collect();
     assert_eq!(toolsets, ["computer", "browser", "computer", "browser"]);
@@ -97,7 +126,14 @@ fn after_a_failure_each_family_has_its_own_sentence() {
 #[test]
 fn a_call_that_names_no_action_is_answered_plainly() {
     let odd = json!({"type": "tool_use", "id": "t", "name": "computer", "input": {"actions": "left_click 10 10"}});
-    let block = answer(odd, ToolResult::Computer(failed("t", FailureKind::InvalidInput, "the call names no action")));
+    let block = answer(
+        odd,
+        ToolResult::Computer(failed(
+            "t",
+            FailureKind::InvalidInput,
+            "the call names no action",
+        )),
+    );
     let expected = json!({"type": "tool_result", "tool_use_id": "t", "content": "the call names no action", "is_error": true});
     assert_eq!(block, expected);
 }
@@ -114,52 +150,128 @@ fn an_error_has_words_and_no_picture() {
 #[test]
 fn refuses_what_the_provider_would_refuse() {
     let screenshot = || member("t", "computer", "screenshot", json!({}));
-    assert!(refusal(screenshot(), ComputerResult::new("t")).contains("a picture for call t (screenshot)"));
+    assert!(
+        refusal(screenshot(), ComputerResult::new("t"))
+            .contains("a picture for call t (screenshot)")
+    );
     let bmp = Media::Data(DataContent::from_base64("image/bmp", "Qk0="));
-    assert!(refusal(screenshot(), ComputerResult { screenshot: Some(bmp), ..ComputerResult::new("t") }).contains("image/bmp"));
+    assert!(
+        refusal(
+            screenshot(),
+            ComputerResult {
+                screenshot: Some(bmp),
+                ..ComputerResult::new("t")
+            }
+        )
+        .contains("image/bmp")
+    );
     // A PNG's header says 4000 by 3000.
     let large = "iVBORw0KGgoAAAANSUhEUgAAD6AAAAu4CAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     let large = Media::Data(DataContent::from_base64("image/png", large));
-    let error = refusal(screenshot(), ComputerResult { screenshot: Some(large), ..ComputerResult::new("t") });
+    let error = refusal(
+        screenshot(),
+        ComputerResult {
+            screenshot: Some(large),
+            ..ComputerResult::new("t")
+        },
+    );
     assert!(error.contains("is 4000 by 3000"), "{error}");
-    let two = ["a", "b"].map(|id| TabState { tab_id: id.into(), title: String::new(), url: String::new(), active: true });
-    let list = member("t", "browser", "list_tabs", json!({}));
-    assert!(refusal(list, ComputerResult { tabs: two.to_vec(), ..ComputerResult::new("t") }).contains("exactly one active tab"));
+}
+
+#[test]
+fn tabs_that_are_not_known_are_never_made_up() {
+    let list = || member("t", "browser", "list_tabs", json!({}));
+    let expected = "It was done, but which tabs are open is not known.";
+    let block = answer(list(), ToolResult::Computer(ComputerResult::new("t")));
+    assert_eq!(
+        (block["content"].as_str(), &block["is_error"]),
+        (Some(expected), &json!(true))
+    );
+    let two = ["a", "b"].map(|id| TabState {
+        tab_id: id.into(),
+        title: String::new(),
+        url: String::new(),
+        active: true,
+    });
+    let result = ComputerResult {
+        tabs: two.to_vec(),
+        ..ComputerResult::new("t")
+    };
+    let reply = reply(&json!([list()]), vec![ToolResult::Computer(result)]).unwrap();
+    assert_eq!(reply.items[0]["content"], expected);
+    assert_eq!(reply.report.losses.len(), 1);
 }
 
 #[test]
 fn tabs_are_a_state_of_their_own_and_a_new_tab_is_a_change() {
-    let tab = |id: &str, active| TabState { tab_id: id.into(), title: "T\u{7}".into(), url: "https://e.org/".into(), active };
+    let tab = |id: &str, active| TabState {
+        tab_id: id.into(),
+        title: "T\u{7}".into(),
+        url: "https://e.org/".into(),
+        active,
+    };
     let mut result = ComputerResult::new("t");
     result.tabs = vec![tab("1", false), tab("2", true)];
-    let reply = reply(&json!([member("t", "browser", "new_tab", json!({}))]), vec![ToolResult::Computer(result)]).unwrap();
+    let reply = reply(
+        &json!([member("t", "browser", "new_tab", json!({}))]),
+        vec![ToolResult::Computer(result)],
+    )
+    .unwrap();
     let expected = json!([{"type": "browser_state", "tabs": [
         {"tab_id": "1", "title": "T", "url": "https://e.org/"},
         {"tab_id": "2", "title": "T", "url": "https://e.org/", "active": true},
     ], "state_changes": [{"type": "tab_opened", "tab_id": "2"}]}]);
     assert_eq!(reply.items[0]["content"], expected);
-    assert_eq!(reply.report.losses.len(), 2, "the control characters that were taken out");
+    assert_eq!(
+        reply.report.losses.len(),
+        2,
+        "the control characters that were taken out"
+    );
 }
 
 #[test]
 fn our_browser_function_says_the_tabs_in_words() {
-    let call = json!({"type": "tool_use", "id": "t", "name": "browser", "input": {"action": "list_tabs"}});
+    let call =
+        json!({"type": "tool_use", "id": "t", "name": "browser", "input": {"action": "list_tabs"}});
     let mut result = ComputerResult::new("t");
-    result.tabs = vec![TabState { tab_id: "1".into(), title: "T".into(), url: "https://e.org/".into(), active: true }];
+    result.tabs = vec![TabState {
+        tab_id: "1".into(),
+        title: "T".into(),
+        url: "https://e.org/".into(),
+        active: true,
+    }];
     let block = answer(call, ToolResult::Computer(result));
-    assert_eq!(block["content"], json!([{"type": "text", "text": "Tabs:\n1 (active): T https://e.org/"}]));
+    assert_eq!(
+        block["content"],
+        json!([{"type": "text", "text": "Tabs:\n1 (active): T https://e.org/"}])
+    );
     assert_eq!(block.get("toolset_name"), None);
 }
 
 #[test]
 fn functions_and_edits_are_answered_with_what_they_say() {
     let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
-    let mut result = FunctionResult { call_id: Some("t".into()), name: None, items: Vec::new(), result: Some(json!({"a": 1})), error: None, meta: Meta::default() };
-    assert_eq!(answer(call.clone(), ToolResult::Function(result.clone()))["content"], r#"{"a":1}"#);
+    let mut result = FunctionResult {
+        call_id: Some("t".into()),
+        name: None,
+        items: Vec::new(),
+        result: Some(json!({"a": 1})),
+        error: None,
+        meta: Meta::default(),
+    };
+    assert_eq!(
+        answer(call.clone(), ToolResult::Function(result.clone()))["content"],
+        r#"{"a":1}"#
+    );
     result.error = Some(Failure::new(FailureKind::Unsupported, "no such tool"));
     assert_eq!(answer(call, ToolResult::Function(result))["is_error"], true);
     let call = json!({"type": "tool_use", "id": "t", "name": "memory", "input": {"command": "view", "path": "/memories"}});
-    let result = EditResult { call_id: "t".into(), text: Some("empty".into()), error: None, meta: Meta::default() };
+    let result = EditResult {
+        call_id: "t".into(),
+        text: Some("empty".into()),
+        error: None,
+        meta: Meta::default(),
+    };
     assert_eq!(answer(call, ToolResult::Edit(result))["content"], "empty");
 }
 
@@ -169,48 +281,117 @@ fn a_shells_answer_is_what_it_printed_and_how_it_ended() {
         stdout: stdout.into(),
         stderr: stderr.into(),
         exit_code: Some(code),
-        outcome: if code == 0 { ShellOutcome::Success } else { ShellOutcome::Error },
+        outcome: if code == 0 {
+            ShellOutcome::Success
+        } else {
+            ShellOutcome::Error
+        },
         ..CommandOutput::default()
     };
     let table = [
         (output("a\nb\n", "", 0), "a\nb\n[exit code 0]", None),
-        (output("", "no\n", 2), "[stderr]\nno\n[exit code 2]", Some(true)),
-        (output("a\n", "no\n", 1), "a\n[stderr]\nno\n[exit code 1]", Some(true)),
+        (
+            output("", "no\n", 2),
+            "[stderr]\nno\n[exit code 2]",
+            Some(true),
+        ),
+        (
+            output("a\n", "no\n", 1),
+            "a\n[stderr]\nno\n[exit code 1]",
+            Some(true),
+        ),
         (output("", "", 0), "[exit code 0]", None),
         // Without a line end the text alone would not tell.
-        (output("a", "", 0), "a\n[exit code 0; stdout 1 bytes; stderr 0 bytes]", None),
+        (
+            output("a", "", 0),
+            "a\n[exit code 0; stdout 1 bytes; stderr 0 bytes]",
+            None,
+        ),
     ];
     for (output, text, is_error) in table {
-        let block = answer(bash(), ToolResult::Shell(ShellResult::new("t", vec![output])));
+        let block = answer(
+            bash(),
+            ToolResult::Shell(ShellResult::new("t", vec![output])),
+        );
         assert_eq!(block["content"], text);
-        assert_eq!(block.get("is_error").and_then(Value::as_bool), is_error, "{text}");
+        assert_eq!(
+            block.get("is_error").and_then(Value::as_bool),
+            is_error,
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn time_outs_and_refusals_are_errors() {
-    let timeout = CommandOutput { stdout: "so far\n".into(), outcome: ShellOutcome::Timeout, ..CommandOutput::default() };
-    let block = answer(bash(), ToolResult::Shell(ShellResult::new("t", vec![timeout])));
-    assert_eq!((block["content"].as_str(), &block["is_error"]), (Some("so far\n[timed out]"), &json!(true)));
+    let timeout = CommandOutput {
+        stdout: "so far\n".into(),
+        outcome: ShellOutcome::Timeout,
+        ..CommandOutput::default()
+    };
+    let block = answer(
+        bash(),
+        ToolResult::Shell(ShellResult::new("t", vec![timeout])),
+    );
+    assert_eq!(
+        (block["content"].as_str(), &block["is_error"]),
+        (Some("so far\n[timed out]"), &json!(true))
+    );
     let mut denied = ShellResult::new("t", vec![]);
     denied.error = Some(Failure::new(FailureKind::Denied, "The policy says no."));
     let block = answer(bash(), ToolResult::Shell(denied));
-    assert_eq!((block["content"].as_str(), &block["is_error"]), (Some("The policy says no.\n[failed: denied]"), &json!(true)));
+    assert_eq!(
+        (block["content"].as_str(), &block["is_error"]),
+        (Some("The policy says no.\n[failed: denied]"), &json!(true))
+    );
 }
 
 fn any_output() -> impl Strategy<Value = CommandOutput> {
-    let lines = prop::sample::select(vec!["", "a", "\n", "[stderr]\n", "[exit code 0]\n", "é", "b\n", "[", "]", "; "]);
+    let lines = prop::sample::select(vec![
+        "",
+        "a",
+        "\n",
+        "[stderr]\n",
+        "[exit code 0]\n",
+        "é",
+        "b\n",
+        "[",
+        "]",
+        "; ",
+    ]);
     let text = vec(lines, 0..4).prop_map(|lines| lines.concat());
     let outcome = prop_oneof![
-        Just(ShellOutcome::Success), Just(ShellOutcome::Error), Just(ShellOutcome::Timeout), Just(ShellOutcome::Cancelled),
-        Just(ShellOutcome::NotStarted), Just(ShellOutcome::AwaitingInput), Just(ShellOutcome::Other("odd; \"word\"]".into())),
+        Just(ShellOutcome::Success),
+        Just(ShellOutcome::Error),
+        Just(ShellOutcome::Timeout),
+        Just(ShellOutcome::Cancelled),
+        Just(ShellOutcome::NotStarted),
+        Just(ShellOutcome::AwaitingInput),
+        Just(ShellOutcome::Other("odd; \"word\"]".into())),
     ];
     let option = |numbers: std::ops::Range<i32>| prop::option::of(numbers);
-    (text.clone(), text, option(-2..140), option(1..20), outcome, 0..3_u64, prop::option::of(0..9_u64)).prop_map(
-        |(stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms)| CommandOutput {
-            stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms,
-        },
+    (
+        text.clone(),
+        text,
+        option(-2..140),
+        option(1..20),
+        outcome,
+        0..3_u64,
+        prop::option::of(0..9_u64),
     )
+        .prop_map(
+            |(stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms)| {
+                CommandOutput {
+                    stdout,
+                    stderr,
+                    exit_code,
+                    signal,
+                    outcome,
+                    truncated_bytes,
+                    duration_ms,
+                }
+            },
+        )
 }
 
 proptest! {
@@ -240,7 +421,16 @@ fn another_programs_text_is_both_streams_in_one() {
         {"role": "assistant", "content": [bash()]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "/root\n"}]},
     ]);
-    let Content::ShellResult(result) = history(&messages).messages[1].contents[0].clone() else { panic!() };
+    let Content::ShellResult(result) = history(&messages).messages[1].contents[0].clone() else {
+        panic!()
+    };
     assert!(result.combined);
-    assert_eq!((result.stdout().as_str(), result.outcome(), result.exit_code()), ("/root\n", ShellOutcome::Success, None));
+    assert_eq!(
+        (
+            result.stdout().as_str(),
+            result.outcome(),
+            result.exit_code()
+        ),
+        ("/root\n", ShellOutcome::Success, None)
+    );
 }

@@ -7,7 +7,10 @@ use telechir_providers::{Declaration, Offer, Report};
 use super::DIALECT;
 
 fn offer(model: Option<&str>, tools: Value) -> Offer {
-    Offer { tools: serde_json::from_value::<Vec<Tool>>(tools).unwrap(), model: model.map(str::to_owned) }
+    Offer {
+        tools: serde_json::from_value::<Vec<Tool>>(tools).unwrap(),
+        model: model.map(str::to_owned),
+    }
 }
 
 fn declared(model: Option<&str>, tools: Value) -> (Declaration, Report) {
@@ -15,7 +18,10 @@ fn declared(model: Option<&str>, tools: Value) -> (Declaration, Report) {
 }
 
 fn beta(declaration: &Declaration) -> Option<&str> {
-    let found = declaration.headers.iter().find(|(name, _)| name == "anthropic-beta");
+    let found = declaration
+        .headers
+        .iter()
+        .find(|(name, _)| name == "anthropic-beta");
     found.map(|(_, value)| value.as_str())
 }
 
@@ -30,26 +36,61 @@ fn each_model_gets_the_computer_tool_it_takes() {
     newest_older["enable_zoom"] = true.into();
     let table = [
         (None, json!({"type": "computer_toolset_20260801"}), None),
-        (Some("claude-opus-5-5"), json!({"type": "computer_toolset_20260801"}), None),
-        (Some("us.anthropic.claude-opus-4-8"), json!({"type": "computer_toolset_20260801"}), None),
-        (Some("claude-opus-4-6"), newest_older, Some("computer-use-2025-11-24")),
-        (Some("claude-haiku-4-5-20251001"), older("computer_20250124"), Some("computer-use-2025-01-24")),
-        (Some("claude-3-5-sonnet-20241022"), older("computer_20241022"), Some("computer-use-2024-10-22")),
+        (
+            Some("claude-opus-5-5"),
+            json!({"type": "computer_toolset_20260801"}),
+            None,
+        ),
+        (
+            Some("us.anthropic.claude-opus-4-8"),
+            json!({"type": "computer_toolset_20260801"}),
+            None,
+        ),
+        (
+            Some("claude-opus-4-6"),
+            newest_older,
+            Some("computer-use-2025-11-24"),
+        ),
+        (
+            Some("claude-haiku-4-5-20251001"),
+            older("computer_20250124"),
+            Some("computer-use-2025-01-24"),
+        ),
+        (
+            Some("claude-3-5-sonnet-20241022"),
+            older("computer_20241022"),
+            Some("computer-use-2024-10-22"),
+        ),
     ];
     for (model, expected, header) in table {
         let (declaration, report) = declared(model, json!([desktop()]));
         assert_eq!(declaration.tools, [expected], "{model:?}");
         assert_eq!(beta(&declaration), header, "{model:?}");
-        assert_eq!(declaration.headers[0], ("anthropic-version".to_owned(), "2026-10-21".to_owned()));
+        assert_eq!(
+            declaration.headers[0],
+            ("anthropic-version".to_owned(), "2026-10-21".to_owned())
+        );
         assert!(report.is_lossless(), "{report:?}");
     }
 }
 
 #[test]
 fn a_size_that_is_demanded_and_missing_is_an_error() {
-    let error = DIALECT.declare(&offer(Some("claude-haiku-4-5"), json!([{"type": "computer_use"}]))).unwrap_err();
-    assert!(error.to_string().contains("a display's width and height"), "{error}");
-    assert!(DIALECT.declare(&offer(Some("claude-3-opus-20240229"), json!([desktop()]))).is_err());
+    let error = DIALECT
+        .declare(&offer(
+            Some("claude-haiku-4-5"),
+            json!([{"type": "computer_use"}]),
+        ))
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("a display's width and height"),
+        "{error}"
+    );
+    assert!(
+        DIALECT
+            .declare(&offer(Some("claude-3-opus-20240229"), json!([desktop()])))
+            .is_err()
+    );
 }
 
 #[test]
@@ -57,7 +98,10 @@ fn excluded_actions_are_switched_off() {
     let tool = json!({"type": "computer_use", "excluded_actions": ["double_click", "zoom", "drag", "dance"]});
     let (declaration, report) = declared(None, json!([tool]));
     let off = json!({"enabled": false});
-    assert_eq!(declaration.tools[0]["configs"], json!({"double_click": off, "zoom": off, "left_click_drag": off}));
+    assert_eq!(
+        declaration.tools[0]["configs"],
+        json!({"double_click": off, "zoom": off, "left_click_drag": off})
+    );
     assert_eq!(report.losses.len(), 1);
     let tool = json!({"type": "computer_use", "excluded_actions": ["zoom"], "display_width": 1, "display_height": 1});
     let (declaration, report) = declared(Some("claude-opus-4-5"), json!([tool]));
@@ -98,9 +142,16 @@ fn shells_functions_and_hosted_tools_are_declared() {
         json!({"type": "memory_20250818", "name": "memory"}),
     ];
     assert_eq!(declaration.tools, expected);
-    let lost: Vec<&str> = report.losses.iter().map(|loss| loss.what.as_str()).collect();
+    let lost: Vec<&str> = report
+        .losses
+        .iter()
+        .map(|loss| loss.what.as_str())
+        .collect();
     assert_eq!(lost, ["tool image_generation", "tool mcp"]);
-    let (declaration, _) = declared(Some("claude-3-5-sonnet-20241022"), json!([{"type": "shell"}, desktop()]));
+    let (declaration, _) = declared(
+        Some("claude-3-5-sonnet-20241022"),
+        json!([{"type": "shell"}, desktop()]),
+    );
     assert_eq!(declaration.tools[0]["type"], "bash_20241022");
     assert_eq!(beta(&declaration), Some("computer-use-2024-10-22"));
 }
@@ -112,19 +163,33 @@ fn settings_go_where_they_may_be() {
     tool["additional_properties"] = settings;
     let (declaration, report) = declared(Some("claude-sonnet-4-5"), json!([tool.clone()]));
     assert_eq!(declaration.tools[0]["display_number"], 1);
-    assert_eq!(declaration.tools[0]["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(
+        declaration.tools[0]["cache_control"],
+        json!({"type": "ephemeral"})
+    );
     assert!(report.is_lossless());
     // The toolset refuses a display's number.
     let (declaration, report) = declared(None, json!([tool]));
-    assert_eq!(declaration.tools[0], json!({"type": "computer_toolset_20260801", "cache_control": {"type": "ephemeral"}}));
+    assert_eq!(
+        declaration.tools[0],
+        json!({"type": "computer_toolset_20260801", "cache_control": {"type": "ephemeral"}})
+    );
     assert_eq!(report.losses[0].what, "setting display_number");
 }
 
 #[test]
 fn a_toolset_that_would_be_refused_is_no_declaration() {
     let configs = |configs: Value| json!({"type": "computer_use", "additional_properties": {"anthropic": {"configs": configs}}});
-    for odd in [json!({"click": {"enabled": true}}), json!({"zoom": {"strict": true}})] {
-        assert!(DIALECT.declare(&offer(None, json!([configs(odd.clone())]))).is_err(), "{odd}");
+    for odd in [
+        json!({"click": {"enabled": true}}),
+        json!({"zoom": {"strict": true}}),
+    ] {
+        assert!(
+            DIALECT
+                .declare(&offer(None, json!([configs(odd.clone())])))
+                .is_err(),
+            "{odd}"
+        );
     }
     let raw = json!({"type": "raw", "dialect": "anthropic-messages", "json": {"type": "computer_toolset_20260801", "name": "computer"}});
     assert!(DIALECT.declare(&offer(None, json!([raw]))).is_err());

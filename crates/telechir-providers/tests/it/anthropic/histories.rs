@@ -27,15 +27,31 @@ fn exchange() -> Value {
 fn a_history_is_read_as_what_it_says() {
     let read = history(&exchange());
     let roles: Vec<&Role> = read.messages.iter().map(|message| &message.role).collect();
-    assert_eq!(roles, [&Role::User, &Role::Assistant, &Role::User, &Role::System]);
-    let [Content::Text(text), Content::ComputerCall(_), Content::ComputerCall(_)] = read.messages[1].contents.as_slice() else {
+    assert_eq!(
+        roles,
+        [&Role::User, &Role::Assistant, &Role::User, &Role::System]
+    );
+    let [
+        Content::Text(text),
+        Content::ComputerCall(_),
+        Content::ComputerCall(_),
+    ] = read.messages[1].contents.as_slice()
+    else {
         panic!("{:?}", read.messages[1])
     };
     assert_eq!(text.meta.annotations, [json!({"type": "char_location"})]);
-    let [Content::ComputerResult(first), Content::ComputerResult(second), Content::Text(_)] = read.messages[2].contents.as_slice() else {
+    let [
+        Content::ComputerResult(first),
+        Content::ComputerResult(second),
+        Content::Text(_),
+    ] = read.messages[2].contents.as_slice()
+    else {
         panic!("{:?}", read.messages[2])
     };
-    assert_eq!((first.text_output.as_deref(), first.family.as_deref()), (Some("ok"), Some("computer")));
+    assert_eq!(
+        (first.text_output.as_deref(), first.family.as_deref()),
+        (Some("ok"), Some("computer"))
+    );
     assert!(second.screenshot.is_some());
     assert_eq!(written(&read).unwrap(), (exchange(), Report::default()));
 }
@@ -51,14 +67,25 @@ fn it_survives_our_own_json() {
 #[test]
 fn changed_values_win_over_the_providers_json() {
     let mut read = history(&exchange());
-    let Content::ComputerCall(call) = &mut read.messages[1].contents[1] else { panic!() };
-    call.actions = vec![Action::Move { at: telechir_protocol::Point::new(7, 8).into() }];
-    let Content::ComputerResult(result) = &mut read.messages[2].contents[0] else { panic!() };
+    let Content::ComputerCall(call) = &mut read.messages[1].contents[1] else {
+        panic!()
+    };
+    call.actions = vec![Action::Move {
+        at: telechir_protocol::Point::new(7, 8).into(),
+    }];
+    let Content::ComputerResult(result) = &mut read.messages[2].contents[0] else {
+        panic!()
+    };
     result.text_output = Some("moved".into());
     read.messages[0].contents = vec![];
     let mut expected = exchange();
     expected[0]["content"] = json!([]);
-    expected[1]["content"][1] = member("toolu_1", "computer", "mouse_move", json!({"coordinate": [7, 8]}));
+    expected[1]["content"][1] = member(
+        "toolu_1",
+        "computer",
+        "mouse_move",
+        json!({"coordinate": [7, 8]}),
+    );
     expected[2]["content"][0]["content"] = json!([{"type": "text", "text": "moved"}]);
     assert_eq!(written(&read).unwrap(), (expected, Report::default()));
 }
@@ -67,10 +94,17 @@ fn changed_values_win_over_the_providers_json() {
 fn a_changed_call_stays_in_the_version_it_came_in() {
     let call = json!({"type": "tool_use", "id": "t", "name": "computer", "input": {"action": "wait", "duration": 1}});
     let mut read = history(&json!([{"role": "assistant", "content": [call]}]));
-    let Content::ComputerCall(call) = &mut read.messages[0].contents[0] else { panic!() };
-    call.actions = vec![Action::Wait { duration: Some(std::time::Duration::from_millis(1500)) }];
+    let Content::ComputerCall(call) = &mut read.messages[0].contents[0] else {
+        panic!()
+    };
+    call.actions = vec![Action::Wait {
+        duration: Some(std::time::Duration::from_millis(1500)),
+    }];
     let (messages, report) = written(&read).unwrap();
-    assert_eq!(messages[0]["content"][0]["input"], json!({"action": "wait", "duration": 1.5}));
+    assert_eq!(
+        messages[0]["content"][0]["input"],
+        json!({"action": "wait", "duration": 1.5})
+    );
     assert!(report.is_lossless());
 }
 
@@ -83,7 +117,9 @@ fn a_request_says_which_names_are_functions_of_its_own() {
         "messages": [{"role": "assistant", "content": [call]}],
     });
     let read = history(&request);
-    assert!(matches!(&read.messages[0].contents[0], Content::FunctionCall(call) if call.name == "bash"));
+    assert!(
+        matches!(&read.messages[0].contents[0], Content::FunctionCall(call) if call.name == "bash")
+    );
     assert_eq!(written(&read).unwrap().0, request);
 }
 
@@ -99,13 +135,17 @@ fn pictures_and_documents_are_media_in_any_form() {
     ]);
     let messages = json!([{"role": "user", "content": blocks}]);
     let read = history(&messages);
-    let kinds: Vec<&str> = read.messages[0].contents.iter().map(|content| match content {
-        Content::Data(_) => "data",
-        Content::Uri(_) => "uri",
-        Content::HostedFile(_) => "file",
-        Content::Other(_) => "other",
-        _ => "?",
-    }).collect();
+    let kinds: Vec<&str> = read.messages[0]
+        .contents
+        .iter()
+        .map(|content| match content {
+            Content::Data(_) => "data",
+            Content::Uri(_) => "uri",
+            Content::HostedFile(_) => "file",
+            Content::Other(_) => "other",
+            _ => "?",
+        })
+        .collect();
     assert_eq!(kinds, ["data", "uri", "file", "data", "other", "other"]);
     assert_eq!(written(&read).unwrap().0, messages);
 }
@@ -136,8 +176,16 @@ fn a_refusal_and_the_cost_are_part_of_a_turn() {
         "stop_details": {"type": "refusal", "category": "cyber", "explanation": "no"},
         "usage": {"input_tokens": 3, "output_tokens": 4},
     });
-    let turn = super::DIALECT.decode_response(message.to_string().as_bytes()).unwrap().0;
-    let [Content::Error(error), Content::Usage(usage)] = turn.contents() else { panic!("{turn:?}") };
-    assert_eq!((error.message.as_str(), error.error_code.as_deref()), ("no", Some("refusal")));
+    let turn = super::DIALECT
+        .decode_response(message.to_string().as_bytes())
+        .unwrap()
+        .0;
+    let [Content::Error(error), Content::Usage(usage)] = turn.contents() else {
+        panic!("{turn:?}")
+    };
+    assert_eq!(
+        (error.message.as_str(), error.error_code.as_deref()),
+        ("no", Some("refusal"))
+    );
     assert_eq!(usage.total_token_count, Some(7));
 }

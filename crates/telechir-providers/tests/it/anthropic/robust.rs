@@ -11,16 +11,79 @@ use super::{DIALECT, history, written};
 /// JSON made of the words that the dialect knows, so that it comes far before it goes wrong.
 fn any_json() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
-        "tool_use", "tool_result", "text", "image", "thinking", "base64", "computer", "browser", "bash",
-        "left_click", "screenshot", "key", "scroll", "zoom", "wait", "memory", "view", "insert", "down",
-        "browser_state", "user", "assistant", "toolu_1", "toolu_1-1of2", "toolu_1-2of2", "ctrl+s", "ctrl+",
-        "[1, 2]", "\u{0}", "é", "[exit code 0]", "server_tool_use", "code_execution", "image/png", "iVBORw0KGgo=",
+        "tool_use",
+        "tool_result",
+        "text",
+        "image",
+        "thinking",
+        "base64",
+        "computer",
+        "browser",
+        "bash",
+        "left_click",
+        "screenshot",
+        "key",
+        "scroll",
+        "zoom",
+        "wait",
+        "memory",
+        "view",
+        "insert",
+        "down",
+        "browser_state",
+        "user",
+        "assistant",
+        "toolu_1",
+        "toolu_1-1of2",
+        "toolu_1-2of2",
+        "ctrl+s",
+        "ctrl+",
+        "[1, 2]",
+        "\u{0}",
+        "é",
+        "[exit code 0]",
+        "server_tool_use",
+        "code_execution",
+        "image/png",
+        "iVBORw0KGgo=",
     ]);
     let names = prop::sample::select(vec![
-        "type", "id", "name", "toolset_name", "input", "action", "coordinate", "text", "duration", "repeat",
-        "region", "content", "role", "messages", "tool_use_id", "is_error", "source", "media_type", "data",
-        "target", "x", "y", "ref", "tab_id", "url", "command", "path", "tabs", "state_changes", "scroll_amount",
-        "scroll_direction", "caller", "tools", "start_coordinate", "actions", "stdout",
+        "type",
+        "id",
+        "name",
+        "toolset_name",
+        "input",
+        "action",
+        "coordinate",
+        "text",
+        "duration",
+        "repeat",
+        "region",
+        "content",
+        "role",
+        "messages",
+        "tool_use_id",
+        "is_error",
+        "source",
+        "media_type",
+        "data",
+        "target",
+        "x",
+        "y",
+        "ref",
+        "tab_id",
+        "url",
+        "command",
+        "path",
+        "tabs",
+        "state_changes",
+        "scroll_amount",
+        "scroll_direction",
+        "caller",
+        "tools",
+        "start_coordinate",
+        "actions",
+        "stdout",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -34,7 +97,12 @@ fn any_json() -> impl Strategy<Value = Value> {
         prop_oneof![
             vec(inner.clone(), 0..6).prop_map(Value::Array),
             hash_map(names.clone(), inner, 0..8).prop_map(|members| {
-                Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
+                Value::Object(
+                    members
+                        .into_iter()
+                        .map(|(name, value)| (name.to_owned(), value))
+                        .collect::<Map<_, _>>(),
+                )
             }),
         ]
     })
@@ -90,19 +158,41 @@ proptest! {
 #[test]
 fn another_dialect_is_named() {
     let table = [
-        (json!({"object": "response", "output": []}), Some("openai-responses")),
-        (json!({"output": [{"type": "message"}]}), Some("openai-responses")),
-        (json!({"model": "gpt", "input": "hello"}), Some("openai-responses")),
-        (json!([{"type": "computer_call", "call_id": "c"}]), Some("openai-responses")),
-        (json!([{"role": "user", "content": [{"type": "input_text", "text": "x"}]}]), Some("openai-responses")),
+        (
+            json!({"object": "response", "output": []}),
+            Some("openai-responses"),
+        ),
+        (
+            json!({"output": [{"type": "message"}]}),
+            Some("openai-responses"),
+        ),
+        (
+            json!({"model": "gpt", "input": "hello"}),
+            Some("openai-responses"),
+        ),
+        (
+            json!([{"type": "computer_call", "call_id": "c"}]),
+            Some("openai-responses"),
+        ),
+        (
+            json!([{"role": "user", "content": [{"type": "input_text", "text": "x"}]}]),
+            Some("openai-responses"),
+        ),
         (json!({"candidates": []}), Some("google-generate-content")),
-        (json!({"output": {"message": {}}, "stopReason": "end_turn"}), Some("bedrock-converse")),
+        (
+            json!({"output": {"message": {}}, "stopReason": "end_turn"}),
+            Some("bedrock-converse"),
+        ),
         (json!({"hello": 1}), None),
         (json!(7), None),
     ];
     for (value, expected) in table {
-        let error = DIALECT.decode_history(value.to_string().as_bytes()).unwrap_err();
-        let DecodeError::WrongShape { looks_like, .. } = error else { panic!("{value}: {error}") };
+        let error = DIALECT
+            .decode_history(value.to_string().as_bytes())
+            .unwrap_err();
+        let DecodeError::WrongShape { looks_like, .. } = error else {
+            panic!("{value}: {error}")
+        };
         assert_eq!(looks_like, expected, "{value}");
     }
 }
@@ -110,19 +200,34 @@ fn another_dialect_is_named() {
 #[test]
 fn a_request_is_no_response() {
     let request = json!({"model": "claude-opus-5-5", "messages": []});
-    let error = DIALECT.decode_response(request.to_string().as_bytes()).unwrap_err().to_string();
+    let error = DIALECT
+        .decode_response(request.to_string().as_bytes())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("whole request"), "{error}");
 }
 
 #[test]
 fn a_place_is_named_when_a_message_is_odd() {
     let table = [
-        (json!([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}]), "the list[1] has a role"),
-        (json!({"messages": [{"role": "user"}]}), "messages[0] wants `content`"),
-        (json!({"messages": [{"role": "user", "content": [1]}]}), "messages[0].content[0] wants to be an object"),
+        (
+            json!([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}]),
+            "the list[1] has a role",
+        ),
+        (
+            json!({"messages": [{"role": "user"}]}),
+            "messages[0] wants `content`",
+        ),
+        (
+            json!({"messages": [{"role": "user", "content": [1]}]}),
+            "messages[0].content[0] wants to be an object",
+        ),
     ];
     for (value, expected) in table {
-        let error = DIALECT.decode_history(value.to_string().as_bytes()).unwrap_err().to_string();
+        let error = DIALECT
+            .decode_history(value.to_string().as_bytes())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -131,6 +236,14 @@ fn a_place_is_named_when_a_message_is_odd() {
 fn two_calls_of_one_id_are_refused() {
     let call = super::member("toolu_1", "computer", "screenshot", json!({}));
     let message = json!({"role": "assistant", "content": [call.clone(), call]});
-    let error = DIALECT.decode_response(message.to_string().as_bytes()).unwrap_err();
-    assert!(matches!(error, DecodeError::InvalidTurn(InvalidTurn::DuplicateCallId { .. })), "{error}");
+    let error = DIALECT
+        .decode_response(message.to_string().as_bytes())
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            DecodeError::InvalidTurn(InvalidTurn::DuplicateCallId { .. })
+        ),
+        "{error}"
+    );
 }

@@ -10,7 +10,10 @@ use telechir_providers::{Dialect, Envelope, History, Report};
 use super::{PNG, history, image, picture, written};
 
 fn from_openai(items: Value) -> (Value, Report) {
-    let read = Dialect::OpenaiResponses.decode_history(items.to_string().as_bytes()).unwrap().0;
+    let read = Dialect::OpenaiResponses
+        .decode_history(items.to_string().as_bytes())
+        .unwrap()
+        .0;
     let (messages, report) = written(&read).unwrap();
     // What comes out is what this dialect reads and writes itself.
     assert_eq!(written(&history(&messages)).unwrap().0, messages);
@@ -18,7 +21,11 @@ fn from_openai(items: Value) -> (Value, Report) {
 }
 
 fn noted(report: &Report) -> Vec<&str> {
-    report.losses.iter().map(|loss| loss.what.as_str()).collect()
+    report
+        .losses
+        .iter()
+        .map(|loss| loss.what.as_str())
+        .collect()
 }
 
 fn data_uri() -> String {
@@ -49,7 +56,8 @@ fn a_batch_becomes_one_block_an_action_and_comes_back_as_a_batch() {
     let (messages, report) = from_openai(items.clone());
     let block = |id: &str, name: &str, input: Value| super::member(id, "computer", name, input);
     let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "toolset_name": "computer", "content": content});
-    let later = json!([{"type": "text", "text": "Answered together with the last action of this batch."}]);
+    let later =
+        json!([{"type": "text", "text": "Answered together with the last action of this batch."}]);
     let expected = json!([
         {"role": "user", "content": [{"type": "text", "text": "search"}]},
         {"role": "assistant", "content": [
@@ -67,23 +75,56 @@ fn a_batch_becomes_one_block_an_action_and_comes_back_as_a_batch() {
     assert_eq!(messages, expected);
     assert_eq!(noted(&report), Vec::<&str>::new());
 
-    let (back, _) = Dialect::OpenaiResponses.encode_history(&history(&messages)).unwrap();
-    let calls: Vec<&Value> = back.as_array().unwrap().iter().filter(|item| item["type"] == "computer_call").collect();
+    let (back, _) = Dialect::OpenaiResponses
+        .encode_history(&history(&messages))
+        .unwrap();
+    let calls: Vec<&Value> = back
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["type"] == "computer_call")
+        .collect();
     assert_eq!(calls.len(), 1, "{back}");
     assert_eq!(calls[0]["call_id"], "call_1");
-    let names: Vec<&Value> = calls[0]["actions"].as_array().unwrap().iter().map(|action| &action["type"]).collect();
+    let names: Vec<&Value> = calls[0]["actions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|action| &action["type"])
+        .collect();
     assert_eq!(names, ["click", "type", "keypress"]);
 }
 
 #[test]
 fn every_call_is_answered_in_the_very_next_message_results_first() {
-    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
+    let call =
+        |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
     let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": id});
-    let items = json!([call("a"), call("b"), user("and?"), output("b"), call("c"), user("now"), output("a")]);
+    let items = json!([
+        call("a"),
+        call("b"),
+        user("and?"),
+        output("b"),
+        call("c"),
+        user("now"),
+        output("a")
+    ]);
     let (messages, report) = from_openai(items);
-    let roles: Vec<&Value> = messages.as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    let roles: Vec<&Value> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| &message["role"])
+        .collect();
     assert_eq!(roles, ["assistant", "user", "assistant", "user"]);
-    let ids = |message: &Value| message["content"].as_array().unwrap().iter().map(|block| block["tool_use_id"].clone()).collect::<Vec<_>>();
+    let ids = |message: &Value| {
+        message["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|block| block["tool_use_id"].clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ids(&messages[1]), [json!("a"), json!("b"), Value::Null]);
     assert_eq!(ids(&messages[3]), [json!("c"), Value::Null]);
     assert_eq!(messages[3]["content"][0]["is_error"], true);
@@ -109,25 +150,60 @@ fn commands_with_an_output_each_are_calls_of_their_own() {
         ]},
     ]);
     let (messages, _) = from_openai(items);
-    let inputs: Vec<&Value> = messages[0]["content"].as_array().unwrap().iter().map(|block| &block["input"]).collect();
-    assert_eq!(inputs, [&json!({"command": "cd /tmp"}), &json!({"command": "false"})]);
-    let said: Vec<&Value> = messages[1]["content"].as_array().unwrap().iter().map(|block| &block["content"]).collect();
+    let inputs: Vec<&Value> = messages[0]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| &block["input"])
+        .collect();
+    assert_eq!(
+        inputs,
+        [&json!({"command": "cd /tmp"}), &json!({"command": "false"})]
+    );
+    let said: Vec<&Value> = messages[1]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| &block["content"])
+        .collect();
     assert_eq!(said, ["[exit code 0]", "[stderr]\nno\n[exit code 1]"]);
-    let Content::ShellCall(call) = &history(&messages).messages[0].contents[0] else { panic!() };
+    let Content::ShellCall(call) = &history(&messages).messages[0].contents[0] else {
+        panic!()
+    };
     assert_eq!((call.call_id.as_str(), call.commands.len()), ("call_1", 2));
-    let Content::ShellResult(result) = &history(&messages).messages[1].contents[0] else { panic!() };
+    let Content::ShellResult(result) = &history(&messages).messages[1].contents[0] else {
+        panic!()
+    };
     assert_eq!((result.outputs.len(), result.exit_code()), (2, Some(1)));
 }
 
 #[test]
 fn commands_with_one_output_together_are_one_script_without_and() {
-    let call = ShellCall::execute("c", vec!["cd /tmp", "ls"].into_iter().map(|line| telechir_protocol::Command::Line(line.into())).collect());
-    let output = CommandOutput { stdout: "a\n".into(), exit_code: Some(0), outcome: ShellOutcome::Success, ..CommandOutput::default() };
+    let call = ShellCall::execute(
+        "c",
+        vec!["cd /tmp", "ls"]
+            .into_iter()
+            .map(|line| telechir_protocol::Command::Line(line.into()))
+            .collect(),
+    );
+    let output = CommandOutput {
+        stdout: "a\n".into(),
+        exit_code: Some(0),
+        outcome: ShellOutcome::Success,
+        ..CommandOutput::default()
+    };
     let messages = vec![
         Message::new(Role::Assistant, vec![Content::ShellCall(call)]),
-        Message::new(Role::Tool, vec![Content::ShellResult(ShellResult::new("c", vec![output]))]),
+        Message::new(
+            Role::Tool,
+            vec![Content::ShellResult(ShellResult::new("c", vec![output]))],
+        ),
     ];
-    let (messages, report) = written(&History { messages, envelope: Envelope::List }).unwrap();
+    let (messages, report) = written(&History {
+        messages,
+        envelope: Envelope::List,
+    })
+    .unwrap();
     assert_eq!(messages[0]["content"][0]["input"]["command"], "cd /tmp\nls");
     assert_eq!(noted(&report), ["a list of commands"]);
 }
@@ -144,24 +220,52 @@ fn what_cannot_be_said_is_noted() {
     ]);
     let (messages, report) = from_openai(items);
     let said = noted(&report).join("\n");
-    for expected in ["reasoning rs_1", "item id cu_1", "safety check sc_1", "acknowledged safety check sc_1", "scroll distance in pixels", "id call:1"] {
+    for expected in [
+        "reasoning rs_1",
+        "item id cu_1",
+        "safety check sc_1",
+        "acknowledged safety check sc_1",
+        "scroll distance in pixels",
+        "id call:1",
+    ] {
         assert!(said.contains(expected), "{expected} in {said}");
     }
     let block = &messages[0]["content"][0];
-    assert_eq!(block["input"], json!({"coordinate": [1, 2], "scroll_direction": "down", "scroll_amount": 3}));
+    assert_eq!(
+        block["input"],
+        json!({"coordinate": [1, 2], "scroll_direction": "down", "scroll_amount": 3})
+    );
     let id = block["id"].as_str().unwrap();
-    assert!(id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'), "{id}");
+    assert!(
+        id.chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'),
+        "{id}"
+    );
     assert_eq!(messages[1]["content"][0]["tool_use_id"], id);
 }
 
 #[test]
 fn an_action_without_a_member_is_a_function_and_reads_back_as_the_action() {
-    let call = ComputerCall::new("c", vec![Action::KeyDown { chord: telechir_protocol::Chord::parse("ctrl").unwrap() }]);
-    let messages = vec![Message::new(Role::Assistant, vec![Content::ComputerCall(call.clone())])];
-    let (messages, report) = written(&History { messages, envelope: Envelope::List }).unwrap();
+    let call = ComputerCall::new(
+        "c",
+        vec![Action::KeyDown {
+            chord: telechir_protocol::Chord::parse("ctrl").unwrap(),
+        }],
+    );
+    let messages = vec![Message::new(
+        Role::Assistant,
+        vec![Content::ComputerCall(call.clone())],
+    )];
+    let (messages, report) = written(&History {
+        messages,
+        envelope: Envelope::List,
+    })
+    .unwrap();
     assert_eq!(messages[0]["content"][0]["name"], "computer_action");
     assert_eq!(noted(&report), ["computer call key_down"]);
-    let Content::ComputerCall(again) = &history(&messages).messages[0].contents[0] else { panic!() };
+    let Content::ComputerCall(again) = &history(&messages).messages[0].contents[0] else {
+        panic!()
+    };
     assert_eq!(again.actions, call.actions);
 }
 
@@ -173,8 +277,23 @@ fn a_path_of_many_points_is_said_step_by_step() {
         screenshot_of("c"),
     ]);
     let (messages, report) = from_openai(items);
-    let names: Vec<&Value> = messages[0]["content"].as_array().unwrap().iter().map(|block| &block["name"]).collect();
-    assert_eq!(names, ["mouse_move", "left_mouse_down", "mouse_move", "mouse_move", "left_mouse_up", "screenshot"]);
+    let names: Vec<&Value> = messages[0]["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| &block["name"])
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "mouse_move",
+            "left_mouse_down",
+            "mouse_move",
+            "mouse_move",
+            "left_mouse_up",
+            "screenshot"
+        ]
+    );
     assert_eq!(messages[1]["content"][5]["content"], json!([image()]));
     assert_eq!(noted(&report), ["drag path"]);
 }
@@ -185,25 +304,38 @@ fn the_version_follows_the_request_it_is_written_into() {
         let value = json!({"model": model, "max_tokens": 1, "tools": tools, "messages": [{"role": "user", "content": "go"}]});
         let mut history = history(&value);
         let call = ComputerCall::new("c", vec![Action::Screenshot]);
-        history.messages.push(Message::new(Role::Assistant, vec![Content::ComputerCall(call)]));
+        history.messages.push(Message::new(
+            Role::Assistant,
+            vec![Content::ComputerCall(call)],
+        ));
         written(&history).unwrap().0["messages"][1]["content"][0].clone()
     };
     let older = json!({"type": "tool_use", "id": "c", "name": "computer", "input": {"action": "screenshot"}});
     assert_eq!(request(json!([]), "claude-sonnet-4-5-20250929"), older);
     let tool = json!([{"type": "computer_20251124", "name": "computer", "display_width_px": 1, "display_height_px": 1}]);
     assert_eq!(request(tool, "claude-opus-5"), older);
-    assert_eq!(request(json!([]), "claude-opus-5"), super::member("c", "computer", "screenshot", json!({})));
+    assert_eq!(
+        request(json!([]), "claude-opus-5"),
+        super::member("c", "computer", "screenshot", json!({}))
+    );
 }
 
 #[test]
 fn calls_that_came_from_here_go_on_with_results_that_did_not() {
     let call = super::member("toolu_1", "computer", "screenshot", json!({}));
-    let mut turn = super::turn(&json!([{"type": "thinking", "thinking": "", "signature": "s"}, call])).contents().to_vec();
+    let mut turn =
+        super::turn(&json!([{"type": "thinking", "thinking": "", "signature": "s"}, call]))
+            .contents()
+            .to_vec();
     let mut result = telechir_protocol::ComputerResult::new("toolu_1");
     result.screenshot = Some(picture());
     let mut read = history(&json!([{"role": "user", "content": "look"}]));
-    read.messages.push(Message::new(Role::Assistant, std::mem::take(&mut turn)));
-    read.messages.push(Message::new(Role::User, vec![Content::ComputerResult(result)]));
+    read.messages
+        .push(Message::new(Role::Assistant, std::mem::take(&mut turn)));
+    read.messages.push(Message::new(
+        Role::User,
+        vec![Content::ComputerResult(result)],
+    ));
     let (messages, report) = written(&read).unwrap();
     let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "content": [image()]});
     let expected = json!([
@@ -218,11 +350,14 @@ fn calls_that_came_from_here_go_on_with_results_that_did_not() {
 #[test]
 fn the_vectors_of_openai_can_all_be_said() {
     let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/openai");
-    let files = std::fs::read_dir(folder).map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());
+    let files = std::fs::read_dir(folder)
+        .map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());
     let mut read = 0;
     for file in files.unwrap_or_default() {
         let bytes = std::fs::read(&file).unwrap();
-        let Ok((history, _)) = Dialect::OpenaiResponses.decode_history(&bytes) else { continue };
+        let Ok((history, _)) = Dialect::OpenaiResponses.decode_history(&bytes) else {
+            continue;
+        };
         if let Err(error) = written(&history) {
             panic!("{}: {error}", file.display());
         }

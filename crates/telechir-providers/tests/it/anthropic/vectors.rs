@@ -38,7 +38,8 @@ fn vectors(kinds: &[&str]) -> Vec<Vector> {
 }
 
 fn identical(value: &Value, file: &str) {
-    let (again, report) = written(&history(value)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let (again, report) =
+        written(&history(value)).unwrap_or_else(|error| panic!("{file}: {error}"));
     assert_eq!(again, *value, "{file}");
     assert_eq!(report, Report::default(), "{file}");
 }
@@ -50,7 +51,11 @@ fn refused(value: &Value, file: &str) {
 }
 
 fn check(value: &Value, vector: &Vector) {
-    if vector.is_valid { identical(value, &vector.file) } else { refused(value, &vector.file) }
+    if vector.is_valid {
+        identical(value, &vector.file)
+    } else {
+        refused(value, &vector.file)
+    }
 }
 
 #[test]
@@ -79,7 +84,10 @@ fn requests_and_their_tools_go_back_as_they_came() {
 fn messages_go_back_as_they_came() {
     for vector in vectors(&["message", "beta_message"]) {
         check(&vector.json, &vector);
-        let turn = DIALECT.decode_response(vector.json.to_string().as_bytes()).unwrap().0;
+        let turn = DIALECT
+            .decode_response(vector.json.to_string().as_bytes())
+            .unwrap()
+            .0;
         let uses = vector.json["content"].as_array().unwrap().iter();
         let uses = uses.filter(|block| block["type"] == "tool_use").count();
         assert_eq!(turn.calls().len(), uses, "{}", vector.file);
@@ -90,13 +98,20 @@ fn messages_go_back_as_they_came() {
 fn what_a_stream_adds_up_to_is_a_turn() {
     for vector in vectors(&["stream", "beta_stream"]) {
         identical(&vector.json["expect"], &vector.file);
-        DIALECT.decode_response(vector.json["expect"].to_string().as_bytes()).unwrap();
+        DIALECT
+            .decode_response(vector.json["expect"].to_string().as_bytes())
+            .unwrap();
     }
 }
 
 #[test]
 fn calls_and_results_without_a_message_go_back_as_they_came() {
-    for vector in vectors(&["computer_blocks", "browser_blocks", "legacy_calls", "tool_results"]) {
+    for vector in vectors(&[
+        "computer_blocks",
+        "browser_blocks",
+        "legacy_calls",
+        "tool_results",
+    ]) {
         let blocks = vector.json.get("blocks").unwrap_or(&vector.json).clone();
         if vector.is_valid || vector.kind == "tool_results" {
             check(&blocks, &vector);
@@ -122,10 +137,19 @@ fn exchanges_go_back_as_they_came_and_their_answers_are_written_the_same() {
         ]);
         check(&messages, &vector);
         if vector.is_valid {
-            let results = history(&messages).messages[1].contents.iter().map(made_here).collect();
+            let results = history(&messages).messages[1]
+                .contents
+                .iter()
+                .map(made_here)
+                .collect();
             let answered = turn(&vector.json["assistant"]).answer(results).unwrap();
             let reply = DIALECT.encode_answers(&answered).unwrap();
-            assert_eq!(Value::from(reply.items), vector.json["user"], "{}", vector.file);
+            assert_eq!(
+                Value::from(reply.items),
+                vector.json["user"],
+                "{}",
+                vector.file
+            );
             assert!(reply.report.is_lossless(), "{}", vector.file);
         }
     }
@@ -165,7 +189,9 @@ fn errors_of_the_provider_are_named() {
                 DIALECT.decode_response(bytes.as_bytes()).map(|_| ()),
                 DIALECT.decode_history(bytes.as_bytes()).map(|_| ()),
             ] {
-                let Err(DecodeError::ProviderError { message }) = read else { panic!("{bytes}") };
+                let Err(DecodeError::ProviderError { message }) = read else {
+                    panic!("{bytes}")
+                };
                 assert!(message.starts_with(kind), "{message}");
             }
         }
@@ -191,6 +217,9 @@ fn a_tool_in_the_providers_words_goes_with_its_header() {
     let raw = json!({"type": "raw", "dialect": "anthropic-messages", "json": json});
     let tools = vec![serde_json::from_value(raw).unwrap()];
     let (declaration, _) = DIALECT.declare(&Offer { tools, model: None }).unwrap();
-    let beta = ("anthropic-beta".to_owned(), "computer-use-2025-11-24".to_owned());
+    let beta = (
+        "anthropic-beta".to_owned(),
+        "computer-use-2025-11-24".to_owned(),
+    );
     assert!(declaration.headers.contains(&beta));
 }

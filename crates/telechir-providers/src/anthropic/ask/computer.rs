@@ -1,0 +1,182 @@
+//! Calls of a screen or a browser as blocks.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Action, ComputerCall};
+
+use super::unsaid::{legal_id, unsaid};
+use super::{Style, Written, finish, place};
+use crate::Report;
+use crate::anthropic::call::{BROWSER, COMPUTER, toolset_name};
+use crate::anthropic::members::{self, Member, Notes};
+use crate::anthropic::models::Version;
+use crate::anthropic::{DIALECT, parts};
+use crate::openai::companion;
+
+pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -> Written {
+    let place = place(&call.call_id);
+    unsaid(
+        report,
+        &place,
+        &call.meta,
+        call.item_id.as_deref(),
+        call.status.as_deref(),
+    );
+    if let Some(intent) = &call.intent {
+        report.lost(
+            format!("intent {intent:?}"),
+            &place,
+            "a call says no intent",
+        );
+    }
+    for check in &call.pending_safety_checks {
+        report.lost(
+            format!("safety check {}", check.id),
+            &place,
+            "a call carries no safety checks",
+        );
+    }
+    let is_browser = call.family.as_deref() == Some(BROWSER)
+        || call
+            .target
+            .as_ref()
+            .is_some_and(|target| target.as_str() == BROWSER);
+    // The version a changed call came in is still the one its model speaks.
+    let style = match &call.meta.raw_representation {
+        Some(raw) if raw.dialect == DIALECT && toolset_name(&call.meta).is_some() => Style {
+            version: Version::Toolset,
+            ..style
+        },
+        Some(raw) if raw.dialect == DIALECT && style.version == Version::Toolset && !is_browser => {
+            Style {
+                version: Version::November2025,
+                ..style
+            }
+        }
+        Some(_) | None => style,
+    };
+    let (places, actions) = answerable(call, style, report, &place);
+    let mut noted = Report::default();
+    let notes = &mut Notes {
+        report: &mut noted,
+        place: &place,
+    };
+    let members = if !is_browser {
+        members::computer(&actions, style.version, notes)
+    } else if style.version == Version::Toolset && (style.tabs || !are_about_tabs(&actions)) {
+        members::browser(&actions, notes)
+    } else {
+        None
+    };
+    let toolset =
+        (style.version == Version::Toolset).then_some(if is_browser { BROWSER } else { COMPUTER });
+    match members.filter(|members| !members.is_empty()) {
+        Some(members) => {
+            report.absorb(noted);
+            let count = members.len();
+            let base = legal_id(&call.call_id, report);
+            let blocks = members.into_iter().enumerate().map(|(at, mut member)| {
+                member.action = places.get(member.action).copied().unwrap_or(member.action);
+                member_block(&parts::part_id(&base, at + 1, count), member, toolset)
+            });
+            finish(blocks.collect::<Vec<_>>(), &call.meta)
+        }
+        None => neutral(call, is_browser, style.version, report),
+    }
+}
+
+/// A screenshot amid a batch has no answer of its own where only the last picture is known.
+/// What is left of the actions, with their places.
+fn answerable(
+    call: &ComputerCall,
+    style: Style,
+    report: &mut Report,
+    place: &str,
+) -> (Vec<usize>, Vec<Action>) {
+    let last = call.actions.len().saturating_sub(1);
+    let stays = |(at, action): &(usize, &Action)| {
+        style.pictures || *at == last || !matches!(action, Action::Screenshot | Action::Zoom { .. })
+    };
+    let kept = call.actions.iter().enumerate().filter(stays);
+    let kept: (Vec<usize>, Vec<Action>) = kept.map(|(at, action)| (at, action.clone())).unzip();
+    if kept.0.len() < call.actions.len() {
+        report.kept(
+            "a screenshot amid the batch",
+            place,
+            "its picture is not known",
+            "as the batch's one picture",
+        );
+    }
+    kept
+}
+
+/// Whether a part of them is a call about tabs; a switch before another action is that one's tab.
+fn are_about_tabs(actions: &[Action]) -> bool {
+    match actions {
+        [Action::SwitchTab { .. }, action] => is_about_tabs(action),
+        actions => actions.iter().any(is_about_tabs),
+    }
+}
+
+fn is_about_tabs(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::ListTabs
+            | Action::NewTab { .. }
+            | Action::SwitchTab { .. }
+            | Action::CloseTab { .. }
+    )
+}
+
+fn member_block(id: &str, member: Member, toolset: Option<&str>) -> (Value, usize) {
+    let block = match toolset {
+        Some(toolset) => {
+            json!({"type": "tool_use", "id": id, "name": member.name, "toolset_name": toolset, "input": member.input})
+        }
+        None => {
+            let mut input = Map::from_iter([("action".to_owned(), member.name.into())]);
+            input.extend(member.input);
+            json!({"type": "tool_use", "id": id, "name": COMPUTER, "input": input})
+        }
+    };
+    (block, member.action)
+}
+
+/// As a call of a function of ours, whose arguments are the neutral actions.
+fn neutral(
+    call: &ComputerCall,
+    is_browser: bool,
+    version: Version,
+    report: &mut Report,
+) -> Written {
+    let (mut name, arguments) = companion::of_computer_call(call);
+    let mut input: Value = serde_json::from_str(&arguments).unwrap_or_default();
+    if is_browser && version == Version::Toolset {
+        // Beside the toolset nothing else may be called `browser`.
+        name = companion::COMPUTER;
+        input["target"] = BROWSER.into();
+    }
+    // The older models get the browser as this very function.
+    if !is_browser || version == Version::Toolset {
+        let names = call
+            .actions
+            .iter()
+            .map(Action::name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        report.kept(
+            format!("computer call {names}"),
+            place(&call.call_id),
+            "the provider's tools have no such action",
+            format!("as a call of a function named {name}"),
+        );
+    }
+    let id = legal_id(&call.call_id, report);
+    let last = call.actions.len().saturating_sub(1);
+    finish(
+        vec![(
+            json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+            last,
+        )],
+        &call.meta,
+    )
+}

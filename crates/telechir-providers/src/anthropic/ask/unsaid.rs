@@ -1,0 +1,80 @@
+//! What a block has no member for, and ids and names in the letters that are taken.
+
+use serde_json::Value;
+use telechir_protocol::{CallId, Meta};
+
+use super::place;
+use crate::Report;
+use crate::anthropic::PROVIDER;
+
+/// What a block has no member for.
+pub(in crate::anthropic) fn unsaid(
+    report: &mut Report,
+    place: &str,
+    meta: &Meta,
+    item_id: Option<&str>,
+    status: Option<&str>,
+) {
+    let why = "a block has no member for it";
+    if let Some(item_id) = item_id {
+        report.lost(format!("item id {item_id}"), place, why);
+    }
+    if let Some(status) = status.filter(|status| *status != "completed") {
+        report.lost(format!("status {status}"), place, why);
+    }
+    for (provider, settings) in &meta.additional_properties {
+        let names = settings.as_object().into_iter().flatten();
+        let names: Vec<&str> = names
+            .filter(|(name, value)| says_something(name, value))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if provider != PROVIDER && !names.is_empty() {
+            let what = format!("settings of {provider}: {}", names.join(", "));
+            report.lost(what, place, "they are another provider's");
+        }
+    }
+    if !meta.extra.is_empty() {
+        let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
+        report.lost(format!("members {names}"), place, why);
+    }
+}
+
+/// Whether a setting of another provider means anything here: neither the form an item came in
+/// nor that a picture is to be seen in full, which is always so here.
+fn says_something(name: &str, value: &Value) -> bool {
+    match name {
+        "form" => false,
+        "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),
+        _ => true,
+    }
+}
+
+/// Ids have letters, digits, `_` and `-`.
+pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
+    let legal = legal(id.as_str(), usize::MAX);
+    if legal != id.as_str() {
+        report.kept(
+            format!("id {id}"),
+            place(id),
+            "ids have letters, digits, _ and -",
+            format!("as {legal}"),
+        );
+    }
+    legal
+}
+
+pub(super) fn legal(text: &str, longest: usize) -> String {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !text.is_empty() && text.chars().all(is_legal) && text.len() <= longest {
+        return text.to_owned();
+    }
+    // The digest keeps two names apart that differ in what is not legal only (FNV-1a).
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    let start: String = text
+        .chars()
+        .map(|c| if is_legal(c) { c } else { '_' })
+        .take(longest.min(64))
+        .collect();
+    format!("{start}-{:08x}", digest & 0xffff_ffff)
+}

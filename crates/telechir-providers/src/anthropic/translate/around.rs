@@ -1,0 +1,60 @@
+//! What is around the messages of a history.
+
+use serde_json::{Map, Value, json};
+
+use crate::{Envelope, Report};
+
+pub(super) fn enclose(rest: &Map<String, Value>, member: &str, list: Value) -> Value {
+    let mut all = rest.clone();
+    all.insert(member.to_owned(), list);
+    Value::Object(all)
+}
+
+/// A list; blocks that came without a message go out without one.
+pub(super) fn bare(messages: Vec<Value>) -> Value {
+    let mut list = Vec::new();
+    for mut message in messages {
+        match message
+            .get_mut(BARE)
+            .is_some()
+            .then(|| message.get_mut("content").map(Value::take))
+        {
+            Some(Some(Value::Array(blocks))) => list.extend(blocks),
+            _ => list.push(message),
+        }
+    }
+    list.into()
+}
+
+/// Marks a message that stands for its blocks alone; never sent.
+pub(super) const BARE: &str = "\u{0}bare";
+
+/// What was around another dialect's list. Its instructions come first; the rest is lost.
+pub(super) fn unwrap(envelope: &Envelope, messages: &mut Vec<Value>, report: &mut Report) {
+    let Envelope::Object {
+        dialect,
+        member,
+        rest,
+    } = envelope
+    else {
+        return;
+    };
+    let place = format!("around `{member}` ({dialect})");
+    for (name, value) in rest
+        .iter()
+        .filter(|(name, value)| name != member && !value.is_null())
+    {
+        match value {
+            Value::String(words) if name == "instructions" => {
+                messages.insert(0, json!({"role": "system", "content": words}));
+                let why = "a list of messages is written; they belong into the request's `system`";
+                report.kept("instructions", &place, why, "as a message of the system");
+            }
+            _ => report.lost(
+                format!("member `{name}`"),
+                &place,
+                "a list of messages is written",
+            ),
+        }
+    }
+}
