@@ -153,6 +153,12 @@ impl Agent {
         opening: Opening,
         session: &mut Session,
     ) -> Result<Finished, AgentError> {
+        let (model, place) = (&opening.model, self.exchange.client.base());
+        let message = format!(
+            "The model is {model} at {place}, in the words of {}.",
+            self.exchange.dialect
+        );
+        session.announce(SessionEvent::Warning { message });
         let mut run = Run {
             agent: self,
             conversation: Conversation::new(self.exchange.dialect, opening),
@@ -164,12 +170,12 @@ impl Agent {
             },
         };
         let Some(mut cancel) = self.cancel.clone() else {
-            return run.to_its_end(session).await;
+            return run.go_on_to_the_end(session).await;
         };
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            ended = run.to_its_end(session) => Some(ended),
+            ended = run.go_on_to_the_end(session) => Some(ended),
         };
         ended.unwrap_or(Ok(run.finished))
     }
@@ -182,7 +188,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn to_its_end(&mut self, session: &mut Session) -> Result<Finished, AgentError> {
+    async fn go_on_to_the_end(&mut self, session: &mut Session) -> Result<Finished, AgentError> {
         for step in 1.. {
             session.announce(SessionEvent::RequestSent {
                 step,
@@ -324,6 +330,13 @@ fn add(total: &mut UsageContent, one: &UsageContent) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_can_be_printed_without_its_key() {
+        let key = ApiKey::new("sk-secret").expect("a key");
+        let agent = Agent::new(Settings::new(Dialect::OpenaiResponses, key)).expect("an agent");
+        assert!(!format!("{agent:?}").contains("secret"));
+    }
 
     #[test]
     fn a_base_address_is_taken_with_and_without_its_version() {

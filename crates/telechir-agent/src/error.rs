@@ -51,7 +51,7 @@ pub enum AgentError {
         /// Time from first to last.
         waited: Duration,
         /// The last failure.
-        last: Box<AgentError>,
+        last: Box<Self>,
     },
     /// The answer is not what its dialect says.
     #[error(transparent)]

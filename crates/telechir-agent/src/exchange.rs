@@ -161,8 +161,13 @@ impl Failed {
     fn http(error: HttpError) -> Self {
         let sort = match &error {
             HttpError::Timeout { .. } => Sort::Other(Attempt::TimedOut),
-            error if error.is_transient() => Sort::Other(Attempt::Connection),
-            _ => Sort::Final,
+            HttpError::Connection { .. } => Sort::Other(Attempt::Connection),
+            HttpError::Address { .. }
+            | HttpError::Certificates { .. }
+            | HttpError::RequestTooLarge { .. }
+            | HttpError::Header { .. }
+            | HttpError::ResponseTooLarge { .. }
+            | HttpError::Redirect { .. } => Sort::Final,
         };
         Self {
             error: error.into(),

@@ -105,13 +105,6 @@ pub enum HttpError {
     },
 }
 
-impl HttpError {
-    /// Whether the same request may succeed later.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Connection { .. } | Self::Timeout { .. })
-    }
-}
-
 /// An answer, whatever its status.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
@@ -173,6 +166,11 @@ impl HttpClient {
             host,
             limits,
         })
+    }
+
+    /// The address before the path; it holds no password.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
     }
 
     pub(crate) async fn post(

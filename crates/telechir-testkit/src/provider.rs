@@ -6,6 +6,7 @@
 mod anthropic;
 mod image;
 mod openai;
+mod play;
 mod refusal;
 mod script;
 mod server;
@@ -13,5 +14,5 @@ mod shape;
 mod templates;
 
 pub use refusal::Refusal;
-pub use script::{Expectation, Fault, Provider, Script, ScriptError, TakeRule, Turn};
+pub use script::{Again, Expectation, Fault, Provider, Script, ScriptError, TakeRule, Turn};
 pub use server::{ModelServer, Page, Tally};

@@ -73,3 +73,48 @@ async fn a_paused_turn_is_sent_back_as_it_is() {
     let finished = run.carry_out().await.clean();
     assert_eq!((finished.end, finished.text.as_str()), (End::Done, "Back."));
 }
+
+#[tokio::test]
+async fn the_recorded_model_looks_again_until_something_has_happened() {
+    let again = json!({"until": {"call": "t{{round}}", "contains": "ran show 3"}, "rounds": 5});
+    let run = Run::anthropic(json!([
+        {"again": again, "say": [bash("t{{round}}", "show {{round}}")]},
+        {"say": [text("It happened.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.diary, ["show 1", "show 2", "show 3"]);
+    assert_eq!(outcome.clean().text, "It happened.");
+}
+
+#[tokio::test]
+async fn the_recorded_model_gives_up_looking() {
+    let again = json!({"until": {"call": "t{{round}}", "contains": "never"}, "rounds": 2});
+    let run = Run::anthropic(json!([
+        {"again": again, "say": [bash("t{{round}}", "show {{round}}")]},
+        {"say": [text("It happened.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    assert!(!outcome.tally.is_clean() && outcome.finished.is_err());
+    assert!(
+        outcome.tally.refusals[0]
+            .message
+            .contains(r#"does not contain "never""#)
+    );
+}
+
+#[tokio::test]
+async fn a_script_that_waits_for_a_value_the_run_did_not_report_cannot_pass() {
+    let rule =
+        json!({"name": "word", "call": "t1", "after": "the word of today is ", "until": "."});
+    let run = Run::anthropic(json!([
+        {"say": [bash("t1", "show it")]},
+        {"take": [rule], "say": [text("It is {{word}}.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    assert!(
+        outcome.tally.refusals[0]
+            .message
+            .contains("does not hold a word")
+    );
+    assert!(outcome.finished.is_err());
+}

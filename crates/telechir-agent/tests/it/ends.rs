@@ -1,11 +1,8 @@
 //! How runs end that do not end by the model's choice.
 
 use serde_json::json;
-use telechir_agent::{Agent, ApiKey, Canceller, End, Settings};
-use telechir_policy::Policy;
+use telechir_agent::{Canceller, End};
 use telechir_protocol::ActionKind;
-use telechir_providers::{Dialect, Opening};
-use telechir_runtime::Session;
 
 use crate::anthropic::{bash, call, text};
 use crate::run::Run;
@@ -78,27 +75,4 @@ async fn a_cancelled_run_ends_in_the_middle_of_an_action() {
     let (outcome, ()) = tokio::join!(run.carry_out(), stop);
     assert_eq!(outcome.finished.unwrap().end, End::Cancelled);
     assert_eq!(outcome.diary, ["click"]);
-}
-
-#[tokio::test]
-async fn a_provider_that_is_not_there_is_named() {
-    let mut settings = Settings::new(Dialect::AnthropicMessages, ApiKey::new("k").unwrap());
-    settings.base_url = Some("http://127.0.0.1:9".to_owned());
-    settings.retry.attempts = 1;
-    let mut session = Session::builder(Policy::default_policy()).build().unwrap();
-    let opening = Opening {
-        model: "m".into(),
-        task: "t".into(),
-        ..Opening::default()
-    };
-    let error = Agent::new(settings)
-        .unwrap()
-        .run(opening, &mut session)
-        .await
-        .expect_err("nobody listens");
-    assert!(
-        error.to_string().starts_with("reach 127.0.0.1:9:"),
-        "{error}"
-    );
-    session.close().await.unwrap();
 }

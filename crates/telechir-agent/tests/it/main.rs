@@ -1,9 +1,5 @@
 //! The loop against a recorded model over real HTTP, with devices that write down what they do.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anthropic;
 mod devices;
@@ -11,3 +7,4 @@ mod ends;
 mod openai;
 mod retries;
 mod run;
+mod wire;

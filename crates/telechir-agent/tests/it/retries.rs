@@ -28,10 +28,10 @@ async fn a_rate_limit_is_waited_out_and_no_action_is_repeated() {
 }
 
 fn wait(event: &SessionEvent) -> Option<u64> {
-    match event {
-        SessionEvent::Retrying { wait_ms, .. } => Some(*wait_ms),
-        _ => None,
-    }
+    let SessionEvent::Retrying { wait_ms, .. } = event else {
+        return None;
+    };
+    Some(*wait_ms)
 }
 
 #[tokio::test]

@@ -40,8 +40,20 @@ pub struct Turn {
     pub say: Vec<Value>,
     /// Members of the answer beside `say`, such as `stop_reason`.
     pub with: Map<String, Value>,
+    /// The same words again, with `{{round}}` counted up, until a result holds a text.
+    pub again: Option<Again>,
     /// Instead of an answer: an error, a page, nothing.
     pub fault: Option<Fault>,
+}
+
+/// Looking again until something has happened, as a model does that finds a window still opening.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    /// What ends it; `{{round}}` in `call` is the round's number, from 1.
+    pub until: Expectation,
+    /// Rounds at most.
+    pub rounds: usize,
 }
 
 /// A result must hold a text.

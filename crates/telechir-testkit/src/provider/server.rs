@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::templates::{Values, filled, filled_text, taken};
-use super::{Provider, Refusal, Script, Turn, anthropic, openai};
+use super::play::{Play, Reply};
+use super::{Provider, Refusal, Script};
 
 /// Bytes of a request body that are read; Anthropic takes 32 MB.
 const MOST_BYTES: usize = 32_000_000;
@@ -48,15 +48,6 @@ impl Tally {
     }
 }
 
-#[derive(Debug, Default)]
-struct Play {
-    values: Values,
-    said: Vec<Vec<Value>>,
-    /// After a fault the very same bytes must come again.
-    must_repeat: Option<Bytes>,
-    tally: Tally,
-}
-
 #[derive(Debug)]
 struct Shared {
     script: Script,
@@ -73,8 +64,8 @@ pub struct ModelServer {
 }
 
 impl ModelServer {
-    /// Starts it on a free port of the loopback address. `values` are known from the start, such
-    /// as a page's address; `{{address}}` is the server's own.
+    /// Starts it on a free port of the loopback address. `values` are known from the start;
+    /// `{{address}}` is the server's own.
     ///
     /// # Errors
     /// When no port can be had.
@@ -85,13 +76,8 @@ impl ModelServer {
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let mut play = Play {
-            values: values.into_iter().collect(),
-            ..Play::default()
-        };
-        play.values
-            .insert("address".to_owned(), address.to_string());
-        play.tally.turns = script.turns.len();
+        let own = ("address".to_owned(), address.to_string());
+        let play = Play::new(&script, values.into_iter().chain([own]).collect());
         let shared = Arc::new(Shared {
             script,
             page,
@@ -139,198 +125,92 @@ impl Shared {
         self.play.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path(&self) -> &'static str {
-        match self.script.provider {
-            Provider::Anthropic => "/v1/messages",
-            Provider::Openai => "/v1/responses",
-        }
-    }
-
-    /// Checks one request and says the next words.
-    fn answer(&self, path: &str, headers: &HeaderMap, body: &Bytes) -> Result<Response, Refusal> {
+    /// Answers one request; what is refused is remembered.
+    fn answer(&self, path: &str, headers: &HeaderMap, body: &Bytes) -> Result<Reply, Refusal> {
         let mut play = self.play();
         play.tally.requests += 1;
-        let answered = self.answer_in(&mut play, path, headers, body);
+        let answered = self
+            .check_envelope(path, headers, body)
+            .and_then(|()| play.answer(&self.script, headers, body));
         if let Err(refusal) = &answered {
             play.tally.refusals.push(refusal.clone());
         }
         answered
     }
 
-    fn answer_in(
-        &self,
-        play: &mut Play,
-        path: &str,
-        headers: &HeaderMap,
-        body: &Bytes,
-    ) -> Result<Response, Refusal> {
-        if path != self.path() {
+    fn check_envelope(&self, path: &str, headers: &HeaderMap, body: &Bytes) -> Result<(), Refusal> {
+        let own = match self.script.provider {
+            Provider::Anthropic => "/v1/messages",
+            Provider::Openai => "/v1/responses",
+        };
+        if path != own {
             return Err(Refusal::not_found(path));
         }
         if body.len() >= MOST_BYTES {
             return Err(Refusal::too_large(body.len()));
         }
-        let json = headers
+        let kind = headers
             .get(header::CONTENT_TYPE)
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-        if !json {
-            return Err(Refusal::invalid("content-type: must be application/json"));
+            .map(header::HeaderValue::as_bytes)
+            .unwrap_or_default();
+        if kind.starts_with(b"application/json") {
+            return Ok(());
         }
-        if play
-            .must_repeat
-            .as_ref()
-            .is_some_and(|earlier| earlier != body)
-        {
-            return Err(Refusal::invalid(
-                "recorded model: a retry must send the same request again",
-            ));
-        }
-        let request: Value = serde_json::from_slice(body).map_err(|error| {
-            Refusal::invalid(format!(
-                "We could not parse the JSON body of your request: {error}"
-            ))
-        })?;
-        match self.script.provider {
-            Provider::Anthropic => anthropic::check(headers, &request, &play.said)?,
-            Provider::Openai => openai::check(headers, &request, &play.said)?,
-        }
-        let turn = self.script.turns.get(play.tally.played);
-        let turn = turn.ok_or_else(|| {
-            Refusal::invalid(
-                "recorded model: the script is at its end, and there was one more request",
-            )
-        })?;
-        self.say(play, turn, &request, body)
-    }
-
-    fn say(
-        &self,
-        play: &mut Play,
-        turn: &Turn,
-        request: &Value,
-        body: &Bytes,
-    ) -> Result<Response, Refusal> {
-        if let Some(fault) = &turn.fault {
-            play.must_repeat = Some(body.clone());
-            play.tally.played += 1;
-            return Ok(self.faulty(fault));
-        }
-        play.must_repeat = None;
-        self.learn(play, turn, request)?;
-        let number = play.tally.played + 1;
-        let say = turn
-            .say
-            .iter()
-            .map(|item| filled(item, &play.values))
-            .collect::<Result<Vec<_>, _>>()?;
-        let with = Value::Object(turn.with.clone());
-        let answer = match self.script.provider {
-            Provider::Anthropic => anthropic::answer(request, number, say.clone(), &with),
-            Provider::Openai => openai::answer(request, number, say.clone(), &with),
-        };
-        play.said.push(say);
-        play.tally.played = number;
-        Ok(response(
-            StatusCode::OK,
-            "application/json",
-            answer.to_string(),
-        ))
-    }
-
-    /// Compares the results with what was expected, and takes from them what later words need.
-    fn learn(&self, play: &mut Play, turn: &Turn, request: &Value) -> Result<(), Refusal> {
-        let results = match self.script.provider {
-            Provider::Anthropic => anthropic::results(request),
-            Provider::Openai => openai::results(request),
-        };
-        let of = |call: &str| {
-            let missing =
-                || Refusal::invalid(format!("recorded model: there is no new result of {call}"));
-            results.get(call).ok_or_else(missing)
-        };
-        for rule in &turn.take {
-            let value = taken(rule, of(&rule.call)?)?;
-            play.values.insert(rule.name.clone(), value);
-        }
-        for expectation in &turn.expect {
-            let wanted = filled_text(&expectation.contains, &play.values)?;
-            let found = of(&expectation.call)?;
-            if !found.contains(&wanted) {
-                let shown: String = found.chars().take(300).collect();
-                return Err(Refusal::invalid(format!(
-                    "recorded model: the result of {} does not contain {wanted:?}; it says {shown:?}",
-                    expectation.call
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn faulty(&self, fault: &super::Fault) -> Response {
-        let kind = match fault.status {
-            429 => "rate_limit_error",
-            _ => "api_error",
-        };
-        let refusal = Refusal {
-            status: fault.status,
-            kind,
-            message: "a recorded fault".to_owned(),
-        };
-        let own = || refusal.body(self.script.provider).to_string();
-        let body = fault.body.clone().unwrap_or_else(own);
-        let status =
-            StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut answer = response(status, "application/json", body);
-        for (name, value) in &fault.headers {
-            let (name, value) = (
-                name.parse::<header::HeaderName>(),
-                value.as_str().unwrap_or_default().parse(),
-            );
-            if let (Ok(name), Ok(value)) = (name, value) {
-                answer.headers_mut().insert(name, value);
-            }
-        }
-        answer
+        Err(Refusal::invalid("content-type: must be application/json"))
     }
 }
 
 async fn model(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
+    if head.method == Method::GET {
+        // A browser that is shown the page asks for more, such as its icon.
+        return respond(Reply {
+            status: 404,
+            headers: Map::new(),
+            body: String::new(),
+        });
+    }
     let read = to_bytes(body, MOST_BYTES).await;
     // A body that is too long is shown to the checks as one of the limit's length.
     let body = read.unwrap_or_else(|_| Bytes::from(vec![b' '; MOST_BYTES]));
-    match shared.answer(head.uri.path(), &head.headers, &body) {
-        Ok(answer) => answer,
-        Err(refusal) => {
-            let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
-            response(
-                status,
-                "application/json",
-                refusal.body(shared.script.provider).to_string(),
-            )
-        }
-    }
+    let answered = shared.answer(head.uri.path(), &head.headers, &body);
+    respond(answered.unwrap_or_else(|refusal| Reply {
+        status: refusal.status,
+        headers: Map::new(),
+        body: refusal.body(shared.script.provider).to_string(),
+    }))
 }
 
 async fn page_view(State(shared): State<Arc<Shared>>) -> Response {
     shared.play().tally.page_views += 1;
-    response(
-        StatusCode::OK,
-        "text/html; charset=utf-8",
-        shared.page.html.clone(),
-    )
+    let mut response = Response::new(Body::from(shared.page.html.clone()));
+    let html = header::HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, html);
+    response
 }
 
-fn response(status: StatusCode, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    response.headers_mut().insert(
+fn respond(reply: Reply) -> Response {
+    let mut response = Response::new(Body::from(reply.body));
+    *response.status_mut() =
+        StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static("application/json"),
+    );
+    headers.insert(
         "request-id",
         header::HeaderValue::from_static("req_recorded"),
     );
+    for (name, value) in &reply.headers {
+        let (name, value) = (
+            name.parse::<header::HeaderName>(),
+            value.as_str().unwrap_or_default().parse(),
+        );
+        if let (Ok(name), Ok(value)) = (name, value) {
+            headers.insert(name, value);
+        }
+    }
     response
 }
 
