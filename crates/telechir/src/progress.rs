@@ -208,11 +208,9 @@ impl Timeline {
     }
 
     fn bar(&self) -> String {
-        let done = if self.limit == 0 {
-            0
-        } else {
-            (self.step.min(self.limit) * BAR) / self.limit
-        };
+        let done = (self.step.min(self.limit) * BAR)
+            .checked_div(self.limit)
+            .unwrap_or(0);
         let cell = |index| if index < done { '█' } else { '·' };
         let bar: String = (0..BAR).map(cell).collect();
         format!(

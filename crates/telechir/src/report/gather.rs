@@ -124,17 +124,13 @@ impl Gathering {
             SessionEvent::SessionClosed { reason } => self.run.end = Some(reason),
             SessionEvent::TurnBegan { .. } => self.calls.clear(),
             SessionEvent::ResponseReceived {
-                step,
+                step: number,
                 ms,
                 input_tokens,
                 output_tokens,
             } => {
                 let tokens = input_tokens.zip(output_tokens);
-                self.run.entries.push(Entry::Step {
-                    number: step,
-                    ms,
-                    tokens,
-                });
+                self.run.entries.push(Entry::Step { number, ms, tokens });
             }
             SessionEvent::ModelSpoke { text } => self.run.entries.push(Entry::Said(text)),
             SessionEvent::Warning { message } => self.note(message),
@@ -148,27 +144,9 @@ impl Gathering {
                 ));
             }
             SessionEvent::DeviceLost { device, message } => {
-                self.note(format!("the {} is gone: {message}", device.name()))
+                self.note(format!("the {} is gone: {message}", device.name()));
             }
-            SessionEvent::TurnAnswered { .. }
-            | SessionEvent::PictureTaken { .. }
-            | SessionEvent::RequestSent { .. }
-            | SessionEvent::Missed { .. } => {}
-            SessionEvent::CallReceived { .. }
-            | SessionEvent::CallJudged { .. }
-            | SessionEvent::QuestionAsked { .. }
-            | SessionEvent::QuestionAnswered { .. }
-            | SessionEvent::ActionStarted { .. }
-            | SessionEvent::ActionFinished { .. }
-            | SessionEvent::CallAnswered { .. } => self.call_event(event),
-        }
-    }
-
-    fn call_event(&mut self, event: SessionEvent) {
-        match event {
-            SessionEvent::CallReceived { call_id, .. } => {
-                self.call(call_id.as_str());
-            }
+            SessionEvent::CallReceived { call_id, .. } => _ = self.call(call_id.as_str()),
             SessionEvent::CallJudged {
                 call_id,
                 verdict,
@@ -186,15 +164,7 @@ impl Gathering {
                 approved,
                 reason,
             } => {
-                let word = if approved {
-                    "a person was asked and agreed"
-                } else {
-                    "a person was asked; not agreed"
-                };
-                let reason = reason
-                    .map(|reason| format!(": {reason}"))
-                    .unwrap_or_default();
-                self.call(call_id.as_str()).question = Some(format!("{word}{reason}"));
+                self.call(call_id.as_str()).question = Some(answered(approved, reason));
             }
             SessionEvent::ActionStarted {
                 call_id,
@@ -204,18 +174,10 @@ impl Gathering {
                 verdict,
                 ..
             } => {
-                let (device, effect, outcome, failure, ms) =
-                    (device.name(), None, None, None, None);
-                self.call(call_id.as_str()).steps.push(Step {
-                    index: step,
-                    device,
-                    summary,
-                    verdict,
-                    effect,
-                    outcome,
-                    failure,
-                    ms,
-                });
+                self.step(
+                    call_id.as_str(),
+                    Step::begun(step, device.name(), summary, verdict),
+                );
             }
             SessionEvent::ActionFinished {
                 call_id,
@@ -229,20 +191,19 @@ impl Gathering {
                 ms,
                 ..
             } => {
-                let call = self.call(call_id.as_str());
-                call.steps.retain(|earlier| earlier.index != step);
+                let begun = Step::begun(step, device.name(), summary, verdict);
                 let failure = failure.map(|failure| failure.message);
-                let (device, effect, ms) = (device.name(), Some(effect), Some(ms));
-                call.steps.push(Step {
-                    index: step,
-                    device,
-                    summary,
-                    verdict,
-                    effect,
-                    outcome,
-                    failure,
-                    ms,
-                });
+                let (effect, ms) = (Some(effect), Some(ms));
+                self.step(
+                    call_id.as_str(),
+                    Step {
+                        effect,
+                        failure,
+                        outcome,
+                        ms,
+                        ..begun
+                    },
+                );
             }
             SessionEvent::CallAnswered {
                 call_id,
@@ -250,11 +211,20 @@ impl Gathering {
                 ms,
             } => {
                 let call = self.call(call_id.as_str());
-                call.ms = Some(ms);
-                call.failure = failure.map(|failure| failure.message);
+                (call.ms, call.failure) = (Some(ms), failure.map(|failure| failure.message));
             }
-            _ => {}
+            SessionEvent::TurnAnswered { .. }
+            | SessionEvent::PictureTaken { .. }
+            | SessionEvent::RequestSent { .. }
+            | SessionEvent::Missed { .. } => {}
         }
+    }
+
+    /// A step that ended takes the place of the same one that began.
+    fn step(&mut self, call_id: &str, step: Step) {
+        let call = self.call(call_id);
+        call.steps.retain(|earlier| earlier.index != step.index);
+        call.steps.push(step);
     }
 
     fn note(&mut self, text: String) {
@@ -282,4 +252,33 @@ impl Gathering {
         });
         &mut run.calls[index]
     }
+}
+
+impl Step {
+    fn begun(index: usize, device: &'static str, summary: String, verdict: Verdict) -> Self {
+        Self {
+            index,
+            device,
+            summary,
+            verdict,
+            effect: None,
+            outcome: None,
+            failure: None,
+            ms: None,
+        }
+    }
+}
+
+fn answered(approved: bool, reason: Option<String>) -> String {
+    let word = if approved {
+        "a person was asked and agreed"
+    } else {
+        "a person was asked; not agreed"
+    };
+    format!(
+        "{word}{}",
+        reason
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default()
+    )
 }
