@@ -1,6 +1,49 @@
 //! May this run? Facts and a call go in; a permission, a question for a person, or a refusal
 //! comes out.
 //!
+//! # The policy file
+//! Rules of four kinds. Of all rules that match a step the strictest verdict wins (`deny`, `ask`,
+//! `sandbox`, `allow`); where none matches, the default of the kind holds. Keys nobody knows are
+//! refused, and a rule that contradicts its own examples too. Every rule has a `verdict` and a
+//! `reason`; it may have a `name`, a `limit` and `examples`.
+//!
+//! ```
+//! # let text = r#"
+//! [[computer]]                         # what is done on a screen, by kind
+//! actions = ["javascript", "file_upload"]  # absent: every kind
+//! device = "browser"                   # or "desktop"
+//! display = "private"                  # or "existing": a person's own
+//! verdict = "deny"
+//! reason = "Pages are only looked at and clicked."
+//!
+//! [[keys]]                             # chords, by the keys that are down together
+//! chords = ["ctrl+w", "alt+F4"]        # to stop: these and any more; to allow: exactly these
+//! verdict = "ask"
+//! reason = "They close windows."
+//! examples.match = ["Alt_L+f4", "ctrl+shift+w"]
+//!
+//! [[url]]                              # where the browser goes
+//! scheme = ["http"]
+//! host = ["127.0.0.1", "*.test.example"]
+//! port = [8080]
+//! address = ["loopback", "unresolved"] # public, private, loopback, link_local, special, unresolved
+//! verdict = "allow"
+//! reason = "The pages under test."
+//! limit = { count = 100, per_seconds = 60, then = "ask" }
+//!
+//! [[shell]]                            # commands, by their first words
+//! words = ["git", ["status", "log"]]   # each a word or one of several; absent: every command
+//! shell = "sandboxed"                  # or "host"
+//! redirection = false                  # whether `> file` is let through as well
+//! verdict = "sandbox"                  # unasked in the sandbox; "allow": on the host too
+//! reason = "Looking at history is fine."
+//! examples.match = ["git log -1"]
+//! examples.not_match = ["git push", "git log > file"]
+//! # "#;
+//! # telechir_policy::Policy::from_toml(text, "policy.toml").unwrap();
+//! ```
+//!
+//! # Purity
 //! Pure: no clock, no environment, no files, no network. Whatever a rule may look at is a fact
 //! that the caller gives. Only this crate can make a [`Permitted`]:
 //!

@@ -105,7 +105,7 @@ fn described(call: &ToolCall) -> (CallKind, Content, Vec<String>) {
             let steps = if call.action == ShellAction::Execute {
                 call.commands.iter().map(summarize_command).collect()
             } else {
-                vec![shell::action_name(&call.action)]
+                vec![escape(call.action.name())]
             };
             (CallKind::Shell, Content::ShellCall(call.clone()), steps)
         }

@@ -32,6 +32,7 @@ pub(super) async fn answer(
             return Ok(result);
         }
     };
+    let was_lost = session.screens[at].lost.is_some();
     let mut shown = None;
     match batch.refusal(call) {
         Some(refusal) => result.error = Some(refusal),
@@ -48,6 +49,13 @@ pub(super) async fn answer(
         result.screenshot = Some(shot.media);
     }
     close(session, at, &mut result).await;
+    let screen = &session.screens[at];
+    if let (false, Some(message)) = (was_lost, &screen.lost) {
+        let (device, message) = (screen.kind(), message.clone());
+        session
+            .recorder
+            .announce(SessionEvent::DeviceLost { device, message });
+    }
     Ok(result)
 }
 

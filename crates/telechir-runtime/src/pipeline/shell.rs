@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use telechir_device::DeviceError;
 use telechir_policy::{
-    Digest, Judge, Permitted, ShellFacts, ShellProposal, ShellTask, Tainting, Verdict,
+    Digest, Judge, Permitted, ShellFacts, ShellProposal, ShellTask, Tainting, Verdict, escape,
     summarize_command,
 };
 use telechir_protocol::{
@@ -33,23 +33,6 @@ pub(super) async fn answer(
     }
     result.cwd = session.shell.as_ref().and_then(|shell| shell.cwd());
     Ok(result)
-}
-
-/// The name of what is asked of a shell, for the timeline and for errors.
-pub(super) fn action_name(action: &ShellAction) -> String {
-    match action {
-        ShellAction::Execute => "execute".to_owned(),
-        ShellAction::Restart => "restart".to_owned(),
-        ShellAction::SendText(text) => format!("send_text ({} characters)", text.chars().count()),
-        ShellAction::SendKey(_) => "send_key".to_owned(),
-        ShellAction::CloseInput => "close_input".to_owned(),
-        ShellAction::Interrupt => "interrupt".to_owned(),
-        ShellAction::Start => "start".to_owned(),
-        ShellAction::List => "list".to_owned(),
-        ShellAction::Read(_) => "read".to_owned(),
-        ShellAction::Stop(_) => "stop".to_owned(),
-        ShellAction::Other(name) => telechir_policy::escape(name),
-    }
 }
 
 /// Judges and carries out a call. The inner error says why nothing at all was begun.
@@ -94,7 +77,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
         return Ok(ShellTask::Restart);
     }
     if call.action != ShellAction::Execute {
-        let name = action_name(&call.action);
+        let name = escape(call.action.name());
         let message = format!("This shell cannot do {name:?}; it can execute and restart.");
         return fail(FailureKind::Unsupported, &message);
     }

@@ -59,12 +59,6 @@ pub(super) async fn carry_out(
     let (effect, failure) = effect(&outcome.state);
     open.finish(json!(outcome), said.finished(effect, failure, elapsed))
         .await?;
-    if let Some(message) = &session.screens[at].lost {
-        let (device, message) = (said.device, message.clone());
-        session
-            .recorder
-            .announce(SessionEvent::DeviceLost { device, message });
-    }
     Ok((outcome, shot))
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct FakeScreen {
     pub(crate) log: Log,
     pub(crate) size: Size,
     pub(crate) url: Option<String>,
+    /// For how long it had to be quiet, in milliseconds, and after how many things told.
+    pub(crate) watched: Arc<Mutex<Vec<(u128, usize)>>>,
 }
 
 impl FakeScreen {
@@ -35,6 +37,7 @@ impl FakeScreen {
             log: Arc::clone(log),
             size: Size::new(64, 48),
             url: None,
+            watched: Arc::default(),
         }
     }
 
@@ -81,7 +84,12 @@ impl Computer for FakeScreen {
         }
     }
 
-    async fn settle(&mut self, _settle: Settle) -> Result<Settled, DeviceError> {
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        let told = self.log.lock().unwrap().len();
+        self.watched
+            .lock()
+            .unwrap()
+            .push((settle.quiet.as_millis(), told));
         Ok(Settled {
             settled: true,
             waited: Duration::ZERO,

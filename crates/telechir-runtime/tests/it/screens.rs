@@ -4,7 +4,7 @@ use serde_json::json;
 use telechir_device::BoxComputer;
 use telechir_policy::Policy;
 use telechir_protocol::{ComputerCall, FailureKind, Media, Size, StepState};
-use telechir_runtime::{DeviceKind, PictureRule, Session};
+use telechir_runtime::{DeviceKind, PictureRule, Session, SessionEvent};
 
 use crate::fakes::{FakeScreen, Log, call, click, desktop, does, log_of, on_screen, open_policy};
 
@@ -229,6 +229,35 @@ async fn a_call_without_a_target_is_for_the_desktop_before_the_browser() {
         ("click 1,1", "click 2,2")
     );
     assert_eq!((result.current_url, result.tabs.len()), (url, 1));
+}
+
+#[tokio::test]
+async fn the_screen_is_watched_once_after_each_action_and_longest_before_a_picture() {
+    let log = Log::default();
+    let screen = FakeScreen::new(&log);
+    let watched = std::sync::Arc::clone(&screen.watched);
+    let mut session = Session::builder(open_policy())
+        .desktop(BoxComputer::new(screen))
+        .build()
+        .unwrap();
+    on_screen(&mut session, call("c1", &[click(1, 1), click(2, 2)])).await;
+    assert_eq!(log_of(&log), ["click 1,1", "click 2,2", "capture"]);
+    assert_eq!(*watched.lock().unwrap(), [(40, 1), (80, 2)]);
+}
+
+#[tokio::test]
+async fn losing_a_device_is_told_once() {
+    let (builder, _log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let mut reader = session.subscribe();
+    on_screen(&mut session, call("c1", &[does("reload")])).await;
+    on_screen(&mut session, call("c2", &[click(1, 1)])).await;
+    session.close().await.unwrap();
+    let mut lost = 0;
+    while let Some(event) = reader.next().await {
+        lost += usize::from(matches!(&*event, SessionEvent::DeviceLost { .. }));
+    }
+    assert_eq!(lost, 1);
 }
 
 #[tokio::test]
