@@ -1,11 +1,14 @@
 //! Nothing outlives a shell, and nothing is begun in silence where it cannot be had.
 
 use std::fs;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use telechir_device::{Shell, ShellCommand};
+use telechir_process::{Identity, Signal, Spawn, am_root};
 use telechir_protocol::ShellOutcome;
-use telechir_shell::{Bash, Isolation};
+use telechir_shell::{Bash, Isolation, Sandbox};
+use telechir_testkit::gate::{Part, require};
 
 use crate::{command, run, sandboxed, settings, workspace};
 
@@ -48,17 +51,66 @@ async fn nothing_is_left_after_a_drop() {
     let (mut shell, _kept) = sandboxed().await;
     begin_daemons(&mut shell, "98761.3").await;
     drop(shell);
+    until("all of it ended", || !runs("98761.3")).await;
+}
+
+/// Not a test of its own: the process that `kill -9` ends while it holds a shell.
+#[tokio::test]
+async fn helper_that_holds_a_shell() {
+    let Some(folder) = std::env::var_os("HOLD_A_SHELL") else {
+        return;
+    };
+    let identity = am_root().then(|| Identity::unprivileged(51)).flatten();
+    let runtime_dir = PathBuf::from(&folder).join("runtime");
+    let workspace = PathBuf::from(&folder).join("workspace");
+    let sandbox = Sandbox {
+        identity,
+        runtime_dir,
+        ..Sandbox::new(workspace)
+    };
+    let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
+    begin_daemons(&mut shell, "98761.4").await;
+    run(&mut shell, "touch begun; sleep 98761.4").await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_we_are_killed() {
+    require(Part::Sandbox);
+    let folder = workspace();
+    for name in ["runtime", "workspace"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let us = std::env::current_exe().unwrap();
+    let helper = Spawn::new(us)
+        .args(["--exact", "ends::helper_that_holds_a_shell"])
+        .env("HOLD_A_SHELL", folder.path());
+    let helper = helper.spawn().await.unwrap();
+    until("the helper began", || {
+        folder.path().join("workspace/begun").exists()
+    })
+    .await;
+    assert!(runs("98761.4"));
+    helper.signal(Signal::KILL).unwrap();
+    helper.wait().await.unwrap();
+    until("all of it ended", || !runs("98761.4")).await;
+}
+
+/// Waits for what no descriptor tells.
+async fn until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
-    while runs("98761.3") {
-        assert!(started.elapsed().as_secs() < 10, "it still runs");
-        tokio::task::yield_now().await;
+    while !holds() {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "not in time: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 #[tokio::test]
 async fn nothing_is_left_in_the_runtime_folder() {
     let (workspace, runtime) = (workspace(), workspace());
-    let sandbox = telechir_shell::Sandbox {
+    let sandbox = Sandbox {
         runtime_dir: runtime.path().into(),
         ..settings(&workspace)
     };
@@ -74,8 +126,7 @@ async fn a_dropped_run_is_ended_before_the_next() {
     let (mut shell, _kept) = sandboxed().await;
     run(&mut shell, "kept=1").await;
     let long = command("echo begun; sleep 1000; touch after");
-    let dropped =
-        tokio::time::timeout(std::time::Duration::from_millis(200), shell.run(&long)).await;
+    let dropped = tokio::time::timeout(Duration::from_millis(200), shell.run(&long)).await;
     assert!(dropped.is_err());
     let output = run(&mut shell, "echo $kept; [[ ! -e after ]]").await;
     assert_eq!(
@@ -126,7 +177,7 @@ async fn a_workspace_out_of_reach_is_said() {
     fs::create_dir_all(closed.join("inner")).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
     fs::set_permissions(&closed, mode).unwrap();
-    let sandbox = telechir_shell::Sandbox {
+    let sandbox = Sandbox {
         workspace: closed.join("inner"),
         ..settings(&workspace)
     };
@@ -142,7 +193,7 @@ async fn a_workspace_out_of_reach_is_said() {
 async fn a_timeout_of_nothing_is_a_timeout() {
     let (mut shell, _kept) = sandboxed().await;
     let at_once = ShellCommand {
-        timeout: std::time::Duration::ZERO,
+        timeout: Duration::ZERO,
         ..command("sleep 1000")
     };
     assert_eq!(
