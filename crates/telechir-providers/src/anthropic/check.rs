@@ -27,6 +27,27 @@ pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
     Ok(())
 }
 
+/// Whether an answer may stand after these in one turn: after a failure of its family it must
+/// say that nothing was done.
+pub(super) fn may_follow(answer: &Value, before: &[Value]) -> bool {
+    let family = |answer: &Value| {
+        answer
+            .get("toolset_name")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let Some(own) = family(answer) else {
+        return true;
+    };
+    let failed = |answer: &&Value| answer.get("is_error") == Some(&Value::Bool(true));
+    let has_failed = before
+        .iter()
+        .filter(failed)
+        .any(|answer| family(answer).as_ref() == Some(&own));
+    let halted = answer.get("content").and_then(Value::as_str) == Some(halt_sentence(&own));
+    !has_failed || (failed(&answer) && halted)
+}
+
 fn of_type<'a>(message: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Block> {
     let blocks = message
         .get("content")

@@ -70,6 +70,8 @@ pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), Encod
 struct Asked {
     call: ToolCall,
     parts: Vec<Part>,
+    /// Where its blocks begin in the message that is being put together.
+    start: usize,
 }
 
 struct Writer<'a> {
@@ -174,6 +176,7 @@ impl<'a> Writer<'a> {
                 open.push(Asked {
                     call,
                     parts: written.parts,
+                    start: 0,
                 });
             } else if let Some(result) = result_of(content) {
                 let asked = self
@@ -217,10 +220,12 @@ impl<'a> Writer<'a> {
         {
             self.turn_to(Role::Assistant)?;
             let written = self.call_blocks(content, &call);
+            let start = self.blocks.len();
             self.blocks.extend(written.blocks);
             self.open.push(Asked {
                 call,
                 parts: written.parts,
+                start,
             });
             self.open_as_it_came = false;
             return Ok(());
@@ -315,17 +320,39 @@ impl<'a> Writer<'a> {
             // Another turn of the model, and the last one's calls are still open.
             self.turn_to(Role::User)?;
         }
-        self.flush()?;
-        self.role = Some(role);
-        for asked in std::mem::take(&mut self.open) {
-            if due {
-                let blocks = self.answer(&asked)?;
-                self.blocks.extend(blocks);
-            } else {
-                self.open.push(asked);
-            }
+        if due {
+            let answers = self.answer_open()?;
+            self.flush()?;
+            self.blocks = answers;
+        } else {
+            self.flush()?;
         }
+        self.role = Some(role);
         Ok(())
+    }
+
+    /// The answers that are due. After a failure nothing of the family may have been done in the
+    /// same turn: where something was, a new turn begins with it.
+    fn answer_open(&mut self) -> Result<Vec<Value>, EncodeError> {
+        let mut due: Vec<Value> = Vec::new();
+        let mut split = 0;
+        for asked in std::mem::take(&mut self.open) {
+            let answers = self.answer(&asked)?;
+            let is_refused = answers
+                .iter()
+                .any(|answer| !check::may_follow(answer, &due));
+            if is_refused && self.role == Some(Role::Assistant) {
+                let rest = self.blocks.split_off(asked.start - split);
+                split = asked.start;
+                self.flush()?;
+                let answers = std::mem::take(&mut due);
+                self.messages
+                    .push(json!({"role": "user", "content": answers}));
+                (self.role, self.blocks) = (Some(Role::Assistant), rest);
+            }
+            due.extend(answers);
+        }
+        Ok(due)
     }
 
     /// The answer to a call: its result, wherever it stands in the history.

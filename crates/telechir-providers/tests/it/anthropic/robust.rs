@@ -111,11 +111,11 @@ fn any_json() -> impl Strategy<Value = Value> {
 fn try_all(value: &Value) {
     let bytes = value.to_string();
     let _any_outcome = DIALECT.decode_response(bytes.as_bytes());
-    if let Ok((history, _)) = DIALECT.decode_history(bytes.as_bytes()) {
-        if let Ok((again, report)) = DIALECT.encode_history(&history) {
-            assert_eq!(again, *value);
-            assert!(report.is_lossless(), "{report:?}");
-        }
+    if let Ok((history, _)) = DIALECT.decode_history(bytes.as_bytes())
+        && let Ok((again, report)) = DIALECT.encode_history(&history)
+    {
+        assert_eq!(again, *value);
+        assert!(report.is_lossless(), "{report:?}");
     }
 }
 
