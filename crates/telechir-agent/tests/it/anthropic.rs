@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
+use telechir_providers::PictureLimit;
 
 use crate::run::{Run, WORD};
 
@@ -117,4 +118,24 @@ async fn a_script_that_waits_for_a_value_the_run_did_not_report_cannot_pass() {
             .contains("does not hold a word")
     );
     assert!(outcome.finished.is_err());
+}
+
+#[tokio::test]
+async fn a_conversation_without_its_old_pictures_is_still_one() {
+    let turn = |id: &str| json!({"say": [call(id, "screenshot", json!({}))]});
+    let mut turns: Vec<Value> = ["t1", "t2", "t3", "t4", "t5"]
+        .into_iter()
+        .map(turn)
+        .collect();
+    turns.insert(
+        2,
+        json!({"say": [call("t0", "left_click", json!({"coordinate": [1, 2]}))]}),
+    );
+    turns.push(json!({"say": [text("Done.")]}));
+    let mut run = Run::anthropic(turns.into());
+    run.pictures = PictureLimit {
+        keep: 1,
+        prune_above: 2,
+    };
+    assert_eq!(run.carry_out().await.clean().steps, 6);
 }

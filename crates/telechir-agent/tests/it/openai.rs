@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
+use telechir_providers::PictureLimit;
 
 use crate::run::{Run, WORD};
 
@@ -93,4 +94,24 @@ async fn a_safety_check_without_a_person_is_not_acknowledged_and_nothing_is_done
             message: "m".into()
         }
     );
+}
+
+#[tokio::test]
+async fn a_conversation_without_its_old_pictures_is_still_one() {
+    let turn = |id: &str| {
+        let mut reasoning = reasoning();
+        reasoning["id"] = format!("rs_{id}").into();
+        json!({"say": [reasoning, computer(id, json!([{"type": "screenshot"}]))]})
+    };
+    let mut turns: Vec<Value> = ["c1", "c2", "c3", "c4", "c5"]
+        .into_iter()
+        .map(turn)
+        .collect();
+    turns.push(json!({"say": [message("final_answer", "Done.")]}));
+    let mut run = Run::openai(turns.into());
+    run.pictures = PictureLimit {
+        keep: 1,
+        prune_above: 2,
+    };
+    assert_eq!(run.carry_out().await.clean().steps, 5);
 }

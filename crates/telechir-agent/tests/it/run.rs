@@ -5,7 +5,7 @@ use telechir_agent::{Agent, AgentError, ApiKey, CancelSignal, Finished, Settings
 use telechir_device::{BoxComputer, BoxShell};
 use telechir_policy::Policy;
 use telechir_protocol::{ActionKind, ComputerUseTool, Environment, ShellTool, Tool};
-use telechir_providers::{Dialect, Offer, Opening};
+use telechir_providers::{Dialect, Offer, Opening, PictureLimit};
 use telechir_runtime::{Observe, Session, SessionEvent};
 use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
 
@@ -24,6 +24,7 @@ pub(crate) struct Run {
     pub(crate) cancel: Option<CancelSignal>,
     pub(crate) diary: Diary,
     pub(crate) session_has_shell: bool,
+    pub(crate) pictures: PictureLimit,
 }
 
 /// What became of it.
@@ -48,6 +49,7 @@ impl Run {
             cancel: None,
             diary,
             session_has_shell: true,
+            pictures: PictureLimit::default(),
         }
     }
 
@@ -95,7 +97,9 @@ impl Run {
         }
         let mut session = builder.build().unwrap();
         let mut reader = session.subscribe();
-        let finished = agent.run(opening(dialect, model), &mut session).await;
+        let finished = agent
+            .run(opening(dialect, model, self.pictures), &mut session)
+            .await;
         session.close().await.unwrap();
         let mut events = Vec::new();
         while let Some(event) = reader.next().await {
@@ -120,7 +124,7 @@ impl Outcome {
     }
 }
 
-fn opening(dialect: Dialect, model: &str) -> Opening {
+fn opening(dialect: Dialect, model: &str, pictures: PictureLimit) -> Opening {
     let screen = ComputerUseTool {
         display_width: Some(64),
         display_height: Some(48),
@@ -137,6 +141,7 @@ fn opening(dialect: Dialect, model: &str) -> Opening {
         model: model.to_owned(),
         task: "Do it.".to_owned(),
         declaration,
+        pictures,
         ..Opening::default()
     }
 }

@@ -1,14 +1,15 @@
 //! Anthropic's Messages as a conversation.
 
+mod pictures;
+
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
-use super::{Opening, PictureLimit, Request, Stop, text_of, usage};
+use super::{Opening, Request, Stop, text_of, usage};
 
 const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
-const GONE: &str = "[An older screenshot was removed to save room.]";
 
 pub(super) fn task(task: &str) -> Value {
     json!({"role": "user", "content": [{"type": "text", "text": task}]})
@@ -20,7 +21,7 @@ pub(super) fn answers(blocks: Vec<Value>) -> Value {
 
 /// The request. Sampling members are never sent: the version in use refuses them.
 pub(super) fn request(opening: &Opening, messages: &mut [Value]) -> Request {
-    let removed = prune(messages, opening.pictures);
+    let removed = pictures::prune(messages, opening.pictures);
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
     body.insert(
@@ -52,7 +53,7 @@ pub(super) fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     if !betas.is_empty() {
         headers.push(("anthropic-beta".to_owned(), betas.join(",")));
     }
-    let pictures = messages.iter().map(pictures_in).sum();
+    let pictures = messages.iter().map(pictures::count).sum();
     body.insert("messages".into(), messages.to_vec().into());
     Request {
         path: "/v1/messages",
@@ -121,62 +122,4 @@ fn binds_thinking(model: &str) -> bool {
     ["-5-1", "-5-2", "-5-5"]
         .iter()
         .any(|line| model.contains(line))
-}
-
-/// Replaces old pictures by a note. Whether any ever was, is seen from the notes.
-fn prune(messages: &mut [Value], limit: PictureLimit) -> bool {
-    let count: usize = messages.iter().map(pictures_in).sum();
-    if count > limit.prune_above {
-        let mut left = count.saturating_sub(limit.keep);
-        for result in messages.iter_mut().flat_map(results) {
-            remove_pictures(result, &mut left);
-        }
-    }
-    messages
-        .iter_mut()
-        .flat_map(results)
-        .any(|result| blocks(result).iter().any(is_note))
-}
-
-fn results(message: &mut Value) -> Vec<&mut Value> {
-    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
-    let results = blocks
-        .into_iter()
-        .flatten()
-        .filter(|block| text_of(block, "type") == "tool_result");
-    results.collect()
-}
-
-fn blocks(result: &Value) -> &[Value] {
-    result
-        .get("content")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
-fn remove_pictures(result: &mut Value, left: &mut usize) {
-    let blocks = result.get_mut("content").and_then(Value::as_array_mut);
-    for block in blocks.into_iter().flatten() {
-        if *left > 0 && text_of(block, "type") == "image" {
-            *block = json!({"type": "text", "text": GONE});
-            *left -= 1;
-        }
-    }
-}
-
-fn is_note(block: &Value) -> bool {
-    text_of(block, "text") == GONE
-}
-
-fn pictures_in(message: &Value) -> usize {
-    let content = blocks(message).iter();
-    let inner = |block: &Value| match text_of(block, "type") {
-        "image" => 1,
-        "tool_result" => blocks(block)
-            .iter()
-            .filter(|block| text_of(block, "type") == "image")
-            .count(),
-        _ => 0,
-    };
-    content.map(inner).sum()
 }

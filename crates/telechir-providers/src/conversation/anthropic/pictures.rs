@@ -1,0 +1,102 @@
+//! Old pictures leave a conversation: a note stands in their place.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::super::{PictureLimit, text_of};
+
+const GONE: &str = "[An older screenshot was removed to save room.]";
+/// 28 by 28 grey pixels, one visual token: the result of `screenshot` and `zoom` must hold a
+/// picture, even an old one.
+const BLANK: &str = "iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAAAAABXZoBIAAAAFElEQVR42mNowAMYRiVHJUclYQAA14+IELSdtnwAAAAASUVORK5CYII=";
+
+/// Replaces old pictures. Whether any ever was, is seen from the notes.
+pub(super) fn prune(messages: &mut [Value], limit: PictureLimit) -> bool {
+    let count: usize = messages.iter().map(count).sum();
+    if count > limit.prune_above {
+        let demanded = demanded(messages);
+        let mut left = count.saturating_sub(limit.keep);
+        for result in messages.iter_mut().flat_map(results) {
+            let keeps_one = demanded.contains(text_of(result, "tool_use_id"));
+            remove(result, keeps_one, &mut left);
+        }
+    }
+    messages
+        .iter()
+        .flat_map(blocks)
+        .any(|result| blocks(result).iter().any(is_note))
+}
+
+/// Pictures in a message, blanks aside.
+pub(super) fn count(message: &Value) -> usize {
+    let inner = |block: &Value| match text_of(block, "type") {
+        "tool_result" => blocks(block)
+            .iter()
+            .filter(|block| is_picture(block))
+            .count(),
+        _ => usize::from(is_picture(block)),
+    };
+    blocks(message).iter().map(inner).sum()
+}
+
+/// Calls whose results must hold a picture.
+fn demanded(messages: &[Value]) -> HashSet<String> {
+    let calls = messages
+        .iter()
+        .flat_map(blocks)
+        .filter(|block| text_of(block, "type") == "tool_use");
+    let shows = calls.filter(|call| {
+        let action = call
+            .get("input")
+            .map_or("", |input| text_of(input, "action"));
+        [text_of(call, "name"), action]
+            .iter()
+            .any(|name| matches!(*name, "screenshot" | "zoom"))
+    });
+    shows.map(|call| text_of(call, "id").to_owned()).collect()
+}
+
+fn results(message: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
+    blocks
+        .into_iter()
+        .flatten()
+        .filter(|block| text_of(block, "type") == "tool_result")
+}
+
+fn remove(result: &mut Value, keeps_one: bool, left: &mut usize) {
+    let Some(blocks) = result.get_mut("content").and_then(Value::as_array_mut) else {
+        return;
+    };
+    for block in std::mem::take(blocks) {
+        if *left == 0 || !is_picture(&block) {
+            blocks.push(block);
+            continue;
+        }
+        *left -= 1;
+        blocks.push(json!({"type": "text", "text": GONE}));
+        if keeps_one {
+            let source = json!({"type": "base64", "media_type": "image/png", "data": BLANK});
+            blocks.push(json!({"type": "image", "source": source}));
+        }
+    }
+}
+
+fn blocks(holder: &Value) -> &[Value] {
+    holder
+        .get("content")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn is_picture(block: &Value) -> bool {
+    let is_blank = block
+        .get("source")
+        .is_some_and(|source| text_of(source, "data") == BLANK);
+    text_of(block, "type") == "image" && !is_blank
+}
+
+fn is_note(block: &Value) -> bool {
+    text_of(block, "text") == GONE
+}
