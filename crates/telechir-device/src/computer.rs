@@ -28,12 +28,18 @@ pub struct Performed {
 impl Performed {
     /// Handed over, nothing to say.
     pub const fn delivered() -> Self {
-        Self { effect: Effect::Delivered, text: None }
+        Self {
+            effect: Effect::Delivered,
+            text: None,
+        }
     }
 
     /// Seen to take effect, nothing to say.
     pub const fn confirmed() -> Self {
-        Self { effect: Effect::Confirmed, text: None }
+        Self {
+            effect: Effect::Confirmed,
+            text: None,
+        }
     }
 }
 

@@ -35,7 +35,9 @@ impl Frame {
             return None;
         }
         let at = (y as usize * self.size.width as usize + x as usize) * 4;
-        let [blue, green, red] = *self.bgrx.get(at..at + 3)? else { return None };
+        let [blue, green, red] = *self.bgrx.get(at..at + 3)? else {
+            return None;
+        };
         Some([red, green, blue])
     }
 
@@ -51,13 +53,15 @@ impl Frame {
     /// The part of the frame inside `region`; none when it sticks out.
     pub fn crop(&self, region: ScreenRegion) -> Option<Self> {
         let (origin, size) = (region.origin(), region.size());
-        if origin.x() + size.width > self.size.width || origin.y() + size.height > self.size.height {
+        if origin.x() + size.width > self.size.width || origin.y() + size.height > self.size.height
+        {
             return None;
         }
         let row_bytes = size.width as usize * 4;
         let mut bgrx = Vec::with_capacity(row_bytes * size.height as usize);
         for row in 0..size.height {
-            let start = ((origin.y() + row) as usize * self.size.width as usize + origin.x() as usize) * 4;
+            let start =
+                ((origin.y() + row) as usize * self.size.width as usize + origin.x() as usize) * 4;
             bgrx.extend_from_slice(self.bgrx.get(start..start + row_bytes)?);
         }
         Some(Self { size, bgrx })

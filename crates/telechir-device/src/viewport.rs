@@ -27,7 +27,9 @@ pub enum Misplaced {
         height: u32,
     },
     /// The rectangle has no area.
-    #[error("the region from ({x0}, {y0}) to ({x1}, {y1}) is empty; give the top left corner first")]
+    #[error(
+        "the region from ({x0}, {y0}) to ({x1}, {y1}) is empty; give the top left corner first"
+    )]
     EmptyRegion {
         /// As the model said it.
         x0: f64,
@@ -39,7 +41,9 @@ pub enum Misplaced {
         y1: f64,
     },
     /// A label, but the newest picture has none.
-    #[error("label {n} belongs to no picture that was sent; give coordinates of the newest picture instead")]
+    #[error(
+        "label {n} belongs to no picture that was sent; give coordinates of the newest picture instead"
+    )]
     UnknownLabel {
         /// The label.
         n: u32,
@@ -57,7 +61,10 @@ impl Viewport {
 
     /// The screen at its own size.
     pub const fn unscaled(screen: Size) -> Self {
-        Self { screen, picture: screen }
+        Self {
+            screen,
+            picture: screen,
+        }
     }
 
     /// The screen's size.
@@ -82,7 +89,12 @@ impl Viewport {
         let inside = |v: f64, extent: u32| v >= 0.0 && v < f64::from(extent);
         if !inside(point.x, space.width) || !inside(point.y, space.height) {
             let Size { width, height } = space;
-            return Err(Misplaced::OffPicture { x: point.x, y: point.y, width, height });
+            return Err(Misplaced::OffPicture {
+                x: point.x,
+                y: point.y,
+                width,
+                height,
+            });
         }
         let x = scale(point.x, space.width, self.screen.width);
         let y = scale(point.y, space.height, self.screen.height);
@@ -96,18 +108,32 @@ impl Viewport {
     pub fn region(&self, region: Region) -> Result<ScreenRegion, Misplaced> {
         let (from, to) = (region.from, region.to);
         if to.x <= from.x || to.y <= from.y {
-            return Err(Misplaced::EmptyRegion { x0: from.x, y0: from.y, x1: to.x, y1: to.y });
+            return Err(Misplaced::EmptyRegion {
+                x0: from.x,
+                y0: from.y,
+                x1: to.x,
+                y1: to.y,
+            });
         }
         let origin = self.point(from)?;
         let space = self.space(to.space);
         let outside = to.x > f64::from(space.width) || to.y > f64::from(space.height);
         if outside {
             let Size { width, height } = space;
-            return Err(Misplaced::OffPicture { x: to.x, y: to.y, width, height });
+            return Err(Misplaced::OffPicture {
+                x: to.x,
+                y: to.y,
+                width,
+                height,
+            });
         }
         let end = |v: f64, from: u32, to: u32| round(v * f64::from(to) / f64::from(from)).min(to);
-        let width = end(to.x, space.width, self.screen.width).saturating_sub(origin.x()).max(1);
-        let height = end(to.y, space.height, self.screen.height).saturating_sub(origin.y()).max(1);
+        let width = end(to.x, space.width, self.screen.width)
+            .saturating_sub(origin.x())
+            .max(1);
+        let height = end(to.y, space.height, self.screen.height)
+            .saturating_sub(origin.y())
+            .max(1);
         Ok(ScreenRegion::new(origin, Size::new(width, height)))
     }
 
@@ -120,25 +146,71 @@ impl Viewport {
         let maybe = |target: &Option<Target>| target.as_ref().map(at).transpose();
         Ok(match action.clone() {
             Action::Screenshot => Action::Screenshot,
-            Action::Zoom { region } => Action::Zoom { region: self.region(region)? },
+            Action::Zoom { region } => Action::Zoom {
+                region: self.region(region)?,
+            },
             Action::CursorPosition => Action::CursorPosition,
             Action::Move { at: to } => Action::Move { at: at(&to)? },
-            Action::Click { at: to, button, count, modifiers } => {
-                Action::Click { at: maybe(&to)?, button, count, modifiers }
-            }
-            Action::MouseDown { at: to, button } => Action::MouseDown { at: maybe(&to)?, button },
-            Action::MouseUp { at: to, button } => Action::MouseUp { at: maybe(&to)?, button },
-            Action::Drag { path, button, modifiers, duration } => {
+            Action::Click {
+                at: to,
+                button,
+                count,
+                modifiers,
+            } => Action::Click {
+                at: maybe(&to)?,
+                button,
+                count,
+                modifiers,
+            },
+            Action::MouseDown { at: to, button } => Action::MouseDown {
+                at: maybe(&to)?,
+                button,
+            },
+            Action::MouseUp { at: to, button } => Action::MouseUp {
+                at: maybe(&to)?,
+                button,
+            },
+            Action::Drag {
+                path,
+                button,
+                modifiers,
+                duration,
+            } => {
                 let path = path.iter().map(at).collect::<Result<_, _>>()?;
-                Action::Drag { path, button, modifiers, duration }
+                Action::Drag {
+                    path,
+                    button,
+                    modifiers,
+                    duration,
+                }
             }
-            Action::Scroll { at: to, dx, dy, unit, modifiers } => {
+            Action::Scroll {
+                at: to,
+                dx,
+                dy,
+                unit,
+                modifiers,
+            } => {
                 let (dx, dy, unit) = self.distance(dx, dy, unit);
-                Action::Scroll { at: maybe(&to)?, dx, dy, unit, modifiers }
+                Action::Scroll {
+                    at: maybe(&to)?,
+                    dx,
+                    dy,
+                    unit,
+                    modifiers,
+                }
             }
-            Action::Type { text, at: to, clear_first, submit } => {
-                Action::Type { text, at: maybe(&to)?, clear_first, submit }
-            }
+            Action::Type {
+                text,
+                at: to,
+                clear_first,
+                submit,
+            } => Action::Type {
+                text,
+                at: maybe(&to)?,
+                clear_first,
+                submit,
+            },
             Action::Key { chord, repeat } => Action::Key { chord, repeat },
             Action::HoldKey { chord, duration } => Action::HoldKey { chord, duration },
             Action::KeyDown { chord } => Action::KeyDown { chord },
@@ -154,22 +226,45 @@ impl Viewport {
             Action::NewTab { url } => Action::NewTab { url },
             Action::SwitchTab { tab } => Action::SwitchTab { tab },
             Action::CloseTab { tab } => Action::CloseTab { tab },
-            Action::ReadPage { filter, depth, root, tab } => {
-                Action::ReadPage { filter, depth, root: maybe(&root)?, tab }
-            }
+            Action::ReadPage {
+                filter,
+                depth,
+                root,
+                tab,
+            } => Action::ReadPage {
+                filter,
+                depth,
+                root: maybe(&root)?,
+                tab,
+            },
             Action::PageText { tab } => Action::PageText { tab },
             Action::Find { query, tab } => Action::Find { query, tab },
-            Action::FormInput { at: to, value, tab } => Action::FormInput { at: at(&to)?, value, tab },
-            Action::FileUpload { at: to, paths, documents, tab } => {
-                Action::FileUpload { at: at(&to)?, paths, documents, tab }
-            }
+            Action::FormInput { at: to, value, tab } => Action::FormInput {
+                at: at(&to)?,
+                value,
+                tab,
+            },
+            Action::FileUpload {
+                at: to,
+                paths,
+                documents,
+                tab,
+            } => Action::FileUpload {
+                at: at(&to)?,
+                paths,
+                documents,
+                tab,
+            },
             Action::ScrollTo { at: to, tab } => Action::ScrollTo { at: at(&to)?, tab },
             Action::Hover { at: to } => Action::Hover { at: at(&to)? },
             Action::Javascript { script, tab } => Action::Javascript { script, tab },
             Action::ReadConsole { tab } => Action::ReadConsole { tab },
             Action::ReadNetwork { tab } => Action::ReadNetwork { tab },
             Action::OpenApp { name } => Action::OpenApp { name },
-            Action::LongPress { at: to, duration } => Action::LongPress { at: at(&to)?, duration },
+            Action::LongPress { at: to, duration } => Action::LongPress {
+                at: at(&to)?,
+                duration,
+            },
             Action::Other { name, args } => Action::Other { name, args },
         })
     }
@@ -178,9 +273,10 @@ impl Viewport {
         match target {
             Target::Point(point) => self.point(*point).map(ScreenTarget::Point),
             Target::Label { n, .. } => Err(Misplaced::UnknownLabel { n: *n }),
-            Target::Ref { id, frame } => {
-                Ok(ScreenTarget::Element { id: id.clone(), frame: frame.clone() })
-            }
+            Target::Ref { id, frame } => Ok(ScreenTarget::Element {
+                id: id.clone(),
+                frame: frame.clone(),
+            }),
         }
     }
 
@@ -229,7 +325,9 @@ mod tests {
     use super::*;
 
     fn on(screen: Size, picture: Size, point: Point) -> Result<(u32, u32), Misplaced> {
-        Viewport::new(screen, picture).point(point).map(|p| (p.x(), p.y()))
+        Viewport::new(screen, picture)
+            .point(point)
+            .map(|p| (p.x(), p.y()))
     }
 
     const HD: Size = Size::new(1280, 720);
@@ -252,24 +350,48 @@ mod tests {
 
     #[test]
     fn refuses_a_point_off_the_picture() {
-        let off = |x, y| Err(Misplaced::OffPicture { x, y, width: 1280, height: 720 });
+        let off = |x, y| {
+            Err(Misplaced::OffPicture {
+                x,
+                y,
+                width: 1280,
+                height: 720,
+            })
+        };
         assert_eq!(on(UHD, HD, Point::new(1280.0, 10.0)), off(1280.0, 10.0));
         assert_eq!(on(UHD, HD, Point::new(-1.0, 10.0)), off(-1.0, 10.0));
-        assert_eq!(on(UHD, HD, Point::new(f64::NAN, 1.0)), Err(Misplaced::NotANumber));
+        assert_eq!(
+            on(UHD, HD, Point::new(f64::NAN, 1.0)),
+            Err(Misplaced::NotANumber)
+        );
     }
 
     #[test]
     fn the_last_pixel_stays_on_the_screen() {
-        assert_eq!(on(Size::new(1000, 500), HD, Point::new(1279.9, 719.9)), Ok((999, 499)));
+        assert_eq!(
+            on(Size::new(1000, 500), HD, Point::new(1279.9, 719.9)),
+            Ok((999, 499))
+        );
     }
 
     #[test]
     fn a_region_may_end_at_the_edge_and_not_be_empty() {
         let viewport = Viewport::unscaled(HD);
-        let region = |x0, y0, x1, y1| Region { from: Point::new(x0, y0), to: Point::new(x1, y1) };
-        let whole = viewport.region(region(0, 0, 1280, 720)).map(ScreenRegion::size);
+        let region = |x0, y0, x1, y1| Region {
+            from: Point::new(x0, y0),
+            to: Point::new(x1, y1),
+        };
+        let whole = viewport
+            .region(region(0, 0, 1280, 720))
+            .map(ScreenRegion::size);
         assert_eq!(whole, Ok(HD));
-        assert!(matches!(viewport.region(region(5, 5, 5, 9)), Err(Misplaced::EmptyRegion { .. })));
-        assert!(matches!(viewport.region(region(5, 5, 1281, 9)), Err(Misplaced::OffPicture { .. })));
+        assert!(matches!(
+            viewport.region(region(5, 5, 5, 9)),
+            Err(Misplaced::EmptyRegion { .. })
+        ));
+        assert!(matches!(
+            viewport.region(region(5, 5, 1281, 9)),
+            Err(Misplaced::OffPicture { .. })
+        ));
     }
 }

@@ -4,6 +4,7 @@
 //! Every function returns a [`Report`]: nothing is lost in silence.
 
 mod anthropic;
+mod companion;
 mod conversation;
 mod declaration;
 mod dialect;

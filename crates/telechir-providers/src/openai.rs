@@ -7,10 +7,9 @@
 mod action;
 mod answers;
 mod asked;
-pub(crate) mod companion;
 mod declare;
 mod envelope;
-mod members;
+pub(crate) mod members;
 mod read;
 mod write;
 

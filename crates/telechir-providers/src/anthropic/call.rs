@@ -11,7 +11,7 @@ use super::action;
 use super::block::{Block, meta, text};
 use super::input::{Input, Read, shown};
 use super::scene::Scene;
-use crate::openai::companion;
+use crate::companion;
 
 pub(super) const COMPUTER: &str = "computer";
 pub(super) const BROWSER: &str = "browser";

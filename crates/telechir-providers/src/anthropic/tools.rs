@@ -8,7 +8,7 @@ use super::call::BROWSER;
 use super::media::missing;
 use super::models::{self, OCTOBER_2024_BETA, Version};
 use super::{DIALECT, PROVIDER};
-use crate::openai::companion;
+use crate::companion;
 use crate::{Declaration, EncodeError, Offer, Report};
 
 /// The version of the interface that all of this is about.

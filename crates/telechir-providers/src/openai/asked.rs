@@ -6,7 +6,7 @@ use telechir_protocol::{
 };
 
 use super::PROVIDER;
-use super::companion;
+use crate::companion;
 use super::members::property;
 
 /// The item a call is, where that is not what its neutral kind says.

@@ -5,7 +5,7 @@ use telechir_protocol::{
     ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
 };
 
-use super::companion;
+use crate::companion;
 use super::{DIALECT, PROVIDER};
 use crate::{Declaration, EncodeError, Offer, Report};
 

@@ -5,18 +5,18 @@ use telechir_protocol::{Content, Media, Meta, OtherContent, Raw};
 
 use super::{DIALECT, PROVIDER};
 
-pub(super) type Item = Map<String, Value>;
+pub(crate) type Item = Map<String, Value>;
 
 /// The member, unless it is absent or null.
 pub(super) fn present<'a>(item: &'a Item, name: &str) -> Option<&'a Value> {
     item.get(name).filter(|value| !value.is_null())
 }
 
-pub(super) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     item.get(name)?.as_str()
 }
 
-pub(super) fn owned(item: &Item, name: &str) -> Option<String> {
+pub(crate) fn owned(item: &Item, name: &str) -> Option<String> {
     text(item, name).map(str::to_owned)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn object<'a>(item: &'a Item, name: &str) -> Option<&'a Item> {
     item.get(name)?.as_object()
 }
 
-pub(super) fn list<'a>(item: &'a Item, name: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(item: &'a Item, name: &str) -> &'a [Value] {
     item.get(name)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)

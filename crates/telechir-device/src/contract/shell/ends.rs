@@ -111,7 +111,7 @@ pub async fn a_timeout_keeps_the_session(shell: &mut impl Shell) {
 
 /// All that the command began ends with it, not only what it waits for.
 pub async fn a_timeout_ends_what_was_begun_in_the_background(shell: &mut impl Shell) {
-    let text = "(trap '' TERM INT; exec setsid sleep 1000) & echo $!; sleep 1000";
+    let text = "(trap '' TERM INT; setsid sh -c 'echo $$; exec sleep 1000') & sleep 1000";
     let output = run_briefly(shell, text).await;
     assert_stopped(&output);
     let pid = output.stdout.trim();

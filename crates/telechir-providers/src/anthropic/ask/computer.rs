@@ -10,7 +10,7 @@ use crate::anthropic::call::{BROWSER, COMPUTER, toolset_name};
 use crate::anthropic::members::{self, Member, Notes};
 use crate::anthropic::models::Version;
 use crate::anthropic::{DIALECT, parts};
-use crate::openai::companion;
+use crate::companion;
 
 pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -> Written {
     let place = place(&call.call_id);

@@ -7,7 +7,7 @@ use super::unsaid::{legal, legal_id, unsaid};
 use super::{Style, Written, finish, place};
 use crate::Report;
 use crate::anthropic::{PROVIDER, parts};
-use crate::openai::companion;
+use crate::companion;
 
 pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Written {
     let place = place(&call.call_id);

@@ -11,7 +11,7 @@ use super::message::part;
 use super::{Known, Reader};
 use crate::openai::PROVIDER;
 use crate::openai::asked::form;
-use crate::openai::companion;
+use crate::companion;
 use crate::openai::members::{self, Item, keep, kind, owned, present, raw, text};
 
 /// Members of a call that have no neutral name.

@@ -9,7 +9,7 @@ use telechir_protocol::{
 use super::Writer;
 use crate::openai::action::Said;
 use crate::openai::asked::{Asked, Form};
-use crate::openai::companion;
+use crate::companion;
 use crate::openai::members::{Item, object_of, restore};
 use crate::openai::read::KEPT_OF_TOOLS;
 

@@ -6,7 +6,7 @@ use telechir_protocol::{
     Action, Arguments, CallId, ComputerCall, ShellAction, ShellCall, TargetId,
 };
 
-use super::members::{Item, list, owned, text};
+use crate::openai::members::{Item, list, owned, text};
 
 /// A browser's pages and tabs.
 pub(crate) const BROWSER: &str = "browser";
