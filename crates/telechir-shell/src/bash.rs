@@ -26,7 +26,7 @@ const KILL_PAUSE: Duration = Duration::from_millis(100);
 ///
 /// Folder, variables, functions and jobs last from command to command. When bash is lost (`exit`,
 /// `exec`, a kill) a new one is begun in the workspace, and the output says so. In a sandbox no
-/// process outlives it; on the host, one that left both its parent and its session can.
+/// process outlives it; on the host, one that left its parent, its session and its environment can.
 ///
 /// A command that is seen to wait for input is told at once, and ended when the next one comes.
 /// So is one whose `run` was dropped.

@@ -7,6 +7,14 @@ use telechir_process::{Spawn, Stdio};
 use crate::config::Host;
 use crate::exchange::Exchange;
 
+/// A variable that every process of one shell has.
+const MARK: &str = "TELECHIR_SHELL";
+
+/// It and its value, as they stand in an environment.
+pub(crate) fn mark(exchange: &Exchange) -> String {
+    format!("{MARK}={}", exchange.path().display())
+}
+
 /// Puts together the command that starts bash as ourselves.
 pub(crate) fn prepare(host: &Host, exchange: &Exchange, terminal: OwnedFd) -> Spawn {
     let home = host.workspace.as_os_str();
@@ -27,6 +35,7 @@ pub(crate) fn prepare(host: &Host, exchange: &Exchange, terminal: OwnedFd) -> Sp
         .env("TERM", "dumb")
         .env("LANG", "C.UTF-8")
         .envs(host.env.iter().map(|(name, value)| (name, value)))
+        .env(MARK, exchange.path())
         .cwd(&host.workspace)
         .controlling_terminal()
         .no_new_privs(false)

@@ -57,24 +57,47 @@ pub(crate) fn now() -> u64 {
     seconds.replace('.', "").parse().unwrap_or(0)
 }
 
-/// Everything below `root` and, for what lost its parent, everything in the session of `shell`;
-/// without `shell` and what stands between the two.
-pub(crate) fn below(root: Pid, shell: Pid) -> Vec<Process> {
+/// What tells the processes of a session from others when the tree does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks<'a> {
+    /// Everything below this process belongs.
+    pub(crate) root: Pid,
+    /// bash; with those between it and the root it is left out. Its terminal's session belongs.
+    pub(crate) shell: Pid,
+    /// Whoever has this in its environment belongs, also when it left tree and session.
+    pub(crate) variable: Option<&'a str>,
+}
+
+/// The processes of a session, parents first: who is told to end before its child is does not go
+/// on after it.
+pub(crate) fn of_session(marks: Marks<'_>) -> Vec<Process> {
     let all = all();
     let ancestors = |pid: i32| {
         std::iter::successors(all.get(&pid), |process| all.get(&process.parent)).take(all.len())
     };
-    let shell = shell.as_raw_nonzero().get();
+    let (root, shell) = (
+        marks.root.as_raw_nonzero().get(),
+        marks.shell.as_raw_nonzero().get(),
+    );
     let spine: Vec<i32> = ancestors(shell).map(|process| process.pid).collect();
-    let root = root.as_raw_nonzero().get();
     let belongs = |process: &&Process| {
         !spine.contains(&process.pid)
-            && (process.session == shell || ancestors(process.pid).any(|above| above.pid == root))
+            && (process.session == shell
+                || ancestors(process.pid).any(|above| above.pid == root)
+                || marks
+                    .variable
+                    .is_some_and(|variable| has_variable(process.pid, variable)))
     };
     let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
-    // Parents first: who is told to end before its child is does not go on after it.
     processes.sort_by_key(|process| (process.started, process.pid));
     processes
+}
+
+fn has_variable(pid: i32, variable: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment
+        .split(|byte| *byte == 0)
+        .any(|entry| entry == variable.as_bytes())
 }
 
 /// Those of `processes` that a command began which started at `since`: neither older themselves

@@ -10,17 +10,19 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
 use telechir_process::{Child, Pid, Signal, SpawnError, Watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
 use crate::exchange::{Exchange, Report, read_now};
-use crate::processes::{self, Process};
+use crate::processes::{self, Marks, Process};
 use crate::terminal::Terminal;
 use crate::{host, sandbox, script};
 
 /// A sandbox takes some ten milliseconds; a machine out of breath takes longer.
 const START: Duration = Duration::from_secs(20);
 const END: Duration = Duration::from_secs(5);
+/// Nothing tells of the end of processes that are not our children.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// A bash that waits for commands or runs one.
 #[derive(Debug)]
@@ -127,7 +129,14 @@ impl Session {
     }
 
     fn processes(&self) -> Vec<Process> {
-        processes::below(self.child.pid(), self.shell)
+        // A sandbox is a namespace, whose tree nobody leaves.
+        let variable = self.first.is_none().then(|| host::mark(&self.exchange));
+        let marks = Marks {
+            root: self.child.pid(),
+            shell: self.shell,
+            variable: variable.as_deref(),
+        };
+        processes::of_session(marks)
     }
 
     /// Kills everything of it.
@@ -152,7 +161,14 @@ impl Session {
             self.child.wait().await?;
             match &self.first {
                 Some(first) => gone(first.as_fd()).await,
-                None => Ok(()),
+                None => {
+                    // Whatever was begun while the others were killed.
+                    while !self.processes().is_empty() {
+                        self.kill();
+                        sleep(AGAIN).await;
+                    }
+                    Ok(())
+                }
             }
         });
         gone.await.map_err(|_| io::Error::from(Errno::TIMEDOUT))?

@@ -13,7 +13,7 @@ use telechir_testkit::gate::{Part, require};
 use crate::{command, run, sandboxed, settings, workspace};
 
 /// Whether a process whose command line holds `mark` runs anywhere on this machine.
-fn runs(mark: &str) -> bool {
+pub(crate) fn runs(mark: &str) -> bool {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
     lines
@@ -22,12 +22,12 @@ fn runs(mark: &str) -> bool {
 }
 
 /// A sleep of a length that no other test has, in ways meant to outlive its shell.
-async fn begin_daemons(shell: &mut Bash, mark: &str) {
+pub(crate) async fn begin_daemons(shell: &mut Bash, mark: &str) {
     let text = format!(
         "setsid nohup sleep {mark} & (sleep {mark} &); (trap '' TERM HUP; sleep {mark}) & disown -a"
     );
     assert_eq!(run(shell, &text).await.outcome, ShellOutcome::Success);
-    assert!(runs(mark));
+    until("the daemons began", || runs(mark)).await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use telechir_device::Shell;
 use telechir_shell::{Bash, Host, Isolation};
 use tempfile::TempDir;
 
+use crate::ends::{begin_daemons, runs};
 use crate::workspace;
 
 async fn unsandboxed() -> (Bash, TempDir) {
@@ -18,4 +19,12 @@ telechir_device::shell_contract!(unsandboxed);
 async fn says_that_it_is_no_sandbox() {
     let (shell, _kept) = unsandboxed().await;
     assert!(!shell.is_sandboxed());
+}
+
+#[tokio::test]
+async fn nothing_is_left_after_close() {
+    let (mut shell, _kept) = unsandboxed().await;
+    begin_daemons(&mut shell, "98761.5").await;
+    shell.close().await.unwrap();
+    assert!(!runs("98761.5"));
 }
