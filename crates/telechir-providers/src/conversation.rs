@@ -75,14 +75,12 @@ pub struct Response {
 impl Response {
     /// What was said in words.
     pub fn text(&self) -> String {
-        let texts = self
-            .turn
-            .contents()
-            .iter()
-            .filter_map(|content| match content {
-                Content::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            });
+        let texts = self.turn.contents().iter().filter_map(|content| {
+            let Content::Text(text) = content else {
+                return None;
+            };
+            Some(text.text.as_str())
+        });
         texts
             .filter(|text| !text.is_empty())
             .collect::<Vec<_>>()

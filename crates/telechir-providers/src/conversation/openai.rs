@@ -206,6 +206,6 @@ fn pictures_in(item: &Value) -> usize {
             .filter(|part| text_of(part, "type") == "input_image")
             .count(),
         Value::Object(_) => usize::from(text_of(output, "type") == "computer_screenshot"),
-        _ => 0,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }

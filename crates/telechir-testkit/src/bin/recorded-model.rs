@@ -5,32 +5,54 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
 use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Plays recorded words of a model over HTTP, and a page with a word drawn for this run.
-///
-/// Prints one line of JSON when it listens; ends on SIGTERM with a summary.
-#[derive(Debug, Parser)]
+const USAGE: &str = "\
+usage: recorded-model [--script FILE] [--page FILE [--word-file FILE]] [--set NAME=VALUE]...
+  --script     what the model says; without one only the page is served
+  --page       HTML served at /page; {{word}} in it becomes a word drawn at random
+  --word-file  where the drawn word is written, for whoever checks the run
+  --set        a value known to the script from the start
+Prints one line of JSON when it listens; ends on SIGTERM with a summary.";
+
+/// Flags as they are typed. By hand: a library for them would be larger than this program.
+#[derive(Debug, Default)]
 struct Arguments {
-    /// The script to play; without one only the page is served.
-    #[arg(long, required_unless_present = "page")]
     script: Option<PathBuf>,
-    /// HTML served at /page; `{{word}}` in it becomes a word drawn at random.
-    #[arg(long)]
     page: Option<PathBuf>,
-    /// Where the drawn word is written, for whoever checks the run. No model can read it there.
-    #[arg(long, requires = "page")]
     word_file: Option<PathBuf>,
-    /// Values known to the script from the start, as NAME=VALUE.
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    values: Vec<String>,
+    values: Vec<(String, String)>,
+}
+
+impl Arguments {
+    fn read(mut words: impl Iterator<Item = String>) -> Option<Self> {
+        let mut arguments = Self::default();
+        while let Some(flag) = words.next() {
+            let value = words.next()?;
+            match flag.as_str() {
+                "--script" => arguments.script = Some(value.into()),
+                "--page" => arguments.page = Some(value.into()),
+                "--word-file" => arguments.word_file = Some(value.into()),
+                "--set" => {
+                    let (name, value) = value.split_once('=')?;
+                    arguments.values.push((name.to_owned(), value.to_owned()));
+                }
+                _ => return None,
+            }
+        }
+        let serves_something = arguments.script.is_some() || arguments.page.is_some();
+        serves_something.then_some(arguments)
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match serve(&Arguments::parse()).await {
+    let Some(arguments) = Arguments::read(std::env::args().skip(1)) else {
+        let _nowhere_else = writeln!(std::io::stderr(), "{USAGE}");
+        return ExitCode::from(2);
+    };
+    match serve(&arguments).await {
         Ok(tally) if tally.is_clean() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -49,14 +71,9 @@ async fn serve(arguments: &Arguments) -> Result<Tally, Box<dyn std::error::Error
         Some(path) => page(path, arguments.word_file.as_deref())?,
         None => Page::default(),
     };
-    let pair = |text: &String| {
-        text.split_once('=')
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    };
-    let values = arguments.values.iter().filter_map(pair).collect();
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
-    let server = ModelServer::start(script, page, values).await?;
+    let server = ModelServer::start(script, page, arguments.values.clone()).await?;
     let listening = serde_json::json!({
         "base_url": server.base_url(), "page_url": format!("http://{}/page", server.address()),
     });
