@@ -18,6 +18,8 @@ use notes::Notes;
 
 /// A request that runs longer counts as a long poll and no longer as loading.
 const LONG_POLL: Duration = Duration::from_secs(2);
+/// A document that was not painted after so long has nothing to paint.
+const FIRST_PAINT: Duration = Duration::from_millis(500);
 
 /// One tab.
 #[derive(Clone, Debug)]
@@ -40,6 +42,8 @@ pub(crate) struct Tab {
     pub(crate) document: Option<String>,
     /// Whether the document is parsed.
     pub(crate) ready: bool,
+    /// When the document came, until it is first painted.
+    unpainted: Option<Instant>,
     loading: HashSet<String>,
     requests: HashMap<String, Request>,
     stirred: Instant,
@@ -147,7 +151,10 @@ impl Book {
         let now = Instant::now();
         self.target(target).map_or((None, false), |tab| {
             let open = |request: &Request| request.is_document || now - request.since < LONG_POLL;
-            let busy = tab.requests.values().any(open) || (!tab.ready && !tab.loading.is_empty());
+            let unpainted = tab.unpainted.is_some_and(|since| now - since < FIRST_PAINT);
+            let busy = unpainted
+                || tab.requests.values().any(open)
+                || (!tab.ready && !tab.loading.is_empty());
             (Some(tab.stirred), busy)
         })
     }
@@ -223,6 +230,7 @@ impl State {
             commits: 0,
             document: None,
             ready: true,
+            unpainted: None,
             loading: HashSet::new(),
             requests: HashMap::new(),
             stirred: Instant::now(),
@@ -291,7 +299,9 @@ impl Tab {
                 self.requests.remove(&text(&params["requestId"]));
             }
             "Inspector.targetCrashed" => self.crash(),
+            "Page.lifecycleEvent" if params["name"] == "firstPaint" => self.unpainted = None,
             "Page.screencastFrame" => {
+                self.unpainted = None;
                 let answer = serde_json::json!({ "sessionId": params["sessionId"] });
                 client.notify(Some(&self.session), "Page.screencastFrameAck", answer);
             }
@@ -306,6 +316,7 @@ impl Tab {
         self.document = Some(loader);
         self.commits += 1;
         self.ready = false;
+        self.unpainted = Some(Instant::now());
         self.crashed = false;
     }
 

@@ -24,6 +24,7 @@ impl Setup {
     pub(crate) fn prepare(self, client: &Client, session: &str) {
         let tell = |method, params| client.notify(Some(session), method, params);
         tell("Page.enable", json!({}));
+        tell("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
         tell("Inspector.enable", json!({}));
         tell("Network.enable", json!({ "maxTotalBufferSize": 1 << 16 }));
         tell(

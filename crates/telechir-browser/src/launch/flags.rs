@@ -23,6 +23,9 @@ const ALWAYS: &[&str] = &[
     // It speaks to nobody but the pages' own hosts.
     "--disable-background-networking",
     "--disable-component-update",
+    // These two are asked in spite of all other flags; port 9 of loopback has no listener.
+    "--component-updater=url-source=https://127.0.0.1:9/none",
+    "--gaia-url=https://127.0.0.1:9",
     "--disable-sync",
     "--disable-domain-reliability",
     "--disable-client-side-phishing-detection",

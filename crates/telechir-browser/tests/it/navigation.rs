@@ -1,10 +1,12 @@
 //! Loads arrive, fail or time out, and say so.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Addresses, Options};
-use telechir_device::{Computer as _, DeviceError, Effect};
+use telechir_device::{Computer as _, DeviceError, Effect, Settle};
 use telechir_protocol::Action;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::common::{SETTLE, click, go, headless, headless_with, options, page, perform};
@@ -147,18 +149,105 @@ async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
     perform(&mut browser, click(10, 10)).await.unwrap();
 }
 
+const FETCHES: &str =
+    "<body onclick=\"fetch('/slow').then(it => it.text()).then(it => document.title = it)\">";
+
+/// Serves a page that fetches, when clicked, what comes only after a while.
+async fn slow_server(delay: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                let count = stream.read(&mut request).await.unwrap_or(0);
+                let mut body = FETCHES;
+                if request[..count].starts_with(b"GET /slow") {
+                    tokio::time::sleep(delay).await;
+                    body = "late";
+                }
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close";
+                let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                let _told = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    address
+}
+
 #[tokio::test]
 async fn settling_waits_for_what_a_click_fetches() {
     let mut browser = headless().await;
-    go(
-        &mut browser,
-        &page("<body onclick=\"setTimeout(() => document.title = 'late', 60); \">"),
-    )
-    .await
-    .unwrap();
+    let server = slow_server(Duration::from_millis(700)).await;
+    go(&mut browser, &format!("http://{server}/"))
+        .await
+        .unwrap();
     browser.settle(SETTLE).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     let settled = browser.settle(SETTLE).await.unwrap();
     assert!(settled.settled);
-    assert!(settled.waited < Duration::from_secs(2), "{settled:?}");
+    assert_eq!(browser.context().await.unwrap().tabs[0].title, "late");
+}
+
+#[tokio::test]
+async fn settling_does_not_wait_for_a_long_poll_or_an_animation_for_ever() {
+    let mut browser = headless().await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let script = format!("fetch('http://{}/')", silent.local_addr().unwrap());
+    go(&mut browser, &page(&format!("<script>{script}</script>")))
+        .await
+        .unwrap();
+    let settled = browser.settle(SETTLE).await.unwrap();
+    assert!(
+        settled.settled && settled.waited < Duration::from_secs(4),
+        "{settled:?}"
+    );
+
+    let spins = "<style>@keyframes spin { to { width: 300px } } i { display: block; height: 40px;\
+                 width: 1px; background: red; animation: spin 1s infinite }</style><i></i>";
+    go(&mut browser, &page(spins)).await.unwrap();
+    let settle = Settle {
+        ceiling: Duration::from_millis(900),
+        ..SETTLE
+    };
+    let settled = browser.settle(settle).await.unwrap();
+    assert!(!settled.settled, "{settled:?}");
+    assert!(settled.waited < Duration::from_millis(1500), "{settled:?}");
+}
+
+#[tokio::test]
+async fn all_traffic_takes_the_proxy_loopback_too() {
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = proxy.local_addr().unwrap();
+    let options = Options {
+        proxy: Some(format!("http://{address}")),
+        ..options()
+    };
+    let mut browser = headless_with(options).await;
+    let loading = go(&mut browser, "http://127.0.0.1:8099/asked-for");
+    let (asked, mut requests) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        // Each on its own: some connections are only opened ahead.
+        while let Ok((mut stream, _)) = proxy.accept().await {
+            let asked = asked.clone();
+            tokio::spawn(async move {
+                let mut request = vec![0; 4096];
+                let count = stream.read(&mut request).await.unwrap_or(0);
+                let _nobody_listens =
+                    asked.send(String::from_utf8_lossy(&request[..count]).into_owned());
+                let answer = "HTTP/1.1 403 no\r\ncontent-length: 2\r\n\r\nno";
+                let _told = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    loading.await.unwrap();
+    let mut seen = Vec::new();
+    while let Ok(request) = requests.try_recv() {
+        seen.push(request);
+    }
+    let wanted = "GET http://127.0.0.1:8099/asked-for ";
+    assert!(
+        seen.iter().any(|request| request.starts_with(wanted)),
+        "{seen:?}"
+    );
 }
