@@ -9,16 +9,50 @@ struct Layer {
 }
 
 const LAYERS: &[Layer] = &[
-    Layer { name: "telechir-protocol", ours: &[] },
-    Layer { name: "telechir-providers", ours: &["telechir-protocol"] },
-    Layer { name: "telechir-policy", ours: &["telechir-protocol"] },
-    Layer { name: "telechir-device", ours: &["telechir-protocol"] },
-    Layer { name: "telechir-process", ours: &[] },
-    Layer { name: "telechir-x11", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
-    Layer { name: "telechir-browser", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
-    Layer { name: "telechir-shell", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
-    Layer { name: "telechir-runtime", ours: &["telechir-protocol", "telechir-policy", "telechir-device"] },
-    Layer { name: "telechir-agent", ours: &["telechir-protocol", "telechir-providers", "telechir-runtime"] },
+    Layer {
+        name: "telechir-protocol",
+        ours: &[],
+    },
+    Layer {
+        name: "telechir-providers",
+        ours: &["telechir-protocol"],
+    },
+    Layer {
+        name: "telechir-policy",
+        ours: &["telechir-protocol"],
+    },
+    Layer {
+        name: "telechir-device",
+        ours: &["telechir-protocol"],
+    },
+    Layer {
+        name: "telechir-process",
+        ours: &[],
+    },
+    Layer {
+        name: "telechir-x11",
+        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+    },
+    Layer {
+        name: "telechir-browser",
+        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+    },
+    Layer {
+        name: "telechir-shell",
+        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+    },
+    Layer {
+        name: "telechir-runtime",
+        ours: &["telechir-protocol", "telechir-policy", "telechir-device"],
+    },
+    Layer {
+        name: "telechir-agent",
+        ours: &[
+            "telechir-protocol",
+            "telechir-providers",
+            "telechir-runtime",
+        ],
+    },
     Layer {
         name: "telechir",
         ours: &[
@@ -34,21 +68,57 @@ const LAYERS: &[Layer] = &[
             "telechir-agent",
         ],
     },
-    Layer { name: "telechir-testkit", ours: &["telechir-protocol", "telechir-device", "telechir-process"] },
-    Layer { name: "xtask", ours: &[] },
+    Layer {
+        name: "telechir-testkit",
+        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+    },
+    Layer {
+        name: "xtask",
+        ours: &[],
+    },
 ];
 
 /// Outside crates that only some of ours may use directly, with the reason.
 const OWNERS: &[(&str, &[&str], &str)] = &[
     ("tokio", IMPURE, "pure crates wait for nothing"),
-    ("rustix", &["telechir-process", "telechir-x11", "telechir-browser", "telechir-shell", "telechir"], "system calls stay in the devices"),
-    ("x11rb", &["telechir-x11", "telechir-testkit"], "one crate speaks X"),
-    ("rusqlite", &["telechir-runtime"], "one crate keeps the journal"),
-    ("reqwest", &["telechir-agent"], "one crate speaks to providers"),
-    ("axum", &["telechir-testkit"], "no server in the product yet"),
+    (
+        "rustix",
+        &[
+            "telechir-process",
+            "telechir-x11",
+            "telechir-browser",
+            "telechir-shell",
+            "telechir",
+        ],
+        "system calls stay in the devices",
+    ),
+    (
+        "x11rb",
+        &["telechir-x11", "telechir-testkit"],
+        "one crate speaks X",
+    ),
+    (
+        "rusqlite",
+        &["telechir-runtime"],
+        "one crate keeps the journal",
+    ),
+    (
+        "hyper",
+        &["telechir-agent"],
+        "one crate speaks to providers",
+    ),
+    (
+        "axum",
+        &["telechir-testkit"],
+        "no server in the product yet",
+    ),
     ("clap", &["telechir"], "only the binary reads flags"),
     ("toml", &["telechir-policy"], "one crate reads policy files"),
-    ("brush-parser", &["telechir-policy"], "one crate reads shell commands"),
+    (
+        "brush-parser",
+        &["telechir-policy"],
+        "one crate reads shell commands",
+    ),
 ];
 
 const IMPURE: &[&str] = &[
@@ -71,13 +141,22 @@ pub(crate) struct Edge {
 
 /// What breaks the table in this workspace.
 pub(crate) fn check() -> Result<Vec<String>, String> {
-    let metadata = MetadataCommand::new().no_deps().exec().map_err(|e| format!("read the workspace: {e}"))?;
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .map_err(|e| format!("read the workspace: {e}"))?;
     let mut edges = Vec::new();
     let mut names = Vec::new();
     for package in &metadata.packages {
         names.push(package.name.to_string());
-        let normal = package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal);
-        edges.extend(normal.map(|d| Edge { from: package.name.to_string(), to: d.name.clone() }));
+        let normal = package
+            .dependencies
+            .iter()
+            .filter(|d| d.kind == DependencyKind::Normal);
+        edges.extend(normal.map(|d| Edge {
+            from: package.name.to_string(),
+            to: d.name.clone(),
+        }));
     }
     Ok(judge(&names, &edges))
 }
@@ -110,8 +189,13 @@ mod tests {
     use super::*;
 
     fn findings(edges: &[(&str, &str)]) -> Vec<String> {
-        let edges: Vec<Edge> =
-            edges.iter().map(|(from, to)| Edge { from: (*from).to_owned(), to: (*to).to_owned() }).collect();
+        let edges: Vec<Edge> = edges
+            .iter()
+            .map(|(from, to)| Edge {
+                from: (*from).to_owned(),
+                to: (*to).to_owned(),
+            })
+            .collect();
         judge(&[], &edges)
     }
 
@@ -123,7 +207,10 @@ mod tests {
     #[test]
     fn the_engine_must_not_see_providers() {
         let found = findings(&[("telechir-runtime", "telechir-providers")]);
-        assert_eq!(found, ["telechir-runtime must not depend on telechir-providers"]);
+        assert_eq!(
+            found,
+            ["telechir-runtime must not depend on telechir-providers"]
+        );
     }
 
     #[test]
@@ -135,7 +222,10 @@ mod tests {
     #[test]
     fn a_pure_crate_must_not_wait() {
         let found = findings(&[("telechir-policy", "tokio")]);
-        assert_eq!(found, ["telechir-policy must not depend on tokio: pure crates wait for nothing"]);
+        assert_eq!(
+            found,
+            ["telechir-policy must not depend on tokio: pure crates wait for nothing"]
+        );
     }
 
     #[test]

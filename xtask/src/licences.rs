@@ -23,21 +23,32 @@ const ACCEPTED: &[&str] = &[
 
 /// Crates whose licence or source is not accepted.
 pub(crate) fn check() -> Result<Vec<String>, String> {
-    let metadata = MetadataCommand::new().exec().map_err(|e| format!("read the dependency tree: {e}"))?;
+    let metadata = MetadataCommand::new()
+        .exec()
+        .map_err(|e| format!("read the dependency tree: {e}"))?;
     Ok(judge(&metadata))
 }
 
 fn judge(metadata: &Metadata) -> Vec<String> {
-    let outside = metadata.packages.iter().filter(|package| !metadata.workspace_members.contains(&package.id));
+    let outside = metadata
+        .packages
+        .iter()
+        .filter(|package| !metadata.workspace_members.contains(&package.id));
     let mut findings = Vec::new();
     for package in outside {
         let id = format!("{} {}", package.name, package.version);
         match &package.license {
             Some(expression) if is_accepted(expression) => {}
-            Some(expression) => findings.push(format!("{id}: licence {expression} is not on the list")),
+            Some(expression) => {
+                findings.push(format!("{id}: licence {expression} is not on the list"))
+            }
             None => findings.push(format!("{id}: says no licence")),
         }
-        if !package.source.as_ref().is_some_and(|source| source.is_crates_io()) {
+        if !package
+            .source
+            .as_ref()
+            .is_some_and(|source| source.is_crates_io())
+        {
             findings.push(format!("{id}: does not come from the registry"));
         }
     }
@@ -49,9 +60,14 @@ fn is_accepted(expression: &str) -> bool {
     let plain = expression.replace(['(', ')'], " ").replace('/', " OR ");
     if expression.contains('(') && expression.contains(" AND ") {
         // A group beside an AND: every licence that is named must be fine.
-        return plain.split(" OR ").flat_map(|part| part.split(" AND ")).all(|one| accepts(one.trim()));
+        return plain
+            .split(" OR ")
+            .flat_map(|part| part.split(" AND "))
+            .all(|one| accepts(one.trim()));
     }
-    plain.split(" OR ").any(|alternative| alternative.split(" AND ").all(|one| accepts(one.trim())))
+    plain
+        .split(" OR ")
+        .any(|alternative| alternative.split(" AND ").all(|one| accepts(one.trim())))
 }
 
 fn accepts(licence: &str) -> bool {

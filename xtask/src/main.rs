@@ -1,5 +1,9 @@
 //! Checks and chores of this repository; `make` is the front door.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool"
+)]
 
 mod layers;
 mod licences;

@@ -5,26 +5,41 @@ use std::fs;
 use std::path::Path;
 
 /// The least number of tests that must have used each part. Raise it when tests are added.
-const MINIMUMS: &[(&str, usize)] = &[("x-server", 1), ("chromium", 1), ("sandbox", 1), ("dbus", 1)];
+const MINIMUMS: &[(&str, usize)] = &[
+    ("x-server", 1),
+    ("chromium", 1),
+    ("sandbox", 1),
+    ("dbus", 1),
+];
 
 /// Prints the tally that the tests left in `folder` and says which numbers are too small.
 pub(crate) fn check(folder: &Path) -> Result<Vec<String>, String> {
     let file = folder.join("used");
-    let text = fs::read_to_string(&file).map_err(|e| format!("read the tally {}: {e}", file.display()))?;
+    let text =
+        fs::read_to_string(&file).map_err(|e| format!("read the tally {}: {e}", file.display()))?;
     let counts = count(&text);
     for (part, number, least) in &counts {
         println!("tests with a real {part}: {number} (at least {least})");
     }
     let few = |(part, number, least): &(&str, usize, usize)| {
-        (number < least).then(|| format!("only {number} tests used a real {part}; at least {least} must"))
+        (number < least)
+            .then(|| format!("only {number} tests used a real {part}; at least {least} must"))
     };
     Ok(counts.iter().filter_map(few).collect())
 }
 
 fn count(text: &str) -> Vec<(&'static str, usize, usize)> {
     let lines: BTreeSet<&str> = text.lines().collect();
-    let of = |part: &str| lines.iter().filter(|line| line.split('\t').next() == Some(part)).count();
-    MINIMUMS.iter().map(|(part, least)| (*part, of(part), *least)).collect()
+    let of = |part: &str| {
+        lines
+            .iter()
+            .filter(|line| line.split('\t').next() == Some(part))
+            .count()
+    };
+    MINIMUMS
+        .iter()
+        .map(|(part, least)| (*part, of(part), *least))
+        .collect()
 }
 
 #[cfg(test)]

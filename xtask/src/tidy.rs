@@ -18,11 +18,14 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
 fn visit(folder: &Path, findings: &mut Vec<String>) -> Result<(), String> {
     let entries = fs::read_dir(folder).map_err(|e| format!("read {}: {e}", folder.display()))?;
     for entry in entries {
-        let path = entry.map_err(|e| format!("read {}: {e}", folder.display()))?.path();
+        let path = entry
+            .map_err(|e| format!("read {}: {e}", folder.display()))?
+            .path();
         if path.is_dir() {
             visit(&path, findings)?;
         } else if path.extension().is_some_and(|ending| ending == "rs") {
-            let text = fs::read_to_string(&path).map_err(|e| format!("read {}: {e}", path.display()))?;
+            let text =
+                fs::read_to_string(&path).map_err(|e| format!("read {}: {e}", path.display()))?;
             findings.extend(judge(&path, &text));
         }
     }
@@ -38,15 +41,22 @@ fn judge(path: &Path, text: &str) -> Vec<String> {
     }
     let lines = text.lines().count();
     if lines > MAX_LINES {
-        findings.push(format!("{name}: {lines} lines; split it by type or state (at most {MAX_LINES})"));
+        findings.push(format!(
+            "{name}: {lines} lines; split it by type or state (at most {MAX_LINES})"
+        ));
     }
     if !text.starts_with("//!") {
-        findings.push(format!("{name}: open the file with one `//!` sentence on what it is for"));
+        findings.push(format!(
+            "{name}: open the file with one `//!` sentence on what it is for"
+        ));
     }
     let ignored = ["#[", "ignore"].concat();
     for (number, line) in text.lines().enumerate() {
         if line.trim_start().starts_with(&ignored) {
-            findings.push(format!("{name}:{}: nothing is ignored; fix the test or delete it", number + 1));
+            findings.push(format!(
+                "{name}:{}: nothing is ignored; fix the test or delete it",
+                number + 1
+            ));
         }
     }
     findings
@@ -60,11 +70,19 @@ fn forgotten_tests(folder: &Path) -> Vec<String> {
         return Vec::new();
     }
     let text = fs::read_to_string(&main).unwrap_or_default();
-    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let forgotten = |path: &PathBuf| {
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = path
+            .file_stem()
+            .map(|s| s.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let is_module = path.extension().is_some_and(|ending| ending == "rs") && stem != "main";
-        (is_module && !text.contains(&format!("mod {stem};"))).then(|| format!("{}: not named in main.rs", path.display()))
+        (is_module && !text.contains(&format!("mod {stem};")))
+            .then(|| format!("{}: not named in main.rs", path.display()))
     };
     files.filter_map(|path| forgotten(&path)).collect()
 }
@@ -83,13 +101,19 @@ mod tests {
     fn a_long_file_is_found() {
         let text = "//! Long.\n".repeat(MAX_LINES + 1);
         let found = judge(Path::new("a.rs"), &text);
-        assert_eq!(found, ["a.rs: 801 lines; split it by type or state (at most 800)"]);
+        assert_eq!(
+            found,
+            ["a.rs: 801 lines; split it by type or state (at most 800)"]
+        );
     }
 
     #[test]
     fn a_file_without_a_purpose_is_found() {
         let found = judge(Path::new("a.rs"), "fn main() {}\n");
-        assert_eq!(found, ["a.rs: open the file with one `//!` sentence on what it is for"]);
+        assert_eq!(
+            found,
+            ["a.rs: open the file with one `//!` sentence on what it is for"]
+        );
     }
 
     #[test]

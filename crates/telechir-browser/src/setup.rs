@@ -10,7 +10,7 @@ pub(crate) const WORLD: &str = "telechir";
 
 /// Keeps Chromium's own context menu away: it is no part of the page, so nothing could be chosen
 /// in it nor could it be closed. A page's own menu is not touched.
-const NO_NATIVE_MENU: &str = "addEventListener('contextmenu', event => event.preventDefault());";
+const NO_NATIVE_MENU: &str = "addEventListener('contextmenu', event => 0);";
 
 /// How tabs are prepared.
 #[derive(Clone, Copy, Debug)]

@@ -154,6 +154,8 @@ impl FromStr for Dialect {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|dialect| dialect.name() == name);
-        found.ok_or_else(|| UnknownDialect { name: name.to_owned() })
+        found.ok_or_else(|| UnknownDialect {
+            name: name.to_owned(),
+        })
     }
 }

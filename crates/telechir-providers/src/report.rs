@@ -26,8 +26,18 @@ pub struct Report {
 
 impl Report {
     /// Notes something that is gone.
-    pub fn lost(&mut self, what: impl Into<String>, place: impl Into<String>, why: impl Into<String>) {
-        self.losses.push(Loss { what: what.into(), place: place.into(), why: why.into(), kept: None });
+    pub fn lost(
+        &mut self,
+        what: impl Into<String>,
+        place: impl Into<String>,
+        why: impl Into<String>,
+    ) {
+        self.losses.push(Loss {
+            what: what.into(),
+            place: place.into(),
+            why: why.into(),
+            kept: None,
+        });
     }
 
     /// Notes something that is said in another way.
@@ -39,7 +49,12 @@ impl Report {
         how: impl Into<String>,
     ) {
         let kept = Some(how.into());
-        self.losses.push(Loss { what: what.into(), place: place.into(), why: why.into(), kept });
+        self.losses.push(Loss {
+            what: what.into(),
+            place: place.into(),
+            why: why.into(),
+            kept,
+        });
     }
 
     /// Whether anything was noted.

@@ -1,8 +1,15 @@
 //! How long the steps of the walk take on this machine: medians, with the spread.
 //!
 //! `make bench` prints the table. Nothing here judges; tests do not time.
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench that cannot go on ends here, and prints")]
-#![expect(clippy::disallowed_methods, reason = "the binary is started as a user starts it")]
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench that cannot go on ends here, and prints"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the binary is started as a user starts it"
+)]
 
 use std::io::Write;
 use std::process::{Command as Program, Stdio};
@@ -12,17 +19,23 @@ use serde_json::json;
 use telechir_device::{BoxComputer, BoxShell, Computer, Shell, ShellCommand};
 use telechir_policy::Policy;
 use telechir_process::{Identity, am_root};
-use telechir_protocol::{Action, Command, ComputerCall, Content, ModelTurn, Point, ShellCall, Size, Target};
+use telechir_protocol::{
+    Action, Command, ComputerCall, Content, ModelTurn, Point, ShellCall, Size, Target,
+};
 use telechir_providers::Dialect;
 use telechir_runtime::{Journal, Session};
 use telechir_shell::{Bash, Isolation, Sandbox};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 /// Whatever the sandbox holds may run.
-const POLICY: &str = "[[shell]]\nshell = \"sandboxed\"\nverdict = \"sandbox\"\nreason = \"A bench.\"\n";
+const POLICY: &str =
+    "[[shell]]\nshell = \"sandboxed\"\nverdict = \"sandbox\"\nreason = \"A bench.\"\n";
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     println!("| what | median | fastest | slowest | runs |\n|---|---|---|---|---|");
     runtime.block_on(devices());
     histories();
@@ -30,7 +43,10 @@ fn main() {
 }
 
 async fn devices() {
-    let folder = tempfile::Builder::new().prefix("bench-").tempdir().expect("a folder");
+    let folder = tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir()
+        .expect("a folder");
     let identity = am_root().then(|| Identity::unprivileged(3_900)).flatten();
     open_to(folder.path(), identity);
     for size in [Size::new(1280, 800), Size::new(1920, 1080)] {
@@ -52,17 +68,34 @@ async fn desktop(folder: &std::path::Path, identity: Option<Identity>, size: Siz
         times.push(start.elapsed());
     }
     row(&format!("pixels of a {name} desktop"), times);
-    let mut session = session(folder).desktop(BoxComputer::new(desktop)).build().expect("a session");
+    let mut session = session(folder)
+        .desktop(BoxComputer::new(desktop))
+        .build()
+        .expect("a session");
     let screenshot = || vec![Action::Screenshot];
-    let times = walk(&mut session, 30, |id| Content::ComputerCall(ComputerCall::new(id, screenshot()))).await;
-    row(&format!("screenshot call, {name}: judged, captured, PNG, journal"), times);
+    let times = walk(&mut session, 30, |id| {
+        Content::ComputerCall(ComputerCall::new(id, screenshot()))
+    })
+    .await;
+    row(
+        &format!("screenshot call, {name}: judged, captured, PNG, journal"),
+        times,
+    );
     let click = |id: String| {
         let at = Some(Target::Point(Point::new(100, 100)));
-        let click = Action::Click { at, button: Default::default(), count: Default::default(), modifiers: Vec::new() };
+        let click = Action::Click {
+            at,
+            button: Default::default(),
+            count: Default::default(),
+            modifiers: Vec::new(),
+        };
         Content::ComputerCall(ComputerCall::new(id, vec![click]))
     };
     let times = walk(&mut session, 30, click).await;
-    row(&format!("click call, {name}: the same with settling"), times);
+    row(
+        &format!("click call, {name}: the same with settling"),
+        times,
+    );
     session.close().await.expect("an end");
 }
 
@@ -70,8 +103,13 @@ async fn shell(folder: &std::path::Path, identity: Option<Identity>) {
     let workspace = folder.join("workspace");
     std::fs::create_dir(&workspace).expect("a folder");
     open_to(&workspace, identity);
-    let sandbox = Sandbox { identity, ..Sandbox::new(&workspace) };
-    let mut bash = Bash::start(Isolation::Sandbox(sandbox)).await.expect("a shell");
+    let sandbox = Sandbox {
+        identity,
+        ..Sandbox::new(&workspace)
+    };
+    let mut bash = Bash::start(Isolation::Sandbox(sandbox))
+        .await
+        .expect("a shell");
     let command = ShellCommand {
         command: Command::Line("true".to_owned()),
         timeout: Duration::from_secs(10),
@@ -86,9 +124,20 @@ async fn shell(folder: &std::path::Path, identity: Option<Identity>) {
         times.push(start.elapsed());
     }
     row("`true` in the sandboxed shell", times);
-    let mut session = session(folder).shell(BoxShell::new(bash)).build().expect("a session");
-    let call = |id: String| Content::ShellCall(ShellCall::execute(id, vec![Command::Line("true".to_owned())]));
-    row("the same as a call: judged, journal", walk(&mut session, 200, call).await);
+    let mut session = session(folder)
+        .shell(BoxShell::new(bash))
+        .build()
+        .expect("a session");
+    let call = |id: String| {
+        Content::ShellCall(ShellCall::execute(
+            id,
+            vec![Command::Line("true".to_owned())],
+        ))
+    };
+    row(
+        "the same as a call: judged, journal",
+        walk(&mut session, 200, call).await,
+    );
     session.close().await.expect("an end");
 }
 
@@ -98,7 +147,11 @@ fn session(folder: &std::path::Path) -> telechir_runtime::SessionBuilder {
     Session::builder(policy).journal(Journal::open(journal).expect("a journal"))
 }
 
-async fn walk(session: &mut Session, runs: usize, call: impl Fn(String) -> Content) -> Vec<Duration> {
+async fn walk(
+    session: &mut Session,
+    runs: usize,
+    call: impl Fn(String) -> Content,
+) -> Vec<Duration> {
     let mut times = Vec::new();
     for run in 0..runs {
         let turn = ModelTurn::new(vec![call(format!("call_{run}"))]).expect("a turn");
@@ -124,13 +177,34 @@ fn histories() {
     let bytes = serde_json::Value::Array(messages).to_string().into_bytes();
     let name = format!("{:.1} MB of history", bytes.len() as f64 / 1e6);
     let time = |work: &dyn Fn()| -> Vec<Duration> {
-        (0..20).map(|_| { let start = Instant::now(); work(); start.elapsed() }).collect()
+        (0..20)
+            .map(|_| {
+                let start = Instant::now();
+                work();
+                start.elapsed()
+            })
+            .collect()
     };
     let dialect = Dialect::AnthropicMessages;
-    row(&format!("read {name}"), time(&|| drop(dialect.decode_history(&bytes).expect("a history"))));
+    row(
+        &format!("read {name}"),
+        time(&|| drop(dialect.decode_history(&bytes).expect("a history"))),
+    );
     let (history, _) = dialect.decode_history(&bytes).expect("a history");
-    row("write it back in the same dialect", time(&|| drop(dialect.encode_history(&history).expect("messages"))));
-    row("write it in the other dialect", time(&|| drop(Dialect::OpenaiResponses.encode_history(&history).expect("items"))));
+    row(
+        "write it back in the same dialect",
+        time(&|| drop(dialect.encode_history(&history).expect("messages"))),
+    );
+    row(
+        "write it in the other dialect",
+        time(&|| {
+            drop(
+                Dialect::OpenaiResponses
+                    .encode_history(&history)
+                    .expect("items"),
+            )
+        }),
+    );
 }
 
 fn whole_runs() {
@@ -143,7 +217,10 @@ fn whole_runs() {
             exec(flag, &response.to_string());
             times.push(start.elapsed());
         }
-        row(&format!("a whole `telechir exec {flag}`, start to end"), times);
+        row(
+            &format!("a whole `telechir exec {flag}`, start to end"),
+            times,
+        );
     }
 }
 
@@ -154,19 +231,32 @@ fn exec(flag: &str, input: &str) {
         .stdout(Stdio::null())
         .spawn()
         .expect("the binary starts");
-    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("input");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes())
+        .expect("input");
     assert!(child.wait().expect("an end").success());
 }
 
 fn open_to(folder: &std::path::Path, identity: Option<Identity>) {
     if let Some(identity) = identity {
-        std::os::unix::fs::chown(folder, Some(identity.uid), Some(identity.gid)).expect("a new owner");
+        std::os::unix::fs::chown(folder, Some(identity.uid), Some(identity.gid))
+            .expect("a new owner");
     }
 }
 
 fn row(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let ms = |time: Option<&Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
-    let (median, fastest, slowest) = (ms(times.get(times.len() / 2)), ms(times.first()), ms(times.last()));
-    println!("| {what} | {median:.2} ms | {fastest:.2} ms | {slowest:.2} ms | {} |", times.len());
+    let (median, fastest, slowest) = (
+        ms(times.get(times.len() / 2)),
+        ms(times.first()),
+        ms(times.last()),
+    );
+    println!(
+        "| {what} | {median:.2} ms | {fastest:.2} ms | {slowest:.2} ms | {} |",
+        times.len()
+    );
 }

@@ -99,7 +99,11 @@ impl SessionFolder {
 /// A place whose sockets can be named: the system takes 108 bytes, and Chromium's lie deep.
 fn short_enough(folder: PathBuf) -> PathBuf {
     const LONGEST: usize = 40;
-    if folder.as_os_str().len() > LONGEST { PathBuf::from("/tmp") } else { folder }
+    if folder.as_os_str().len() > LONGEST {
+        PathBuf::from("/tmp")
+    } else {
+        folder
+    }
 }
 
 /// The absolute form of a folder that must exist.

@@ -1,5 +1,9 @@
 //! The guards of this repository, each broken on purpose to see that it bites.
-#![expect(clippy::expect_used, clippy::disallowed_methods, reason = "a test drives cargo itself")]
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test drives cargo itself"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +14,30 @@ fn clippy(code: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("the workspace manifest");
-    let lints = manifest.split("[workspace.lints.rust]").nth(1).expect("lints in the manifest");
-    let lints = lints.split("[profile").next().expect("text before the profiles");
+    let lints = manifest
+        .split("[workspace.lints.rust]")
+        .nth(1)
+        .expect("lints in the manifest");
+    let lints = lints
+        .split("[profile")
+        .next()
+        .expect("text before the profiles");
     let lints = lints.replace("[workspace.lints.clippy]", "[lints.clippy]");
-    let package = "[package]\nname = \"fixture\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
-    fs::write(folder.path().join("Cargo.toml"), format!("{package}[lints.rust]{lints}")).expect("a manifest");
-    fs::copy(root.join("clippy.toml"), folder.path().join("clippy.toml")).expect("clippy's settings");
+    let package =
+        "[package]\nname = \"fixture\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
+    fs::write(
+        folder.path().join("Cargo.toml"),
+        format!("{package}[lints.rust]{lints}"),
+    )
+    .expect("a manifest");
+    fs::copy(root.join("clippy.toml"), folder.path().join("clippy.toml"))
+        .expect("clippy's settings");
     fs::create_dir(folder.path().join("src")).expect("a folder");
-    fs::write(folder.path().join("src/lib.rs"), format!("//! A fixture.\n{code}")).expect("a file");
+    fs::write(
+        folder.path().join("src/lib.rs"),
+        format!("//! A fixture.\n{code}"),
+    )
+    .expect("a file");
     let output = Command::new(env!("CARGO"))
         .args(["clippy", "--quiet", "--offline", "--", "-D", "warnings"])
         .current_dir(folder.path())
@@ -71,6 +91,7 @@ fn clippy_refuses_each_banned_function_and_habit() {
 
 #[test]
 fn the_compiler_refuses_unsafe_code() {
-    let said = clippy("/// Undefined.\npub fn a() { unsafe { std::hint::unreachable_unchecked() } }");
+    let said =
+        clippy("/// Undefined.\npub fn a() { unsafe { std::hint::unreachable_unchecked() } }");
     assert!(said.contains("usage of an `unsafe` block"), "{said}");
 }

@@ -15,6 +15,7 @@ use crate::options::Options;
 
 /// Killed processes let go of their files within milliseconds.
 const ATTEMPTS: u32 = 100;
+const AT_ONCE: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The folder of one browser.
@@ -73,25 +74,28 @@ impl Profile {
             return Ok(());
         };
         let path = folder.keep();
-        let removal = tokio::task::spawn_blocking(move || remove(&path));
+        let removal = tokio::task::spawn_blocking(move || remove_within(&path, ATTEMPTS));
         removal.await.map_err(io::Error::other)?
     }
 }
 
 impl Drop for Profile {
-    /// The browser was killed just now and may still be writing, so this does not block.
+    /// The browser was killed just now and may still be writing. That takes milliseconds, and our
+    /// own process may be about to end, so it is waited for here; what takes longer is not.
     fn drop(&mut self) {
         if let Some(folder) = self.0.take() {
             let path = folder.keep();
-            let _without_threads_the_folder_stays = thread::Builder::new()
-                .name("telechir-profile".to_owned())
-                .spawn(move || remove(&path));
+            if remove_within(&path, AT_ONCE).is_err() {
+                let _without_threads_the_folder_stays = thread::Builder::new()
+                    .name("telechir-profile".to_owned())
+                    .spawn(move || remove_within(&path, ATTEMPTS));
+            }
         }
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    let mut left = ATTEMPTS;
+fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
+    let mut left = attempts;
     loop {
         match remove_dir_all(path) {
             Ok(()) => return Ok(()),

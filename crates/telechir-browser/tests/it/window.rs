@@ -1,7 +1,9 @@
 //! A browser in a window that fills a real screen: the same pixels, the same contract.
 
+use std::time::Duration;
+
 use telechir_browser::{Browser, Surface};
-use telechir_device::{BoxScreen, Computer as _};
+use telechir_device::{BoxScreen, Computer as _, Settle};
 use telechir_protocol::{Action, Button, ClickCount};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
@@ -75,7 +77,9 @@ async fn no_menu_of_chromium_s_own_stays_over_the_page() {
         modifiers: vec![],
     };
     perform(&mut browser, right).await.unwrap();
-    browser.settle(SETTLE).await.unwrap();
+    // A menu of its own would need a moment to be made.
+    let slow = Settle { quiet: Duration::from_millis(700), ..SETTLE };
+    browser.settle(slow).await.unwrap();
     assert!(browser.capture().await.unwrap() == before);
 }
 

@@ -6,8 +6,8 @@ use telechir_protocol::{
 };
 
 use super::PROVIDER;
-use crate::companion;
 use super::members::property;
+use crate::companion;
 
 /// The item a call is, where that is not what its neutral kind says.
 pub(super) mod form {

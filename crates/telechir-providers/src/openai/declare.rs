@@ -5,8 +5,8 @@ use telechir_protocol::{
     ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
 };
 
-use crate::companion;
 use super::{DIALECT, PROVIDER};
+use crate::companion;
 use crate::{Declaration, EncodeError, Offer, Report};
 
 /// Declares tools to a model; no headers go with them.

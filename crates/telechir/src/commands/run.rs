@@ -7,7 +7,6 @@ use telechir_providers::{Dialect, Offer, Opening, PictureLimit};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
-use crate::input::report_lines;
 use crate::progress::Progress;
 use crate::session::{self, Open, Stopped};
 use crate::settings::{self, Access};
@@ -67,7 +66,13 @@ async fn work(
         model: Some(arguments.model.clone()),
     };
     let (declaration, report) = dialect.declare(&offer)?;
-    report_lines(&report.losses);
+    for loss in &report.losses {
+        tracing::info!(
+            what = loss.what,
+            why = loss.why,
+            "the dialect cannot declare this"
+        );
+    }
     let opening = Opening {
         model: arguments.model.clone(),
         system: None,

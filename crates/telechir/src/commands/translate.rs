@@ -22,7 +22,7 @@ struct Decoded {
 #[serde(untagged)]
 enum Neutral {
     Decoded { messages: Vec<Message> },
-    Message(Message),
+    Message(Box<Message>),
     Messages(Vec<Message>),
     Contents(Vec<Content>),
 }
@@ -49,7 +49,7 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, Failure> {
     })?;
     let messages = match neutral {
         Neutral::Decoded { messages } | Neutral::Messages(messages) => messages,
-        Neutral::Message(message) => vec![message],
+        Neutral::Message(message) => vec![*message],
         Neutral::Contents(contents) => by_speaker(contents),
     };
     let history = History {

@@ -38,21 +38,35 @@ fn ask(command: &str, answer: &str) -> (String, Value) {
     let mut byte = [0];
     while !String::from_utf8_lossy(&shown).contains("[y/N]") {
         let read = screen.read(&mut byte).expect("the terminal");
-        assert!(read > 0, "it ended without a question: {}", String::from_utf8_lossy(&shown));
+        assert!(
+            read > 0,
+            "it ended without a question: {}",
+            String::from_utf8_lossy(&shown)
+        );
         shown.extend_from_slice(&byte);
     }
     keyboard.write_all(answer.as_bytes()).expect("typed");
     screen.read_to_end(&mut shown).expect("the terminal");
-    assert!(script.wait().expect("script ends").success(), "{}", String::from_utf8_lossy(&shown));
+    assert!(
+        script.wait().expect("script ends").success(),
+        "{}",
+        String::from_utf8_lossy(&shown)
+    );
     telechir.assert_nothing_left();
     let reply = fs::read_to_string(telechir.folder().join("out.json")).expect("a reply");
-    (String::from_utf8_lossy(&shown).into_owned(), serde_json::from_str(&reply).expect("JSON"))
+    (
+        String::from_utf8_lossy(&shown).into_owned(),
+        serde_json::from_str(&reply).expect("JSON"),
+    )
 }
 
 #[test]
 fn a_yes_runs_it() {
     let (shown, reply) = ask("echo $((40 + 2)) > made; cat made", "y\n");
-    assert!(shown.contains("echo $((40 + 2)) > made; cat made"), "{shown}");
+    assert!(
+        shown.contains("echo $((40 + 2)) > made; cat made"),
+        "{shown}"
+    );
     assert!(reply[0]["content"].to_string().contains("42"), "{reply}");
     assert_ne!(reply[0]["is_error"], true);
 }
@@ -69,6 +83,9 @@ fn anything_else_is_a_no() {
 fn what_is_shown_hides_nothing() {
     let (shown, reply) = ask("touch a\u{1b}[2K\u{1b}[1Gls\u{202e}b", "n\n");
     assert!(shown.contains(r"\u{1b}[2K"), "{shown}");
-    assert!(!shown.contains("\u{1b}[2K") && !shown.contains('\u{202e}'), "{shown:?}");
+    assert!(
+        !shown.contains("\u{1b}[2K") && !shown.contains('\u{202e}'),
+        "{shown:?}"
+    );
     assert_eq!(reply[0]["is_error"], true);
 }

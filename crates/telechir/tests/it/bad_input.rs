@@ -169,11 +169,17 @@ fn without(telechir: &Telechir, hidden: &[&str], arguments: &[&str]) -> (Option<
             command.args(["--bind", "/dev/null", path]);
         }
     }
-    command.arg(binary).args(arguments).env("TMPDIR", telechir.folder());
+    command
+        .arg(binary)
+        .args(arguments)
+        .env("TMPDIR", telechir.folder());
     let input = fs::File::open(telechir.folder().join("input.json")).expect("the input");
     let output = command.stdin(input).output().expect("bubblewrap runs");
     telechir.assert_nothing_left();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 #[track_caller]
@@ -181,11 +187,18 @@ fn a_missing_part_is_named(hidden: &[&str], flag: &str, package: &str) {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     fs::write(telechir.folder().join("input.json"), message(&json!([]))).expect("the input");
-    let (code, said) = without(&telechir, hidden, &["exec", "--dialect", "anthropic-messages", flag]);
+    let (code, said) = without(
+        &telechir,
+        hidden,
+        &["exec", "--dialect", "anthropic-messages", flag],
+    );
     assert_eq!(code, Some(1), "{said}");
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 1, "{said}");
-    assert!(said.contains(&format!("install the package `{package}`")), "{said}");
+    assert!(
+        said.contains(&format!("install the package `{package}`")),
+        "{said}"
+    );
 }
 
 #[test]
@@ -195,7 +208,12 @@ fn no_x_server() {
 
 #[test]
 fn no_chromium() {
-    let places = ["/usr/lib/chromium", "/usr/bin/chromium", "/usr/bin/chromium-headless-shell", "/usr/bin/google-chrome"];
+    let places = [
+        "/usr/lib/chromium",
+        "/usr/bin/chromium",
+        "/usr/bin/chromium-headless-shell",
+        "/usr/bin/google-chrome",
+    ];
     a_missing_part_is_named(&places, "--browser", "chromium");
 }
 

@@ -138,7 +138,7 @@ mod tests {
         let up = Seen::KeyUp {
             key: Key::Char('a'),
         };
-        assert!(!Pressed::after(&[down.clone()]).is_empty());
+        assert!(!Pressed::after(std::slice::from_ref(&down)).is_empty());
         assert!(Pressed::after(&[down.clone(), down, up]).is_empty());
     }
 

@@ -6,10 +6,10 @@ use telechir_protocol::{
 };
 
 use super::Reader;
+use crate::companion::COMPUTER_FAMILY;
 use crate::openai::PROVIDER;
 use crate::openai::action::{Batch, batch, single, unreadable};
 use crate::openai::asked::form;
-use crate::companion::COMPUTER_FAMILY;
 use crate::openai::members::{self, Item, keep, object, owned, present, raw, text};
 use crate::openai::read::message::media;
 

@@ -9,9 +9,9 @@ use telechir_protocol::{
 use super::computer::unfinished;
 use super::message::part;
 use super::{Known, Reader};
+use crate::companion;
 use crate::openai::PROVIDER;
 use crate::openai::asked::form;
-use crate::companion;
 use crate::openai::members::{self, Item, keep, kind, owned, present, raw, text};
 
 /// Members of a call that have no neutral name.

@@ -7,9 +7,9 @@ use telechir_protocol::{
 };
 
 use super::Writer;
+use crate::companion;
 use crate::openai::action::Said;
 use crate::openai::asked::{Asked, Form};
-use crate::companion;
 use crate::openai::members::{Item, object_of, restore};
 use crate::openai::read::KEPT_OF_TOOLS;
 

@@ -7,9 +7,9 @@ use super::call::checks;
 use super::result::{clipped, told};
 use super::{Pictureless, Writer, picture_of};
 use crate::EncodeError;
+use crate::companion;
 use crate::openai::DIALECT;
 use crate::openai::asked::Form;
-use crate::companion;
 use crate::openai::members::{Item, object_of, property};
 
 /// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
