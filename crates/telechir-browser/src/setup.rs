@@ -8,10 +8,6 @@ use crate::client::Client;
 /// The name of the world our own scripts run in, apart from the page's.
 pub(crate) const WORLD: &str = "telechir";
 
-/// Keeps Chromium's own context menu away: it is no part of the page, so nothing could be chosen
-/// in it nor could it be closed. A page's own menu is not touched.
-const NO_NATIVE_MENU: &str = "addEventListener('contextmenu', event => 0);";
-
 /// How tabs are prepared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
@@ -32,10 +28,6 @@ impl Setup {
             json!({ "enabled": true }),
         );
         tell("Input.setInterceptDrags", json!({ "enabled": true }));
-        tell(
-            "Page.addScriptToEvaluateOnNewDocument",
-            json!({ "source": NO_NATIVE_MENU, "worldName": WORLD, "runImmediately": true }),
-        );
         if let Some(size) = self.size {
             tell(
                 "Emulation.setDeviceMetricsOverride",

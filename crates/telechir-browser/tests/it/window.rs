@@ -78,7 +78,10 @@ async fn no_menu_of_chromium_s_own_stays_over_the_page() {
     };
     perform(&mut browser, right).await.unwrap();
     // A menu of its own would need a moment to be made.
-    let slow = Settle { quiet: Duration::from_millis(700), ..SETTLE };
+    let slow = Settle {
+        quiet: Duration::from_millis(700),
+        ..SETTLE
+    };
     browser.settle(slow).await.unwrap();
     assert!(browser.capture().await.unwrap() == before);
 }
