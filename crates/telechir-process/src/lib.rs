@@ -22,6 +22,7 @@
 //! ```
 
 mod child;
+pub mod confinement;
 mod error;
 mod identity;
 mod program;

@@ -37,6 +37,7 @@ pub fn package_of(name: &str) -> Option<&'static str> {
         "xauth" => "xauth",
         "openbox" => "openbox",
         "dbus-daemon" => "dbus-daemon",
+        "dbus-send" => "dbus-bin",
         "chromium" => "chromium",
         "chromium-headless-shell" => "chromium-headless-shell",
         "at-spi-bus-launcher" => "at-spi2-core",

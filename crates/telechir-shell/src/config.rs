@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use telechir_process::Identity;
+pub use telechir_process::confinement::Limits;
 
 /// What stands between commands and the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,37 +76,5 @@ fn runtime_dir() -> PathBuf {
         memory
     } else {
         PathBuf::from("/tmp")
-    }
-}
-
-/// What the commands of one sandbox may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Processes and threads at once, all together.
-    pub processes: u64,
-    /// Open files of one process.
-    pub open_files: u64,
-    /// Bytes of memory that one process may write to.
-    pub memory_bytes: u64,
-    /// Bytes of one file.
-    pub file_bytes: u64,
-    /// Bytes in `/tmp`, which is memory.
-    pub tmp_bytes: u64,
-    /// Bytes in `/dev/shm`, which is memory.
-    pub shared_memory_bytes: u64,
-}
-
-const MIB: u64 = 1 << 20;
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            processes: 512,
-            open_files: 4096,
-            memory_bytes: 4096 * MIB,
-            file_bytes: 16 * 1024 * MIB,
-            tmp_bytes: 512 * MIB,
-            shared_memory_bytes: 64 * MIB,
-        }
     }
 }

@@ -9,11 +9,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
+use telechir_process::confinement::Told;
 use telechir_process::{Child, Pid, Signal, SpawnError, Watch};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
-use crate::exchange::{Exchange, Report, read_now};
+use crate::exchange::{Exchange, Report};
 use crate::processes::{self, Marks, Process};
 use crate::terminal::Terminal;
 use crate::{host, sandbox, script};
@@ -36,8 +37,8 @@ pub(crate) struct Session {
     shell_fd: OwnedFd,
     /// The sandbox's first process: when it is gone, so is all inside.
     first: Option<OwnedFd>,
-    /// Held, because who writes to a pipe that nobody holds dies of it.
-    _complaints: Option<OwnedFd>,
+    /// Held as long as the sandbox lives.
+    _told: Option<Told>,
 }
 
 impl Session {
@@ -67,13 +68,13 @@ impl Session {
         let child = prepared.spawn.spawn().await;
         let child = child
             .map_err(|error: SpawnError| sandbox::unavailable(&format!("could not {error}")))?;
-        let complaint = || sandbox::explain(&text_now(&prepared.complaints));
+        let complaint = || sandbox::refused(prepared.told.complaint());
         let report = ready(&mut exchange, &child).await.ok_or_else(complaint)?;
-        let first = first_process(&text_now(&prepared.info)).ok_or_else(complaint)?;
+        let first = prepared.told.first_process().ok_or_else(complaint)?;
         let first = pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
         let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
         session.first = Some(first);
-        session._complaints = Some(prepared.complaints);
+        session._told = Some(prepared.told);
         sandbox::verify(session.shell)?;
         Ok(session)
     }
@@ -113,7 +114,7 @@ impl Session {
             shell,
             shell_fd,
             first: None,
-            _complaints: None,
+            _told: None,
         })
     }
 
@@ -211,17 +212,4 @@ async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
     Watch::reading(process.try_clone_to_owned()?)?
         .read(over)
         .await
-}
-
-/// The text in a pipe by now.
-fn text_now(pipe: &OwnedFd) -> String {
-    if rustix::io::ioctl_fionbio(pipe, true).is_err() {
-        return String::new();
-    }
-    String::from_utf8_lossy(&read_now(pipe.as_fd())).into_owned()
-}
-
-fn first_process(info: &str) -> Option<Pid> {
-    let info: serde_json::Value = serde_json::from_str(info).ok()?;
-    Pid::from_raw(i32::try_from(info.get("child-pid")?.as_i64()?).ok()?)
 }

@@ -1,4 +1,4 @@
-//! The system calls that the sandbox refuses, as two filters for bubblewrap.
+//! The system calls that a confinement refuses, as two filters for bubblewrap.
 //!
 //! Only calls of the native architecture pass at all. What has no use inside is refused with
 //! "not permitted"; `clone3` (whose flags a filter cannot see) and io_uring (which does other
@@ -107,7 +107,7 @@ const FAMILIES: [libc::c_int; 4] = [
 const INJECTIONS: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 /// Both filters, each in a file that bubblewrap reads.
-pub(crate) fn filters() -> io::Result<[OwnedFd; 2]> {
+pub(super) fn filters() -> io::Result<[OwnedFd; 2]> {
     let refused = compile(refused().map_err(io::Error::other)?, libc::EPERM)?;
     let unknown = UNKNOWN.iter().map(|number| (*number, Vec::new())).collect();
     let unknown = compile(unknown, libc::ENOSYS)?;

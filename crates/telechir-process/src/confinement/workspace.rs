@@ -5,10 +5,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
-use telechir_device::DeviceError;
-use telechir_process::Identity;
-
-use super::unavailable;
+use super::ConfinementError;
+use crate::Identity;
 
 /// Folders that are the system's or hold everybody's files.
 const NEVER: [&str; 20] = [
@@ -20,9 +18,12 @@ const NOTHING_BELOW: [&str; 9] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr",
 ];
 
-/// The workspace's real path, given to `identity` where there is one.
-pub(super) fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, DeviceError> {
-    let fail = |why: String| unavailable(&format!("the workspace {} {why}", path.display()));
+/// The real path of a folder that is to be written to, given to `identity` where there is one.
+///
+/// # Errors
+/// When it is no folder, or one of the system.
+pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, ConfinementError> {
+    let fail = |why: String| ConfinementError(format!("the workspace {} {why}", path.display()));
     let real =
         fs::canonicalize(path).map_err(|error| fail(format!("cannot be opened: {error}")))?;
     if !real.is_dir() {
