@@ -144,6 +144,7 @@ impl Screen for BoxScreen {
 
 trait AnyShell: Send {
     fn run<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput>;
+    fn end_command(&mut self) -> Boxed<'_, ()>;
     fn restart(&mut self) -> Boxed<'_, ()>;
     fn cwd(&self) -> Option<String>;
     fn is_sandboxed(&self) -> bool;
@@ -153,6 +154,9 @@ trait AnyShell: Send {
 impl<S: Shell + 'static> AnyShell for S {
     fn run<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput> {
         Box::pin(Shell::run(self, command))
+    }
+    fn end_command(&mut self) -> Boxed<'_, ()> {
+        Box::pin(Shell::end_command(self))
     }
     fn restart(&mut self) -> Boxed<'_, ()> {
         Box::pin(Shell::restart(self))
@@ -181,6 +185,9 @@ impl BoxShell {
 impl Shell for BoxShell {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         self.0.run(command).await
+    }
+    async fn end_command(&mut self) -> Result<(), DeviceError> {
+        self.0.end_command().await
     }
     async fn restart(&mut self) -> Result<(), DeviceError> {
         self.0.restart().await

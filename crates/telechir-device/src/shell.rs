@@ -37,6 +37,15 @@ pub trait Shell: Send {
         command: &ShellCommand,
     ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send;
 
+    /// Ends the command that is still running: one whose `run` was dropped, or that waits for
+    /// input. The shell stays. A shell that leaves nothing running has nothing to do.
+    ///
+    /// # Errors
+    /// When the shell was lost with it.
+    fn end_command(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Ends the shell with all it started and begins a new one.
     ///
     /// # Errors

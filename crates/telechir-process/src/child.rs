@@ -105,6 +105,13 @@ impl Child {
         or_gone(kill_process_group(self.pid, signal))
     }
 
+    /// Lets it go without ending it: for programs that outlive us. They are no child of anyone's
+    /// care then, and whoever wants their end must ask them for it.
+    pub fn leave(mut self) -> Pid {
+        self.pidfd = None;
+        self.pid
+    }
+
     /// Asks the group to end, kills what is left of it after `grace`, and reaps the program.
     ///
     /// # Errors

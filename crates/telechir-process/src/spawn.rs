@@ -45,6 +45,7 @@ pub struct Spawn {
     leads: Leads,
     limits: Vec<(Resource, Rlimit)>,
     umask: Option<u32>,
+    outlives: bool,
 }
 
 /// What the child leads.
@@ -70,6 +71,7 @@ impl Spawn {
             leads: Leads::Group,
             limits: Vec::new(),
             umask: None,
+            outlives: false,
         }
     }
 
@@ -193,6 +195,15 @@ impl Spawn {
         self
     }
 
+    /// Lets it live on when our process ends: it leads a session of its own and gets no death
+    /// signal. Until [`Child::leave`] it is still ended with its handle.
+    #[must_use]
+    pub const fn outliving_us(mut self) -> Self {
+        self.leads = Leads::Session;
+        self.outlives = true;
+        self
+    }
+
     /// Starts it. It runs when this returns.
     ///
     /// # Errors
@@ -261,6 +272,7 @@ impl Spawn {
             leads: self.leads,
             limits: self.limits,
             umask: self.umask,
+            outlives: self.outlives,
             name,
         };
         Ok((plan, pipes))

@@ -240,10 +240,7 @@ impl Shell for Bash {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         let mut before = String::new();
         if self.running.is_some() {
-            self.stop().await?;
-            if let Some(running) = self.running.take() {
-                running.leave(&mut self.late);
-            }
+            self.end_command().await?;
             before.push_str("[the command before was still running and was ended]\n");
         }
         before.push_str(&self.late.take());
@@ -260,6 +257,16 @@ impl Shell for Bash {
             }
         };
         Ok(self.result(end, before).await)
+    }
+
+    async fn end_command(&mut self) -> Result<(), DeviceError> {
+        if self.running.is_some() {
+            self.stop().await?;
+        }
+        if let Some(running) = self.running.take() {
+            running.leave(&mut self.late);
+        }
+        Ok(())
     }
 
     async fn restart(&mut self) -> Result<(), DeviceError> {

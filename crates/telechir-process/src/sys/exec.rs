@@ -32,6 +32,7 @@ pub(crate) struct Plan {
     pub(crate) leads: Leads,
     pub(crate) limits: Vec<(Resource, Rlimit)>,
     pub(crate) umask: Option<u32>,
+    pub(crate) outlives: bool,
 }
 
 type Failed = (Step, Errno);
@@ -159,14 +160,21 @@ fn become_program(
     if plan.no_new_privs {
         rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
     }
-    // After the change of user, which would clear it.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(at(Step::DeathSignal))?;
-    if rustix::process::getppid() != Some(parent) {
-        // We died in between, and nobody reads the pipe.
-        return Err((Step::DeathSignal, Errno::SRCH));
+    if !plan.outlives {
+        die_with(parent).map_err(at(Step::DeathSignal))?;
     }
     Err((Step::Execute, execute(plan, argv, env)))
+}
+
+/// Comes after the change of user, which would clear the signal.
+fn die_with(parent: Pid) -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() == Some(parent) {
+        Ok(())
+    } else {
+        // It died in between, and nobody reads the pipe.
+        Err(Errno::SRCH)
+    }
 }
 
 fn place(fds: &[(RawFd, OwnedFd)]) -> Result<(), Errno> {

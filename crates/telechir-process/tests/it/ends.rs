@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_process::{Identity, Signal, Spawn, Stdio, am_root};
+use telechir_process::{Identity, Pid, Signal, Spawn, Stdio, am_root};
 use tokio::time::timeout;
 
 use crate::{CEILING, lifeline, read_all, read_line, reopen, sh};
@@ -157,5 +157,37 @@ async fn a_child_dies_with_us_even_by_kill_9() {
     });
     let reader = timeout(CEILING, reader).await.unwrap().unwrap();
     helper.signal(Signal::KILL).unwrap();
+    assert_eq!(read_all(reader).await, "");
+}
+
+/// Not a test of its own: it starts a program that outlives it, says its number, and ends.
+#[tokio::test]
+async fn helper_that_leaves_a_child() {
+    if std::env::var_os("LEAVE_A_CHILD").is_none() {
+        return;
+    }
+    let child = Spawn::new("sleep").arg("1000").outliving_us();
+    let child = child.fd(3, reopen(3)).spawn().await.unwrap();
+    let pid = child.leave().as_raw_nonzero().to_string();
+    rustix::io::write(reopen(3), pid.as_bytes()).unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_was_left_outlives_us() {
+    let (reader, writer) = lifeline();
+    let helper = Spawn::new(std::env::current_exe().unwrap())
+        .args(["--exact", "ends::helper_that_leaves_a_child"])
+        .env("LEAVE_A_CHILD", "1")
+        .fd(3, writer);
+    let helper = helper.spawn().await.unwrap();
+    assert!(helper.wait().await.unwrap().success());
+    let mut pid = [0; 16];
+    let length = rustix::io::read(&reader, &mut pid).unwrap();
+    let pid = std::str::from_utf8(&pid[..length]).unwrap();
+    let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    // Its session is its own, so ending the helper and its group did not reach it.
+    helper.end(CEILING).await.unwrap();
+    assert_eq!(rustix::process::getsid(Some(pid)), Ok(pid));
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
     assert_eq!(read_all(reader).await, "");
 }

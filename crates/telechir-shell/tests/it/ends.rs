@@ -140,6 +140,22 @@ async fn a_dropped_run_is_ended_before_the_next() {
 }
 
 #[tokio::test]
+async fn a_dropped_run_is_ended_when_that_is_asked_for() {
+    let (mut shell, kept) = sandboxed().await;
+    run(&mut shell, "kept=1").await;
+    let long = command("echo begun > mark; sleep 1000; touch after");
+    let dropped = tokio::time::timeout(Duration::from_millis(200), shell.run(&long)).await;
+    assert!(dropped.is_err());
+    shell.end_command().await.unwrap();
+    let output = run(&mut shell, "pgrep sleep; echo $kept; [[ ! -e after ]]").await;
+    assert_eq!(
+        (output.stdout.as_str(), output.outcome.clone()),
+        ("1\n", ShellOutcome::Success)
+    );
+    drop(kept);
+}
+
+#[tokio::test]
 async fn a_command_that_waits_for_input_is_said_before_its_time_is_over() {
     let (mut shell, _kept) = sandboxed().await;
     for text in [
