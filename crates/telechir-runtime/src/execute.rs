@@ -53,6 +53,10 @@ impl Screen {
         }
     }
 
+    pub(crate) fn computer_size(&self) -> Size {
+        self.computer.size()
+    }
+
     pub(crate) fn picture_size(&self) -> Size {
         self.viewport.picture()
     }
@@ -236,6 +240,12 @@ impl ShellSlot {
         )
         .await;
         self.note(ran)
+    }
+
+    /// Ends what a dropped turn left running.
+    pub(crate) async fn end_command(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+        let ended = within("end the command", limits.action, self.shell.end_command()).await;
+        self.note(ended)
     }
 
     /// Starts the shell anew, when that is permitted.

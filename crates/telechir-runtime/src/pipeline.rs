@@ -40,8 +40,8 @@ pub(crate) async fn carry_out(
     Ok(answered)
 }
 
-/// A turn that was dropped may have left keys and buttons pressed.
-async fn recover(session: &mut Session) {
+/// A turn that was dropped may have left keys and buttons pressed, and a command running.
+pub(crate) async fn recover(session: &mut Session) {
     if !std::mem::take(&mut session.is_in_turn) {
         return;
     }
@@ -50,6 +50,12 @@ async fn recover(session: &mut Session) {
             let message = format!("After a stopped turn: failed to {error}.");
             session.recorder.announce(SessionEvent::Warning { message });
         }
+    }
+    if let Some(shell) = &mut session.shell
+        && let Err(error) = shell.end_command(&session.limits).await
+    {
+        let message = format!("After a stopped turn: failed to {error}.");
+        session.recorder.announce(SessionEvent::Warning { message });
     }
 }
 

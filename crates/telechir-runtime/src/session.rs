@@ -209,6 +209,25 @@ impl Session {
         pipeline::carry_out(self, turn).await
     }
 
+    /// Sees to the end of a turn whose future was dropped, now instead of before the next turn:
+    /// keys and buttons are released and a running command is ended. Else it does nothing.
+    pub async fn settle(&mut self) {
+        pipeline::recover(self).await;
+    }
+
+    /// How the coming turns are answered with pictures, when it is not as the last ones were.
+    /// A model's points belong to the last picture it got, whatever that picture's size.
+    pub fn set_view(&mut self, observe: Observe, picture: PictureRule) {
+        (self.observe, self.picture) = (observe, picture);
+        if self.pictures > 0 {
+            return;
+        }
+        for screen in &mut self.screens {
+            let size = screen.computer_size();
+            screen.viewport = Viewport::new(size, picture.fit(size));
+        }
+    }
+
     /// Reads the session's events from now on.
     pub fn subscribe(&self) -> EventReader {
         self.recorder.bus.subscribe()
