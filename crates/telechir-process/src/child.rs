@@ -15,7 +15,7 @@ use rustix::process::{
 };
 use tokio::time::timeout;
 
-use crate::Watch;
+use crate::{Watch, guardian};
 
 /// A running program. When it is dropped, its group is killed and it is reaped.
 ///
@@ -45,6 +45,11 @@ impl Child {
     /// Its number, which is also that of its group.
     pub const fn pid(&self) -> Pid {
         self.pid
+    }
+
+    /// What tells when it is over.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
     /// Our end of its standard input, once, when it is a pipe.
@@ -131,6 +136,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         let _best_effort = self.signal_group(Signal::KILL);
+        guardian::ended(self.pid.as_raw_nonzero().get());
         let Some(pidfd) = self.pidfd.take() else {
             return;
         };

@@ -30,6 +30,11 @@ impl Identity {
         })
     }
 
+    /// Whether `uid` is one of that range.
+    pub(crate) const fn is_unprivileged(uid: u32) -> bool {
+        uid >= BASE && uid < BASE + RANGE
+    }
+
     /// Who we are.
     pub fn current() -> Self {
         Self {

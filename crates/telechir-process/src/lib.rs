@@ -24,6 +24,7 @@
 mod child;
 pub mod confinement;
 mod error;
+pub mod guardian;
 mod identity;
 mod program;
 mod spawn;

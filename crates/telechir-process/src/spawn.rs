@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit};
 
+use crate::guardian::{self, Watched};
 use crate::program::{find_program, package_of};
 use crate::spawner::start;
 use crate::sys::exec::Plan;
@@ -214,7 +215,7 @@ impl Spawn {
         Ok(child.with_pipes(pipes))
     }
 
-    fn prepare(self) -> Result<(Plan, [Option<OwnedFd>; 3]), SpawnError> {
+    pub(crate) fn prepare(self) -> Result<(Plan, [Option<OwnedFd>; 3]), SpawnError> {
         let name = self.program.display().to_string();
         if let Some(identity) = self.identity
             && !am_root()
@@ -244,8 +245,11 @@ impl Spawn {
         for arg in &self.args {
             argv.push(text(arg, "an argument")?);
         }
+        let watched = guardian::current().filter(|_| !self.outlives);
+        let marker = watched.as_ref().map(Watched::marker);
+        let marker = marker.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let mut env = Vec::new();
-        for (variable, value) in &self.env {
+        for (variable, value) in self.env.iter().chain(&marker) {
             let mut pair = variable.clone();
             pair.push("=");
             pair.push(value);
@@ -273,6 +277,7 @@ impl Spawn {
             limits: self.limits,
             umask: self.umask,
             outlives: self.outlives,
+            guardian: watched.as_ref().map(Watched::link),
             name,
         };
         Ok((plan, pipes))

@@ -15,22 +15,40 @@ type Job = (Plan, oneshot::Sender<Result<Child, SpawnError>>);
 
 static SPAWNER: OnceLock<Result<Sender<Job>, i32>> = OnceLock::new();
 
+type Answer = oneshot::Receiver<Result<Child, SpawnError>>;
+
 /// Has the spawner thread start what `plan` says.
 pub(crate) async fn start(plan: Plan) -> Result<Child, SpawnError> {
-    let no_thread = |program: String, code: i32| SpawnError::System {
+    let name = plan.name.clone();
+    let answer = order(plan)?.await;
+    answer.map_err(|_| no_thread(name, libc::ESRCH))?
+}
+
+/// The same for a thread of no runtime.
+pub(crate) fn start_and_wait(plan: Plan) -> Result<Child, SpawnError> {
+    let name = plan.name.clone();
+    let answer = order(plan)?.blocking_recv();
+    answer.map_err(|_| no_thread(name, libc::ESRCH))?
+}
+
+fn order(plan: Plan) -> Result<Answer, SpawnError> {
+    let name = plan.name.clone();
+    let jobs = match SPAWNER.get_or_init(spawner) {
+        Ok(jobs) => jobs,
+        Err(code) => return Err(no_thread(name, *code)),
+    };
+    let (reply, answer) = oneshot::channel();
+    let ordered = jobs.send((plan, reply));
+    ordered.map_err(|_| no_thread(name, libc::ESRCH))?;
+    Ok(answer)
+}
+
+fn no_thread(program: String, code: i32) -> SpawnError {
+    SpawnError::System {
         program,
         step: Step::Thread,
         source: io::Error::from_raw_os_error(code),
-    };
-    let name = plan.name.clone();
-    let jobs = SPAWNER
-        .get_or_init(spawner)
-        .as_ref()
-        .map_err(|code| no_thread(name.clone(), *code))?;
-    let (reply, answer) = oneshot::channel();
-    let gone = || no_thread(name.clone(), libc::ESRCH);
-    jobs.send((plan, reply)).map_err(|_| gone())?;
-    answer.await.map_err(|_| gone())?
+    }
 }
 
 fn spawner() -> Result<Sender<Job>, i32> {

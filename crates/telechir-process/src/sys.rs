@@ -10,5 +10,6 @@
     reason = "fork, execve, dup2, prctl and registering a descriptor"
 )]
 
+pub(crate) mod everyone;
 pub(crate) mod exec;
 pub(crate) mod watch;

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::Arc;
 
 use rustix::fs::Mode;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -15,6 +16,7 @@ use rustix::process::{Gid, Uid};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use crate::guardian::{self, Link};
 use crate::spawn::Leads;
 use crate::{Child, Identity, SpawnError, Step};
 
@@ -33,6 +35,7 @@ pub(crate) struct Plan {
     pub(crate) limits: Vec<(Resource, Rlimit)>,
     pub(crate) umask: Option<u32>,
     pub(crate) outlives: bool,
+    pub(crate) guardian: Option<Arc<Link>>,
 }
 
 type Failed = (Step, Errno);
@@ -79,6 +82,10 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
     // Nobody reaps the child before `Child` does, so its number cannot have a new owner yet.
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| failed((Step::Fork, errno)));
     let child = Child::new(pid, pidfd?);
+    if plan.guardian.is_some() {
+        // It said so itself; this is for the next guardian, should that one die.
+        guardian::started(pid.as_raw_nonzero().get());
+    }
     let mut message = Vec::with_capacity(5);
     let _end_of_pipe = File::from(reader).read_to_end(&mut message);
     match message[..] {
@@ -139,6 +146,10 @@ fn become_program(
         Leads::Session | Leads::Terminal => {
             rustix::process::setsid().map_err(at(Step::Session))?;
         }
+    }
+    // From here on: should our parent be killed now, it cannot.
+    if let Some(guardian) = &plan.guardian {
+        guardian.forked(rustix::process::getpid().as_raw_nonzero().get());
     }
     place(&raised.fds).map_err(at(Step::Place))?;
     if plan.leads == Leads::Terminal {

@@ -3,6 +3,7 @@
 
 mod descriptors;
 mod ends;
+mod guardian;
 mod identity;
 
 use std::fs::File;

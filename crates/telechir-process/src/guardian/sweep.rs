@@ -1,0 +1,47 @@
+//! Ends all processes of a session, and those that they start meanwhile.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::processes::{kill, of_session};
+use super::ward::Ward;
+use crate::Identity;
+use crate::sys::everyone::kill_everyone_of;
+
+/// A killed process is over within this, or is looked for again.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// Kills until nothing is left or `deadline` comes; says whether nothing is left.
+pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
+    let identity = ward.uid.filter(|uid| Identity::is_unprivileged(*uid));
+    loop {
+        if let Some(uid) = identity {
+            // At one stroke: what starts others faster than it is looked for does not get away.
+            kill_everyone_of(uid);
+        }
+        let found = of_session(ward, spared);
+        if found.is_empty() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        let killed: Vec<OwnedFd> = found.iter().filter_map(kill).collect();
+        wait(&killed);
+    }
+}
+
+/// Waits until all of them are over, at most a round.
+fn wait(killed: &[OwnedFd]) {
+    let end = Instant::now() + ROUND;
+    for pidfd in killed {
+        let left = end.saturating_duration_since(Instant::now());
+        let Ok(left) = Timespec::try_from(left) else {
+            return;
+        };
+        let mut fds = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
+        let _over_or_late = poll(&mut fds, Some(&left));
+    }
+}
