@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# A newcomer's first hour, on a bare Debian 12: a root file system with git, make, a C compiler
+# and this machine's Rust, in namespaces of its own; a clone of what is committed here; then
+# `make demo` and `make test`. Prints how long each took. Needs root and some 8 GB.
+#
+# BARE_ROOT keeps the root file system in this folder instead of a temporary one.
+set -euo pipefail
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+[[ $(id -u) == 0 ]] || { echo "bare: this needs root: it mounts and changes its root" >&2; exit 1; }
+if ! command -v debootstrap >/dev/null; then
+    echo "installing: debootstrap"
+    apt-get install -y -qq debootstrap >/dev/null
+fi
+toolchain=$(rustc --print sysroot)
+
+root=${BARE_ROOT:-$(mktemp -d /var/tmp/telechir-bare.XXXXXX)}
+[[ -n ${BARE_ROOT:-} ]] || trap 'rm -rf --one-file-system "$root"' EXIT
+mkdir -p "$root"
+if [[ ! -e $root/etc/debian_version ]]; then
+    echo "bare: installing Debian 12 with git, make and gcc into $root"
+    debootstrap --variant=minbase --include=ca-certificates,git,make,gcc,libc6-dev,procps \
+        bookworm "$root" >/dev/null
+    # Whatever way this machine reaches its packages by, the new one takes too.
+    cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$root/etc/apt/" 2>/dev/null || true
+fi
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+rm -rf "$root/src" && mkdir -p "$root/src" "$root/opt/rust"
+git clone --quiet "$repository" "$root/src/telechir"
+
+# Runs a command inside, with nothing of this machine's environment.
+inside() {
+    unshare --mount --pid --fork --kill-child bash -euc '
+        root=$1 toolchain=$2 command=$3
+        mount --bind "$root" "$root"
+        mount -t proc proc "$root/proc"
+        mount --rbind /sys "$root/sys"
+        mount --rbind /dev "$root/dev"
+        mount -o bind,ro "$toolchain" "$root/opt/rust"
+        exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb \
+            PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            sh -ec "cd /src/telechir && $command"
+    ' bare "$root" "$toolchain" "$1"
+}
+
+# Runs one of the two commands and says how long it took.
+timed() {
+    local start=$SECONDS
+    echo "bare: $1"
+    inside "$1" 2>&1 | tee "$root/src/${1//[^a-z]/-}.log" | tail -n 25
+    times+=("$(printf '%-12s %d min %02d s' "$1" $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60)))")
+}
+
+times=()
+timed "make setup"
+timed "make demo"
+timed "make test"
+echo
+echo "bare: a bare Debian $(cat "$root/etc/debian_version") with $(rustc --version | cut -d' ' -f1,2) ran both commands:"
+printf '  %s\n' "${times[@]}"
