@@ -30,6 +30,11 @@ pub struct ShellCommand {
 pub trait Shell: Send {
     /// Runs one command to its end, its time-out, or until it waits for input.
     ///
+    /// Dropping the future gives its output up and does not wait for its end: the command may
+    /// still have effects until the next `run`, [`Shell::end_command`], [`Shell::restart`] or
+    /// [`Shell::close`], each of which ends it first with all it started. So a command that was
+    /// dropped never runs beside a later one, and none of its output is in a later one's.
+    ///
     /// # Errors
     /// When no shell can be had. What a command does wrong is in its output.
     fn run(

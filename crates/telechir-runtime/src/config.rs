@@ -81,6 +81,8 @@ pub struct Limits {
     pub action: Duration,
     /// For a person to answer; later is a no.
     pub approval: Duration,
+    /// Questions within a minute; whatever would be asked beyond that is denied.
+    pub questions_a_minute: usize,
     /// For finding a host's addresses.
     pub resolve: Duration,
     /// How long a screen is watched before its picture is taken.
@@ -102,6 +104,7 @@ impl Default for Limits {
             wait_at_most: Duration::from_secs(60),
             action: Duration::from_secs(60),
             approval: Duration::from_secs(600),
+            questions_a_minute: 20,
             resolve: Duration::from_secs(3),
             settle: Settle {
                 quiet: ms(80),

@@ -67,6 +67,12 @@ pub enum JournalError {
         /// What SQLite says.
         message: String,
     },
+    /// No room for an action's intent and outcome.
+    #[error("write the journal: the disk of {} is full, and nothing is begun that could not be recorded to its end; make room there or give another folder with --record", path.display())]
+    Full {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The writer ended before its time.
     #[error("write the journal: its writer has ended")]
     Ended,

@@ -5,7 +5,9 @@
 mod blob;
 mod chain;
 mod folder;
+mod pen;
 mod read;
+mod reserve;
 mod schema;
 mod writer;
 
@@ -15,14 +17,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use telechir_policy::Digest;
+use telechir_policy::{Digest, Verdict};
 use telechir_protocol::CallId;
 use tokio::sync::oneshot;
 
 use crate::{JournalError, SessionEvent};
 use folder::Folder;
-pub use read::{Fault, Record, RecordKind, Verified, read, read_blob, verify};
-use writer::{Job, Reply, Writer};
+use pen::{Reply, Task};
+pub use read::{Fault, Record, RecordKind, Verified, read, read_blob, verify, verify_since};
+use reserve::Reserve;
+use writer::{Job, Writer};
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
@@ -78,6 +82,23 @@ pub(crate) struct ActionKey {
     pub(crate) digest: Digest,
 }
 
+/// A turn's number, and whether the journal had it before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunTurn {
+    pub(crate) number: u64,
+    pub(crate) is_known: bool,
+}
+
+/// A step that was begun before.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) step: usize,
+    pub(crate) digest: String,
+    pub(crate) verdict: Verdict,
+    /// None when nobody knows whether it ended.
+    pub(crate) outcome: Option<Value>,
+}
+
 /// What the journal knows of a step that is about to begin.
 #[derive(Debug)]
 pub(crate) enum Begun {
@@ -117,7 +138,8 @@ impl Journal {
 
     fn in_folder(folder: Folder) -> Result<Self, JournalError> {
         let connection = schema::open(folder.path())?;
-        let writer = Writer::start(connection)?;
+        let reserve = Reserve::take(folder.path())?;
+        let writer = Writer::start(connection, reserve)?;
         Ok(Self {
             inner: Arc::new(Inner { writer, folder }),
         })
@@ -128,21 +150,37 @@ impl Journal {
         self.inner.folder.path().to_owned()
     }
 
-    /// Begins a turn, or the one that a crash interrupted, and says its number.
-    pub(crate) async fn begin_turn(&self, run: &RunId) -> Result<u64, JournalError> {
+    /// Begins a turn, or goes on with the one that a crash left open or that had one of `calls`.
+    pub(crate) async fn begin_turn(
+        &self,
+        run: &RunId,
+        calls: Vec<CallId>,
+    ) -> Result<BegunTurn, JournalError> {
         let run = run.clone();
-        match self.ask(|reply| Job::BeginTurn { run, reply }).await? {
+        match self.ask(Task::BeginTurn { run, calls }).await? {
             Reply::Turn(turn) => Ok(turn),
-            Reply::Written | Reply::Begun(_) => Err(JournalError::Ended),
+            Reply::Written | Reply::Begun(_) | Reply::Known(_) => Err(JournalError::Ended),
         }
     }
 
     /// Says that a turn is over.
     pub(crate) fn post_turn_end(&self, run: &RunId, turn: u64) {
-        self.inner.writer.post(Job::EndTurn {
-            run: run.clone(),
-            turn,
-        });
+        let run = run.clone();
+        self.inner.writer.post(Task::EndTurn { run, turn });
+    }
+
+    /// The steps of a call that were begun before.
+    pub(crate) async fn known(
+        &self,
+        run: &RunId,
+        turn: u64,
+        call_id: &CallId,
+    ) -> Result<Vec<Known>, JournalError> {
+        let (run, call_id) = (run.clone(), call_id.clone());
+        match self.ask(Task::Known { run, turn, call_id }).await? {
+            Reply::Known(known) => Ok(known),
+            Reply::Written | Reply::Begun(_) | Reply::Turn(_) => Err(JournalError::Ended),
+        }
     }
 
     /// Writes a row and waits until it is durable.
@@ -153,14 +191,7 @@ impl Journal {
         body: Value,
     ) -> Result<(), JournalError> {
         let run = run.clone();
-        self.ask(|reply| Job::Append {
-            run,
-            kind,
-            body,
-            reply: Some(reply),
-        })
-        .await
-        .map(drop)
+        self.ask(Task::Append { run, kind, body }).await.map(drop)
     }
 
     /// Hands a row over, waiting for room only; it is durable before whatever is handed over later.
@@ -171,25 +202,14 @@ impl Journal {
         body: Value,
     ) -> Result<(), JournalError> {
         let run = run.clone();
-        self.inner
-            .writer
-            .send(Job::Append {
-                run,
-                kind,
-                body,
-                reply: None,
-            })
-            .await
+        let task = Task::Append { run, kind, body };
+        self.inner.writer.send(Job { task, reply: None }).await
     }
 
     /// Hands a row over without waiting; it is durable before whatever is handed over later.
     pub(crate) fn post(&self, run: &RunId, kind: RecordKind, body: Value) {
-        self.inner.writer.post(Job::Append {
-            run: run.clone(),
-            kind,
-            body,
-            reply: None,
-        });
+        let run = run.clone();
+        self.inner.writer.post(Task::Append { run, kind, body });
     }
 
     /// Hands an event over without waiting.
@@ -209,18 +229,15 @@ impl Journal {
         repeat: Repeat,
     ) -> Result<Begun, JournalError> {
         let (run, key) = (run.clone(), key.clone());
-        match self
-            .ask(|reply| Job::Begin {
-                run,
-                key,
-                body,
-                repeat,
-                reply,
-            })
-            .await?
-        {
+        let task = Task::Begin {
+            run,
+            key,
+            body,
+            repeat,
+        };
+        match self.ask(task).await? {
             Reply::Begun(begun) => Ok(begun),
-            Reply::Written | Reply::Turn(_) => Err(JournalError::Ended),
+            Reply::Written | Reply::Turn(_) | Reply::Known(_) => Err(JournalError::Ended),
         }
     }
 
@@ -232,24 +249,13 @@ impl Journal {
         body: Value,
     ) -> Result<(), JournalError> {
         let (run, key) = (run.clone(), key.clone());
-        self.ask(|reply| Job::Finish {
-            run,
-            key,
-            body,
-            reply: Some(reply),
-        })
-        .await
-        .map(drop)
+        self.ask(Task::Finish { run, key, body }).await.map(drop)
     }
 
     /// Hands a step's outcome over without waiting: for steps that are being dropped.
     pub(crate) fn post_finish(&self, run: &RunId, key: &ActionKey, body: Value) {
-        self.inner.writer.post(Job::Finish {
-            run: run.clone(),
-            key: key.clone(),
-            body,
-            reply: None,
-        });
+        let (run, key) = (run.clone(), key.clone());
+        self.inner.writer.post(Task::Finish { run, key, body });
     }
 
     /// Keeps bytes under their BLAKE3 digest, which it returns once they are durable.
@@ -259,12 +265,10 @@ impl Journal {
         kept.map_err(|_| JournalError::Ended)?
     }
 
-    async fn ask(
-        &self,
-        job: impl FnOnce(oneshot::Sender<Result<Reply, JournalError>>) -> Job,
-    ) -> Result<Reply, JournalError> {
+    async fn ask(&self, task: Task) -> Result<Reply, JournalError> {
         let (reply, answer) = oneshot::channel();
-        self.inner.writer.send(job(reply)).await?;
+        let reply = Some(reply);
+        self.inner.writer.send(Job { task, reply }).await?;
         answer.await.map_err(|_| JournalError::Ended)?
     }
 }

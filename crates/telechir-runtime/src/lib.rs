@@ -22,5 +22,7 @@ pub use bus::EventReader;
 pub use config::{Limits, Observe, PictureRule};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
-pub use journal::{Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify};
+pub use journal::{
+    Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify, verify_since,
+};
 pub use session::{Session, SessionBuilder};

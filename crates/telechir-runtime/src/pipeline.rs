@@ -1,38 +1,57 @@
 //! The walk of a turn, top to bottom: announce, judge, ask, map, act, observe, close, answer.
 
 mod batch;
+mod command;
+mod desk;
 mod screen;
 mod shell;
 mod step;
 
 use std::time::Instant;
 
-use telechir_policy::{
-    Denial, Judgement, Permitted, Proposal, Question, Verdict, escape, summarize, summarize_command,
-};
+use telechir_policy::{escape, summarize, summarize_command};
 use telechir_protocol::{
     AnsweredTurn, CallId, Content, EditCall, EditResult, Failure, FailureKind, FunctionCall,
     FunctionResult, Meta, ModelTurn, ShellAction, ToolCall, ToolResult,
 };
 
-use crate::approver::BoxApprover;
-use crate::recorder::{OpenTurn, Recorder, millis};
-use crate::{CallKind, Limits, RuntimeError, Session, SessionEvent};
+use crate::journal::BegunTurn;
+use crate::recorder::{OpenTurn, millis};
+use crate::{CallKind, RuntimeError, Session, SessionEvent};
 use batch::Batch;
+pub(crate) use desk::Asked;
+
+/// Whether a turn may be one that came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It follows those before it, even when its calls have the names of earlier ones.
+    New,
+    /// Sent again it is the same turn, known by the names of its calls.
+    PerhapsAgain,
+}
 
 /// Carries out a turn's calls in their order and joins each with its one result.
 pub(crate) async fn carry_out(
     session: &mut Session,
     turn: ModelTurn,
+    arrival: Arrival,
 ) -> Result<AnsweredTurn, RuntimeError> {
     recover(session).await;
     let calls = turn.calls();
-    let open = OpenTurn::begin(&session.recorder, calls.len()).await?;
+    let seen = match arrival {
+        Arrival::New => Vec::new(),
+        Arrival::PerhapsAgain => calls
+            .iter()
+            .filter_map(ToolCall::call_id)
+            .cloned()
+            .collect(),
+    };
+    let open = OpenTurn::begin(&session.recorder, calls.len(), seen).await?;
     session.is_in_turn = true;
     let mut batch = Batch::of(&calls, session.observe);
     let mut results = Vec::with_capacity(calls.len());
     for (place, call) in calls.iter().enumerate() {
-        results.push(answer(session, open.number, place, call, &mut batch).await?);
+        results.push(answer(session, open.turn, place, call, &mut batch).await?);
     }
     session.is_in_turn = false;
     let answered = turn.answer(results)?;
@@ -62,7 +81,7 @@ pub(crate) async fn recover(session: &mut Session) {
 /// Announces a call, carries it out, keeps and announces its result.
 async fn answer(
     session: &mut Session,
-    turn: u64,
+    turn: BegunTurn,
     place: usize,
     call: &ToolCall,
     batch: &mut Batch,
@@ -191,87 +210,4 @@ fn function(session: &Session, call: &FunctionCall) -> FunctionResult {
 fn not_understood(exception: &str) -> Failure {
     let message = format!("The call was not understood and nothing was done: {exception}");
     Failure::new(FailureKind::InvalidInput, message)
-}
-
-/// What is needed to bring a judgement to its end.
-struct Desk<'a> {
-    recorder: &'a Recorder,
-    approver: &'a mut BoxApprover,
-    limits: &'a Limits,
-}
-
-impl Desk<'_> {
-    /// Brings a judgement to a permission or a refusal; a person is asked where it says so.
-    async fn settle<P: Proposal>(
-        &mut self,
-        judgement: Judgement<P>,
-        steps: Vec<String>,
-    ) -> Result<Permitted<P>, Failure> {
-        match judgement {
-            Judgement::Allowed(permit) => {
-                let (call_id, ground) = (permit.proposal().call_id().clone(), permit.ground());
-                self.judged(call_id, ground.verdict, &ground.rule, &ground.reason);
-                Ok(permit)
-            }
-            Judgement::Ask(pending) => {
-                let (call_id, ground) = (pending.call_id().clone(), pending.ground().clone());
-                let question = pending.question().clone();
-                self.judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
-                let decision = self.ask(&call_id, &question, steps).await;
-                let settled = pending.settle(decision);
-                self.recorder.announce(SessionEvent::QuestionAnswered {
-                    call_id,
-                    approved: settled.is_ok(),
-                    reason: settled.as_ref().err().map(|denial| escape(&denial.reason)),
-                });
-                settled.map_err(|denial| refused(&denial, &question.reasons))
-            }
-            Judgement::Denied(call_id, denial) => {
-                self.judged(call_id, Verdict::Deny, &denial.rule, &denial.reason);
-                Err(refused(&denial, &[]))
-            }
-        }
-    }
-
-    fn judged(&self, call_id: CallId, verdict: Verdict, rule: &str, reason: &str) {
-        let (rule, reason) = (rule.to_owned(), escape(reason));
-        self.recorder.announce(SessionEvent::CallJudged {
-            call_id,
-            verdict,
-            rule,
-            reason,
-        });
-    }
-
-    /// Silence is a no.
-    async fn ask(
-        &mut self,
-        call_id: &CallId,
-        question: &Question,
-        steps: Vec<String>,
-    ) -> telechir_policy::Decision {
-        self.recorder.announce(SessionEvent::QuestionAsked {
-            call_id: call_id.clone(),
-            digest: question.digest,
-            steps,
-            reasons: question.reasons.clone(),
-        });
-        let limit = self.limits.approval;
-        match tokio::time::timeout(limit, self.approver.decide(question)).await {
-            Ok(decision) => decision,
-            Err(_) => telechir_policy::Decision::Deny {
-                reason: format!("Nobody answered within {} seconds.", limit.as_secs()),
-            },
-        }
-    }
-}
-
-/// A refusal in the model's words: what was not done and why.
-fn refused(denial: &Denial, reasons: &[String]) -> Failure {
-    let mut message = format!("Not carried out: {}", denial.reason);
-    for reason in reasons.iter().filter(|reason| **reason != denial.reason) {
-        message.push(' ');
-        message.push_str(reason);
-    }
-    Failure::new(FailureKind::Denied, message)
 }

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use serde_json::Value;
-use telechir_protocol::Content;
+use telechir_protocol::{CallId, Content};
 
 use crate::bus::Bus;
-use crate::journal::{ActionKey, Begun, Journal, RecordKind, Repeat, RunId};
+use crate::journal::{ActionKey, Begun, BegunTurn, Journal, Known, RecordKind, Repeat, RunId};
 use crate::{JournalError, SessionEvent};
 
 /// Says what happens.
@@ -43,6 +43,18 @@ impl Recorder {
         self.journal
             .write(&self.run, RecordKind::Answer, body)
             .await
+    }
+
+    /// The steps of a call that were begun before.
+    pub(crate) async fn known(
+        &self,
+        turn: BegunTurn,
+        call_id: &CallId,
+    ) -> Result<Vec<Known>, JournalError> {
+        if !turn.is_known {
+            return Ok(Vec::new());
+        }
+        self.journal.known(&self.run, turn.number, call_id).await
     }
 
     /// Makes a step's intent durable.
@@ -134,22 +146,27 @@ impl Drop for OpenStep {
 #[derive(Debug)]
 pub(crate) struct OpenTurn {
     recorder: Recorder,
-    pub(crate) number: u64,
+    pub(crate) turn: BegunTurn,
     began: Instant,
     is_answered: bool,
 }
 
 impl OpenTurn {
-    pub(crate) async fn begin(recorder: &Recorder, calls: usize) -> Result<Self, JournalError> {
-        let number = recorder.journal.begin_turn(&recorder.run).await?;
+    /// Begins a turn with so many calls, or goes on with the earlier one that had one of `seen`.
+    pub(crate) async fn begin(
+        recorder: &Recorder,
+        calls: usize,
+        seen: Vec<CallId>,
+    ) -> Result<Self, JournalError> {
+        let turn = recorder.journal.begin_turn(&recorder.run, seen).await?;
         recorder.announce(SessionEvent::TurnBegan {
-            turn: number,
+            turn: turn.number,
             calls,
         });
         let (recorder, began) = (recorder.clone(), Instant::now());
         Ok(Self {
             recorder,
-            number,
+            turn,
             began,
             is_answered: false,
         })
@@ -157,7 +174,7 @@ impl OpenTurn {
 
     pub(crate) fn end(mut self) {
         self.is_answered = true;
-        let (turn, ms) = (self.number, millis(self.began.elapsed()));
+        let (turn, ms) = (self.turn.number, millis(self.began.elapsed()));
         self.recorder
             .announce(SessionEvent::TurnAnswered { turn, ms });
     }
@@ -167,9 +184,9 @@ impl Drop for OpenTurn {
     fn drop(&mut self) {
         self.recorder
             .journal
-            .post_turn_end(&self.recorder.run, self.number);
+            .post_turn_end(&self.recorder.run, self.turn.number);
         if !self.is_answered {
-            let message = format!("Turn {} was stopped before its end.", self.number);
+            let message = format!("Turn {} was stopped before its end.", self.turn.number);
             self.recorder.announce(SessionEvent::Warning { message });
         }
     }

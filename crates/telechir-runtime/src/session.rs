@@ -9,6 +9,7 @@ use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 use crate::approver::BoxApprover;
 use crate::bus::Bus;
 use crate::execute::{Screen, ShellSlot};
+use crate::pipeline::{Arrival, Asked};
 use crate::recorder::Recorder;
 use crate::{
     Approver, DenyAll, DeviceKind, EventReader, Journal, Limits, Observe, PictureRule, RunId,
@@ -142,6 +143,7 @@ impl SessionBuilder {
             recorder,
             judge: Judge::new(self.policy),
             approver: self.approver,
+            asked: Asked::default(),
             screens,
             shell,
             observe: self.observe,
@@ -169,6 +171,7 @@ pub struct Session {
     pub(crate) recorder: Recorder,
     pub(crate) judge: Judge,
     pub(crate) approver: BoxApprover,
+    pub(crate) asked: Asked,
     pub(crate) screens: Vec<Screen>,
     pub(crate) shell: Option<ShellSlot>,
     pub(crate) observe: Observe,
@@ -206,7 +209,20 @@ impl Session {
     /// # Errors
     /// When what happens cannot be recorded; then it did not happen.
     pub async fn carry_out(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::carry_out(self, turn).await
+        pipeline::carry_out(self, turn, Arrival::New).await
+    }
+
+    /// As [`Self::carry_out`], for a turn that may have been sent before under this session's name.
+    ///
+    /// A turn is known by the ids of its calls, which a provider gives once. What was carried out
+    /// is answered from the journal, what a crash interrupted is answered as interrupted, and
+    /// only the rest is carried out: nothing happens twice.
+    ///
+    /// # Errors
+    /// When what happens cannot be recorded, or a call of an earlier turn has the id of this one
+    /// and asks for something else.
+    pub async fn carry_out_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
+        pipeline::carry_out(self, turn, Arrival::PerhapsAgain).await
     }
 
     /// Sees to the end of a turn whose future was dropped, now instead of before the next turn:

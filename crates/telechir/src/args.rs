@@ -112,6 +112,10 @@ pub(crate) struct SafetyArguments {
     /// Keep the recording (journal and pictures) in this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+    /// A name for this run in the recording. A response sent again under the same name is
+    /// answered from the recording as far as it was carried out: nothing happens twice.
+    #[arg(long, value_name = "NAME", requires = "record")]
+    pub(crate) run: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -217,6 +221,10 @@ pub(crate) enum AuditCommand {
     Verify {
         /// The folder that --record named.
         recording: PathBuf,
+        /// The hash that an earlier check printed: fails when the recording does not hold it, as
+        /// when its end was cut off.
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
     },
 }
 

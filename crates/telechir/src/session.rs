@@ -7,7 +7,7 @@ use telechir_protocol::{
     Action, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
 use telechir_providers::Dialect;
-use telechir_runtime::{Journal, Observe, PictureRule, Session};
+use telechir_runtime::{Journal, Observe, PictureRule, RunId, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
@@ -50,6 +50,9 @@ pub(crate) async fn open(
         .approver(Terminal::open())
         .observe(observe(dialect))
         .picture(picture(dialect, model, devices.largest_screen()));
+    if let Some(name) = &safety.run {
+        builder = builder.run(RunId::new(name));
+    }
     if let Some(desktop) = devices.desktop {
         builder = match devices.display {
             Display::Private => builder.desktop(desktop),

@@ -82,6 +82,11 @@ pub enum Fault {
         /// Its place.
         seq: i64,
     },
+    /// No row has the hash that was kept elsewhere: the end was cut off, or all was replaced.
+    Cut {
+        /// The hash.
+        head: String,
+    },
     /// A picture that this row names is gone or changed.
     Blob {
         /// The row's place.
@@ -97,6 +102,10 @@ impl fmt::Display for Fault {
             Self::Edited { seq } => write!(f, "row {seq} was edited"),
             Self::Missing { seq } => write!(f, "row {seq} is missing"),
             Self::Reordered { seq } => write!(f, "row {seq} is not in its place"),
+            Self::Cut { head } => write!(
+                f,
+                "no row has the hash {head}: the end was cut off, or all of it was replaced"
+            ),
             Self::Blob { seq, digest } => {
                 write!(
                     f,
@@ -139,12 +148,25 @@ pub fn read_blob(folder: impl AsRef<Path>, digest: &str) -> Result<Option<Vec<u8
 
 /// Checks every row and picture and names the first that is edited, missing or out of place.
 ///
-/// Rows cut off at the end leave no trace inside; compare `head` with one kept elsewhere.
+/// Rows cut off at the end leave no trace inside; give a hash kept elsewhere to
+/// [`verify_since`] to find that too.
 ///
 /// # Errors
 /// When it cannot be read at all.
 pub fn verify(folder: impl AsRef<Path>) -> Result<Verified, JournalError> {
-    let folder = folder.as_ref();
+    checked(folder.as_ref(), None)
+}
+
+/// As [`verify`], and whether the row that was the last at an earlier check, the one with this
+/// hash, is still there.
+///
+/// # Errors
+/// When it cannot be read at all.
+pub fn verify_since(folder: impl AsRef<Path>, head: &str) -> Result<Verified, JournalError> {
+    checked(folder.as_ref(), Some(head))
+}
+
+fn checked(folder: &Path, since: Option<&str>) -> Result<Verified, JournalError> {
     let connection = schema::open_for_reading(folder)?;
     let rows = rows(&connection)?;
     let head = rows
@@ -154,12 +176,28 @@ pub fn verify(folder: impl AsRef<Path>) -> Result<Verified, JournalError> {
         Some(fault) => Some(fault),
         None => broken_blob(folder, &rows)?,
     };
-    let head = head.iter().map(|byte| format!("{byte:02x}")).collect();
+    let is_there = |since: &str| {
+        let hashes = rows.iter().map(|row| row.hash.as_slice());
+        hashes
+            .chain([GENESIS.as_slice()])
+            .any(|hash| hex(hash).eq_ignore_ascii_case(since))
+    };
+    let cut = since.filter(|since| !is_there(since));
+    let fault = fault.or_else(|| {
+        cut.map(|head| Fault::Cut {
+            head: head.to_owned(),
+        })
+    });
+    let head = hex(&head);
     Ok(Verified {
         rows: rows.len(),
         head,
         fault,
     })
+}
+
+fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn broken_link(rows: &[Row]) -> Option<Fault> {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use telechir_protocol::{ComputerCall, Failure, FailureKind, ToolCall};
+use telechir_protocol::{Action, ActionKind, ComputerCall, Failure, FailureKind, ToolCall};
 
 use crate::Observe;
 
@@ -18,7 +18,9 @@ impl Batch {
     pub(super) fn of(calls: &[ToolCall], observe: Observe) -> Self {
         let mut last = HashMap::new();
         for (place, call) in calls.iter().enumerate() {
-            if let ToolCall::Computer(call) = call {
+            if let ToolCall::Computer(call) = call
+                && holds_picture(call)
+            {
                 last.insert(family(call), place);
             }
         }
@@ -51,10 +53,26 @@ impl Batch {
         match (self.observe, failure) {
             (Observe::EveryCall, _) => true,
             // The failed call before it showed the screen, and nothing happened since.
-            (Observe::LastOfBatch, Some(failure)) => failure.kind != FailureKind::NotExecuted,
+            (Observe::LastOfBatch, Some(failure)) => {
+                failure.kind != FailureKind::NotExecuted && holds_picture(call)
+            }
             (Observe::LastOfBatch, None) => self.last.get(&family(call)) == Some(&place),
         }
     }
+}
+
+/// Whether the result of a call has a place for a picture: that of a pure tab verb has none.
+fn holds_picture(call: &ComputerCall) -> bool {
+    let is_tab_verb = |action: &Action| {
+        matches!(
+            action.kind(),
+            ActionKind::ListTabs
+                | ActionKind::NewTab
+                | ActionKind::SwitchTab
+                | ActionKind::CloseTab
+        )
+    };
+    call.actions.is_empty() || !call.actions.iter().all(is_tab_verb)
 }
 
 fn family(call: &ComputerCall) -> String {

@@ -2,13 +2,16 @@
 
 use telechir_policy::{Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize};
 use telechir_protocol::{
-    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepState, TargetId,
+    Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
+    TargetId,
 };
 
 use super::batch::Batch;
-use super::step::{camera, carry_out, failed, not_started};
-use super::{Desk, not_understood};
+use super::desk::{Desk, question_of, still_holds};
+use super::not_understood;
+use super::step::{camera, carry_out, failed, not_started, replay};
 use crate::execute::{Screen, lost, sentence};
+use crate::journal::BegunTurn;
 use crate::observe::{Shot, View};
 use crate::resolve::resolve;
 use crate::{DeviceKind, RuntimeError, Session, SessionEvent};
@@ -16,7 +19,7 @@ use crate::{DeviceKind, RuntimeError, Session, SessionEvent};
 /// Answers one computer call.
 pub(super) async fn answer(
     session: &mut Session,
-    turn: u64,
+    turn: BegunTurn,
     place: usize,
     call: &ComputerCall,
     batch: &mut Batch,
@@ -92,7 +95,7 @@ fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
 /// Judges and carries out a call's actions; the picture is what the last one asked to see.
 async fn act(
     session: &mut Session,
-    turn: u64,
+    turn: BegunTurn,
     at: usize,
     call: &ComputerCall,
     result: &mut ComputerResult,
@@ -103,7 +106,13 @@ async fn act(
     }
     let (possible, obstacle) = possible(&session.screens[at], &call.actions);
     let mut shown = None;
-    if possible > 0 {
+    for outcome in replay(session, turn, at, call).await? {
+        follow(outcome, result);
+        if result.error.is_some() {
+            break;
+        }
+    }
+    if result.error.is_none() && possible > result.steps.len() {
         match judge(session, at, call, possible).await {
             Ok(permit) => {
                 result.acknowledged_safety_checks = permit.acknowledged().to_vec();
@@ -111,7 +120,9 @@ async fn act(
             }
             Err(failure) => {
                 result.error = Some(failure);
-                result.steps = call.actions.iter().map(not_started).collect();
+                let begun = result.steps.len();
+                let rest = call.actions.iter().skip(begun).map(not_started);
+                result.steps.extend(rest);
                 return Ok(None);
             }
         }
@@ -200,59 +211,68 @@ async fn judge(
 ) -> Result<Permitted<ScreenProposal>, Failure> {
     let actions = call.actions[..possible].to_vec();
     let steps = actions.iter().map(summarize).collect();
-    let hosts = Judge::hosts_to_resolve(&actions);
-    let resolved = resolve(hosts, session.limits.resolve).await;
-    let screen = &session.screens[at];
-    let facts = ScreenFacts {
-        display: screen.display,
-        held: screen.held.clone(),
-        resolved,
-        now: session.now(),
-    };
+    let facts = facts(session, at, &actions).await;
     let proposal = ScreenProposal {
         call_id: call.call_id.clone(),
-        device: screen.device,
+        device: session.screens[at].device,
         actions,
         safety_checks: call.pending_safety_checks.clone(),
     };
     let judgement = session.judge.screen(proposal, &facts);
-    let (recorder, approver) = (&session.recorder, &mut session.approver);
-    Desk {
-        recorder,
-        approver,
-        limits: &session.limits,
+    let asked = question_of(&judgement);
+    let permit = Desk::of(session).settle(judgement, steps).await?;
+    if asked.is_some() {
+        // A host's addresses may have changed while the person was thinking.
+        let facts = self::facts(session, at, &permit.proposal().actions).await;
+        let mut judge = Judge::new(session.judge.policy().clone());
+        let now = judge.screen(permit.proposal().clone(), &facts);
+        still_holds(asked.as_ref(), now)?;
     }
-    .settle(judgement, steps)
-    .await
+    Ok(permit)
+}
+
+async fn facts(session: &mut Session, at: usize, actions: &[Action]) -> ScreenFacts {
+    let hosts = Judge::hosts_to_resolve(actions);
+    let resolved = resolve(hosts, session.limits.resolve).await;
+    let screen = &session.screens[at];
+    ScreenFacts {
+        display: screen.display,
+        held: screen.held.clone(),
+        resolved,
+        now: session.now(),
+    }
 }
 
 /// Carries out the permitted actions up to the first that fails.
 async fn run(
     session: &mut Session,
-    turn: u64,
+    turn: BegunTurn,
     at: usize,
     permit: &Permitted<ScreenProposal>,
     result: &mut ComputerResult,
 ) -> Result<Option<Shot>, RuntimeError> {
     let mut shown: Option<Shot> = None;
-    for step in 0..permit.proposal().actions.len() {
+    for step in result.steps.len()..permit.proposal().actions.len() {
         // Only the last picture is the result's; those before it stay with their steps.
         if let (Some(shot), Some(before)) = (shown.take(), result.steps.last_mut()) {
             before.picture = Some(shot.media);
         }
         let (outcome, shot) = carry_out(session, turn, at, permit, step).await?;
         shown = shot;
-        let failure = match &outcome.state {
-            StepState::Failed { failure } => Some(failure.clone()),
-            StepState::Delivered | StepState::Confirmed | StepState::NotStarted => None,
-        };
-        result.steps.push(outcome);
-        if failure.is_some() {
-            result.error = failure;
+        follow(outcome, result);
+        if result.error.is_some() {
             break;
         }
     }
     Ok(shown)
+}
+
+/// Adds what became of a step; its failure is the call's.
+fn follow(outcome: StepOutcome, result: &mut ComputerResult) {
+    if let StepState::Failed { failure } = &outcome.state {
+        result.error = Some(failure.clone());
+    }
+    result.steps.push(outcome);
 }
 
 /// Takes the picture that nobody asked for but the dialect needs, when the policy lets it be seen.

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use telechir_device::{Effect, Performed};
 use telechir_policy::{Digest, Permitted, ScreenProposal, Verdict, summarize};
-use telechir_protocol::{Action, ActionKind, CallId, Failure, FailureKind, StepOutcome, StepState};
+use telechir_protocol::{
+    Action, ActionKind, CallId, ComputerCall, Failure, FailureKind, StepOutcome, StepState,
+};
 
 use crate::execute::Screen;
-use crate::journal::{ActionKey, Begun, Repeat};
+use crate::journal::{ActionKey, Begun, BegunTurn, Repeat};
 use crate::observe::{Camera, Shot, View};
 use crate::recorder::{OpenStep, millis};
 use crate::{ActionEffect, DeviceKind, RuntimeError, Session, SessionEvent};
@@ -16,21 +18,21 @@ use crate::{ActionEffect, DeviceKind, RuntimeError, Session, SessionEvent};
 /// One step: its intent, the deed, its outcome.
 pub(super) async fn carry_out(
     session: &mut Session,
-    turn: u64,
+    turn: BegunTurn,
     at: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
 ) -> Result<(StepOutcome, Option<Shot>), RuntimeError> {
     let action = &permit.proposal().actions[step];
     let said = Said::of(permit, step, session.screens[at].kind());
-    let body = json!({ "device": said.device.name(), "action": action.to_json() });
+    let body = does(said.device, action);
     let key = ActionKey {
-        turn,
+        turn: turn.number,
         call_id: permit.proposal().call_id.clone(),
         step,
         digest: Digest::of_json(&body),
     };
-    let intent = json!({ "turn": turn, "call_id": key.call_id.as_str(), "step": step, "digest": key.digest.to_string(), "does": body });
+    let intent = json!({ "turn": turn.number, "call_id": key.call_id.as_str(), "step": step, "digest": key.digest.to_string(), "verdict": said.verdict, "does": body });
     match session
         .recorder
         .begin(&key, intent, repeat(action.kind()))
@@ -62,6 +64,45 @@ pub(super) async fn carry_out(
     Ok((outcome, shot))
 }
 
+/// The actions at the head of a call that were begun before and must not be again, told from the
+/// journal. What was done is said whatever the policy or a person would say of it now.
+pub(super) async fn replay(
+    session: &mut Session,
+    turn: BegunTurn,
+    at: usize,
+    call: &ComputerCall,
+) -> Result<Vec<StepOutcome>, RuntimeError> {
+    let device = session.screens[at].kind();
+    let known = session.recorder.known(turn, &call.call_id).await?;
+    let mut told = Vec::new();
+    for (step, (action, known)) in call.actions.iter().zip(known).enumerate() {
+        let digest = Digest::of_json(&does(device, action)).to_string();
+        // An address is judged, and kept, in its canonical form: such a step is judged again.
+        let is_same = known.step == step && known.digest == digest;
+        if !is_same || repeat(action.kind()) == Repeat::Harmless {
+            break;
+        }
+        let said = Said {
+            call_id: call.call_id.clone(),
+            step,
+            device,
+            kind: action.kind(),
+            summary: summarize(action),
+            verdict: known.verdict,
+        };
+        told.push(match known.outcome {
+            Some(body) => recorded(session, &said, action, body),
+            None => interrupted(session, &said, action),
+        });
+    }
+    Ok(told)
+}
+
+/// What a step does, as the journal keeps it.
+fn does(device: DeviceKind, action: &Action) -> Value {
+    json!({ "device": device.name(), "action": action.to_json() })
+}
+
 type Deed = (StepState, Option<String>, Option<Shot>);
 
 /// What the engine does itself, and what the device does.
@@ -78,10 +119,15 @@ async fn deed(
     let limits = session.limits;
     let view = match &permit.proposal().actions[step] {
         Action::Wait { duration } => {
-            let time = duration.unwrap_or(limits.wait).min(limits.wait_at_most);
+            let asked = duration.unwrap_or(limits.wait);
+            let time = asked.min(limits.wait_at_most);
             tokio::time::sleep(time).await;
-            let text = format!("Waited {} ms.", time.as_millis());
-            return Ok((StepState::Confirmed, Some(text), None));
+            // Dialects have their own words for a wait that was as long as it was meant to be.
+            let text = (time < asked).then(|| {
+                let (ms, asked) = (time.as_millis(), asked.as_millis());
+                format!("Waited {ms} ms instead of {asked}, which is the longest a wait may be.")
+            });
+            return Ok((StepState::Confirmed, text, None));
         }
         Action::Screenshot => View::Whole,
         Action::Zoom { region } => View::Part(*region),
@@ -183,12 +229,7 @@ impl Said {
 }
 
 /// A step that was carried out before: its outcome, and nothing happens again.
-fn recorded(
-    session: &Session,
-    said: &Said,
-    action: &Action,
-    body: serde_json::Value,
-) -> StepOutcome {
+fn recorded(session: &Session, said: &Said, action: &Action, body: Value) -> StepOutcome {
     let outcome = serde_json::from_value(body).unwrap_or_else(|_| {
         let message = "It was stopped before its end; look at the screen before going on.";
         failed(action, Failure::new(FailureKind::Cancelled, message))

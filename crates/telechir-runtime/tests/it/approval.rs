@@ -5,7 +5,7 @@ use std::time::Duration;
 use telechir_device::BoxComputer;
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{ComputerCall, FailureKind, SafetyCheck, SafetySource};
-use telechir_runtime::{Approver, Session};
+use telechir_runtime::{Approver, Limits, Session};
 
 use crate::fakes::{
     FakeScreen, Log, Person, call, click, commands, desktop, does, in_shell, log_of, on_screen,
@@ -201,4 +201,31 @@ async fn asking_ends_when_the_turn_is_dropped() {
         None
     );
     assert_eq!(log_of(&log), ["pwd [30000 ms]"]);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_more_often_than_they_can_read() {
+    let (builder, log) = shell(Policy::default_policy());
+    let person = Person {
+        says_yes: true,
+        ..Person::default()
+    };
+    let limits = Limits {
+        questions_a_minute: 2,
+        ..Limits::default()
+    };
+    let builder = builder.approver(person.clone()).limits(limits);
+    let mut session = builder.build().unwrap();
+    for place in 0..2 {
+        let asked = commands(&format!("s{place}"), &["make a"]);
+        assert_eq!(in_shell(&mut session, asked).await.error, None);
+    }
+    let error = in_shell(&mut session, commands("s3", &["make a"])).await;
+    let error = error.error.unwrap();
+    assert_eq!(error.kind, FailureKind::Denied);
+    assert!(error.message.contains("asked 2 times"), "{}", error.message);
+    assert_eq!(person.asked.lock().unwrap().len(), 2);
+    assert_eq!(log_of(&log).len(), 2);
+    let unasked = in_shell(&mut session, commands("s4", &["pwd"])).await;
+    assert_eq!(unasked.error, None);
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::json;
 use telechir_protocol::{Content, FailureKind, ModelTurn};
-use telechir_runtime::{Fault, Journal, JournalError, RecordKind, RunId, Session, read, verify};
+use telechir_runtime::{
+    Fault, Journal, JournalError, RecordKind, RunId, Session, read, verify, verify_since,
+};
 
 use crate::fakes::{
     call, carry_out, click, commands, desktop, in_shell, log_of, open_policy, shell,
@@ -86,6 +88,12 @@ async fn a_later_format_and_a_foreign_file_are_refused() {
     edit(folder.path(), "PRAGMA user_version = 2");
     let error = Journal::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("it has format 2"), "{error}");
+    for error in [
+        verify(folder.path()).unwrap_err(),
+        read(folder.path()).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("it has format 2"), "{error}");
+    }
     let foreign = tempfile::tempdir().unwrap();
     edit(foreign.path(), "CREATE TABLE x (y)");
     let error = Journal::open(foreign.path()).unwrap_err().to_string();
@@ -139,6 +147,27 @@ async fn a_changed_row_is_named() {
 }
 
 #[tokio::test]
+async fn rows_cut_off_the_end_show_by_a_hash_kept_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path()).await;
+    let head = verify(folder.path()).unwrap().head;
+    assert_eq!(verify_since(folder.path(), &head).unwrap().fault, None);
+    recorded(folder.path()).await;
+    assert_eq!(verify_since(folder.path(), &head).unwrap().fault, None);
+    let last = verify(folder.path()).unwrap().head;
+    edit(
+        folder.path(),
+        "PRAGMA foreign_keys = off; DELETE FROM record WHERE seq = (SELECT max(seq) FROM record)",
+    );
+    assert_eq!(verify(folder.path()).unwrap().fault, None);
+    assert_eq!(verify_since(folder.path(), &head).unwrap().fault, None);
+    assert_eq!(
+        verify_since(folder.path(), &last).unwrap().fault,
+        Some(Fault::Cut { head: last })
+    );
+}
+
+#[tokio::test]
 async fn a_changed_picture_is_named() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
@@ -161,7 +190,7 @@ async fn a_changed_picture_is_named() {
 }
 
 /// As a crash leaves it: the turn is open and the rows after `seq` were never written.
-fn crash_after(folder: &Path, kind: &str) {
+pub(crate) fn crash_after(folder: &Path, kind: &str) {
     let statements = format!(
         "PRAGMA foreign_keys = off;
          DELETE FROM record WHERE seq > (SELECT max(seq) FROM record WHERE kind = '{kind}');

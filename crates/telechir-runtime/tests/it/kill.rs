@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use telechir_protocol::Content;
-use telechir_runtime::{Journal, RecordKind, RunId, read, verify};
+use telechir_runtime::{Journal, JournalError, RecordKind, RunId, read, verify};
 
 use crate::fakes::{carry_out, commands, open_policy, shell};
 
@@ -61,6 +61,11 @@ fn kill_after(folder: &Path, answers: usize) -> usize {
     let mut given = 0;
     for line in lines {
         given += usize::from(line.unwrap().contains("answered"));
+        if given == 1 {
+            // Only one process writes to a folder; a killed one does not keep it.
+            let refused = Journal::open(folder).unwrap_err();
+            assert!(matches!(refused, JournalError::InUse { .. }), "{refused:?}");
+        }
         if given == answers {
             child.kill().unwrap();
         }

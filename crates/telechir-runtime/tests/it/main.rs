@@ -5,8 +5,10 @@
     reason = "tests look at what they are about"
 )]
 
+mod again;
 mod approval;
 mod fakes;
+mod full_disk;
 mod journal;
 mod kill;
 mod screens;

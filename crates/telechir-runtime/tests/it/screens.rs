@@ -284,13 +284,19 @@ async fn a_device_that_never_ends_is_answered_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_is_capped_and_says_how_long_it_was() {
+async fn a_wait_is_capped_and_says_so_only_then() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
     let day = json!({ "action": "wait", "duration": 86_400_000 });
     let result = on_screen(&mut session, call("c1", &[day])).await;
-    assert_eq!(result.text_output.as_deref(), Some("Waited 60000 ms."));
-    assert_eq!(log_of(&log), ["capture"]);
+    assert_eq!(
+        result.text_output.as_deref(),
+        Some("Waited 60000 ms instead of 86400000, which is the longest a wait may be.")
+    );
+    let short = json!({ "action": "wait", "duration": 500 });
+    let result = on_screen(&mut session, call("c2", &[short])).await;
+    assert_eq!(result.text_output, None);
+    assert_eq!(log_of(&log), ["capture", "capture"]);
 }
 
 #[tokio::test]

@@ -91,6 +91,36 @@ async fn a_picture_that_was_asked_for_is_always_there() {
 }
 
 #[tokio::test]
+async fn the_picture_goes_to_the_last_call_that_can_hold_one() {
+    let check = async |actions: &[&str]| {
+        let (builder, _log) = desktop(open_policy());
+        let mut session = builder.observe(Observe::LastOfBatch).build().unwrap();
+        let calls = actions.iter().enumerate();
+        let calls = calls.map(|(place, name)| {
+            let action = match *name {
+                "click" => click(1, 1),
+                "switch_tab" | "close_tab" => json!({ "action": name, "tab": "1" }),
+                name => does(name),
+            };
+            of_family(&place.to_string(), "browser", action)
+        });
+        let turn = carry_out(&mut session, calls.collect()).await;
+        let shown = turn.results().iter().map(|result| match result {
+            ToolResult::Computer(result) => result.screenshot.is_some(),
+            _ => panic!("another result"),
+        });
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(check(&["click", "list_tabs"]).await, [true, false]);
+    assert_eq!(
+        check(&["new_tab", "click", "switch_tab"]).await,
+        [false, true, false]
+    );
+    assert_eq!(check(&["new_tab", "close_tab"]).await, [false, false]);
+    assert_eq!(check(&["new_tab", "click"]).await, [false, true]);
+}
+
+#[tokio::test]
 async fn foreign_tools_and_edits_are_answered_and_not_run() {
     let (builder, _log) = desktop(open_policy());
     let mut session = builder.build().unwrap();

@@ -3,14 +3,17 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use telechir_runtime::verify;
+use telechir_runtime::{verify, verify_since};
 
 use crate::args::AuditCommand;
 use crate::failure::Failure;
 
 pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, Failure> {
-    let AuditCommand::Verify { recording } = command;
-    let verified = verify(recording)?;
+    let AuditCommand::Verify { recording, head } = command;
+    let verified = match head {
+        None => verify(recording)?,
+        Some(head) => verify_since(recording, head)?,
+    };
     let folder = recording.display();
     if let Some(fault) = &verified.fault {
         return Err(Failure::message(format!("{folder}: {fault}")));

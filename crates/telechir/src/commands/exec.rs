@@ -28,7 +28,7 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, Failure> 
     {
         open.navigate(url).await?;
     }
-    let answered = session::until_stopped(open.session.carry_out(turn)).await;
+    let answered = session::until_stopped(open.session.carry_out_once(turn)).await;
     let closed = open.close().await;
     let answered = match answered {
         Ok(answered) => answered?,

@@ -1,0 +1,271 @@
+//! Writes rows within one transaction: what is asked of a journal, and what is answered.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde_json::Value;
+use telechir_policy::Verdict;
+use telechir_protocol::CallId;
+
+use super::chain;
+use super::{ActionKey, Begun, BegunTurn, Known, RecordKind, Repeat, RunId};
+use crate::JournalError;
+
+/// Something to write or to look up.
+#[derive(Debug)]
+pub(super) enum Task {
+    Append {
+        run: RunId,
+        kind: RecordKind,
+        body: Value,
+    },
+    BeginTurn {
+        run: RunId,
+        /// Calls by which an earlier turn is known as this one.
+        calls: Vec<CallId>,
+    },
+    EndTurn {
+        run: RunId,
+        turn: u64,
+    },
+    Known {
+        run: RunId,
+        turn: u64,
+        call_id: CallId,
+    },
+    Begin {
+        run: RunId,
+        key: ActionKey,
+        body: Value,
+        repeat: Repeat,
+    },
+    Finish {
+        run: RunId,
+        key: ActionKey,
+        body: Value,
+    },
+}
+
+impl Task {
+    /// Whether something would happen because of it.
+    pub(super) fn begins(&self) -> bool {
+        match self {
+            Self::Begin { .. } | Self::BeginTurn { .. } => true,
+            Self::Append { .. } | Self::EndTurn { .. } | Self::Known { .. } => false,
+            Self::Finish { .. } => false,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Written,
+    Turn(BegunTurn),
+    Known(Vec<Known>),
+    Begun(Begun),
+}
+
+/// The end of the chain.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    seq: i64,
+    hash: Vec<u8>,
+}
+
+impl Head {
+    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let last = connection
+            .query_row(
+                "SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1",
+                [],
+                |row| {
+                    Ok(Self {
+                        seq: row.get(0)?,
+                        hash: row.get(1)?,
+                    })
+                },
+            )
+            .optional()?;
+        Ok(last.unwrap_or_else(|| Self {
+            seq: 0,
+            hash: chain::GENESIS.to_vec(),
+        }))
+    }
+}
+
+/// Writes within one transaction.
+pub(super) struct Pen<'a> {
+    pub(super) transaction: &'a Transaction<'a>,
+    pub(super) head: &'a mut Head,
+}
+
+/// The outer error ends the transaction; the inner one is an answer.
+pub(super) type Outcome = rusqlite::Result<Result<Reply, JournalError>>;
+
+impl Pen<'_> {
+    pub(super) fn write(&mut self, task: &Task) -> Outcome {
+        match task {
+            Task::Append { run, kind, body } => {
+                self.append(run, *kind, body).map(|_| Ok(Reply::Written))
+            }
+            Task::BeginTurn { run, calls } => self.begin_turn(run, calls),
+            Task::EndTurn { run, turn } => self.end_turn(run, *turn),
+            Task::Known { run, turn, call_id } => self.known(run, *turn, call_id),
+            Task::Begin {
+                run,
+                key,
+                body,
+                repeat,
+            } => self.begin(run, key, body, *repeat),
+            Task::Finish { run, key, body } => self.finish(run, key, body),
+        }
+    }
+
+    fn append(&mut self, run: &RunId, kind: RecordKind, body: &Value) -> rusqlite::Result<i64> {
+        let (seq, at_ms, body) = (self.head.seq + 1, now_ms(), body.to_string());
+        let hash = chain::hash(
+            &self.head.hash,
+            (seq, run.as_str(), at_ms, kind.name(), &body),
+        );
+        self.transaction
+            .prepare_cached("INSERT INTO record (seq, run, at_ms, kind, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?)")?
+            .execute(params![seq, run.as_str(), at_ms, kind.name(), body, self.head.hash, hash.as_slice()])?;
+        *self.head = Head {
+            seq,
+            hash: hash.to_vec(),
+        };
+        Ok(seq)
+    }
+
+    /// The turn these calls were seen in, or the one that a crash left open, or a new one.
+    fn begin_turn(&mut self, run: &RunId, calls: &[CallId]) -> Outcome {
+        let mut seen = None;
+        for call in calls {
+            let turn: Option<i64> = self.transaction.query_row(
+                "SELECT max(turn) FROM action WHERE run = ? AND call_id = ?",
+                [run.as_str(), call.as_str()],
+                |row| row.get(0),
+            )?;
+            seen = seen.max(turn);
+        }
+        let last: Option<(i64, bool)> = self
+            .transaction
+            .query_row(
+                "SELECT number, ended FROM turn WHERE run = ? ORDER BY number DESC LIMIT 1",
+                [run.as_str()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let begun = |number: i64, is_known| {
+            let number = number.unsigned_abs();
+            Ok(Ok(Reply::Turn(BegunTurn { number, is_known })))
+        };
+        let number = match (seen, last) {
+            (Some(number), _) | (None, Some((number, false))) => return begun(number, true),
+            (None, Some((number, true))) => number + 1,
+            (None, None) => 0,
+        };
+        self.transaction.execute(
+            "INSERT INTO turn (run, number, ended) VALUES (?, ?, 0)",
+            params![run.as_str(), number],
+        )?;
+        begun(number, false)
+    }
+
+    fn end_turn(&mut self, run: &RunId, turn: u64) -> Outcome {
+        self.transaction.execute(
+            "UPDATE turn SET ended = 1 WHERE run = ? AND number = ?",
+            params![run.as_str(), column(turn)],
+        )?;
+        Ok(Ok(Reply::Written))
+    }
+
+    /// The steps of a call that were begun, in their order.
+    fn known(&mut self, run: &RunId, turn: u64, call_id: &CallId) -> Outcome {
+        let mut statement = self.transaction.prepare_cached(
+            "SELECT step, digest, begun.body, ended.body FROM action
+             JOIN record AS begun ON begun.seq = intent LEFT JOIN record AS ended ON ended.seq = outcome
+             WHERE action.run = ? AND turn = ? AND call_id = ? ORDER BY step",
+        )?;
+        let rows = statement.query_map(
+            params![run.as_str(), column(turn), call_id.as_str()],
+            |row| {
+                let (intent, outcome): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+                let read = |body: &str| serde_json::from_str::<Value>(body).unwrap_or_default();
+                // Whatever was begun was let run by some verdict; the strictest is the safe guess.
+                let verdict = serde_json::from_value(read(&intent)["verdict"].clone());
+                Ok(Known {
+                    step: usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX),
+                    digest: row.get(1)?,
+                    verdict: verdict.unwrap_or(Verdict::Ask),
+                    outcome: outcome.as_deref().map(read),
+                })
+            },
+        )?;
+        let known: rusqlite::Result<Vec<Known>> = rows.collect();
+        Ok(Ok(Reply::Known(known?)))
+    }
+
+    fn begin(&mut self, run: &RunId, key: &ActionKey, body: &Value, repeat: Repeat) -> Outcome {
+        let step = column(key.step);
+        let known: Option<(String, Option<i64>)> = self
+            .transaction
+            .query_row(
+                "SELECT digest, outcome FROM action WHERE run = ? AND turn = ? AND call_id = ? AND step = ?",
+                params![run.as_str(), column(key.turn), key.call_id.as_str(), step],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        match known {
+            Some((digest, _)) if digest != key.digest.to_string() => {
+                let call_id = key.call_id.as_str().to_owned();
+                return Ok(Err(JournalError::OtherDigest {
+                    call_id,
+                    step: key.step,
+                }));
+            }
+            // Whoever looks again wants to see what is there now.
+            Some(_) if repeat == Repeat::Harmless => {}
+            Some((_, Some(outcome))) => return self.recorded(outcome),
+            Some((_, None)) => return Ok(Ok(Reply::Begun(Begun::Interrupted))),
+            None => {}
+        }
+        let intent = self.append(run, RecordKind::Intent, body)?;
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO action (run, turn, call_id, step, digest, intent) VALUES (?, ?, ?, ?, ?, ?)")?
+            .execute(params![run.as_str(), column(key.turn), key.call_id.as_str(), step, key.digest.to_string(), intent])?;
+        Ok(Ok(Reply::Begun(Begun::Fresh)))
+    }
+
+    fn recorded(&self, outcome: i64) -> Outcome {
+        let body: String = self.transaction.query_row(
+            "SELECT body FROM record WHERE seq = ?",
+            [outcome],
+            |row| row.get(0),
+        )?;
+        let body = serde_json::from_str(&body).unwrap_or_default();
+        Ok(Ok(Reply::Begun(Begun::Recorded(body))))
+    }
+
+    fn finish(&mut self, run: &RunId, key: &ActionKey, body: &Value) -> Outcome {
+        let outcome = self.append(run, RecordKind::Outcome, body)?;
+        let step = column(key.step);
+        self.transaction
+            .prepare_cached("UPDATE action SET outcome = ? WHERE run = ? AND turn = ? AND call_id = ? AND step = ?")?
+            .execute(params![outcome, run.as_str(), column(key.turn), key.call_id.as_str(), step])?;
+        Ok(Ok(Reply::Written))
+    }
+}
+
+/// A count as SQLite keeps numbers.
+fn column(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

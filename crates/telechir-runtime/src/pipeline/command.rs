@@ -1,0 +1,268 @@
+//! One command of a permitted shell call: its intent, the run, its outcome.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_device::DeviceError;
+use telechir_policy::{
+    Digest, Judge, Permitted, ShellProposal, Tainting, Verdict, summarize_command,
+};
+use telechir_protocol::{CallId, CommandOutput, Failure, FailureKind, ShellCall, ShellOutcome};
+
+use crate::journal::{ActionKey, Begun, BegunTurn, Repeat};
+use crate::recorder::{OpenStep, millis};
+use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError, Session, SessionEvent};
+
+/// What became of a command.
+pub(super) struct Ran {
+    pub(super) output: CommandOutput,
+    /// Why it could not be run, or what is not known of it.
+    pub(super) failure: Option<Failure>,
+}
+
+impl Ran {
+    fn failed(outcome: ShellOutcome, failure: Failure) -> Self {
+        let output = CommandOutput {
+            outcome,
+            ..CommandOutput::default()
+        };
+        Self {
+            output,
+            failure: Some(failure),
+        }
+    }
+}
+
+/// One command: its intent, the run, its outcome.
+pub(super) async fn carry_out(
+    session: &mut Session,
+    turn: BegunTurn,
+    call: &ShellCall,
+    permit: &Permitted<ShellProposal>,
+    step: usize,
+    timeout: Duration,
+) -> Result<Ran, RuntimeError> {
+    let command = &call.commands[step];
+    let said = Said::of(call, step, permit.ground().verdict);
+    let (key, intent) = said.intent(turn, does(call, step));
+    match session.recorder.begin(&key, intent, Repeat::Never).await? {
+        Begun::Fresh => {}
+        Begun::Recorded(body) => return Ok(recorded(session, &said, body)),
+        Begun::Interrupted => return Ok(interrupted(session, &said)),
+    }
+    session.recorder.announce(said.started());
+    let open = OpenStep::new(
+        &session.recorder,
+        key,
+        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
+    );
+    let (limits, max_output) = (session.limits, max_output(session, call));
+    let Some(shell) = &mut session.shell else {
+        return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
+    };
+    shell.is_tainted |= Judge::tainting(command) == Tainting::Tainted;
+    let ran = shell.run(permit, step, timeout, max_output, &limits).await;
+    if let (Err(_), Some(message)) = (&ran, &shell.lost) {
+        let (device, message) = (DeviceKind::Shell, message.clone());
+        session
+            .recorder
+            .announce(SessionEvent::DeviceLost { device, message });
+    }
+    finish(open, &said, ran).await
+}
+
+/// The commands at the head of a call that were begun before, told from the journal. What was
+/// done is said whatever the policy or a person would say of it now.
+pub(super) async fn replay(
+    session: &mut Session,
+    turn: BegunTurn,
+    call: &ShellCall,
+) -> Result<Vec<Ran>, RuntimeError> {
+    let mut told = Vec::new();
+    let known = session.recorder.known(turn, &call.call_id).await?;
+    for (step, known) in known.into_iter().enumerate() {
+        if known.step != step || step >= call.commands.len() {
+            break;
+        }
+        if known.digest != Digest::of_json(&does(call, step)).to_string() {
+            let call_id = call.call_id.as_str().to_owned();
+            return Err(JournalError::OtherDigest { call_id, step }.into());
+        }
+        let said = Said::of(call, step, known.verdict);
+        told.push(match known.outcome {
+            Some(body) => recorded(session, &said, body),
+            None => interrupted(session, &said),
+        });
+    }
+    Ok(told)
+}
+
+/// What a command does, as the journal keeps it.
+fn does(call: &ShellCall, step: usize) -> Value {
+    json!({ "device": "shell", "command": call.commands[step], "cwd": call.cwd, "env": call.env })
+}
+
+async fn finish(
+    open: OpenStep,
+    said: &Said,
+    ran: Result<CommandOutput, DeviceError>,
+) -> Result<Ran, RuntimeError> {
+    let elapsed = open.elapsed();
+    match ran {
+        Ok(mut output) => {
+            output.duration_ms = output.duration_ms.or_else(|| Some(millis(elapsed)));
+            let (effect, outcome) = seen(&output);
+            let event = said.finished(effect, None, Some(outcome), elapsed);
+            open.finish(json!(output), event).await?;
+            Ok(Ran {
+                output,
+                failure: None,
+            })
+        }
+        Err(error) => {
+            let failure = error.to_failure();
+            let event = said.finished(ActionEffect::Failed, Some(failure.clone()), None, elapsed);
+            open.finish(json!({ "failed": failure }), event).await?;
+            Ok(Ran::failed(ShellOutcome::Error, failure))
+        }
+    }
+}
+
+fn max_output(session: &Session, call: &ShellCall) -> usize {
+    let limit = session.limits.output_bytes;
+    // The model counts characters, which take up to four bytes each.
+    let asked = call
+        .max_output
+        .map(|characters| characters.saturating_mul(4));
+    asked.map_or(limit, |bytes| {
+        usize::try_from(bytes).unwrap_or(limit).min(limit)
+    })
+}
+
+/// What is known of a command's effect: it was seen to end, or it was not.
+fn seen(output: &CommandOutput) -> (ActionEffect, String) {
+    let outcome = match (&output.outcome, output.exit_code, output.signal) {
+        (ShellOutcome::Timeout, ..) => "timeout".to_owned(),
+        (ShellOutcome::Cancelled, ..) => "cancelled".to_owned(),
+        (ShellOutcome::NotStarted, ..) => "not started".to_owned(),
+        (ShellOutcome::AwaitingInput, ..) => "awaiting input".to_owned(),
+        (_, Some(code), _) => format!("exit {code}"),
+        (_, None, Some(signal)) => format!("signal {signal}"),
+        (ShellOutcome::Success, None, None) => "success".to_owned(),
+        (ShellOutcome::Error | ShellOutcome::Other(_), None, None) => "error".to_owned(),
+    };
+    let effect = match &output.outcome {
+        ShellOutcome::Success | ShellOutcome::Error | ShellOutcome::Other(_) => {
+            ActionEffect::Confirmed
+        }
+        ShellOutcome::Timeout | ShellOutcome::Cancelled => ActionEffect::Cancelled,
+        ShellOutcome::NotStarted => ActionEffect::Failed,
+        ShellOutcome::AwaitingInput => ActionEffect::Delivered,
+    };
+    (effect, outcome)
+}
+
+/// What the events of a command say.
+pub(super) struct Said {
+    pub(super) call_id: CallId,
+    pub(super) step: usize,
+    pub(super) summary: String,
+    pub(super) verdict: Verdict,
+}
+
+impl Said {
+    fn of(call: &ShellCall, step: usize, verdict: Verdict) -> Self {
+        Self {
+            call_id: call.call_id.clone(),
+            step,
+            summary: summarize_command(&call.commands[step]),
+            verdict,
+        }
+    }
+
+    pub(super) fn intent(&self, turn: BegunTurn, body: Value) -> (ActionKey, Value) {
+        let (call_id, step, digest) = (self.call_id.clone(), self.step, Digest::of_json(&body));
+        let intent = json!({ "turn": turn.number, "call_id": call_id.as_str(), "step": step, "digest": digest.to_string(), "verdict": self.verdict, "does": body });
+        (
+            ActionKey {
+                turn: turn.number,
+                call_id,
+                step,
+                digest,
+            },
+            intent,
+        )
+    }
+
+    pub(super) fn started(&self) -> SessionEvent {
+        SessionEvent::ActionStarted {
+            call_id: self.call_id.clone(),
+            step: self.step,
+            device: DeviceKind::Shell,
+            kind: None,
+            summary: self.summary.clone(),
+            verdict: self.verdict,
+        }
+    }
+
+    pub(super) fn finished(
+        &self,
+        effect: ActionEffect,
+        failure: Option<Failure>,
+        outcome: Option<String>,
+        took: Duration,
+    ) -> SessionEvent {
+        SessionEvent::ActionFinished {
+            call_id: self.call_id.clone(),
+            step: self.step,
+            device: DeviceKind::Shell,
+            kind: None,
+            summary: self.summary.clone(),
+            verdict: self.verdict,
+            effect,
+            failure,
+            outcome,
+            ms: millis(took),
+        }
+    }
+}
+
+fn recorded(session: &Session, said: &Said, body: Value) -> Ran {
+    let failure = body.get("failed").cloned().map(serde_json::from_value);
+    let ran = match (failure, serde_json::from_value(body)) {
+        (Some(Ok(failure)), _) => Ran::failed(ShellOutcome::Error, failure),
+        (None, Ok(output)) => Ran {
+            output,
+            failure: None,
+        },
+        (Some(Err(_)), _) | (None, Err(_)) => {
+            let message = "The command was stopped before its end.";
+            Ran::failed(
+                ShellOutcome::Cancelled,
+                Failure::new(FailureKind::Cancelled, message),
+            )
+        }
+    };
+    let failure = ran.failure.clone();
+    session
+        .recorder
+        .announce(said.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
+    ran
+}
+
+fn interrupted(session: &Session, said: &Said) -> Ran {
+    let message = "A crash came between the start and the end of this command, so nobody knows what it did; check before running it again.";
+    let failure = Failure::new(FailureKind::Interrupted, message);
+    let event = said.finished(
+        ActionEffect::Interrupted,
+        Some(failure.clone()),
+        None,
+        Duration::ZERO,
+    );
+    session.recorder.announce(event);
+    Ran::failed(ShellOutcome::Cancelled, failure)
+}
+
+pub(super) fn gone() -> Failure {
+    Failure::new(FailureKind::Device, "The shell is gone.")
+}

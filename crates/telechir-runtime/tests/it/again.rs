@@ -1,0 +1,141 @@
+//! A turn that is sent again, to the same run of the same journal: nothing happens twice.
+
+use std::path::Path;
+
+use telechir_policy::Policy;
+use telechir_protocol::{
+    AnsweredTurn, ComputerResult, Content, FailureKind, ModelTurn, ShellOutcome, ShellResult,
+    ToolResult,
+};
+use telechir_runtime::{Journal, RunId, RuntimeError, SessionBuilder, verify};
+
+use crate::fakes::{Log, call, click, commands, desktop, does, log_of, open_policy, shell};
+use crate::journal::crash_after;
+
+async fn send(
+    folder: &Path,
+    (builder, log): (SessionBuilder, Log),
+    content: Content,
+) -> (Result<AnsweredTurn, RuntimeError>, Vec<String>) {
+    let builder = builder.journal(Journal::open(folder).unwrap());
+    let mut session = builder.run(RunId::new("run")).build().unwrap();
+    let turn = ModelTurn::new(vec![content]).unwrap();
+    let answered = session.carry_out_once(turn).await;
+    drop(session);
+    assert_eq!(verify(folder).unwrap().fault, None);
+    (answered, log_of(&log))
+}
+
+async fn in_shell(folder: &Path, policy: Policy, lines: &[&str]) -> (ShellResult, Vec<String>) {
+    let content = Content::ShellCall(commands("s1", lines));
+    let (answered, log) = send(folder, shell(policy), content).await;
+    let answered = answered.unwrap();
+    let [ToolResult::Shell(result)] = answered.results() else {
+        panic!("not one result")
+    };
+    (result.clone(), log)
+}
+
+async fn on_screen(folder: &Path, actions: &[serde_json::Value]) -> (ComputerResult, Vec<String>) {
+    let content = Content::ComputerCall(call("c1", actions));
+    let (answered, log) = send(folder, desktop(open_policy()), content).await;
+    let answered = answered.unwrap();
+    let [ToolResult::Computer(result)] = answered.results() else {
+        panic!("not one result")
+    };
+    (result.clone(), log)
+}
+
+#[tokio::test]
+async fn a_whole_turn_is_answered_from_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, log) = in_shell(folder.path(), open_policy(), &["make a", "make b"]).await;
+    assert_eq!(log.len(), 2);
+    let (second, log) = in_shell(folder.path(), open_policy(), &["make a", "make b"]).await;
+    assert_eq!(second, first);
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn what_was_done_is_said_whatever_would_be_judged_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = in_shell(folder.path(), open_policy(), &["make a"]).await;
+    let (second, _) = in_shell(folder.path(), Policy::default_policy(), &["make a"]).await;
+    assert_eq!(second, first);
+    crash_after(folder.path(), "intent");
+    let (third, log) = in_shell(folder.path(), Policy::default_policy(), &["make a"]).await;
+    assert_eq!(third.error.unwrap().kind, FailureKind::Interrupted);
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn what_was_not_begun_is_judged_and_carried_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = ["make a", "make b"];
+    in_shell(folder.path(), open_policy(), &lines).await;
+    crash_between(folder.path());
+    let (refused, log) = in_shell(folder.path(), Policy::default_policy(), &lines).await;
+    let outcomes = refused.outputs.iter().map(|output| output.outcome.clone());
+    assert_eq!(
+        outcomes.collect::<Vec<_>>(),
+        [ShellOutcome::Success, ShellOutcome::NotStarted]
+    );
+    assert_eq!(refused.error.unwrap().kind, FailureKind::Denied);
+    assert!(log.is_empty(), "{log:?}");
+    let (done, log) = in_shell(folder.path(), open_policy(), &lines).await;
+    assert_eq!(done.stdout(), "ran make a\nran make b\n");
+    assert_eq!(log, ["make b [30000 ms]"]);
+}
+
+/// As a crash leaves it after the first of two steps.
+fn crash_between(folder: &Path) {
+    let store = rusqlite::Connection::open(folder.join("journal.sqlite")).unwrap();
+    let statements = "PRAGMA foreign_keys = off;
+        DELETE FROM record WHERE seq > (SELECT outcome FROM action WHERE step = 0);
+        DELETE FROM action WHERE step = 1;
+        UPDATE turn SET ended = 0;";
+    store.execute_batch(statements).unwrap();
+}
+
+#[tokio::test]
+async fn the_same_call_with_another_command_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    in_shell(folder.path(), open_policy(), &["make a"]).await;
+    let content = Content::ShellCall(commands("s1", &["make b"]));
+    let (answered, log) = send(folder.path(), shell(open_policy()), content).await;
+    let error = format!("{:?}", answered.unwrap_err());
+    assert!(error.contains("OtherDigest"), "{error}");
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_click_is_not_repeated_and_a_look_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let actions = [click(1, 1), does("screenshot"), click(2, 2)];
+    let (_, log) = on_screen(folder.path(), &actions).await;
+    assert_eq!(log, ["click 1,1", "capture", "click 2,2", "capture"]);
+    let (result, log) = on_screen(folder.path(), &actions).await;
+    assert_eq!(result.error, None);
+    assert_eq!(result.steps.len(), 3);
+    assert_eq!(log, ["capture", "capture"]);
+}
+
+#[tokio::test]
+async fn an_interrupted_click_ends_its_call_with_a_picture_of_now() {
+    let folder = tempfile::tempdir().unwrap();
+    on_screen(folder.path(), &[click(1, 1), click(2, 2)]).await;
+    crash_between(folder.path());
+    let store = rusqlite::Connection::open(folder.path().join("journal.sqlite")).unwrap();
+    store
+        .execute_batch(
+            "PRAGMA foreign_keys = off;
+             DELETE FROM record WHERE seq > (SELECT intent FROM action WHERE step = 0);
+             UPDATE action SET outcome = NULL;",
+        )
+        .unwrap();
+    drop(store);
+    let (result, log) = on_screen(folder.path(), &[click(1, 1), click(2, 2)]).await;
+    assert_eq!(result.error.unwrap().kind, FailureKind::Interrupted);
+    assert!(result.screenshot.is_some());
+    assert_eq!(log, ["capture"]);
+}

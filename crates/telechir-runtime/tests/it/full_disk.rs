@@ -1,0 +1,154 @@
+//! A journal on a disk that fills up: what was begun is written to its end, nothing more begins.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use telechir_device::{BoxShell, DeviceError, Shell, ShellCommand};
+use telechir_protocol::{CommandOutput, Content, ModelTurn, ShellOutcome};
+use telechir_runtime::{Journal, JournalError, RecordKind, RuntimeError, Session, read, verify};
+
+use crate::fakes::{commands, open_policy};
+
+const DISK: &str = "TELECHIR_TEST_SMALL_DISK";
+
+/// The same test is the process that sees the small disk, in a mount namespace of its own.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the process on the small disk is this test again"
+)]
+fn on_a_full_disk_the_recording_ends_in_order() {
+    if let Ok(disk) = std::env::var(DISK) {
+        fill_while_running(&PathBuf::from(disk));
+        return;
+    }
+    let disk = tempfile::tempdir().unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=8m tmpfs \"${DISK}\" && exec \"$0\" --exact \
+         full_disk::on_a_full_disk_the_recording_ends_in_order --nocapture"
+    );
+    let ran = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+        .arg(std::env::current_exe().unwrap())
+        .env(DISK, disk.path())
+        .output()
+        .unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert!(ran.status.success(), "{said}");
+    assert!(said.contains("the small disk was full"), "{said}");
+}
+
+/// A shell whose commands fill the disk and say a lot.
+struct Filler(PathBuf);
+
+impl Shell for Filler {
+    async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        let line = command.command.to_line();
+        if line == "fill" {
+            fill(&self.0);
+        }
+        Ok(CommandOutput {
+            stdout: format!("{line} {}", "x".repeat(60_000)),
+            exit_code: Some(0),
+            outcome: ShellOutcome::Success,
+            ..CommandOutput::default()
+        })
+    }
+
+    async fn restart(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn cwd(&self) -> Option<String> {
+        None
+    }
+
+    fn is_sandboxed(&self) -> bool {
+        true
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+fn fill(disk: &Path) {
+    let mut file = fs::File::options();
+    let mut file = file
+        .create(true)
+        .append(true)
+        .open(disk.join("filler"))
+        .unwrap();
+    while file.write_all(&[7; 4096]).is_ok() {}
+}
+
+fn session(disk: &Path) -> Session {
+    let journal = Journal::open(disk.join("recording")).unwrap();
+    Session::builder(open_policy())
+        .shell(BoxShell::new(Filler(disk.to_owned())))
+        .journal(journal)
+        .build()
+        .unwrap()
+}
+
+async fn send(session: &mut Session, id: &str, line: &str) -> Result<(), RuntimeError> {
+    let turn = ModelTurn::new(vec![Content::ShellCall(commands(id, &[line]))]).unwrap();
+    session.carry_out(turn).await.map(drop)
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "what it says is read by the test that started it"
+)]
+#[tokio::main]
+async fn fill_while_running(disk: &Path) {
+    let recording = disk.join("recording");
+    let count = |kind| {
+        let records = read(&recording).unwrap();
+        records.iter().filter(|record| record.kind == kind).count()
+    };
+    let mut first = session(disk);
+    send(&mut first, "s1", "make").await.unwrap();
+    assert_eq!(reserved(&recording), Some(1024 * 1024));
+    send(&mut first, "s2", "fill").await.unwrap();
+    assert_eq!(count(RecordKind::Outcome), 2, "the outcome is written");
+    assert_eq!(count(RecordKind::Answer), 2, "and what the model was told");
+    assert_eq!(reserved(&recording), None, "the room was needed");
+    let refused = send(&mut first, "s3", "make").await.unwrap_err();
+    assert!(
+        matches!(refused, RuntimeError::Journal(JournalError::Full { .. })),
+        "{refused:?}"
+    );
+    println!("the small disk was full");
+    first.close().await.unwrap();
+    assert_eq!(count(RecordKind::Intent), 2, "nothing was begun");
+    let records = read(&recording).unwrap();
+    assert_eq!(records.last().unwrap().body["event"], "session_closed");
+    assert_eq!(verify(&recording).unwrap().fault, None);
+
+    // Whoever opens it on the full disk is told before anything starts; with room it goes on.
+    fill(disk);
+    let error = Journal::open(&recording).unwrap_err().to_string();
+    assert!(error.contains("a mebibyte of room"), "{error}");
+    fs::remove_file(disk.join("filler")).unwrap();
+    let mut second = session(disk);
+    send(&mut second, "s3", "make").await.unwrap();
+    second.close().await.unwrap();
+    assert_eq!(count(RecordKind::Outcome), 3);
+    assert_eq!(
+        reserved(&recording),
+        None,
+        "a closed recording keeps no room"
+    );
+    assert_eq!(verify(&recording).unwrap().fault, None);
+}
+
+fn reserved(recording: &Path) -> Option<u64> {
+    Some(recording.join("reserve").metadata().ok()?.len())
+}
