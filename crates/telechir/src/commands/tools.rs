@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use telechir_protocol::{ComputerUseTool, ShellTool, Tool};
+use telechir_protocol::{ActionKind, ComputerUseTool, ShellTool, Tool};
 use telechir_providers::Offer;
 
 use crate::args::ToolsArguments;
@@ -21,6 +21,17 @@ struct Printed {
 pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     let environment = serde_json::from_value(Value::String(arguments.environment.clone()))
         .map_err(|e| Failure::usage(format!("--environment: {e}")))?;
+    if let Some(name) = arguments
+        .exclude
+        .iter()
+        .find(|name| name.parse::<ActionKind>().is_err())
+    {
+        let known: Vec<&str> = ActionKind::ALL.iter().map(|kind| kind.name()).collect();
+        let known = known.join(", ");
+        return Err(Failure::usage(format!(
+            "--exclude: `{name}` is no action; there are {known}"
+        )));
+    }
     let computer = ComputerUseTool {
         display_width: arguments.display.map(|size| size.width),
         display_height: arguments.display.map(|size| size.height),

@@ -175,3 +175,17 @@ fn tools_follow_the_model() {
     );
     no_size.fails(1, &["display"]);
 }
+
+#[test]
+fn an_excluded_action_that_does_not_exist_is_named() {
+    let arguments = [
+        "tools",
+        "--dialect",
+        "anthropic-messages",
+        "--exclude",
+        "zoom,levitate",
+    ];
+    Telechir::new()
+        .run(&arguments, "")
+        .fails(2, &["levitate", "there are", "screenshot"]);
+}
