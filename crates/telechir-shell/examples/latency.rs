@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir_in("/tmp")?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), mode)?;
-    let identity = am_root().then(|| Identity::unprivileged(60)).flatten();
+    let identity = am_root().then(|| Identity::unprivileged(3_860)).flatten();
     let isolation = if std::env::args().nth(1).as_deref() == Some("host") {
         Isolation::Host(Host::new(folder.path()))
     } else {

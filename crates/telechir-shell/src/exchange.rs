@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
-use telechir_process::{Identity, Watch};
+use telechir_process::{Identity, Watch, guardian};
 use tempfile::TempDir;
 
 /// Longest report that can be: a code, a path, two zero bytes.
@@ -46,7 +46,7 @@ impl Exchange {
         owner: Option<Identity>,
     ) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
-            .prefix("telechir-")
+            .prefix(&guardian::folder_prefix())
             .tempdir_in(parent)?;
         let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
         if let Some(owner) = owner {

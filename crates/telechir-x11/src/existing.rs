@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::desktop::Desktop;
 use crate::display::Display;
 use crate::error::XError;
+use crate::grip;
 use crate::screen::XScreen;
 
 /// An X server that is not ours: it is used and left as it was.
@@ -52,6 +53,16 @@ impl ExistingDisplay {
     /// When the server lacks an extension, or is gone.
     pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
         XScreen::open(Display::Existing(self)).await
+    }
+
+    /// Releases every key and button that a program holds, as one that was killed may have left
+    /// them. What a person holds on a keyboard or mouse of their own stays held.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn release_all(&self) -> Result<(), DeviceError> {
+        let connection = self.open().await?;
+        Ok(grip::release_all(&connection).await?)
     }
 
     /// Variables that a program needs to show windows here.

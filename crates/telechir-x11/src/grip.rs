@@ -4,8 +4,8 @@ use std::mem;
 
 use x11rb::NONE;
 use x11rb::protocol::xproto::{
-    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
-    MOTION_NOTIFY_EVENT,
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
+    KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
@@ -121,6 +121,21 @@ impl Drop for Grip<'_> {
         }
         let _best_effort = self.connection.flush();
     }
+}
+
+/// Releases what anybody pressed by the extension that we press with. The server keeps those
+/// presses apart from a person's, and lets go of none of theirs.
+pub(crate) async fn release_all(connection: &Connection) -> Result<(), XError> {
+    const BUTTONS: u8 = 9;
+    let pressed = connection.reply(connection.x().query_keymap()?).await?.keys;
+    let is_down = |code: &u8| pressed[usize::from(*code / 8)] & (1 << (code % 8)) != 0;
+    for code in (8..=u8::MAX).filter(is_down) {
+        fake(connection, KEY_RELEASE_EVENT, code)?;
+    }
+    for button in 1..=BUTTONS {
+        fake(connection, BUTTON_RELEASE_EVENT, button)?;
+    }
+    connection.sync().await
 }
 
 fn send_release(connection: &Connection, part: Part) -> Result<(), XError> {

@@ -18,7 +18,7 @@ pub(crate) const SETTLE: Settle = Settle {
 /// Options that work for root and for an ordinary user.
 pub(crate) fn options() -> Options {
     Options {
-        identity: am_root().then(|| Identity::unprivileged(77).unwrap()),
+        identity: am_root().then(|| Identity::unprivileged(3_877).unwrap()),
         addresses: Addresses::WebAndData,
         ..Options::default()
     }

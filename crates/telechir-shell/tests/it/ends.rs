@@ -60,7 +60,7 @@ async fn helper_that_holds_a_shell() {
     let Some(folder) = std::env::var_os("HOLD_A_SHELL") else {
         return;
     };
-    let identity = am_root().then(|| Identity::unprivileged(51)).flatten();
+    let identity = am_root().then(|| Identity::unprivileged(3_851)).flatten();
     let runtime_dir = PathBuf::from(&folder).join("runtime");
     let workspace = PathBuf::from(&folder).join("workspace");
     let sandbox = Sandbox {

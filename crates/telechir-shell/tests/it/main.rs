@@ -27,7 +27,7 @@ fn workspace() -> TempDir {
 /// Settings of a sandbox around that folder, as whoever runs the tests.
 fn settings(workspace: &TempDir) -> Sandbox {
     require(Part::Sandbox);
-    let identity = am_root().then(|| Identity::unprivileged(50)).flatten();
+    let identity = am_root().then(|| Identity::unprivileged(3_850)).flatten();
     Sandbox {
         identity,
         ..Sandbox::new(workspace.path())

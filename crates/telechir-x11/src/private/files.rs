@@ -1,11 +1,11 @@
 //! What a private display keeps on disk, and what its server leaves in `/tmp`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use telechir_process::Identity;
+use telechir_process::{Identity, guardian};
 use tempfile::TempDir;
 
 use super::DisplayOptions;
@@ -137,7 +137,8 @@ fn own(path: &Path, owner: Option<Identity>) -> io::Result<()> {
 ///
 /// A server tells when it is ready only on `-displayfd`, and with that it neither makes nor heeds
 /// a lock: it takes the socket away from whoever has it. So we take the lock, in the form that all
-/// servers heed. It holds our own number, so a lock that outlives us counts as forgotten.
+/// servers heed. It holds our own number, so a lock that outlives us counts as forgotten; and a
+/// guardian knows of it before it is there, and removes it with its socket should we not.
 #[derive(Debug)]
 pub(super) struct Reservation {
     number: u16,
@@ -150,6 +151,7 @@ impl Reservation {
         const LOWEST: u16 = 1_000;
         const SPAN: u16 = 50_000;
         let mut random = File::open("/dev/urandom")?;
+        let made = Made::new()?;
         loop {
             let mut bytes = [0; 2];
             random.read_exact(&mut bytes)?;
@@ -157,18 +159,13 @@ impl Reservation {
             if socket_path(number).exists() {
                 continue;
             }
-            let lock = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o444)
-                .open(lock(number));
-            match lock {
-                Ok(mut file) => {
-                    let reservation = Self { number };
-                    file.write_all(format!("{:>10}\n", std::process::id()).as_bytes())?;
-                    return Ok(reservation);
+            let lock = lock(number);
+            guardian::owns_file(&lock, &made.0, &socket_path(number))?;
+            match fs::hard_link(&made.0, &lock) {
+                Ok(()) => return Ok(Self { number }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    guardian::unowns_file(&lock);
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
@@ -184,6 +181,30 @@ impl Drop for Reservation {
         // A server that was killed leaves its socket. While the lock is there, it is nobody else's.
         let _best_effort = fs::remove_file(socket_path(self.number));
         let _best_effort = fs::remove_file(lock(self.number));
+        guardian::unowns_file(&lock(self.number));
+    }
+}
+
+/// A lock before it has its name, whole from the moment it has it.
+struct Made(PathBuf);
+
+impl Made {
+    fn new() -> io::Result<Self> {
+        let named = tempfile::Builder::new()
+            .prefix(&guardian::folder_prefix())
+            .suffix("-lock")
+            .permissions(fs::Permissions::from_mode(0o444))
+            .tempfile_in("/tmp")?;
+        let (mut file, path) = named.keep().map_err(|error| error.error)?;
+        let made = Self(path);
+        file.write_all(format!("{:>10}\n", std::process::id()).as_bytes())?;
+        Ok(made)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _best_effort = fs::remove_file(&self.0);
     }
 }
 

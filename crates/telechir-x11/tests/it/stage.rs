@@ -17,9 +17,10 @@ pub(crate) const POLITE: Manners = Manners {
     slowness: std::time::Duration::ZERO,
 };
 
-/// Whom desktops run as here.
+/// Whom desktops run as here: nobody whom a session takes, since with a session's end all
+/// processes of its user end.
 pub(crate) fn identity() -> Option<Identity> {
-    am_root().then(|| Identity::unprivileged(0)).flatten()
+    am_root().then(|| Identity::unprivileged(3_830)).flatten()
 }
 
 /// A folder that the desktop's user can reach.
