@@ -54,7 +54,8 @@ pub(super) struct Style {
 
 /// The blocks that a content came as, when it still says what they say.
 pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
-    let raw = meta_of(content)?
+    let raw = content
+        .meta()?
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
@@ -67,33 +68,6 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         }
         _ => None,
     }
-}
-
-pub(super) fn meta_of(content: &Content) -> Option<&Meta> {
-    Some(match content {
-        Content::Text(content) => &content.meta,
-        Content::Reasoning(content) => &content.meta,
-        Content::Data(content) => &content.meta,
-        Content::Uri(content) => &content.meta,
-        Content::HostedFile(content) => &content.meta,
-        Content::FunctionCall(content) => &content.meta,
-        Content::FunctionResult(content) => &content.meta,
-        Content::ComputerCall(content) => &content.meta,
-        Content::ComputerResult(content) => &content.meta,
-        Content::ShellCall(content) => &content.meta,
-        Content::ShellResult(content) => &content.meta,
-        Content::EditCall(content) => &content.meta,
-        Content::EditResult(content) => &content.meta,
-        Content::CommandCall(content)
-        | Content::CommandResult(content)
-        | Content::ImageGenerationCall(content)
-        | Content::ImageGenerationResult(content) => &content.meta,
-        Content::ApprovalRequest(content) => &content.meta,
-        Content::ApprovalResponse(content) => &content.meta,
-        Content::Usage(content) => &content.meta,
-        Content::Error(content) => &content.meta,
-        Content::Other(_) => return None,
-    })
 }
 
 /// A content as the call it is, when it is one.

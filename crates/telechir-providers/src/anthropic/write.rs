@@ -14,7 +14,7 @@ pub(super) fn plain(
     place: &str,
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
-    if let Some(meta) = ask::meta_of(content) {
+    if let Some(meta) = content.meta() {
         ask::unsaid(report, place, meta, None, None);
     }
     Ok(match content {

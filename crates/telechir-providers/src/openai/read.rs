@@ -11,7 +11,7 @@ mod tool;
 
 use std::collections::HashMap;
 
-use telechir_protocol::{Content, Message, Meta, Role};
+use telechir_protocol::{Content, Message, Role};
 
 use super::members::{Item, kind, raw, raw_of, text, verbatim};
 use crate::Report;
@@ -126,38 +126,10 @@ pub(super) fn unedited<'a>(
     role: &Role,
     contents: &'a [Content],
 ) -> Option<(&'a serde_json::Value, usize)> {
-    let json = raw_of(meta_of(contents.first()?)?)?;
+    let json = raw_of(contents.first()?.meta()?)?;
     let fits = |count: usize| {
         let message = Message::new(role.clone(), contents.get(..count)?.to_vec());
         still_says(json, &message).then_some((json, count))
     };
     fits(1).or_else(|| fits(2))
-}
-
-/// What every content but an unknown one carries.
-pub(super) fn meta_of(content: &Content) -> Option<&Meta> {
-    Some(match content {
-        Content::Text(content) => &content.meta,
-        Content::Reasoning(content) => &content.meta,
-        Content::Data(content) => &content.meta,
-        Content::Uri(content) => &content.meta,
-        Content::HostedFile(content) => &content.meta,
-        Content::FunctionCall(content) => &content.meta,
-        Content::FunctionResult(content) => &content.meta,
-        Content::ComputerCall(content) => &content.meta,
-        Content::ComputerResult(content) => &content.meta,
-        Content::ShellCall(content) => &content.meta,
-        Content::ShellResult(content) => &content.meta,
-        Content::EditCall(content) => &content.meta,
-        Content::EditResult(content) => &content.meta,
-        Content::CommandCall(content)
-        | Content::CommandResult(content)
-        | Content::ImageGenerationCall(content)
-        | Content::ImageGenerationResult(content) => &content.meta,
-        Content::ApprovalRequest(content) => &content.meta,
-        Content::ApprovalResponse(content) => &content.meta,
-        Content::Usage(content) => &content.meta,
-        Content::Error(content) => &content.meta,
-        Content::Other(_) => return None,
-    })
 }
