@@ -83,7 +83,8 @@ impl Writer {
     }
 }
 
-/// One output a command: those that were never run say so.
+/// One output a command: those that were never run say so, and the one that a failure is about
+/// says why.
 fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
     let missing = || match &result.error {
         Some(failure) => refused(failure),
@@ -93,8 +94,29 @@ fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
         },
     };
     let mut outputs = result.outputs.clone();
+    if let Some(failure) = &result.error
+        && let Some(output) = outputs.iter_mut().find(|output| lacks_an_end(output))
+        && !output.stderr.contains(&failure.message)
+    {
+        if !output.stderr.is_empty() {
+            output.stderr.push('\n');
+        }
+        output.stderr.push_str(&failure.message);
+    }
     outputs.resize_with(outputs.len().max(commands), missing);
     outputs
+}
+
+/// Whether a command was not seen to end by itself.
+fn lacks_an_end(output: &CommandOutput) -> bool {
+    match &output.outcome {
+        ShellOutcome::Cancelled
+        | ShellOutcome::NotStarted
+        | ShellOutcome::Timeout
+        | ShellOutcome::AwaitingInput => true,
+        ShellOutcome::Error => output.exit_code.is_none() && output.signal.is_none(),
+        ShellOutcome::Success | ShellOutcome::Other(_) => false,
+    }
 }
 
 fn refused(failure: &Failure) -> CommandOutput {

@@ -286,6 +286,44 @@ fn a_refused_shell_call_exits_with_1_and_the_reason() {
 }
 
 #[test]
+fn the_command_that_a_failure_is_about_says_why() {
+    let check = |outputs: Vec<CommandOutput>, wanted: [&str; 3]| {
+        let commands: Vec<_> = (0..3).map(|place| format!("make {place}")).collect();
+        let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_s1", "status": "completed",
+            "action": {"commands": commands, "timeout_ms": null, "max_output_length": null}});
+        let result = ShellResult {
+            error: Some(Failure::new(FailureKind::Denied, "Because.")),
+            ..ShellResult::new("call_s1", outputs)
+        };
+        let item = answer(call, ToolResult::Shell(result));
+        let said = [0, 1, 2].map(|place| item["output"][place]["stderr"].as_str().unwrap());
+        assert_eq!(said, wanted);
+    };
+    use ShellOutcome::{Cancelled, Error, NotStarted, Success};
+    let none = "[not started]";
+    let refused = [NotStarted, NotStarted, NotStarted].map(|outcome| output(outcome, None));
+    let silent = |outputs: [CommandOutput; 3]| {
+        outputs.map(|output| CommandOutput {
+            stderr: String::new(),
+            ..output
+        })
+    };
+    check(
+        silent(refused).to_vec(),
+        ["Because.\n[not started]", none, none],
+    );
+    let interrupted = [(Error, Some(2)), (Cancelled, None), (NotStarted, None)];
+    let interrupted = interrupted.map(|(outcome, code)| output(outcome, code));
+    check(
+        silent(interrupted).to_vec(),
+        ["", "Because.\n[cancelled before its end]", none],
+    );
+    let lost = [(Success, Some(0)), (Error, None), (NotStarted, None)];
+    let lost = lost.map(|(outcome, code)| output(outcome, code));
+    check(silent(lost).to_vec(), ["", "Because.", none]);
+}
+
+#[test]
 fn a_local_shell_output_has_both_ids() {
     let call = vector("output.local_shell_call.json")[0].clone();
     let result = ShellResult::new("call_l1", vec![output(ShellOutcome::Error, Some(2))]);
