@@ -38,4 +38,5 @@ pub use error::{SpawnError, Step};
 pub use identity::{Identity, am_root};
 pub use program::{find_program, package_of};
 pub use spawn::{Spawn, Stdio};
+pub use sys::landlock::landlock_abi;
 pub use sys::watch::Watch;

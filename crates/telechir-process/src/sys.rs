@@ -12,4 +12,5 @@
 
 pub(crate) mod everyone;
 pub(crate) mod exec;
+pub(crate) mod landlock;
 pub(crate) mod watch;

@@ -50,6 +50,9 @@ pub(crate) enum Command {
     /// Make one HTML page of a recording: pictures, calls, verdicts, answers.
     #[command(after_help = "Example:\n  telechir report recording --out report.html")]
     Report(ReportArguments),
+    /// Say what works on this machine, what is missing, and the command that installs it.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArguments),
     /// Check a recording: name the first edited, missing or reordered event.
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -75,6 +78,24 @@ Examples:
 Questions are asked on the terminal, never on standard input; with nobody to ask the answer is no.
 Exit code 0: all calls were answered (an error is an answer too); 1: failed; 2: usage; 3: a loss in
 strict mode.";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  telechir doctor
+  telechir doctor --json | jq -r .install
+
+Every part is started and used as exec does it, and ended again. Exit code 0: a desktop, a browser
+and a shell can be had; 1: one of them cannot; 2: usage.";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Try to record in this folder; without it, in the one for temporary files.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {

@@ -1,6 +1,7 @@
 //! One module a subcommand; each ends in an exit code or a failure.
 
 mod audit;
+mod doctor;
 mod exec;
 mod policy;
 mod report;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Translate(arguments) => translate::translate(&arguments),
         Command::Tools(arguments) => tools::tools(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Doctor(arguments) => wait(doctor::doctor(arguments)),
         Command::Audit(command) => audit::audit(&command),
         Command::Policy(command) => policy::policy(&command),
     }

@@ -52,6 +52,11 @@ impl Failure {
         }
     }
 
+    /// What happened, in one message.
+    pub(crate) fn text(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let _best_effort = writeln!(std::io::stderr(), "telechir: {}", self.message);

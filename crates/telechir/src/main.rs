@@ -4,6 +4,7 @@ mod approver;
 mod args;
 mod commands;
 mod devices;
+mod doctor;
 mod failure;
 mod folder;
 mod input;

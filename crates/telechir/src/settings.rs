@@ -50,6 +50,11 @@ pub(crate) fn access(provider: &str, base_url: Option<String>) -> Result<Access,
     })
 }
 
+/// Whether text for people may be coloured: <https://no-color.org> is heeded.
+pub(crate) fn colours() -> bool {
+    env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// The cookie file of the display that the user is at.
 pub(crate) fn xauthority() -> Option<PathBuf> {
     let named = env::var_os("XAUTHORITY").map(PathBuf::from);

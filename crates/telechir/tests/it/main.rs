@@ -7,6 +7,7 @@
 
 mod approval;
 mod bad_input;
+mod doctor;
 mod exec;
 mod telechir;
 mod translate;

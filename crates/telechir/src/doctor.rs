@@ -1,0 +1,224 @@
+//! What works on this machine: every part is used as `exec` uses it, one after the other, within
+//! ceilings, and nothing of it is left behind.
+
+mod chromium;
+mod devices;
+mod finding;
+mod fonts;
+mod machine;
+mod program;
+mod recording;
+mod remedy;
+mod show;
+mod users;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use telechir_agent::ApiKey;
+
+use crate::settings;
+use finding::{About, Checked, Seen, Trouble, examine};
+pub(crate) use finding::{Finding, State};
+pub(crate) use machine::Machine;
+pub(crate) use show::Show;
+
+/// Goes up when a member is removed or means something else. New members and checks may come.
+const FORMAT: u32 = 1;
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    format: u32,
+    version: &'static str,
+    /// Whether desktop, browser and shell can all be had.
+    pub(crate) ready: bool,
+    /// The flags of `exec` that can be given here.
+    pub(crate) usable: Vec<&'static str>,
+    /// One command that brings all packages that are missing.
+    pub(crate) install: Option<String>,
+    pub(crate) machine: Machine,
+    pub(crate) checks: Vec<Finding>,
+}
+
+/// What `exec` gives a model; the program's exit code says whether all three work.
+const DEVICES: [&str; 3] = ["--desktop", "--browser", "--shell"];
+
+const QUICK: Duration = Duration::from_secs(10);
+const SLOW: Duration = Duration::from_secs(45);
+
+const fn about(id: &'static str, ceiling: Duration, without: &'static str) -> About {
+    About {
+        id,
+        gives: None,
+        without,
+        ceiling,
+    }
+}
+
+const fn device(id: &'static str, gives: &'static str, without: &'static str) -> About {
+    About {
+        id,
+        gives: Some(gives),
+        without,
+        ceiling: SLOW,
+    }
+}
+
+const USER: About = about("user", QUICK, "no session can start");
+const NAMESPACES: About = about(
+    "user-namespaces",
+    QUICK,
+    "no sandboxed shell and no Chromium: both confine themselves in namespaces",
+);
+const SCREEN: About = about("screen", SLOW, "no desktop, and no browser with a window");
+const DESKTOP: About = device(
+    "desktop",
+    "--desktop",
+    "no --desktop; browser and shell do not need it",
+);
+const BROWSER: About = device(
+    "browser",
+    "--browser",
+    "no --browser; with --headless it needs no X server",
+);
+const HEADLESS: About = device(
+    "browser-headless",
+    "--browser --headless",
+    "no --browser --headless; with a window it may work",
+);
+const SHELL: About = device(
+    "shell",
+    "--shell",
+    "no --shell; --shell=host runs commands without a sandbox, as you",
+);
+const CJK: About = about(
+    "fonts-cjk",
+    QUICK,
+    "Chinese, Japanese and Korean text is boxes in pictures; all else works",
+);
+const EMOJI: About = about(
+    "fonts-emoji",
+    QUICK,
+    "emoji are boxes in pictures; all else works",
+);
+const RECORDING: About = about(
+    "recording",
+    QUICK,
+    "nothing is carried out: an action that cannot be written down is not done",
+);
+const DISK: About = about("disk", QUICK, "profiles and recordings may not fit");
+const MEMORY: About = about("memory", QUICK, "Chromium may be ended by the kernel");
+const EDITOR: About = about(
+    "editor",
+    QUICK,
+    "`make demo` has no editor to write in; all else works",
+);
+const ANTHROPIC: About = about(
+    "key-anthropic",
+    QUICK,
+    "no `run --provider anthropic`; `exec` needs no key",
+);
+const OPENAI: About = about(
+    "key-openai",
+    QUICK,
+    "no `run --provider openai`; `exec` needs no key",
+);
+
+/// Makes every check and tells each finding as it comes.
+pub(crate) async fn check(
+    machine: Machine,
+    record: Option<PathBuf>,
+    mut tell: impl FnMut(&Finding),
+) -> Report {
+    let mut checks = Vec::new();
+    let mut note = |finding: Finding| {
+        tell(&finding);
+        checks.push(finding);
+    };
+    let user = examine(&USER, users::user()).await;
+    let is_possible = user.state.is_usable();
+    note(user);
+    let namespaces = examine(&NAMESPACES, given(is_possible, users::namespaces())).await;
+    note(namespaces.clone());
+    note(examine(&SCREEN, given(is_possible, devices::screen())).await);
+    let confined = |finding: Finding| {
+        if is_possible {
+            finding.blaming(&namespaces)
+        } else {
+            finding
+        }
+    };
+    note(confined(
+        examine(&DESKTOP, given(is_possible, devices::desktop())).await,
+    ));
+    note(confined(
+        examine(&BROWSER, given(is_possible, devices::browser())).await,
+    ));
+    note(confined(
+        examine(&HEADLESS, given(is_possible, devices::headless())).await,
+    ));
+    note(confined(
+        examine(&SHELL, given(is_possible, devices::shell())).await,
+    ));
+    note(examine(&CJK, given(is_possible, fonts::check(&fonts::CJK))).await);
+    note(examine(&EMOJI, given(is_possible, fonts::check(&fonts::EMOJI))).await);
+    note(examine(&RECORDING, recording::check(record)).await);
+    note(examine(&DISK, machine::disk()).await);
+    note(examine(&MEMORY, async { machine::memory() }).await);
+    note(examine(&EDITOR, async { machine::editor() }).await);
+    note(examine(&ANTHROPIC, async { key("anthropic") }).await);
+    note(examine(&OPENAI, async { key("openai") }).await);
+    Report::new(machine, checks)
+}
+
+/// A check that needs a session; where none can start, it would only say so again.
+async fn given(is_possible: bool, check: impl Future<Output = Checked>) -> Checked {
+    if is_possible {
+        check.await
+    } else {
+        Err(Trouble::broken(
+            "not tried, because no session can start: see `user`",
+        ))
+    }
+}
+
+impl Report {
+    fn new(machine: Machine, checks: Vec<Finding>) -> Self {
+        let usable: Vec<&str> = checks
+            .iter()
+            .filter(|finding| finding.state.is_usable())
+            .filter_map(|finding| finding.gives)
+            .collect();
+        let mut packages: Vec<String> = Vec::new();
+        for package in checks.iter().flat_map(|finding| &finding.packages) {
+            if !packages.contains(package) {
+                packages.push(package.clone());
+            }
+        }
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION"),
+            ready: DEVICES.iter().all(|device| usable.contains(device)),
+            usable,
+            install: remedy::install(&packages),
+            machine,
+            checks,
+        }
+    }
+}
+
+/// Whether there is a key; never which.
+fn key(provider: &str) -> Checked {
+    let access = settings::access(provider, None).map_err(|cause| {
+        let variable = cause.rsplit(' ').next().unwrap_or_default();
+        Trouble::missing(&cause).command(format!("export {variable}=…"))
+    })?;
+    match ApiKey::new(&access.key) {
+        Some(_) => Ok(Seen::new("set")),
+        None => Err(Trouble::broken(
+            "it is set to something that no header can carry: a space or a line's end inside it",
+        )),
+    }
+}

@@ -1,0 +1,132 @@
+//! What mends a part: the packages that an error names, and the switches of user namespaces.
+
+use std::fs;
+use std::path::Path;
+
+use telechir_process::{am_root, find_program, package_of};
+
+use super::finding::Trouble;
+
+/// Switches of the kernel, the value that forbids, and what allows again.
+const SWITCHES: [(&str, &str, &str); 3] = [
+    (
+        "/proc/sys/kernel/unprivileged_userns_clone",
+        "0",
+        "sysctl -w kernel.unprivileged_userns_clone=1",
+    ),
+    (
+        "/proc/sys/user/max_user_namespaces",
+        "0",
+        "sysctl -w user.max_user_namespaces=15000",
+    ),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+];
+/// How programs say that they got no namespace.
+const NO_NAMESPACE: [&str; 6] = [
+    "namespace",
+    "No usable sandbox",
+    "uid map",
+    "uid_map",
+    "unshare failed",
+    "clone() failure",
+];
+/// What package_of does not know, because nothing of ours starts it by name.
+const MORE_PACKAGES: [(&str, &str); 5] = [
+    ("dbus-send", "dbus-bin"),
+    ("/usr/libexec/at-spi-bus-launcher", "at-spi2-core"),
+    ("/usr/lib/chromium/chromium", "chromium"),
+    ("fc-list", "fontconfig"),
+    ("mousepad", "mousepad"),
+];
+
+/// A trouble with this cause. Packages are those that the cause names and those of the `programs`
+/// that are not there, so that one command brings all of them.
+pub(super) fn explain(cause: &str, programs: &[&str]) -> Trouble {
+    let mut trouble = Trouble::broken(cause);
+    let absent = programs
+        .iter()
+        .filter(|program| find_program(Path::new(program)).is_none())
+        .filter_map(|program| package(program));
+    for package in named_packages(cause).into_iter().chain(absent) {
+        trouble = trouble.package(package);
+    }
+    if NO_NAMESPACE.iter().any(|words| cause.contains(words)) {
+        for command in namespace_switches() {
+            trouble = trouble.command(command);
+        }
+    }
+    trouble
+}
+
+/// What allows user namespaces again, where a switch of this kernel forbids them.
+pub(super) fn namespace_switches() -> Vec<String> {
+    SWITCHES
+        .iter()
+        .filter(|(file, forbids, _)| {
+            fs::read_to_string(file).is_ok_and(|value| value.trim() == *forbids)
+        })
+        .map(|(_, _, command)| as_root(command))
+        .collect()
+}
+
+/// The command that installs these packages; none when there are none, or no `apt-get`.
+pub(super) fn install(packages: &[String]) -> Option<String> {
+    let can = !packages.is_empty() && find_program(Path::new("apt-get")).is_some();
+    can.then(|| as_root(&format!("apt-get install {}", packages.join(" "))))
+}
+
+/// A command as someone who may be no root types it.
+pub(super) fn as_root(command: &str) -> String {
+    if am_root() {
+        command.to_owned()
+    } else if find_program(Path::new("sudo")).is_some() {
+        format!("sudo {command}")
+    } else {
+        format!("su -c '{command}'")
+    }
+}
+
+fn package(program: &str) -> Option<String> {
+    let more = MORE_PACKAGES.iter().find(|(name, _)| *name == program);
+    let package = more
+        .map(|(_, package)| *package)
+        .or_else(|| package_of(program));
+    package.map(str::to_owned)
+}
+
+/// Errors of devices say "install the package `xvfb`".
+fn named_packages(cause: &str) -> Vec<String> {
+    cause
+        .split("the package `")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('`'))
+        .map(|(package, _)| package.to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_read_from_an_error() {
+        let cause = "start `Xvfb`: it was not found; install the package `xvfb`";
+        assert_eq!(named_packages(cause), ["xvfb"]);
+        assert_eq!(named_packages("it broke"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_program_brings_its_package() {
+        assert_eq!(package("dbus-send").as_deref(), Some("dbus-bin"));
+        assert_eq!(package("bwrap").as_deref(), Some("bubblewrap"));
+    }
+
+    #[test]
+    fn without_packages_there_is_nothing_to_install() {
+        assert_eq!(install(&[]), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Whom sessions run as, and whether that user gets namespaces.
+
+use std::fs;
+
+use telechir_process::{Identity, Spawn, am_root};
+
+use super::finding::{Checked, Seen, Trouble};
+use super::program::run;
+use super::remedy::{as_root, explain, namespace_switches};
+use crate::folder::SessionFolder;
+
+/// The folder of a session, made as every session makes it.
+pub(super) async fn folder() -> Result<SessionFolder, Trouble> {
+    SessionFolder::create(None).map_err(|failure| no_session(failure.text()))
+}
+
+/// Removes it; what is left behind is a finding of its own.
+pub(super) fn remove(folder: SessionFolder) -> Result<(), Trouble> {
+    folder
+        .remove()
+        .map_err(|error| Trouble::broken(format!("the session's folder was not removed: {error}")))
+}
+
+/// Sessions of root run as somebody else; sessions of a person as that person.
+pub(super) async fn user() -> Checked {
+    let folder = folder().await?;
+    let checked = match folder.identity() {
+        Some(identity) => borrowed(&folder, identity).await,
+        None => own(Identity::current().uid).await,
+    };
+    remove(folder)?;
+    checked
+}
+
+/// A user of the range: a program runs as it and can write in its workspace.
+async fn borrowed(folder: &SessionFolder, identity: Identity) -> Checked {
+    let file = folder.workspace().join("written");
+    let spawn = Spawn::new("touch").arg(&file).identity(Some(identity));
+    let said = run(spawn).await.map_err(|cause| explain(&cause, &[]))?;
+    if !said.is_success || fs::metadata(&file).is_err() {
+        return Err(Trouble::broken(format!(
+            "user {} cannot write in its own workspace: {}",
+            identity.uid, said.err
+        )));
+    }
+    Ok(Seen::new(format!(
+        "we are root; sessions run as a user of their own, such as {}",
+        identity.uid
+    )))
+}
+
+/// Ourselves.
+async fn own(uid: u32) -> Checked {
+    let seen = format!("sessions run as user {uid}, who started this");
+    Ok(match nameless().await {
+        None => Seen::new(seen),
+        Some(command) => {
+            let why =
+                format!("user {uid} has no name in /etc/passwd, and D-Bus refuses such users");
+            let trouble = Trouble::broken(why)
+                .costs("no --desktop; browser and shell work")
+                .command(command);
+            Seen::but(seen, trouble)
+        }
+    })
+}
+
+/// What gives us a name, when we have none and D-Bus therefore does not talk to us. Sessions of
+/// root have names of their own making.
+pub(super) async fn nameless() -> Option<String> {
+    let said = run(Spawn::new("id").arg("-un")).await;
+    let is_named = said.is_ok_and(|said| said.is_success);
+    let uid = Identity::current().uid;
+    (!is_named).then(|| as_root(&format!("useradd --uid {uid} --create-home telechir")))
+}
+
+/// Why no session can start. A root of a container may have no other users to give.
+fn no_session(cause: &str) -> Trouble {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let first = Identity::unprivileged(0).map_or(0, |identity| identity.uid);
+    if !am_root() || has_user(&map, first) {
+        return explain(cause, &[]);
+    }
+    Trouble::broken(format!(
+        "{cause}. This root is that of a container, which has no user {first}: start telechir as \
+         an ordinary user, or give the container the users 61000 to 64999"
+    ))
+}
+
+/// Whether a namespace with this `uid_map` knows the user: lines of first inside, first outside,
+/// how many.
+fn has_user(map: &str, user: u32) -> bool {
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        let (Some(Ok(first)), Some(_), Some(Ok(count))) =
+            (numbers.next(), numbers.next(), numbers.next())
+        else {
+            return false;
+        };
+        user.checked_sub(first).is_some_and(|offset| offset < count)
+    })
+}
+
+/// Makes a user namespace as the session's user would.
+pub(super) async fn namespaces() -> Checked {
+    let folder = folder().await?;
+    let spawn = Spawn::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "--pid",
+            "--fork",
+            "true",
+        ])
+        .identity(folder.identity())
+        .cwd("/");
+    let said = run(spawn).await;
+    remove(folder)?;
+    let said = said.map_err(|cause| explain(&cause, &["unshare"]))?;
+    if said.is_success {
+        return Ok(Seen::new("an ordinary user can make a user namespace"));
+    }
+    let why = if namespace_switches().is_empty() {
+        ". No switch of this kernel forbids it, so what runs us does: a container's system call \
+         filter, or a sandbox. Let that allow `unshare`"
+    } else {
+        ""
+    };
+    Err(explain(&format!("{}{why}", said.err.trim()), &[]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_user;
+
+    #[test]
+    fn a_map_of_users_is_read() {
+        assert!(has_user("         0          0 4294967295\n", 61_000));
+        assert!(has_user("0 100000 1\n1 100001 65536\n", 61_000));
+        assert!(!has_user("0 1000 1\n", 61_000));
+        assert!(!has_user("61001 0 10\n", 61_000));
+        assert!(!has_user("", 61_000));
+    }
+}
