@@ -16,7 +16,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use account::Account;
 pub use limits::Limits;
-pub use proof::{Told, explain, verify};
+pub use proof::{Told, explain, gone, verify, verify_inside};
 pub use workspace::checked as workspace;
 
 use crate::{Identity, Spawn, Stdio, am_root, find_program};

@@ -1,16 +1,15 @@
 //! One living bash: how it starts, what belongs to it, how it ends.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
-use telechir_process::confinement::Told;
-use telechir_process::{Child, Pid, Signal, SpawnError, Watch};
+use telechir_process::confinement::{Told, gone};
+use telechir_process::{Child, Pid, Signal, SpawnError};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
@@ -192,24 +191,4 @@ async fn ready(exchange: &mut Exchange, child: &Child) -> Option<Report> {
         }
     };
     timeout(START, report).await.ok().flatten()
-}
-
-/// Waits for the end of a process that is not our child.
-async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
-    let over = |process: BorrowedFd<'_>| {
-        let mut polled = [PollFd::new(&process, PollFlags::IN)];
-        match poll(
-            &mut polled,
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )? {
-            0 => Err(Errno::WOULDBLOCK.into()),
-            _ => Ok(()),
-        }
-    };
-    Watch::reading(process.try_clone_to_owned()?)?
-        .read(over)
-        .await
 }

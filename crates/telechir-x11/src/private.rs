@@ -1,17 +1,21 @@
 //! A display of our own: an X server with a secret, a window manager, and what applications need.
 
+mod confined;
 mod files;
 mod manager;
 mod programs;
 
+use std::io;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use telechir_device::DeviceError;
-use telechir_process::{Child, Identity, Pid, Spawn, am_root};
+use telechir_process::{Child, Identity, Pid, am_root, confinement};
 use telechir_protocol::Size;
 use tempfile::TempDir;
 
+use self::confined::{Confined, Surroundings};
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
@@ -33,7 +37,8 @@ pub struct DisplayOptions {
     /// A folder that `identity` can reach. The display makes one of its own in it, with the
     /// cookie and the applications' home, and removes it at its end.
     pub session_dir: PathBuf,
-    /// The folder that applications begin in; absent means their home.
+    /// The folder that applications begin in and, beside their home, the only one that they see;
+    /// absent means their home.
     pub workspace: Option<PathBuf>,
     /// Whether windows get frames, focus and keys such as alt+Tab.
     pub window_manager: bool,
@@ -55,14 +60,16 @@ impl DisplayOptions {
     }
 }
 
-/// An X server of our own, with all that runs on it. Nothing of it is left after
+/// An X server of our own, with all that runs on it. All but the server is confined: it sees the
+/// system, the workspace and this display, and no network, no other process and no other file.
+/// Nothing of it is left after
 /// [`close`](Self::close) or after it was dropped.
 #[derive(Debug)]
 pub struct PrivateDisplay {
     // Ended in this order: what needs the server before the server, its files last.
-    applications: Vec<Child>,
-    manager: Option<Child>,
-    bus: Option<Child>,
+    applications: Vec<Confined>,
+    manager: Option<Confined>,
+    bus: Option<Confined>,
     server: Option<Child>,
     reservation: files::Reservation,
     cookie: MagicCookie,
@@ -78,7 +85,8 @@ impl PrivateDisplay {
     /// # Errors
     /// When a program is not installed or does not start; the message names the package.
     pub async fn start(options: DisplayOptions) -> Result<Self, DeviceError> {
-        if am_root() && options.identity.is_none() {
+        let nobody = options.identity.map_or_else(am_root, |who| who.uid == 0);
+        if nobody {
             return Err(unavailable(
                 "root must name an unprivileged user for the desktop to run as",
             ));
@@ -90,6 +98,11 @@ impl PrivateDisplay {
                 &error,
             )
         })?;
+        let workspace = match &options.workspace {
+            Some(path) => confinement::workspace(path, options.identity)
+                .map_err(|error| unavailable(&error.to_string()))?,
+            None => folder.path().join("home"),
+        };
         let reservation = files::Reservation::take()
             .map_err(|error| failed("reserve a display's number in /tmp", &error))?;
         let number = reservation.number();
@@ -103,10 +116,7 @@ impl PrivateDisplay {
             cookie,
             identity: options.identity,
             environment: files::environment(number, folder.path()),
-            workspace: options
-                .workspace
-                .clone()
-                .unwrap_or_else(|| folder.path().join("home")),
+            workspace,
             folder,
         };
         display.furnish(&options).await?;
@@ -118,13 +128,13 @@ impl PrivateDisplay {
         let path = self.folder.path();
         if options.accessibility {
             let bus = path.join("run/bus");
-            self.bus = Some(programs::start_bus(self.spawn_named("dbus-daemon"), &bus).await?);
+            self.bus = Some(programs::start_bus(&self.surroundings(), &bus).await?);
             let address = format!("unix:path={}", bus.display());
             self.environment
                 .push(("DBUS_SESSION_BUS_ADDRESS".to_owned(), address));
             self.environment
                 .push(("ACCESSIBILITY_ENABLED".to_owned(), "1".to_owned()));
-            programs::enable_accessibility(self.spawn_named("dbus-send")).await?;
+            programs::enable_accessibility(&self.surroundings()).await?;
         } else {
             self.environment
                 .push(("NO_AT_BRIDGE".to_owned(), "1".to_owned()));
@@ -132,8 +142,9 @@ impl PrivateDisplay {
         if options.window_manager {
             let connection = self.connect().await?;
             let config = self.folder.path().join("openbox.xml");
-            let manager = programs::start_manager(self.spawn("openbox"), &config, &connection);
-            self.manager = Some(manager.await?);
+            let manager =
+                programs::start_manager(&self.surroundings(), &config, &connection).await?;
+            self.manager = Some(manager);
         }
         Ok(())
     }
@@ -169,15 +180,16 @@ impl PrivateDisplay {
         self.environment.clone()
     }
 
-    /// Starts an application that ends with the display.
+    /// Starts an application, which ends with the display, as all it starts ends with it. The
+    /// process named is the one that holds it.
     ///
     /// # Errors
-    /// When there is no such program or it cannot be started.
+    /// When there is no such program, or it cannot be confined: it is not started otherwise.
     pub async fn launch(&mut self, program: &str, args: &[&str]) -> Result<Pid, DeviceError> {
         self.applications
-            .retain(|application| !matches!(application.try_wait(), Ok(Some(_))));
-        let application = programs::spawn(self.application_spawn(program).args(args)).await?;
-        let pid = application.pid();
+            .retain(|application| !matches!(application.child().try_wait(), Ok(Some(_))));
+        let application = self.surroundings().start(program, args, None).await?;
+        let pid = application.child().pid();
         self.applications.push(application);
         Ok(pid)
     }
@@ -188,13 +200,18 @@ impl PrivateDisplay {
     /// When a program could not be ended; all others were.
     pub async fn close(mut self) -> Result<(), DeviceError> {
         let mut outcome = Ok(());
-        let mut programs: Vec<Child> = std::mem::take(&mut self.applications);
-        programs.extend(self.manager.take().into_iter().chain(self.bus.take()));
-        programs.extend(self.server.take());
-        for program in programs {
-            if let Err(error) = program.end(GRACE).await {
+        let mut note = |ended: io::Result<ExitStatus>| {
+            if let Err(error) = ended {
                 outcome = Err(failed("end a program of the desktop", &error));
             }
+        };
+        let mut programs = std::mem::take(&mut self.applications);
+        programs.extend(self.manager.take().into_iter().chain(self.bus.take()));
+        for program in programs {
+            note(program.end(GRACE).await);
+        }
+        if let Some(server) = self.server.take() {
+            note(server.end(GRACE).await);
         }
         outcome
     }
@@ -205,41 +222,15 @@ impl PrivateDisplay {
         connection.map_err(|error| refused(&self.name(), &error))
     }
 
-    /// How applications are started: the one place that decides what they may touch.
-    fn application_spawn(&self, program: &str) -> Spawn {
-        self.spawn(program)
-    }
-
-    /// For programs that ask the system who they are: a session's user is only a number, and
-    /// D-Bus does not talk to those, so it gets a name in files that only they see.
-    fn spawn_named(&self, program: &str) -> Spawn {
-        if self.identity.is_none() {
-            return self.spawn(program);
+    /// What every program on it is started with.
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            identity: self.identity,
+            number: self.reservation.number(),
+            folder: self.folder.path(),
+            workspace: &self.workspace,
+            environment: &self.environment,
         }
-        let folder = self.folder.path();
-        self.spawn("bwrap")
-            .args([
-                "--die-with-parent",
-                "--bind",
-                "/",
-                "/",
-                "--dev-bind",
-                "/dev",
-                "/dev",
-            ])
-            .arg("--ro-bind")
-            .arg(files::users(folder))
-            .arg("/etc/passwd")
-            .arg("--ro-bind")
-            .arg(files::groups(folder))
-            .args(["/etc/group", "--", program])
-    }
-
-    fn spawn(&self, program: &str) -> Spawn {
-        Spawn::new(program)
-            .identity(self.identity)
-            .cwd(&self.workspace)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
     }
 }
 

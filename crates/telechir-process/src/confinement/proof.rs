@@ -1,10 +1,14 @@
 //! What bubblewrap tells, and proof from outside that a confinement holds.
 
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::ConfinementError;
-use crate::Pid;
+use crate::{Pid, Watch};
 
 /// The most that is read of what bubblewrap says.
 const SAID_MAX: usize = 64 * 1024;
@@ -91,6 +95,56 @@ pub fn verify(process: Pid) -> Result<(), ConfinementError> {
         }
     }
     Ok(())
+}
+
+/// Looks from outside at every process that the first one inside has started.
+///
+/// # Errors
+/// When there is none, or a layer is missing.
+pub fn verify_inside(first: Pid) -> Result<(), ConfinementError> {
+    let mut seen = false;
+    for process in children_of(first) {
+        verify(process)?;
+        seen = true;
+    }
+    if seen {
+        return Ok(());
+    }
+    Err(ConfinementError(
+        "it cannot be looked at: no process of it is to be seen in /proc".to_owned(),
+    ))
+}
+
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let line = format!("PPid:\t{}", parent.as_raw_nonzero());
+    let is_child = |pid: &Pid| {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+        status.is_ok_and(|status| status.lines().any(|found| found == line))
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Pid::from_raw).filter(is_child).collect()
+}
+
+/// Waits for the end of a process that need not be our child, such as the first one inside.
+///
+/// # Errors
+/// When the system cannot tell.
+pub async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let over = |process: BorrowedFd<'_>| {
+        let mut polled = [PollFd::new(&process, PollFlags::IN)];
+        match poll(&mut polled, Some(&at_once))? {
+            0 => Err(Errno::WOULDBLOCK.into()),
+            _ => Ok(()),
+        }
+    };
+    Watch::reading(process.try_clone_to_owned()?)?
+        .read(over)
+        .await
 }
 
 /// What bubblewrap's own words mean for someone who can mend it.

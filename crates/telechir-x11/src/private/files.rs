@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use telechir_process::confinement::Account;
 use telechir_process::{Identity, guardian};
 use tempfile::TempDir;
 
@@ -21,11 +22,16 @@ gtk-overlay-scrolling=0
 ";
 const OPENBOX: &str = include_str!("openbox.xml");
 
+/// Files of the folder that programs see in `/etc`. The system's own may not name the user, which
+/// many programs do not put up with.
+pub(super) const ETC: [&str; 4] = ["passwd", "group", "hosts", "machine-id"];
+
 /// Makes the display's folder with all its files, owned by whom the display runs as.
 pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result<TempDir> {
     let folder = tempfile::Builder::new()
         .prefix("display-")
-        .tempdir_in(&options.session_dir)?;
+        // Without links: it is at the same place for the programs, who do not see those.
+        .tempdir_in(options.session_dir.canonicalize()?)?;
     let path = folder.path();
     let owner = options.identity;
     own(path, owner)?;
@@ -43,14 +49,16 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
         make_file(&settings, GTK_SETTINGS, owner)?;
     }
     make_file(&path.join("openbox.xml"), OPENBOX, owner)?;
-    if let Some(owner) = owner {
-        make_file(&users(path), &passwd(owner, path), Some(owner))?;
-        make_file(
-            &groups(path),
-            &format!("desktop:x:{}:\n", owner.gid),
-            Some(owner),
-        )?;
-    }
+    let home = path.join("home");
+    let account = Account {
+        name: "desktop",
+        identity: owner,
+        home: &home.to_string_lossy(),
+    };
+    make_file(&path.join("passwd"), &account.passwd(), owner)?;
+    make_file(&path.join("group"), &account.group(), owner)?;
+    make_file(&path.join("hosts"), Account::hosts(), owner)?;
+    make_file(&path.join("machine-id"), &machine_id()?, owner)?;
     cookie.write(&authority(path))?;
     own(&authority(path), owner)?;
     Ok(folder)
@@ -61,24 +69,11 @@ pub(super) fn authority(folder: &Path) -> PathBuf {
     folder.join("authority")
 }
 
-/// A file that names the session's user, which no file of the system does.
-pub(super) fn users(folder: &Path) -> PathBuf {
-    folder.join("passwd")
-}
-
-/// The same for its group.
-pub(super) fn groups(folder: &Path) -> PathBuf {
-    folder.join("group")
-}
-
-fn passwd(owner: Identity, folder: &Path) -> String {
-    let home = folder.join("home");
-    format!(
-        "desktop:x:{}:{}::{}:/bin/sh\n",
-        owner.uid,
-        owner.gid,
-        home.display()
-    )
+/// A name of the machine that says nothing about it; the bus wants one.
+fn machine_id() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:032x}\n", u128::from_ne_bytes(bytes)))
 }
 
 /// What every program on the display gets, and nothing of our own environment.

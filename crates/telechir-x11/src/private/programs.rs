@@ -12,13 +12,14 @@ use telechir_device::DeviceError;
 use telechir_process::{Child, Spawn, Stdio, Watch};
 use tokio::time::timeout;
 
+use super::confined::{Confined, GIVEN, Surroundings};
 use super::manager::wait_for_manager;
 use super::{DisplayOptions, failed, files, unavailable};
 use crate::connection::Connection;
 
 /// Starting takes some 50 ms each on a quiet machine.
 const START_CEILING: Duration = Duration::from_secs(20);
-/// The descriptor on which a program says that it is ready.
+/// The descriptor on which the server says that it is ready.
 const READY_FD: i32 = 3;
 
 /// Starts a program.
@@ -71,20 +72,25 @@ pub(super) async fn start_server(
     )))
 }
 
-/// Starts a session bus that listens on `socket`.
-pub(super) async fn start_bus(bus: Spawn, socket: &Path) -> Result<Child, DeviceError> {
+/// Starts a session bus that listens on `socket`. What it starts by itself is confined with it.
+pub(super) async fn start_bus(
+    surroundings: &Surroundings<'_>,
+    socket: &Path,
+) -> Result<Confined, DeviceError> {
     let (ready, address) = pipe()?;
-    let bus = bus
-        .args([
-            "--session",
-            "--nofork",
-            "--nopidfile",
-            "--nosyslog",
-            "--print-address=3",
-        ])
-        .arg(format!("--address=unix:path={}", socket.display()))
-        .fd(READY_FD, ready);
-    let bus = spawn(bus).await?;
+    let listen = format!("--address=unix:path={}", socket.display());
+    let print = format!("--print-address={GIVEN}");
+    let args = [
+        "--session",
+        "--nofork",
+        "--nopidfile",
+        "--nosyslog",
+        &print,
+        &listen,
+    ];
+    let bus = surroundings
+        .start("dbus-daemon", &args, Some(ready))
+        .await?;
     if within("the session bus", first_line(address))
         .await?
         .is_empty()
@@ -95,8 +101,10 @@ pub(super) async fn start_bus(bus: Spawn, socket: &Path) -> Result<Child, Device
 }
 
 /// Tells the accessibility bus, which this starts, that somebody listens.
-pub(super) async fn enable_accessibility(sender: Spawn) -> Result<(), DeviceError> {
-    let sender = sender.args([
+pub(super) async fn enable_accessibility(
+    surroundings: &Surroundings<'_>,
+) -> Result<(), DeviceError> {
+    let args = [
         "--session",
         "--print-reply",
         "--dest=org.a11y.Bus",
@@ -105,9 +113,12 @@ pub(super) async fn enable_accessibility(sender: Spawn) -> Result<(), DeviceErro
         "string:org.a11y.Status",
         "string:IsEnabled",
         "variant:boolean:true",
-    ]);
-    let sender = spawn(sender).await?;
-    if within("accessibility", sender.wait()).await?.success() {
+    ];
+    let sender = surroundings.start("dbus-send", &args, None).await?;
+    if within("accessibility", sender.child().wait())
+        .await?
+        .success()
+    {
         return Ok(());
     }
     Err(unavailable(
@@ -117,22 +128,24 @@ pub(super) async fn enable_accessibility(sender: Spawn) -> Result<(), DeviceErro
 
 /// Starts a window manager and waits until it took charge.
 pub(super) async fn start_manager(
-    manager: Spawn,
+    surroundings: &Surroundings<'_>,
     config: &Path,
     connection: &Connection,
-) -> Result<Child, DeviceError> {
-    let manager = spawn(manager.args(["--sm-disable", "--config-file"]).arg(config)).await?;
+) -> Result<Confined, DeviceError> {
+    let config = config.to_string_lossy();
+    let args = ["--sm-disable", "--config-file", &config];
+    let manager = surroundings.start("openbox", &args, None).await?;
     tokio::select! {
         managed = timeout(START_CEILING, wait_for_manager(connection)) => match managed {
             Ok(outcome) => outcome.map(|()| manager).map_err(DeviceError::from),
             Err(_) => Err(late("the window manager")),
         },
-        _ended = manager.wait() => Err(unavailable("openbox ended at once")),
+        _ended = manager.child().wait() => Err(unavailable("openbox ended at once")),
     }
 }
 
 /// A pipe whose reading end can be waited for: writing end, reading end.
-fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
+pub(super) fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
     let make = || {
         let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reading, true)?;
@@ -142,7 +155,7 @@ fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
 }
 
 /// What comes before the first line's end, or before the writer ends.
-async fn first_line(reading: Watch) -> io::Result<String> {
+pub(super) async fn first_line(reading: Watch) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
         let mut piece = [0; 256];
@@ -156,7 +169,8 @@ async fn first_line(reading: Watch) -> io::Result<String> {
     }
 }
 
-async fn within<T>(
+/// What `work` gives, unless it takes longer than any start.
+pub(super) async fn within<T>(
     what: &'static str,
     work: impl Future<Output = io::Result<T>>,
 ) -> Result<T, DeviceError> {
@@ -174,7 +188,7 @@ fn late(what: &str) -> DeviceError {
 }
 
 /// An error with what caused it, in one line.
-fn causes(error: &dyn std::error::Error) -> String {
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -37,6 +37,12 @@ fn is_running(pid: Pid) -> bool {
 
 /// Programs that were started with this display in their environment.
 fn programs_of(environment: &[(String, String)]) -> Vec<String> {
+    let named = processes_of(environment).into_iter();
+    named.map(|(_, name)| name).collect()
+}
+
+/// The same with their numbers.
+pub(crate) fn processes_of(environment: &[(String, String)]) -> Vec<(i32, String)> {
     let authority = format!("XAUTHORITY={}", value(environment, "XAUTHORITY"));
     let of_process = |entry: std::fs::DirEntry| {
         let variables = std::fs::read(entry.path().join("environ")).ok()?;
@@ -44,7 +50,8 @@ fn programs_of(environment: &[(String, String)]) -> Vec<String> {
             .split(|byte| *byte == 0)
             .any(|found| found == authority.as_bytes());
         let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
-        has_it.then(|| name.trim().to_owned())
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        has_it.then(|| (pid, name.trim().to_owned()))
     };
     let processes = std::fs::read_dir("/proc").unwrap();
     processes
@@ -52,7 +59,7 @@ fn programs_of(environment: &[(String, String)]) -> Vec<String> {
         .collect()
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(10), "{what}");

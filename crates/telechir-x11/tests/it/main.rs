@@ -6,6 +6,7 @@
 )]
 
 mod capture;
+mod confinement;
 mod contract;
 mod input;
 mod life;

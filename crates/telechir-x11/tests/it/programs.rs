@@ -13,7 +13,7 @@ use crate::stage;
 const TEXT: &str =
     "Grüße, мир! 中文汉字 日本語 한국어 עברית €½ 😀 naïve “x” ẞßİı Ω≈ç√∫ αβγδεζηθ ЖЗИЙКЛМ";
 
-async fn press(desktop: &mut Desktop, chord: &str) {
+pub(crate) async fn press(desktop: &mut Desktop, chord: &str) {
     let chord = Chord::parse(chord).unwrap();
     desktop
         .perform(&Action::Key { chord, repeat: 1 })
@@ -22,7 +22,7 @@ async fn press(desktop: &mut Desktop, chord: &str) {
 }
 
 /// Waits until the program's window is there and drawn.
-async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame) {
+pub(crate) async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame) {
     let settle = Settle {
         quiet: Duration::from_millis(300),
         ceiling: Duration::from_secs(10),
@@ -39,7 +39,7 @@ async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame) {
 }
 
 /// What the file holds once it holds `expected`, or after a while.
-async fn holds(path: &Path, expected: &str) -> String {
+pub(crate) async fn holds(path: &Path, expected: &str) -> String {
     let start = Instant::now();
     loop {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -51,7 +51,7 @@ async fn holds(path: &Path, expected: &str) -> String {
 }
 
 /// Starts a program on a desktop whose home holds `written`.
-async fn started(display: PrivateDisplay, program: &str, args: &[&str]) -> Desktop {
+pub(crate) async fn started(display: PrivateDisplay, program: &str, args: &[&str]) -> Desktop {
     let mut desktop = display.into_desktop().await.unwrap();
     let blank = desktop.capture().await.unwrap();
     let display = desktop.private_display().expect("it is our own");
@@ -61,7 +61,7 @@ async fn started(display: PrivateDisplay, program: &str, args: &[&str]) -> Deskt
 }
 
 fn written(folder: &tempfile::TempDir) -> PathBuf {
-    folder.path().join("written.txt")
+    stage::workspace(folder).join("written.txt")
 }
 
 #[tokio::test]
@@ -69,9 +69,7 @@ async fn a_text_editor_gets_every_character() {
     let folder = stage::session_dir();
     let path = written(&folder);
     fs::write(&path, "").unwrap();
-    if let Some(identity) = stage::identity() {
-        std::os::unix::fs::chown(&path, Some(identity.uid), None).unwrap();
-    }
+    stage::own(&path);
     let display = stage::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
     desktop.perform(&stage::type_text(TEXT)).await.unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use telechir_device::{ScreenAction, ScreenTarget, Viewport};
 use telechir_process::{Identity, am_root};
@@ -23,19 +24,34 @@ pub(crate) fn identity() -> Option<Identity> {
     am_root().then(|| Identity::unprivileged(3_830)).flatten()
 }
 
-/// A folder that the desktop's user can reach.
+/// A folder that the desktop's user can reach, with the workspace in it.
 pub(crate) fn session_dir() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    if let Some(identity) = identity() {
-        let (uid, gid) = (Some(identity.uid), Some(identity.gid));
-        std::os::unix::fs::chown(folder.path(), uid, gid).unwrap();
-    }
+    fs::create_dir(workspace(&folder)).unwrap();
+    own(folder.path());
+    own(&workspace(&folder));
     folder
 }
 
+/// What the desktop's applications may write to.
+pub(crate) fn workspace(folder: &TempDir) -> PathBuf {
+    folder.path().join("workspace")
+}
+
+/// Gives a file or a folder to the desktop's user.
+pub(crate) fn own(path: &Path) {
+    if let Some(identity) = identity() {
+        let (uid, gid) = (Some(identity.uid), Some(identity.gid));
+        std::os::unix::fs::chown(path, uid, gid).unwrap();
+    }
+}
+
 pub(crate) fn options(folder: &TempDir) -> DisplayOptions {
-    DisplayOptions::new(folder.path(), identity())
+    DisplayOptions {
+        workspace: Some(workspace(folder)),
+        ..DisplayOptions::new(folder.path(), identity())
+    }
 }
 
 /// A display without a window manager: nothing stands between a witness and the server.

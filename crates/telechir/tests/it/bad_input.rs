@@ -220,4 +220,5 @@ fn no_chromium() {
 #[test]
 fn no_bubblewrap() {
     a_missing_part_is_named(&["/usr/bin/bwrap"], "--shell", "bubblewrap");
+    a_missing_part_is_named(&["/usr/bin/bwrap"], "--desktop", "bubblewrap");
 }

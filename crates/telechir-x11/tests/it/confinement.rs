@@ -1,0 +1,323 @@
+//! Attempts to get out of a private desktop, each from a real terminal window on it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, DeviceError};
+use telechir_testkit::gate::{Part, require};
+use telechir_testkit::xvfb::value;
+use telechir_x11::{DisplayOptions, PrivateDisplay};
+use tempfile::TempDir;
+
+use crate::life::{processes_of, until};
+use crate::{programs, stage};
+
+/// Waits for a file that appears whole.
+async fn read(path: &Path) -> String {
+    let start = Instant::now();
+    loop {
+        match fs::read_to_string(path) {
+            Ok(text) => return text,
+            Err(_) if start.elapsed() < Duration::from_secs(20) => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Err(error) => panic!("{}: {error}", path.display()),
+        }
+    }
+}
+
+/// What a script prints that runs in a terminal window on this display, with how it ended.
+async fn said(display: &mut PrivateDisplay, folder: &TempDir, script: &str) -> String {
+    let workspace = stage::workspace(folder);
+    let (attempt, said) = (workspace.join("attempt"), workspace.join("said"));
+    let _from_before = fs::remove_file(&said);
+    fs::write(&attempt, script).unwrap();
+    fs::set_permissions(&attempt, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = "bash attempt >part 2>&1; echo \"exit $?\" >>part; mv part said";
+    display
+        .launch("xterm", &["-e", "sh", "-c", run])
+        .await
+        .unwrap();
+    read(&said).await
+}
+
+/// What a script prints in a terminal window on a display of its own.
+async fn alone(script: &str) -> String {
+    require(Part::Sandbox);
+    let folder = stage::session_dir();
+    let mut display = stage::bare(&folder).await;
+    let said = said(&mut display, &folder, script).await;
+    display.close().await.unwrap();
+    said
+}
+
+/// Runs an attempt that must fail, and gives what it said.
+async fn refused(attempt: &str) -> String {
+    let said = alone(attempt).await;
+    assert!(!said.ends_with("exit 0\n"), "`{attempt}`: {said}");
+    assert!(!said.contains("command not found"), "`{attempt}`: {said}");
+    said
+}
+
+/// A folder that everybody outside can read, with a file in it.
+fn readable(parent: &str) -> TempDir {
+    let folder = tempfile::tempdir_in(parent).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("secret"), "secret").unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn a_terminal_that_is_typed_into_reads_neither_recordings_nor_other_sessions() {
+    require(Part::Sandbox);
+    let (folder, recording, other) = (
+        stage::session_dir(),
+        readable("/var/tmp"),
+        stage::session_dir(),
+    );
+    let others = stage::workspace(&other).join("secret");
+    fs::write(&others, "secret").unwrap();
+    stage::own(&others);
+    let secrets = format!("{}/secret {}", recording.path().display(), others.display());
+    let display = stage::managed(&folder).await;
+    let mut desktop = programs::started(display, "xterm", &["-e", "sh"]).await;
+    let line = format!("cat {secrets} >got 2>why; mv why said");
+    desktop.perform(&stage::type_text(&line)).await.unwrap();
+    programs::press(&mut desktop, "Return").await;
+    let why = read(&stage::workspace(&folder).join("said")).await;
+    assert_eq!(why.matches("No such file").count(), 2, "{why}");
+    assert_eq!(read(&stage::workspace(&folder).join("got")).await, "");
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_home_and_nothing_of_the_host_can_be_read() {
+    let mut paths: Vec<String> = [
+        "/root",
+        "/home/*",
+        "/etc/shadow",
+        "/etc/hostname",
+        "/var/log",
+        "/boot",
+        "/sys/kernel",
+        "/run/user",
+        "/run/dbus",
+    ]
+    .map(str::to_owned)
+    .into();
+    let homes = fs::read_to_string("/etc/passwd").unwrap();
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let ours = homes.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.get(2) == Some(&uid.as_str())).then(|| fields[5].to_owned())
+    });
+    paths.extend(ours);
+    let script: String = paths
+        .iter()
+        .map(|path| format!("(cat {path} || ls {path}) >/dev/null 2>&1 && echo read {path}\n"))
+        .collect();
+    assert_eq!(alone(&(script + "true")).await, "exit 0\n");
+}
+
+#[tokio::test]
+async fn there_is_no_network() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connect = format!("(exec 3<>/dev/tcp/127.0.0.1/{port})");
+    assert!(refused(&connect).await.contains("refused"));
+    assert!(
+        refused("(exec 3<>/dev/tcp/192.0.2.1/80)")
+            .await
+            .contains("unreachable")
+    );
+    let devices = alone("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '").await;
+    assert_eq!(devices, "lo\nexit 0\n");
+}
+
+#[tokio::test]
+async fn sockets_of_the_host_cannot_be_reached() {
+    let name = format!("telechir-desktop-{}", std::process::id());
+    let _listener =
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let connect = format!(
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or exit 0; \
+         connect(S, pack(\"S a*\", AF_UNIX, \"\\0{name}\")) or die $!'"
+    );
+    assert!(refused(&connect).await.contains("refused"));
+}
+
+#[tokio::test]
+async fn of_all_displays_only_this_one_can_be_reached() {
+    let (folder, others) = (stage::session_dir(), stage::session_dir());
+    let (mut display, other) = (stage::bare(&folder).await, stage::bare(&others).await);
+    let script = "ls /tmp/.X11-unix; basename \"$XAUTHORITY\"";
+    let number = display.name().replace(':', "X");
+    let found = said(&mut display, &folder, script).await;
+    assert_eq!(found, format!("{number}\nauthority\nexit 0\n"));
+    let cookie = other.environment();
+    let steal = format!("cat {}", value(&cookie, "XAUTHORITY"));
+    let stolen = said(&mut display, &folder, &steal).await;
+    assert!(stolen.contains("No such file"), "{stolen}");
+    display.close().await.unwrap();
+    other.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn processes_of_the_host_are_not_seen() {
+    let script = "ls -d /proc/[0-9]* | wc -l; cat /proc/[0-9]*/cmdline | tr '\\0' ' '";
+    let said = alone(script).await;
+    let count: u32 = said.lines().next().unwrap().parse().unwrap();
+    assert!(count < 10, "{said}");
+    assert!(!said.contains("Xvfb"), "{said}");
+}
+
+#[tokio::test]
+async fn there_is_no_privilege() {
+    let script = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp):' \
+                  /proc/self/status | tr -d '\\t'; id -u; id -un";
+    let zero = "0000000000000000";
+    let expected = format!(
+        "CapInh:{zero}\nCapPrm:{zero}\nCapEff:{zero}\nCapBnd:{zero}\nCapAmb:{zero}\n\
+         NoNewPrivs:1\nSeccomp:2\n"
+    );
+    let said = alone(script).await;
+    let user = said
+        .strip_prefix(&expected)
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        !user.starts_with("0\n") && user.ends_with("\ndesktop\nexit 0\n"),
+        "{user}"
+    );
+}
+
+#[tokio::test]
+async fn no_namespace_can_be_nested_and_no_process_traced() {
+    let script = "unshare --user --map-root-user true && echo nested\n\
+                  bwrap --ro-bind / / true && echo confined\n\
+                  su -c true root </dev/null && echo root\n\
+                  mount -t tmpfs none /tmp && echo mounted\n\
+                  sleep 100 & pid=$!\n\
+                  perl -e '$r = syscall(101, 16, '$pid', 0, 0); print $r, \" \", $!+0, \"\\n\"'\n\
+                  kill $pid";
+    let said = alone(script).await;
+    for success in ["nested", "confined", "mounted", "root\n"] {
+        assert!(!said.contains(&format!("\n{success}")), "{said}");
+    }
+    if cfg!(target_arch = "x86_64") {
+        assert!(said.contains("-1 1\n"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_can_be_typed_into_the_terminal() {
+    let ioctl = "perl -e 'open(T, \"+<\", \"/dev/tty\") or exit 0; $x = \"x\"; \
+                 ioctl(T, 0x5412, $x) and exit 0; print $!; exit 1'";
+    assert!(refused(ioctl).await.contains("not permitted"));
+}
+
+#[tokio::test]
+async fn only_the_workspace_the_home_and_memory_can_be_written() {
+    let script = "for d in / /usr /etc /run /home /var /dev /proc /tmp /tmp/.X11-unix /dev/shm \"$HOME\" . \
+         \"$(dirname \"$HOME\")\"; do (: >$d/probe) 2>/dev/null && echo ${d/#$HOME/home}; done; true";
+    let said = alone(script).await;
+    // The folder around the home is memory too, not the display's own.
+    let expected = "/run\n/tmp\n/tmp/.X11-unix\n/dev/shm\nhome\n.\n";
+    assert!(said.starts_with(expected), "{said}");
+    for path in ["/run/probe", "/tmp/probe", "/tmp/.X11-unix/probe"] {
+        assert!(!fs::exists(path).unwrap(), "{path} is the host's");
+    }
+}
+
+#[tokio::test]
+async fn files_of_the_display_cannot_be_changed() {
+    let attempts = "for f in $XAUTHORITY ${XAUTHORITY%/*}/openbox.xml /etc/passwd /etc/machine-id; do \
+                    echo x >>$f && echo changed $f; rm -f $f && echo removed $f; done 2>/dev/null; false";
+    assert_eq!(refused(attempts).await, "exit 1\n");
+}
+
+#[tokio::test]
+async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined() {
+    require(Part::Dbus);
+    require(Part::Sandbox);
+    let folder = stage::session_dir();
+    let options = DisplayOptions {
+        accessibility: true,
+        ..stage::options(&folder)
+    };
+    let mut display = PrivateDisplay::start(options).await.unwrap();
+    let script = "dbus-send --session --print-reply=literal --dest=org.freedesktop.DBus \
+                  / org.freedesktop.DBus.GetId || exit\n\
+                  address=$(dbus-send --session --print-reply=literal --dest=org.a11y.Bus \
+                  /org/a11y/bus org.a11y.Bus.GetAddress) || exit\n\
+                  dbus-send --bus=\"${address// /}\" --print-reply=literal \
+                  --dest=org.a11y.atspi.Registry /org/a11y/atspi/accessible/root \
+                  org.freedesktop.DBus.Peer.Ping";
+    let answer = said(&mut display, &folder, script).await;
+    assert!(answer.ends_with("exit 0\n"), "{answer}");
+    let programs = processes_of(&display.environment());
+    for (pid, name) in &programs {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        for line in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+            assert!(status.contains(line), "{name}: {status}");
+        }
+        for kind in ["user", "mnt", "pid", "net", "ipc"] {
+            let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
+            assert_ne!(namespace(&pid.to_string()), namespace("self"), "{name}");
+        }
+    }
+    for expected in ["openbox", "dbus-daemon", "at-spi"] {
+        assert!(
+            programs.iter().any(|(_, name)| name.starts_with(expected)),
+            "{programs:?}"
+        );
+    }
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_an_application_started_ends_with_it() {
+    require(Part::Sandbox);
+    let folder = stage::session_dir();
+    let mut display = stage::bare(&folder).await;
+    let script = "setsid -f sleep 1000; touch begun; while [ ! -e end ]; do sleep 0.05; done";
+    display.launch("sh", &["-c", script]).await.unwrap();
+    read(&stage::workspace(&folder).join("begun")).await;
+    let environment = display.environment();
+    let sleeps = || {
+        let mut found = processes_of(&environment).into_iter();
+        found.any(|(_, name)| name == "sleep")
+    };
+    assert!(sleeps());
+    fs::write(stage::workspace(&folder).join("end"), "").unwrap();
+    until("all it started ends", || !sleeps()).await;
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_is_told_with_its_package() {
+    let folder = stage::session_dir();
+    let mut display = stage::bare(&folder).await;
+    let error = display.launch("no-such-program", &[]).await.unwrap_err();
+    assert!(error.to_string().contains("was not found"), "{error}");
+    display.launch("true", &[]).await.unwrap();
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_of_the_system_is_no_workspace() {
+    let folder = stage::session_dir();
+    for path in ["/", "/etc", "/home", "/root", "/tmp"] {
+        let options = DisplayOptions {
+            workspace: Some(path.into()),
+            ..stage::options(&folder)
+        };
+        let error = PrivateDisplay::start(options).await.unwrap_err();
+        assert!(matches!(error, DeviceError::Unavailable { .. }), "{error}");
+        assert!(error.to_string().contains("of the system"), "{error}");
+    }
+}
