@@ -10,11 +10,11 @@ export TELECHIR_TALLY="$tally"
 # The binary and the recorded model, for the tests that run them as a user would.
 cargo build --workspace --bins --quiet
 
+cargo test --workspace --doc --quiet
 if cargo nextest --version >/dev/null 2>&1; then
   cargo nextest run --workspace
 else
   # The same tests without the runner. Two at a time: they start browsers and X servers.
   cargo test --workspace --quiet -- --test-threads=2
 fi
-cargo test --workspace --doc --quiet
 cargo run --quiet --package xtask -- tally "$tally"
