@@ -70,7 +70,7 @@ const USER: About = about("user", QUICK, "no session can start");
 const NAMESPACES: About = about(
     "user-namespaces",
     QUICK,
-    "no sandboxed shell and no Chromium: both confine themselves in namespaces",
+    "no device: shell, Chromium and the applications of a desktop are confined by them",
 );
 const SCREEN: About = about("screen", SLOW, "no desktop, and no browser with a window");
 const DESKTOP: About = device(
@@ -142,26 +142,12 @@ pub(crate) async fn check(
     note(user);
     let namespaces = examine(&NAMESPACES, given(is_possible, users::namespaces())).await;
     note(namespaces.clone());
-    note(examine(&SCREEN, given(is_possible, devices::screen())).await);
-    let confined = |finding: Finding| {
-        if is_possible {
-            finding.blaming(&namespaces)
-        } else {
-            finding
-        }
-    };
-    note(confined(
-        examine(&DESKTOP, given(is_possible, devices::desktop())).await,
-    ));
-    note(confined(
-        examine(&BROWSER, given(is_possible, devices::browser())).await,
-    ));
-    note(confined(
-        examine(&HEADLESS, given(is_possible, devices::headless())).await,
-    ));
-    note(confined(
-        examine(&SHELL, given(is_possible, devices::shell())).await,
-    ));
+    let below = is_possible.then_some(&namespaces);
+    note(device_on(below, &SCREEN, devices::screen()).await);
+    note(device_on(below, &DESKTOP, devices::desktop()).await);
+    note(device_on(below, &BROWSER, devices::browser()).await);
+    note(device_on(below, &HEADLESS, devices::headless()).await);
+    note(device_on(below, &SHELL, devices::shell()).await);
     note(examine(&CJK, given(is_possible, fonts::check(&fonts::CJK))).await);
     note(examine(&EMOJI, given(is_possible, fonts::check(&fonts::EMOJI))).await);
     note(examine(&RECORDING, recording::check(record)).await);
@@ -171,6 +157,19 @@ pub(crate) async fn check(
     note(examine(&ANTHROPIC, async { key("anthropic") }).await);
     note(examine(&OPENAI, async { key("openai") }).await);
     Report::new(machine, checks)
+}
+
+/// A check of a device, all of which stand on namespaces; none when no session can start.
+async fn device_on(
+    namespaces: Option<&Finding>,
+    about: &About,
+    check: impl Future<Output = Checked>,
+) -> Finding {
+    let finding = examine(about, given(namespaces.is_some(), check)).await;
+    match namespaces {
+        Some(namespaces) => finding.blaming(namespaces),
+        None => finding,
+    }
 }
 
 /// A check that needs a session; where none can start, it would only say so again.

@@ -17,14 +17,14 @@ use crate::args::DeviceArguments;
 use crate::devices::Devices;
 use crate::failure::chain;
 
-const SCREEN: &[&str] = &["Xvfb", "openbox"];
+const SCREEN: &[&str] = &["Xvfb", "openbox", "bwrap"];
 const DESKTOP: &[&str] = &[
     "Xvfb",
     "openbox",
+    "bwrap",
     "dbus-daemon",
     "dbus-send",
     "/usr/libexec/at-spi-bus-launcher",
-    "bwrap",
 ];
 const SHELL: &[&str] = &["bwrap", "bash", "setsid"];
 /// A page that shows nothing is there at once; a machine under load needs longer.
@@ -59,15 +59,7 @@ pub(super) async fn screen() -> Checked {
 
 /// `--desktop`.
 pub(super) async fn desktop() -> Checked {
-    let (mut devices, took) = match start(&["--desktop"], DESKTOP).await {
-        Ok(started) => started,
-        Err(trouble) => {
-            return Err(users::nameless()
-                .await
-                .into_iter()
-                .fold(trouble, Trouble::command));
-        }
-    };
+    let (mut devices, took) = start(&["--desktop"], DESKTOP).await?;
     let seen = match &mut devices.desktop {
         Some(desktop) => picture(desktop).await.map_err(|error| lost(&error)),
         None => Err(no_device()),

@@ -54,7 +54,10 @@ pub(super) async fn check(folder: Option<PathBuf>) -> Checked {
         place.display()
     );
     Ok(match reservation(&place) {
-        Some(cause) => Seen::but(seen, Trouble::broken(cause)),
+        Some(cause) => {
+            let trouble = Trouble::broken(cause).costs("a recording may be lost; all else works");
+            Seen::but(seen, trouble)
+        }
         None => Seen::new(seen),
     })
 }

@@ -46,7 +46,7 @@ const MORE_PACKAGES: [(&str, &str); 5] = [
 /// A trouble with this cause. Packages are those that the cause names and those of the `programs`
 /// that are not there, so that one command brings all of them.
 pub(super) fn explain(cause: &str, programs: &[&str]) -> Trouble {
-    let mut trouble = Trouble::broken(cause);
+    let mut trouble = Trouble::broken(calm(cause));
     let absent = programs
         .iter()
         .filter(|program| find_program(Path::new(program)).is_none())
@@ -90,6 +90,23 @@ pub(super) fn as_root(command: &str) -> String {
     }
 }
 
+/// Chromium's last words without the heads of its log's lines, and without what its reporter of
+/// crashes says of itself.
+fn calm(cause: &str) -> String {
+    let mut pieces = cause.split(" [");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once("] ") {
+            Some((head, _)) if head.contains("crashpad") => {}
+            Some((head, said)) if head.contains(":FATAL:") || head.contains(":ERROR:") => {
+                text = format!("{text} {said}");
+            }
+            _ => text = format!("{text} [{piece}"),
+        }
+    }
+    text
+}
+
 fn package(program: &str) -> Option<String> {
     let more = MORE_PACKAGES.iter().find(|(name, _)| *name == program);
     let package = more
@@ -117,6 +134,14 @@ mod tests {
         let cause = "start `Xvfb`: it was not found; install the package `xvfb`";
         assert_eq!(named_packages(cause), ["xvfb"]);
         assert_eq!(named_packages("it broke"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_log_is_read_for_what_it_says() {
+        let log = "It said: No sandbox. [15:15:1120/1243:FATAL:content/zygote.cc:228] Zygote ended \
+                   [1120/1243:ERROR:third_party/crashpad/file.cc:145] open /sys/cpu [sic]";
+        assert_eq!(calm(log), "It said: No sandbox. Zygote ended [sic]");
+        assert_eq!(calm("an array [1, 2] of two"), "an array [1, 2] of two");
     }
 
     #[test]

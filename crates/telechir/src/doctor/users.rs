@@ -6,7 +6,7 @@ use telechir_process::{Identity, Spawn, am_root};
 
 use super::finding::{Checked, Seen, Trouble};
 use super::program::run;
-use super::remedy::{as_root, explain, namespace_switches};
+use super::remedy::{explain, namespace_switches};
 use crate::folder::SessionFolder;
 
 /// The folder of a session, made as every session makes it.
@@ -26,7 +26,10 @@ pub(super) async fn user() -> Checked {
     let folder = folder().await?;
     let checked = match folder.identity() {
         Some(identity) => borrowed(&folder, identity).await,
-        None => own(Identity::current().uid).await,
+        None => Ok(Seen::new(format!(
+            "sessions run as user {}, who started this",
+            Identity::current().uid
+        ))),
     };
     remove(folder)?;
     checked
@@ -47,31 +50,6 @@ async fn borrowed(folder: &SessionFolder, identity: Identity) -> Checked {
         "we are root; sessions run as a user of their own, such as {}",
         identity.uid
     )))
-}
-
-/// Ourselves.
-async fn own(uid: u32) -> Checked {
-    let seen = format!("sessions run as user {uid}, who started this");
-    Ok(match nameless().await {
-        None => Seen::new(seen),
-        Some(command) => {
-            let why =
-                format!("user {uid} has no name in /etc/passwd, and D-Bus refuses such users");
-            let trouble = Trouble::broken(why)
-                .costs("no --desktop; browser and shell work")
-                .command(command);
-            Seen::but(seen, trouble)
-        }
-    })
-}
-
-/// What gives us a name, when we have none and D-Bus therefore does not talk to us. Sessions of
-/// root have names of their own making.
-pub(super) async fn nameless() -> Option<String> {
-    let said = run(Spawn::new("id").arg("-un")).await;
-    let is_named = said.is_ok_and(|said| said.is_success);
-    let uid = Identity::current().uid;
-    (!is_named).then(|| as_root(&format!("useradd --uid {uid} --create-home telechir")))
 }
 
 /// Why no session can start. A root of a container may have no other users to give.

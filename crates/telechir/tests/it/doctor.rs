@@ -192,9 +192,9 @@ fn without_an_x_server_a_browser_without_a_window_is_left() {
     let report = doctor(&Telechir::new(), &without(&["/usr/bin/Xvfb"]));
     assert_eq!(report.code, Some(1));
     report.only(&["desktop", "browser"], "missing", &["`Xvfb`", "not found"]);
-    assert!(report.commands("screen").ends_with("apt-get install xvfb"));
+    assert!(report.commands("screen").contains("apt-get install xvfb"));
     let install = report.json["install"].as_str().expect("a command");
-    assert!(install.ends_with("apt-get install xvfb"), "{install}");
+    assert!(install.contains("apt-get install xvfb"), "{install}");
     assert_eq!(
         report.json["usable"],
         json!(["--browser --headless", "--shell"])
@@ -208,7 +208,7 @@ fn all_packages_of_a_desktop_come_in_one_command() {
     let report = doctor(&Telechir::new(), &without(&hidden));
     let install = report.json["install"].as_str().expect("a command");
     assert!(
-        install.ends_with("apt-get install xvfb openbox dbus-daemon"),
+        install.contains("apt-get install xvfb openbox dbus-daemon"),
         "{install}"
     );
 }
@@ -228,29 +228,22 @@ fn without_chromium_a_desktop_and_a_shell_are_left() {
     assert!(
         report
             .commands("browser")
-            .ends_with("apt-get install chromium")
+            .contains("apt-get install chromium")
     );
 }
 
 #[test]
-fn without_bubblewrap_there_is_no_shell() {
+fn without_bubblewrap_a_browser_without_a_window_is_left() {
     require_all();
     let report = doctor(&Telechir::new(), &without(&["/usr/bin/bwrap"]));
     assert_eq!(report.code, Some(1));
-    let shell = report.finding("shell");
-    assert_eq!(shell["state"], "missing", "{}", report.text);
-    assert_eq!(shell["packages"], json!(["bubblewrap"]));
+    report.only(&["desktop", "browser", "shell"], "missing", &["`bwrap`"]);
     assert!(
         report
             .commands("shell")
-            .ends_with("apt-get install bubblewrap")
+            .contains("apt-get install bubblewrap")
     );
-    assert_eq!(
-        report.finding("browser")["state"],
-        "works",
-        "{}",
-        report.text
-    );
+    assert_eq!(report.finding("desktop")["packages"], json!(["bubblewrap"]));
 }
 
 #[test]
@@ -267,42 +260,27 @@ fn without_user_namespaces_nothing_is_confined_and_so_nothing_starts() {
     ]);
     let report = doctor(&Telechir::new(), &wrapper);
     assert_eq!(report.code, Some(1));
-    for id in ["user-namespaces", "browser", "browser-headless", "shell"] {
-        assert_eq!(report.finding(id)["state"], "broken", "{}", report.text);
-    }
-    let cause = |id: &str| report.finding(id)["cause"].to_string();
-    assert!(cause("user-namespaces").contains("No switch of this kernel forbids it"));
-    for id in ["browser", "browser-headless", "shell"] {
-        assert!(
-            cause(id).contains("see `user-namespaces`"),
-            "{}",
-            report.text
-        );
-    }
-    assert_eq!(
-        report.finding("screen")["state"],
-        "works",
-        "{}",
-        report.text
+    let namespaces = report.finding("user-namespaces");
+    assert_eq!(namespaces["state"], "broken", "{}", report.text);
+    let cause = namespaces["cause"].to_string();
+    assert!(
+        cause.contains("No switch of this kernel forbids it"),
+        "{cause}"
     );
+    let all = ["desktop", "browser", "browser-headless", "shell"];
+    report.only(&all, "broken", &["see `user-namespaces`"]);
+    assert_eq!(report.json["usable"], json!([]));
 }
 
 #[test]
-fn a_user_without_a_name_is_told_how_to_get_one() {
+fn a_user_without_a_name_has_everything_too() {
     require_all();
     let mut wrapper = IN_PLACE.to_vec();
     wrapper.extend(["--unshare-user", "--uid", "12345", "--gid", "12345"]);
     let report = doctor(&Telechir::new(), &wrapper);
-    assert_eq!(
-        report.finding("user")["state"],
-        "degraded",
-        "{}",
-        report.text
-    );
-    assert!(report.commands("user").contains("useradd --uid 12345"));
-    for id in ["browser", "shell"] {
-        assert_eq!(report.finding(id)["state"], "works", "{}", report.text);
-    }
+    assert_eq!(report.code, Some(0), "{}", report.text);
+    assert_eq!(report.json["machine"]["uid"], 12_345);
+    report.only(&[], "works", &[]);
 }
 
 /// No session can start below a folder that nobody can write in; so this is quick.
