@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-use x11rb::rust_connection::{DefaultStream, RustConnection};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::ConnectionExt as _;
+use x11rb::rust_connection::{DefaultStream, ReplyError, RustConnection};
 
 /// A connection that waits for its replies.
 pub type Client = RustConnection<DefaultStream>;
@@ -26,6 +28,24 @@ pub fn connect(environment: &[(String, String)]) -> (Client, usize, UnixStream) 
         Ok(connection) => (connection, 0, socket),
         Err(error) => panic!("failed to connect to the display: {error}"),
     }
+}
+
+/// The codes of the keys that are down on the display, and the mask of its buttons, as the server
+/// has them.
+///
+/// # Panics
+/// When the display cannot be asked.
+pub fn pressed(environment: &[(String, String)]) -> (Vec<u8>, u16) {
+    const BUTTONS: u16 = 0x1f00;
+    let (client, screen, _) = connect(environment);
+    let root = client.setup().roots[screen].root;
+    let ask = || -> Result<_, ReplyError> {
+        let keys = client.query_keymap()?.reply()?.keys;
+        Ok((keys, u16::from(client.query_pointer(root)?.reply()?.mask)))
+    };
+    let (keys, mask) = ask().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
+    let is_down = |code: &u8| keys[usize::from(*code / 8)] & (1 << (code % 8)) != 0;
+    ((0..=u8::MAX).filter(is_down).collect(), mask & BUTTONS)
 }
 
 /// Tries to connect without a cookie; says how the server answered.

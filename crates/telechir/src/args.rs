@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// Check a policy file and its examples.
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Clean up after a session; started by it.
+    #[command(hide = true)]
+    Guardian,
 }
 
 const RUN_EXAMPLES: &str = "\

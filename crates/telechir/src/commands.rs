@@ -26,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => wait(doctor::doctor(arguments)),
         Command::Audit(command) => audit::audit(&command),
+        Command::Guardian => crate::guardian::watch(),
         Command::Policy(command) => policy::policy(&command),
     }
 }

@@ -10,6 +10,7 @@ use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 use crate::args::DeviceArguments;
 use crate::failure::{Failure, chain};
 use crate::folder::SessionFolder;
+use crate::guardian;
 use crate::settings;
 
 /// Started devices, to be handed to a session.
@@ -27,7 +28,7 @@ pub(crate) struct Devices {
 impl Devices {
     /// Starts what the flags ask for. What was started before a failure is ended again.
     pub(crate) async fn start(arguments: &DeviceArguments) -> Result<Self, Failure> {
-        let folder = SessionFolder::create(arguments.workspace.as_deref())?;
+        let folder = SessionFolder::create(arguments.workspace.as_deref()).await?;
         let mut devices = Self {
             folder,
             desktop: None,
@@ -91,6 +92,7 @@ impl Devices {
         } else {
             self.display = Display::Existing;
             let cookie = settings::xauthority().filter(|path| path.exists());
+            guardian::release_at_end(display, cookie.as_deref());
             ExistingDisplay::connect(display, cookie.as_deref())
                 .await?
                 .into_desktop()

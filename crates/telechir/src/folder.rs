@@ -6,31 +6,39 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use telechir_process::guardian::{Guard, folder_prefix};
 use telechir_process::{Identity, am_root};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
+use crate::guardian;
 
 /// Locks of the identities that sessions hold; only root needs them.
 const LOCKS: &str = "/run/telechir";
 
-/// A folder that is removed at the end, with the identity that the session's programs run as.
+/// A folder that is removed at the end, with the identity that the session's programs run as, and
+/// with the guardian that sees to it that both are true however we end.
 #[derive(Debug)]
 pub(crate) struct SessionFolder {
     folder: TempDir,
     workspace: Option<PathBuf>,
     identity: Option<Identity>,
+    // After the folder: it looks at what is left. Before the lock: it ends that user's processes.
+    guard: Guard,
     // Held for its lock alone: another session takes another identity.
     _lock: Option<File>,
 }
 
 impl SessionFolder {
     /// Makes the folder. `workspace` is one that the user named; it is kept.
-    pub(crate) fn create(workspace: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) async fn create(workspace: Option<&Path>) -> Result<Self, Failure> {
         let (identity, lock) = if am_root() { claim()? } else { (None, None) };
+        let parent = short_enough(std::env::temp_dir());
+        let guard = guardian::start(identity, lock.as_ref(), &parent).await?;
         let folder = tempfile::Builder::new()
-            .prefix("telechir-")
-            .tempdir_in(short_enough(std::env::temp_dir()))
+            .prefix(&folder_prefix())
+            .rand_bytes(1)
+            .tempdir_in(&parent)
             .map_err(|e| {
                 Failure::message(format!("failed to make a folder for the session: {e}"))
             })?;
@@ -41,6 +49,7 @@ impl SessionFolder {
             folder,
             workspace,
             identity,
+            guard,
             _lock: lock,
         };
         session.make("home")?;
@@ -68,9 +77,15 @@ impl SessionFolder {
             .unwrap_or_else(|| self.path().join("workspace"))
     }
 
-    /// Removes the folder.
+    /// Removes the folder; the guardian looks for what else is left, and ends.
     pub(crate) fn remove(self) -> io::Result<()> {
-        self.folder.close()
+        guardian::released();
+        let removed = self.folder.close();
+        if self.guard.end() {
+            return Ok(());
+        }
+        removed?;
+        Err(io::Error::other("the guardian could not clean up"))
     }
 
     /// Makes a private folder of the session's user.
@@ -98,7 +113,7 @@ impl SessionFolder {
 
 /// A place whose sockets can be named: the system takes 108 bytes, and Chromium's lie deep.
 fn short_enough(folder: PathBuf) -> PathBuf {
-    const LONGEST: usize = 40;
+    const LONGEST: usize = 20;
     if folder.as_os_str().len() > LONGEST {
         PathBuf::from("/tmp")
     } else {

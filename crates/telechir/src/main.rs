@@ -7,6 +7,7 @@ mod devices;
 mod doctor;
 mod failure;
 mod folder;
+mod guardian;
 mod input;
 mod policy;
 mod progress;

@@ -36,14 +36,13 @@ pub(crate) async fn open(
     dialect: Dialect,
     model: Option<&str>,
 ) -> Result<Open, Failure> {
-    let journal = match &safety.record {
-        Some(folder) => Journal::open(folder)?,
-        None => Journal::temporary()?,
-    };
+    let recording = safety.record.as_deref().map(Journal::open).transpose()?;
     let devices = match until_stopped(Devices::start(devices)).await {
         Ok(devices) => devices?,
         Err(Stopped(number)) => return Err(Failure::signal(number)),
     };
+    let temporary = || Journal::open(devices.folder.path().join("journal"));
+    let journal = recording.map_or_else(temporary, Ok)?;
     let tools = devices.tools();
     let mut builder = Session::builder(policy)
         .journal(journal)

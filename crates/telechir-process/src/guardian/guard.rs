@@ -288,10 +288,12 @@ fn wait(guardian: &Child) -> bool {
     }
 }
 
+/// Eight letters: sockets lie below folders with this name, and their names have 108 bytes.
 fn random() -> io::Result<String> {
     let mut bytes = [0; 8];
     SystemFile::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
+    let letter = |byte: u8| char::from(b'a' + byte % 26);
+    Ok(bytes.into_iter().map(letter).collect())
 }
 
 fn current_lock() -> MutexGuard<'static, Option<Watched>> {

@@ -11,7 +11,9 @@ use crate::folder::SessionFolder;
 
 /// The folder of a session, made as every session makes it.
 pub(super) async fn folder() -> Result<SessionFolder, Trouble> {
-    SessionFolder::create(None).map_err(|failure| no_session(failure.text()))
+    SessionFolder::create(None)
+        .await
+        .map_err(|failure| no_session(failure.text()))
 }
 
 /// Removes it; what is left behind is a finding of its own.

@@ -9,5 +9,6 @@ mod approval;
 mod bad_input;
 mod doctor;
 mod exec;
+mod kills;
 mod telechir;
 mod translate;

@@ -1,0 +1,88 @@
+//! The guardian of a session: our own binary, started again before the first device, that cleans
+//! up however we end.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use telechir_process::guardian::{Charge, Guard, Notes, note, stand_watch, unnote};
+use telechir_process::{Identity, Spawn};
+use telechir_x11::ExistingDisplay;
+
+use crate::failure::{Failure, chain};
+
+/// Under which the guardian finds the display that is not ours.
+const DISPLAY: &str = "display";
+/// A display that hangs is given up on.
+const FOR_RELEASE: Duration = Duration::from_secs(1);
+
+/// Starts the guardian of this process. It looks for what the session leaves in `parent` and in
+/// memory, and holds the lock of the session's user until that user has no process.
+pub(crate) async fn start(
+    identity: Option<Identity>,
+    lock: Option<&File>,
+    parent: &Path,
+) -> Result<Guard, Failure> {
+    let mut roots: Vec<PathBuf> = vec![parent.to_owned(), "/tmp".into(), "/dev/shm".into()];
+    roots.dedup();
+    let charge = Charge {
+        identity,
+        held: lock.map(File::try_clone).transpose()?.map(Into::into),
+        roots,
+    };
+    // This very program, also when its file was replaced meanwhile.
+    let program = || Spawn::new("/proc/self/exe").arg("guardian");
+    let guard = Guard::start(program, charge, |outcome| match outcome {
+        Ok(()) => tracing::warn!("the session's guardian died; another one was started"),
+        Err(error) => tracing::error!(
+            error = chain(&error),
+            "the session has no guardian any more: should this process be killed, only death \
+             signals of the kernel end what it started"
+        ),
+    });
+    Ok(guard.await?)
+}
+
+/// Has keys and buttons released on a display that is not ours, should we not come to it.
+pub(crate) fn release_at_end(display: &str, cookie: Option<&Path>) {
+    let cookie = cookie.map(Path::to_string_lossy).unwrap_or_default();
+    note(DISPLAY, &format!("{display}\n{cookie}"));
+}
+
+/// We came to it.
+pub(crate) fn released() {
+    unnote(DISPLAY);
+}
+
+/// Is the guardian.
+pub(crate) fn watch() -> Result<ExitCode, Failure> {
+    let cleaned = stand_watch(release)
+        .map_err(|_| Failure::usage("the guardian is started by a session, not by hand"))?;
+    Ok(if cleaned {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Nobody hears what goes wrong here: the session is gone.
+fn release(notes: Notes) {
+    let Some((display, cookie)) = notes.get(DISPLAY).and_then(|note| note.split_once('\n')) else {
+        return;
+    };
+    let cookie = Some(Path::new(cookie)).filter(|cookie| !cookie.as_os_str().is_empty());
+    let release = async {
+        ExistingDisplay::connect(display, cookie)
+            .await?
+            .release_all()
+            .await
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    if let Ok(runtime) = runtime {
+        let limited = async { tokio::time::timeout(FOR_RELEASE, release).await };
+        let _nobody_hears = runtime.block_on(limited);
+    }
+}

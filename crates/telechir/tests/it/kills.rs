@@ -1,0 +1,237 @@
+//! However a run ends, within two seconds nothing of it is left: no process, no file, no key.
+
+mod scene;
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use telechir_testkit::gate::{Part, require};
+
+use crate::telechir::Telechir;
+use scene::{PROMISE, Scene, until};
+
+/// Everything at once, in the middle of a command that began what leaves its parent and session.
+const BUSY: &str = "(setsid sh -c 'sleep 1007; true' &) ; touch started; sleep 60";
+
+fn response(calls: &[Value]) -> String {
+    json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
+        "content": calls, "stop_reason": "tool_use", "stop_sequence": null,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    })
+    .to_string()
+}
+
+fn desktop(id: &str, name: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer", "input": input})
+}
+
+/// Starts a run with `calls` on standard input.
+fn begin(
+    telechir: &Telechir,
+    devices: &[&str],
+    env: &[(String, String)],
+    calls: &[Value],
+) -> Child {
+    let mut arguments = vec!["exec", "--dialect", "anthropic-messages"];
+    arguments.extend(devices);
+    let mut child = telechir
+        .command(&arguments)
+        .envs(env.iter().map(|(name, value)| (name, value)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin
+        .write_all(response(calls).as_bytes())
+        .expect("the response is taken");
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a number"), signal).expect("it runs");
+}
+
+/// A run with every device in the middle of a command, ended by `how`.
+fn ends_in_the_middle(how: Signal) {
+    require(Part::XServer);
+    require(Part::Chromium);
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let workspace = telechir.folder().join("work");
+    std::fs::create_dir(&workspace).expect("a workspace");
+    let call =
+        json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": BUSY}});
+    let named = workspace.to_string_lossy();
+    let devices = [
+        "--desktop",
+        "--launch",
+        "xterm",
+        "--browser",
+        "--shell",
+        "--workspace",
+        &named,
+        "--policy",
+        &policy,
+    ];
+    let mut child = begin(&telechir, &devices, &[], &[call]);
+    until(Duration::from_secs(60), "the command runs", || {
+        workspace.join("started").exists() && Scene::of(&child, telechir.folder()).runs("sleep")
+    });
+    let scene = Scene::of(&child, telechir.folder());
+    scene.has(&[
+        "Xvfb",
+        "xterm",
+        "chromium",
+        "bwrap",
+        "bash",
+        "sleep",
+        "dbus-daemon",
+        "telechir-guard",
+    ]);
+    let start = Instant::now();
+    signal(&child, how);
+    child.wait().expect("it ends");
+    scene.is_over(start);
+}
+
+#[test]
+fn nothing_is_left_after_kill_9() {
+    ends_in_the_middle(Signal::KILL);
+}
+
+#[test]
+fn nothing_is_left_after_a_request_to_end() {
+    ends_in_the_middle(Signal::TERM);
+}
+
+#[test]
+fn nothing_is_left_after_an_interruption() {
+    ends_in_the_middle(Signal::INT);
+}
+
+#[test]
+fn nothing_is_left_after_a_kill_at_any_moment_of_the_start() {
+    const KILLS: u32 = 20;
+    const CEILING: Duration = Duration::from_secs(40);
+    require(Part::XServer);
+    require(Part::Sandbox);
+    let whole = Instant::now();
+    let mut kills = 0;
+    while kills < KILLS && whole.elapsed() < CEILING {
+        let telechir = Telechir::new();
+        let screenshot = desktop("toolu_1", "screenshot", json!({}));
+        let mut child = begin(&telechir, &["--desktop", "--shell"], &[], &[screenshot]);
+        // From the first millisecond to when all devices run.
+        let moment = Instant::now() + Duration::from_millis(u64::from(kills * kills * 2));
+        let mut token = None;
+        while Instant::now() < moment && child.try_wait().expect("a child").is_none() {
+            token = token.or_else(|| scene::token(telechir.folder()));
+        }
+        let scene = Scene::begun(&child, token, telechir.folder());
+        let start = Instant::now();
+        child.kill().expect("it is ours");
+        child.wait().expect("it ends");
+        scene.is_over(start);
+        kills += 1;
+    }
+    assert!(kills >= 5, "only {kills} kills in {CEILING:?}");
+}
+
+/// A display that was there before us, with its environment, and a run that holds key and button.
+#[tokio::test]
+async fn keys_and_buttons_are_released_on_a_display_that_stays() {
+    use telechir_testkit::xvfb::{pressed, value};
+    require(Part::XServer);
+    let telechir = Telechir::new();
+    let (display, environment) = scene::display(telechir.folder()).await;
+    let policy = telechir.folder().join("policy.toml");
+    let rule = "[[computer]]\ndisplay = \"existing\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
+    std::fs::write(&policy, rule).expect("a policy");
+    let calls = [
+        desktop("toolu_1", "left_mouse_down", json!({})),
+        desktop(
+            "toolu_2",
+            "hold_key",
+            json!({"text": "shift", "duration": 60}),
+        ),
+    ];
+    let flag = format!("--desktop={}", value(&environment, "DISPLAY"));
+    let policy = policy.to_string_lossy();
+    let authority = (
+        "XAUTHORITY".to_owned(),
+        value(&environment, "XAUTHORITY").to_owned(),
+    );
+    let mut child = begin(
+        &telechir,
+        &[&flag, "--policy", &policy],
+        &[authority],
+        &calls,
+    );
+    until(Duration::from_secs(20), "key and button are down", || {
+        let (keys, buttons) = pressed(&environment);
+        !keys.is_empty() && buttons != 0
+    });
+    let scene = Scene::of(&child, telechir.folder());
+    let start = Instant::now();
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    until(PROMISE, "key and button are released", || {
+        pressed(&environment) == (Vec::new(), 0)
+    });
+    scene.is_over(start);
+    display.close().await.expect("the display is still there");
+}
+
+#[test]
+fn a_guardian_that_dies_is_replaced_and_said() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "sleep 60"}});
+    let log = telechir.folder().join("log");
+    let mut child = telechir
+        .command(&[
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--shell",
+            "--policy",
+            &policy,
+        ])
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).expect("a log"))
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin
+        .write_all(response(&[call]).as_bytes())
+        .expect("taken");
+    drop(stdin);
+    until(Duration::from_secs(20), "the command runs", || {
+        Scene::of(&child, telechir.folder()).runs("sleep")
+    });
+    let guardian = || Scene::of(&child, telechir.folder()).pid_of("telechir-guard");
+    let first = guardian().expect("a guardian");
+    let scene = Scene::of(&child, telechir.folder());
+    // Requests do not reach it: it outlives what ends us.
+    kill_process(first, Signal::TERM).expect("it runs");
+    kill_process(first, Signal::HUP).expect("it runs");
+    kill_process(first, Signal::KILL).expect("it runs");
+    until(Duration::from_secs(5), "it is said", || {
+        std::fs::read_to_string(&log).is_ok_and(|said| said.contains("another one was started"))
+    });
+    until(Duration::from_secs(5), "another one is there", || {
+        guardian().is_some_and(|now| now != first)
+    });
+    let start = Instant::now();
+    signal(&child, Signal::KILL);
+    child.wait().expect("it ends");
+    scene.is_over(start);
+}

@@ -1,0 +1,217 @@
+//! What belongs to a run, seen from outside, and whether it is gone.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use telechir_process::{Identity, am_root};
+use telechir_x11::{DisplayOptions, PrivateDisplay};
+
+/// From the end of a run to the end of all of it.
+pub(super) const PROMISE: Duration = Duration::from_secs(2);
+
+/// A process: its number and when it began, its parent and its name.
+#[derive(Clone, Debug)]
+struct Process {
+    pid: i32,
+    began: String,
+    parent: i32,
+    name: String,
+}
+
+/// What a run has at one moment.
+#[derive(Debug)]
+pub(super) struct Scene {
+    folder: PathBuf,
+    owner: u32,
+    token: Option<String>,
+    /// The session's own user, where it has one.
+    uid: Option<String>,
+    /// The sockets of its displays.
+    sockets: Vec<PathBuf>,
+    processes: Vec<Process>,
+}
+
+impl Scene {
+    /// What the run `child` has now.
+    pub(super) fn of(child: &Child, folder: &Path) -> Self {
+        Self::begun(child, token(folder), folder)
+    }
+
+    /// The same, with a name that was seen earlier.
+    pub(super) fn begun(child: &Child, token: Option<String>, folder: &Path) -> Self {
+        let all = processes();
+        let owner = i32::try_from(child.id()).expect("a number");
+        let parents: HashMap<i32, i32> = all.iter().map(|one| (one.pid, one.parent)).collect();
+        let is_below = |process: &&Process| {
+            let line = std::iter::successors(Some(process.pid), |pid| parents.get(pid).copied());
+            process.pid != owner && line.take(parents.len()).any(|pid| pid == owner)
+        };
+        let processes: Vec<Process> = all.iter().filter(is_below).cloned().collect();
+        let server = processes.iter().find(|process| process.name == "Xvfb");
+        Self {
+            uid: server.filter(|_| am_root()).map(|server| uid(server.pid)),
+            sockets: processes.iter().filter_map(socket).collect(),
+            folder: folder.to_owned(),
+            owner: child.id(),
+            token,
+            processes,
+        }
+    }
+
+    pub(super) fn runs(&self, name: &str) -> bool {
+        self.processes.iter().any(|process| process.name == name)
+    }
+
+    pub(super) fn pid_of(&self, name: &str) -> Option<Pid> {
+        let found = self.processes.iter().find(|process| process.name == name)?;
+        Pid::from_raw(found.pid)
+    }
+
+    /// Fails unless all of these run: otherwise a test of their end would see nothing.
+    #[track_caller]
+    pub(super) fn has(&self, names: &[&str]) {
+        let running: HashSet<&str> = self.processes.iter().map(|one| one.name.as_str()).collect();
+        for name in names {
+            assert!(running.contains(name), "{name} is not among {running:?}");
+        }
+    }
+
+    /// Fails unless all of it is gone within the promised time after `start`.
+    #[track_caller]
+    pub(super) fn is_over(&self, start: Instant) {
+        loop {
+            let left = self.left();
+            if left.is_empty() {
+                break;
+            }
+            assert!(
+                start.elapsed() < PROMISE,
+                "after {PROMISE:?} are left: {left:?}"
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    fn left(&self) -> Vec<String> {
+        let mut left: Vec<String> = Vec::new();
+        let marker = self
+            .token
+            .as_ref()
+            .map(|token| format!("TELECHIR_SESSION={token}"));
+        let ours = |now: &Process| {
+            self.processes
+                .iter()
+                .any(|then| (then.pid, &then.began) == (now.pid, &now.began))
+                || marker
+                    .as_ref()
+                    .is_some_and(|marker| has_variable(now.pid, marker))
+                || self.uid.as_ref().is_some_and(|user| *user == uid(now.pid))
+        };
+        left.extend(processes().into_iter().filter(ours).map(|one| one.name));
+        let prefix = self
+            .token
+            .as_ref()
+            .map(|token| format!("telechir-{token}-"));
+        let prefix = prefix.unwrap_or_else(|| "no session was seen".to_owned());
+        left.extend(names(&self.folder).filter(|name| name.starts_with("telechir-")));
+        for folder in ["/tmp", "/dev/shm"] {
+            left.extend(names(Path::new(folder)).filter(|name| name.starts_with(&prefix)));
+        }
+        left.extend(self.locks());
+        let sockets = self.sockets.iter().filter(|socket| socket.exists());
+        left.extend(sockets.map(|socket| socket.display().to_string()));
+        left
+    }
+
+    /// Locks of displays that hold the run's number, and their sockets.
+    fn locks(&self) -> Vec<String> {
+        let is_ours = |name: &String| {
+            name.starts_with(".X")
+                && fs::read_to_string(Path::new("/tmp").join(name))
+                    .is_ok_and(|text| text.trim() == self.owner.to_string())
+        };
+        names(Path::new("/tmp")).filter(is_ours).collect()
+    }
+}
+
+/// The session's name, once its folder is there.
+pub(super) fn token(folder: &Path) -> Option<String> {
+    let name = names(folder).find(|name| name.starts_with("telechir-"))?;
+    Some(name.split('-').nth(1)?.to_owned())
+}
+
+/// A display of somebody else, with the environment of its programs.
+pub(super) async fn display(folder: &Path) -> (PrivateDisplay, Vec<(String, String)>) {
+    let place = folder.join("theirs");
+    fs::create_dir(&place).expect("a folder");
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).expect("permissions");
+    let identity = am_root().then(|| Identity::unprivileged(3_890)).flatten();
+    let options = DisplayOptions {
+        window_manager: false,
+        ..DisplayOptions::new(place, identity)
+    };
+    let display = PrivateDisplay::start(options).await.expect("a display");
+    let environment = display.environment();
+    (display, environment)
+}
+
+/// Waits until it holds.
+#[track_caller]
+pub(super) fn until(ceiling: Duration, what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < ceiling, "not within {ceiling:?}: {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// The socket of a display, by the server's first argument.
+fn socket(server: &Process) -> Option<PathBuf> {
+    let arguments = fs::read_to_string(format!("/proc/{}/cmdline", server.pid)).ok()?;
+    let number = arguments.split('\0').nth(1)?.strip_prefix(':')?;
+    (server.name == "Xvfb").then(|| format!("/tmp/.X11-unix/X{number}").into())
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
+/// All processes that are not over.
+fn processes() -> Vec<Process> {
+    names(Path::new("/proc"))
+        .filter_map(|name| {
+            let pid = name.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let (start, rest) = stat.rsplit_once(')')?;
+            let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+            (fields[0] != "Z" && fields[0] != "X").then_some(())?;
+            Some(Process {
+                pid,
+                began: (*fields.get(19)?).to_owned(),
+                parent: fields.get(1)?.parse().ok()?,
+                name: start.split_once('(')?.1.to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn uid(pid: i32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let first = line.and_then(|line| line.split_ascii_whitespace().next());
+    first.unwrap_or_default().to_owned()
+}
+
+fn has_variable(pid: i32, variable: &str) -> bool {
+    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == variable.as_bytes())
+    })
+}
