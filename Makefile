@@ -1,6 +1,6 @@
 # The front door. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy docs deny licences bench bare clean
+.PHONY: help setup demo test check format clippy docs deny licences bench soak bare clean
 
 help:        ## what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -35,6 +35,9 @@ deny:        ## cargo-deny where it is installed; building it takes longer than 
 
 bench:       ## measure; prints medians
 	@scripts/bench.sh
+
+soak:        ## kill a running batch at 100 random points and check what is left (minutes)
+	@scripts/soak.sh
 
 bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)
 	@scripts/bare.sh

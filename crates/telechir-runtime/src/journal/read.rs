@@ -273,6 +273,10 @@ fn is_digest(text: &str) -> bool {
 
 fn rows(connection: &Connection) -> Result<Vec<Row>, JournalError> {
     let all = || -> rusqlite::Result<Vec<Row>> {
+        // A kill can come before the tables of a new journal are made: nothing is in it.
+        if !connection.table_exists(None, "record")? {
+            return Ok(Vec::new());
+        }
         connection
             .prepare("SELECT seq, run, at_ms, kind, body, previous, hash FROM record ORDER BY seq")?
             .query_map([], |row| {

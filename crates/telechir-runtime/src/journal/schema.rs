@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::JournalError;
 
@@ -58,12 +58,26 @@ pub(super) fn open(folder: &Path) -> Result<Connection, JournalError> {
 
 /// Opens a journal for reading only; its writer may be at work.
 pub(super) fn open_for_reading(folder: &Path) -> Result<Connection, JournalError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    match open_with(folder, read_only) {
+        // A kill came while the file was made: what it left half done must be undone first.
+        Err(JournalError::Store { source, .. })
+            if source.sqlite_error_code() == Some(ErrorCode::ReadOnly) =>
+        {
+            let undoing = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            open_with(folder, undoing)
+        }
+        opened => opened,
+    }
+}
+
+fn open_with(folder: &Path, flags: OpenFlags) -> Result<Connection, JournalError> {
     let connection =
         Connection::open_with_flags(folder.join(FILE), flags).map_err(store("open"))?;
-    connection
+    let set_up = connection
         .busy_timeout(Duration::from_secs(5))
-        .map_err(store("open"))?;
+        .and_then(|()| connection.pragma_update(None, "query_only", true));
+    set_up.map_err(store("open"))?;
     check(&connection, folder)?;
     Ok(connection)
 }

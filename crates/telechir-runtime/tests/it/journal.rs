@@ -69,6 +69,16 @@ async fn the_folder_is_private() {
     assert_eq!(mode(&journal.join("blobs")), 0o700);
 }
 
+#[test]
+fn a_journal_that_a_kill_ended_before_its_tables_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("journal.sqlite"), "").unwrap();
+    let checked = verify(folder.path()).unwrap();
+    assert_eq!((checked.rows, checked.fault), (0, None));
+    assert_eq!(read(folder.path()).unwrap(), []);
+    Journal::open(folder.path()).unwrap();
+}
+
 #[tokio::test]
 async fn two_writers_on_one_folder_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -97,3 +97,30 @@ async fn answer_until_killed(folder: &Path) {
         println!("answered {turn}");
     }
 }
+
+/// As a kill leaves it within the transaction that makes the tables.
+#[test]
+fn a_journal_that_was_half_made_is_read_as_empty_and_opens() {
+    let (made, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = rusqlite::Connection::open(made.path().join("journal.sqlite")).unwrap();
+    store
+        .execute_batch(
+            "PRAGMA page_size = 512; CREATE TABLE t (x); DROP TABLE t;
+             PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (made);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+             INSERT INTO half SELECT hex(randomblob(200)) FROM n;",
+        )
+        .unwrap();
+    for file in ["journal.sqlite", "journal.sqlite-journal"] {
+        std::fs::copy(made.path().join(file), left.path().join(file)).unwrap();
+    }
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let reader =
+        rusqlite::Connection::open_with_flags(left.path().join("journal.sqlite"), flags).unwrap();
+    let half = reader.execute_batch("SELECT count(*) FROM sqlite_schema");
+    assert!(half.is_err(), "there is something to undo");
+    drop(reader);
+    let checked = verify(left.path()).unwrap();
+    assert_eq!((checked.rows, checked.fault), (0, None));
+    Journal::open(left.path()).unwrap();
+}

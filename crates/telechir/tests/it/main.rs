@@ -9,6 +9,7 @@ mod approval;
 mod bad_input;
 mod doctor;
 mod exec;
+mod journal_kills;
 mod kills;
 mod telechir;
 mod translate;

@@ -96,7 +96,8 @@ impl Telechir {
         assert!(left.is_empty(), "session folders are left: {left:?}");
     }
 
-    fn processes(&self) -> Vec<String> {
+    /// The names of all processes that mention our folder.
+    pub(crate) fn processes(&self) -> Vec<String> {
         let marker = self.folder().to_string_lossy().into_owned();
         let mentions = |path: &Path, file: &str| {
             fs::read(path.join(file))

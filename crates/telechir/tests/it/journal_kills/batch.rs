@@ -1,0 +1,229 @@
+//! A batch of shell calls with effects that can be counted, sent to one run of one recording.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use telechir_runtime::{RecordKind, read, verify};
+
+use super::draw::Draw;
+use super::victim::Victim;
+use crate::telechir::Telechir;
+
+/// Commands of a batch; each takes 15 ms at most beside its start.
+pub(super) const COMMANDS: usize = 10;
+
+/// A folder of its own with a workspace and a recording, and the response that is sent.
+pub(super) struct Batch {
+    telechir: Telechir,
+    policy: String,
+    response: String,
+}
+
+/// What is there after a kill.
+pub(super) struct Seen {
+    /// Calls whose intent is recorded.
+    pub(super) intents: BTreeSet<String>,
+    /// What those said whose outcome is recorded.
+    pub(super) outcomes: BTreeMap<String, String>,
+    /// The lines that the commands wrote, by call.
+    pub(super) lines: Vec<String>,
+    /// The reply, when it was printed whole.
+    pub(super) reply: Option<Value>,
+    /// When nobody was left.
+    pub(super) gone_after_ms: u128,
+    head: Option<String>,
+}
+
+impl Batch {
+    pub(super) fn new(draw: &mut Draw) -> Self {
+        let telechir = Telechir::new();
+        let policy = telechir.permissive_policy();
+        let workspace = telechir.folder().join("workspace");
+        fs::create_dir(&workspace).expect("a workspace");
+        // Started as root, each run is another user, and must be able to add to the same file.
+        let effects = workspace.join("effects");
+        fs::write(&effects, "").expect("a file");
+        fs::set_permissions(&effects, fs::Permissions::from_mode(0o666)).expect("permissions");
+        let calls = (0..COMMANDS).map(|place| {
+            let (before, after) = (draw.below(8), draw.below(8));
+            let command = format!(
+                "sleep 0.00{before}; echo {id} >> effects && sleep 0.00{after} && echo said-{id}",
+                id = id(place)
+            );
+            json!({"type": "tool_use", "id": id(place), "name": "bash", "input": {"command": command}})
+        });
+        let response = json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
+            "content": calls.collect::<Vec<_>>(), "stop_reason": "tool_use", "stop_sequence": null,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        });
+        Self {
+            telechir,
+            policy,
+            response: response.to_string(),
+        }
+    }
+
+    /// Sends the response, kills after a random number of effects and a random time, and looks.
+    pub(super) fn send_and_kill(&self, draw: &mut Draw, before: Option<&Seen>) -> Seen {
+        let present = self.lines().len() as u64;
+        let end = COMMANDS as u64;
+        // After one of the effects; or in the start, which is long; or in or after the end.
+        let wanted = match draw.below(end + 6) {
+            0..3 => present,
+            drawn @ 3.. => (present + drawn - 2).min(end + u64::from(drawn == end + 5)),
+        };
+        let delay = draw.time(if wanted == present {
+            300
+        } else if wanted == end {
+            100
+        } else {
+            30
+        });
+        let mut victim = self.start();
+        let poll = std::time::Duration::from_millis(1);
+        while (self.lines().len() as u64) < wanted && victim.still_runs_after(poll) {}
+        let _ended_by_itself = victim.still_runs_after(delay);
+        let (reply, gone_after_ms) = victim.kill(&self.telechir);
+        self.look(reply, gone_after_ms, before)
+    }
+
+    /// Sends the response to its end and compares every answer with what was seen before.
+    pub(super) fn send_to_the_end(&self, before: &Seen) {
+        let reply = self.start().finish();
+        let results = reply.as_array().expect("results");
+        assert_eq!(results.len(), COMMANDS);
+        let mut wanted = BTreeSet::new();
+        for result in results {
+            let call = result["tool_use_id"].as_str().expect("an id").to_owned();
+            let text = result["content"].to_string();
+            let is_interrupted =
+                before.intents.contains(&call) && !before.outcomes.contains_key(&call);
+            if is_interrupted {
+                assert_eq!(result["is_error"], true, "{text}");
+                assert!(text.contains("nobody knows what it did"), "{text}");
+                wanted.extend(before.lines.contains(&call).then_some(call));
+            } else {
+                assert_ne!(result["is_error"], true, "{text}");
+                assert!(text.contains(&format!("said-{call}")), "{text}");
+                wanted.insert(call);
+            }
+        }
+        if let Some(first) = &before.reply {
+            assert_eq!(reply, *first, "the reply was printed before");
+        }
+        let after = self.look(Some(reply), 0, Some(before));
+        assert_eq!(after.lines.iter().cloned().collect::<BTreeSet<_>>(), wanted);
+    }
+
+    fn start(&self) -> Victim {
+        let workspace = self.telechir.folder().join("workspace");
+        let recording = self.recording();
+        let arguments = [
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--shell",
+            "--workspace",
+            workspace.to_str().expect("a path"),
+            "--policy",
+            &self.policy,
+            "--record",
+            recording.to_str().expect("a path"),
+            "--run",
+            "batch",
+        ];
+        Victim::start(&self.telechir, &arguments, &self.response)
+    }
+
+    fn recording(&self) -> PathBuf {
+        self.telechir.folder().join("recording")
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let file = self.telechir.folder().join("workspace/effects");
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Reads what the kill left and checks what must hold of it whenever it came.
+    fn look(&self, reply: Option<Value>, gone_after_ms: u128, before: Option<&Seen>) -> Seen {
+        let mut seen = Seen {
+            intents: BTreeSet::new(),
+            outcomes: BTreeMap::new(),
+            lines: self.lines(),
+            reply,
+            gone_after_ms,
+            head: None,
+        };
+        if self.recording().join("journal.sqlite").exists() {
+            let mut audit = self.telechir.command(&["audit", "verify"]);
+            audit.arg(self.recording());
+            if let Some(head) = before.and_then(|before| before.head.as_ref()) {
+                audit.args(["--head", head]);
+            }
+            let ran = audit.output().expect("it runs");
+            assert!(ran.status.success(), "{ran:?}");
+            let verified = verify(self.recording()).expect("a recording");
+            seen.head = Some(verified.head);
+            seen.read_steps(&self.recording());
+        }
+        seen.check();
+        if let Some(before) = before {
+            seen.goes_on_from(before);
+        }
+        seen
+    }
+}
+
+impl Seen {
+    fn read_steps(&mut self, recording: &std::path::Path) {
+        let mut begun = Vec::new();
+        for record in read(recording).expect("a recording") {
+            if record.kind == RecordKind::Intent {
+                let call = record.body["call_id"].as_str().expect("a call").to_owned();
+                assert!(self.intents.insert(call.clone()), "{call} was begun twice");
+                begun.push(call);
+            } else if record.kind == RecordKind::Outcome {
+                // Commands run one after another: an outcome is that of the last intent.
+                let call = begun.last().expect("an intent before an outcome").clone();
+                let said = record.body["stdout"].as_str().unwrap_or_default();
+                assert_eq!(said.trim(), format!("said-{call}"));
+                let earlier = self.outcomes.insert(call, said.to_owned());
+                assert_eq!(earlier, None, "two outcomes of one command");
+            }
+        }
+    }
+
+    /// What was done was meant, what was recorded as done was done, and nothing was done twice.
+    fn check(&self) {
+        let lines: BTreeSet<&String> = self.lines.iter().collect();
+        assert_eq!(lines.len(), self.lines.len(), "repeated: {:?}", self.lines);
+        for line in &self.lines {
+            assert!(self.intents.contains(line), "{line} without an intent");
+        }
+        for call in self.outcomes.keys() {
+            assert!(lines.contains(call), "{call} is recorded and was not done");
+        }
+        if let Some(reply) = &self.reply {
+            assert_eq!(reply.as_array().map(Vec::len), Some(COMMANDS));
+            assert_eq!(self.intents.len(), COMMANDS, "a reply without its record");
+        }
+    }
+
+    /// Nothing that was there before is gone, and no command that was begun was begun again.
+    fn goes_on_from(&self, before: &Self) {
+        assert!(self.lines.starts_with(&before.lines), "effects are gone");
+        assert!(self.intents.is_superset(&before.intents));
+        for (call, said) in &before.outcomes {
+            assert_eq!(self.outcomes.get(call), Some(said), "an outcome is gone");
+        }
+    }
+}
+
+fn id(place: usize) -> String {
+    format!("toolu_{place}")
+}

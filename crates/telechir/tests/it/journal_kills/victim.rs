@@ -1,0 +1,154 @@
+//! One run of the binary that can be killed: what it printed, and whether anyone is left of it.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::telechir::Telechir;
+
+/// After so long nobody may be left.
+const GONE: Duration = Duration::from_secs(2);
+
+/// A run of `exec`.
+pub(super) struct Victim {
+    child: Child,
+    printed: Receiver<String>,
+    stderr: Receiver<String>,
+    reply: Option<Value>,
+}
+
+impl Victim {
+    pub(super) fn start(telechir: &Telechir, arguments: &[&str], input: &str) -> Self {
+        let mut child = telechir.command(arguments).spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // The input is smaller than a pipe's buffer: this does not wait.
+        stdin.write_all(input.as_bytes()).expect("it is read");
+        drop(stdin);
+        let printed = read_to_end(child.stdout.take().expect("a pipe"));
+        let stderr = read_to_end(child.stderr.take().expect("a pipe"));
+        Self {
+            child,
+            printed,
+            stderr,
+            reply: None,
+        }
+    }
+
+    /// Waits so long, or less when it ends by itself; says whether it still runs.
+    pub(super) fn still_runs_after(&mut self, time: Duration) -> bool {
+        if self.reply.is_none() {
+            match self.printed.recv_timeout(time) {
+                Ok(text) => self.reply = Some(serde_json::from_str(&text).unwrap_or_default()),
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    /// Kills it with -9, sees to it that nobody is left, and gives the reply it printed before.
+    pub(super) fn kill(mut self, telechir: &Telechir) -> (Option<Value>, u128) {
+        let family = descendants(self.child.id());
+        self.child.kill().expect("a kill");
+        let killed = Instant::now();
+        self.child.wait().expect("its end");
+        loop {
+            let left: Vec<_> = family.iter().filter(|one| one.is_alive()).collect();
+            let mentions = telechir.processes();
+            if left.is_empty() && mentions.is_empty() {
+                break;
+            }
+            assert!(
+                killed.elapsed() < GONE,
+                "left over: {left:?}, mentioning the folder: {mentions:?}"
+            );
+            std::thread::yield_now();
+        }
+        let gone_after_ms = killed.elapsed().as_millis();
+        let printed = self.printed.recv().unwrap_or_default();
+        let reply = self.reply.or_else(|| serde_json::from_str(&printed).ok());
+        (reply, gone_after_ms)
+    }
+
+    /// Lets it run to its end and gives its reply.
+    pub(super) fn finish(mut self) -> Value {
+        let status = self.child.wait().expect("its end");
+        let said = self.stderr.recv().unwrap_or_default();
+        assert!(status.success(), "{said}");
+        let printed = self.printed.recv().unwrap_or_default();
+        serde_json::from_str(&printed).expect("a reply")
+    }
+}
+
+fn read_to_end(mut pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _what_there_is = pipe.by_ref().take(1 << 24).read_to_string(&mut text);
+        // Whoever waited may have failed.
+        let _unheard = sender.send(text);
+    });
+    receiver
+}
+
+/// A process, told from a later one of the same number by when it began.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Process {
+    pid: u32,
+    began: String,
+}
+
+impl Process {
+    fn is_alive(&self) -> bool {
+        stat(self.pid).is_some_and(|(_, began, state)| began == self.began && state != "Z")
+    }
+}
+
+/// Everyone that a process started, and those that they started.
+fn descendants(root: u32) -> HashSet<Process> {
+    let mut parents = HashMap::new();
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    for entry in all {
+        let pid = entry.file_name().to_string_lossy().parse::<u32>();
+        if let Ok(pid) = pid
+            && let Some((parent, began, _)) = stat(pid)
+        {
+            parents.insert(pid, (parent, began));
+        }
+    }
+    let mut family = HashSet::from([root]);
+    loop {
+        let more: Vec<u32> = parents
+            .iter()
+            .filter(|(pid, (parent, _))| family.contains(parent) && !family.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        family.extend(more);
+    }
+    family.remove(&root);
+    let described = |pid| {
+        let (_, began) = parents.remove(&pid)?;
+        Some(Process { pid, began })
+    };
+    family.into_iter().filter_map(described).collect()
+}
+
+/// Parent, start and state of a process.
+fn stat(pid: u32) -> Option<(u32, String, String)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything.
+    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+    let (state, parent, began) = (fields.first()?, fields.get(1)?, fields.get(19)?);
+    Some((
+        parent.parse().ok()?,
+        (*began).to_owned(),
+        (*state).to_owned(),
+    ))
+}
