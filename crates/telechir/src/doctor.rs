@@ -5,6 +5,7 @@ mod chromium;
 mod devices;
 mod finding;
 mod fonts;
+mod guardian;
 mod machine;
 mod program;
 mod recording;
@@ -93,6 +94,11 @@ const SHELL: About = device(
     "--shell",
     "no --shell; --shell=host runs commands without a sandbox, as you",
 );
+const GUARDIAN: About = about(
+    "guardian",
+    QUICK,
+    "when telechir is killed, files and keys it pressed on an existing display stay as they are",
+);
 const CJK: About = about(
     "fonts-cjk",
     QUICK,
@@ -148,6 +154,7 @@ pub(crate) async fn check(
     note(device_on(below, &BROWSER, devices::browser()).await);
     note(device_on(below, &HEADLESS, devices::headless()).await);
     note(device_on(below, &SHELL, devices::shell()).await);
+    note(examine(&GUARDIAN, given(is_possible, guardian::check())).await);
     note(examine(&CJK, given(is_possible, fonts::check(&fonts::CJK))).await);
     note(examine(&EMOJI, given(is_possible, fonts::check(&fonts::EMOJI))).await);
     note(examine(&RECORDING, recording::check(record)).await);

@@ -11,7 +11,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 15] = [
+const CHECKS: [&str; 16] = [
     "user",
     "user-namespaces",
     "screen",
@@ -19,6 +19,7 @@ const CHECKS: [&str; 15] = [
     "browser",
     "browser-headless",
     "shell",
+    "guardian",
     "fonts-cjk",
     "fonts-emoji",
     "recording",
@@ -145,7 +146,7 @@ fn everything_works_here() {
         .collect();
     assert_eq!(ids, CHECKS);
     report.only(&[], "works", &[]);
-    for id in ["user", "user-namespaces", "screen", "recording"] {
+    for id in ["user", "user-namespaces", "screen", "guardian", "recording"] {
         assert!(report.finding(id)["seen"].is_string(), "{}", report.text);
     }
     for (id, seen) in [
@@ -153,6 +154,7 @@ fn everything_works_here() {
         ("browser-headless", "sandbox is on"),
         ("desktop", "accessibility is on"),
         ("shell", "a system call filter"),
+        ("guardian", "was ended in"),
     ] {
         let text = report.finding(id)["seen"].as_str().expect("what was seen");
         assert!(text.contains(seen), "{text}");
