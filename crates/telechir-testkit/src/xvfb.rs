@@ -48,6 +48,24 @@ pub fn pressed(environment: &[(String, String)]) -> (Vec<u8>, u16) {
     ((0..=u8::MAX).filter(is_down).collect(), mask & BUTTONS)
 }
 
+/// Which two keysyms each of the display's keys gives.
+///
+/// # Panics
+/// When the display cannot be asked.
+pub fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
+    let (client, _, _) = connect(environment);
+    let setup = client.setup();
+    let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
+    let ask = || -> Result<_, ReplyError> { client.get_keyboard_mapping(first, count)?.reply() };
+    let reply = ask().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
+    let row = |row: &[u32]| row.iter().copied().take(2).collect();
+    reply
+        .keysyms
+        .chunks(usize::from(reply.keysyms_per_keycode))
+        .map(row)
+        .collect()
+}
+
 /// Tries to connect without a cookie; says how the server answered.
 ///
 /// # Errors

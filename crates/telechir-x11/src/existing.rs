@@ -11,6 +11,7 @@ use crate::desktop::Desktop;
 use crate::display::Display;
 use crate::error::XError;
 use crate::grip;
+use crate::layout::Layout;
 use crate::screen::XScreen;
 
 /// An X server that is not ours: it is used and left as it was.
@@ -55,14 +56,34 @@ impl ExistingDisplay {
         XScreen::open(Display::Existing(self)).await
     }
 
-    /// Releases every key and button that a program holds, as one that was killed may have left
-    /// them. What a person holds on a keyboard or mouse of their own stays held.
+    /// The codes of the keys that its layout leaves free, which we lend to characters it lacks:
+    /// what [`clean_up`](Self::clean_up) must know.
     ///
     /// # Errors
     /// When the server does not answer.
-    pub async fn release_all(&self) -> Result<(), DeviceError> {
+    pub async fn free_keys(&self) -> Result<Vec<u8>, DeviceError> {
         let connection = self.open().await?;
-        Ok(grip::release_all(&connection).await?)
+        Ok(Layout::read(&connection).await?.spare_codes())
+    }
+
+    /// Undoes what a killed process left: releases every key and button that a program holds, and
+    /// frees `keys`. What a person holds on a keyboard or mouse of their own stays held.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn clean_up(&self, keys: &[u8]) -> Result<(), DeviceError> {
+        let connection = self.open().await?;
+        grip::release_all(&connection).await?;
+        let mut layout = Layout::read(&connection).await?;
+        let free = layout.spare_codes();
+        let lent: Vec<&u8> = keys.iter().filter(|key| !free.contains(key)).collect();
+        if lent.is_empty() {
+            return Ok(());
+        }
+        for code in lent {
+            layout.set_row(*code, [0, 0]);
+        }
+        Ok(layout.write(&connection).await?)
     }
 
     /// Variables that a program needs to show windows here.

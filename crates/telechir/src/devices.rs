@@ -92,11 +92,9 @@ impl Devices {
         } else {
             self.display = Display::Existing;
             let cookie = settings::xauthority().filter(|path| path.exists());
-            guardian::release_at_end(display, cookie.as_deref());
-            ExistingDisplay::connect(display, cookie.as_deref())
-                .await?
-                .into_desktop()
-                .await
+            let existing = ExistingDisplay::connect(display, cookie.as_deref()).await?;
+            guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
+            existing.into_desktop().await
         }
     }
 

@@ -79,7 +79,7 @@ impl SessionFolder {
 
     /// Removes the folder; the guardian looks for what else is left, and ends.
     pub(crate) fn remove(self) -> io::Result<()> {
-        guardian::released();
+        guardian::cleaned();
         let removed = self.folder.close();
         if self.guard.end() {
             return Ok(());

@@ -15,7 +15,7 @@ use crate::failure::{Failure, chain};
 /// Under which the guardian finds the display that is not ours.
 const DISPLAY: &str = "display";
 /// A display that hangs is given up on.
-const FOR_RELEASE: Duration = Duration::from_secs(1);
+const CEILING: Duration = Duration::from_secs(1);
 
 /// Starts the guardian of this process. It looks for what the session leaves in `parent` and in
 /// memory, and holds the lock of the session's user until that user has no process.
@@ -44,20 +44,22 @@ pub(crate) async fn start(
     Ok(guard.await?)
 }
 
-/// Has keys and buttons released on a display that is not ours, should we not come to it.
-pub(crate) fn release_at_end(display: &str, cookie: Option<&Path>) {
+/// Has a display that is not ours left as it was, should we not come to it: keys and buttons up,
+/// and `free` keys without the characters that they were lent to.
+pub(crate) fn clean_at_end(display: &str, cookie: Option<&Path>, free: &[u8]) {
     let cookie = cookie.map(Path::to_string_lossy).unwrap_or_default();
-    note(DISPLAY, &format!("{display}\n{cookie}"));
+    let free: Vec<String> = free.iter().map(u8::to_string).collect();
+    note(DISPLAY, &format!("{display}\n{}\n{cookie}", free.join(" ")));
 }
 
 /// We came to it.
-pub(crate) fn released() {
+pub(crate) fn cleaned() {
     unnote(DISPLAY);
 }
 
 /// Is the guardian.
 pub(crate) fn watch() -> Result<ExitCode, Failure> {
-    let cleaned = stand_watch(release)
+    let cleaned = stand_watch(clean)
         .map_err(|_| Failure::usage("the guardian is started by a session, not by hand"))?;
     Ok(if cleaned {
         ExitCode::SUCCESS
@@ -67,22 +69,22 @@ pub(crate) fn watch() -> Result<ExitCode, Failure> {
 }
 
 /// Nobody hears what goes wrong here: the session is gone.
-fn release(notes: Notes) {
-    let Some((display, cookie)) = notes.get(DISPLAY).and_then(|note| note.split_once('\n')) else {
+fn clean(notes: Notes) {
+    let Some((display, rest)) = notes.get(DISPLAY).and_then(|note| note.split_once('\n')) else {
         return;
     };
+    let (free, cookie) = rest.split_once('\n').unwrap_or((rest, ""));
+    let free: Vec<u8> = free.split(' ').flat_map(str::parse).collect();
     let cookie = Some(Path::new(cookie)).filter(|cookie| !cookie.as_os_str().is_empty());
-    let release = async {
-        ExistingDisplay::connect(display, cookie)
-            .await?
-            .release_all()
-            .await
+    let clean = async {
+        let display = ExistingDisplay::connect(display, cookie).await?;
+        display.clean_up(&free).await
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     if let Ok(runtime) = runtime {
-        let limited = async { tokio::time::timeout(FOR_RELEASE, release).await };
+        let limited = async { tokio::time::timeout(CEILING, clean).await };
         let _nobody_hears = runtime.block_on(limited);
     }
 }

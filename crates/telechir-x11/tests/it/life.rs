@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError, Screen, Settle};
 use telechir_process::{Pid, am_root};
-use telechir_testkit::xvfb::{connect, connect_without_cookie, value};
+use telechir_testkit::xvfb::{connect, connect_without_cookie, keyboard, value};
 use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::stage::{self, POLITE};
@@ -244,26 +244,6 @@ async fn an_existing_display_is_used_and_left() {
     desktop.close().await.unwrap();
     assert_eq!(keyboard(&environment), before);
     display.close().await.unwrap();
-}
-
-/// Which two keysyms each of the display's keys gives.
-fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
-    use x11rb::connection::Connection;
-    use x11rb::protocol::xproto::ConnectionExt;
-    let (client, _, _) = connect(environment);
-    let setup = client.setup();
-    let count = setup.max_keycode - setup.min_keycode + 1;
-    let reply = client
-        .get_keyboard_mapping(setup.min_keycode, count)
-        .unwrap()
-        .reply()
-        .unwrap();
-    let row = |row: &[u32]| row.iter().copied().take(2).collect();
-    reply
-        .keysyms
-        .chunks(usize::from(reply.keysyms_per_keycode))
-        .map(row)
-        .collect()
 }
 
 #[tokio::test]

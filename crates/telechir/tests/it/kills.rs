@@ -147,7 +147,7 @@ fn nothing_is_left_after_a_kill_at_any_moment_of_the_start() {
 /// A display that was there before us, with its environment, and a run that holds key and button.
 #[tokio::test]
 async fn keys_and_buttons_are_released_on_a_display_that_stays() {
-    use telechir_testkit::xvfb::{pressed, value};
+    use telechir_testkit::xvfb::{keyboard, pressed, value};
     require(Part::XServer);
     let telechir = Telechir::new();
     let (display, environment) = scene::display(telechir.folder()).await;
@@ -155,13 +155,15 @@ async fn keys_and_buttons_are_released_on_a_display_that_stays() {
     let rule = "[[computer]]\ndisplay = \"existing\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
     std::fs::write(&policy, rule).expect("a policy");
     let calls = [
-        desktop("toolu_1", "left_mouse_down", json!({})),
+        desktop("toolu_1", "type", json!({"text": "漢"})),
+        desktop("toolu_2", "left_mouse_down", json!({})),
         desktop(
-            "toolu_2",
+            "toolu_3",
             "hold_key",
             json!({"text": "shift", "duration": 60}),
         ),
     ];
+    let before = keyboard(&environment);
     let flag = format!("--desktop={}", value(&environment, "DISPLAY"));
     let policy = policy.to_string_lossy();
     let authority = (
@@ -178,12 +180,16 @@ async fn keys_and_buttons_are_released_on_a_display_that_stays() {
         let (keys, buttons) = pressed(&environment);
         !keys.is_empty() && buttons != 0
     });
+    assert_ne!(keyboard(&environment), before, "a key was lent");
     let scene = Scene::of(&child, telechir.folder());
     let start = Instant::now();
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
     until(PROMISE, "key and button are released", || {
         pressed(&environment) == (Vec::new(), 0)
+    });
+    until(PROMISE, "the keyboard is as it was", || {
+        keyboard(&environment) == before
     });
     scene.is_over(start);
     display.close().await.expect("the display is still there");
