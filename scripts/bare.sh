@@ -25,6 +25,7 @@ if [[ ! -e $root/etc/debian_version ]]; then
     cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$root/etc/apt/" 2>/dev/null || true
 fi
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 rm -rf "$root/src" && mkdir -p "$root/src" "$root/opt/rust"
 git clone --quiet "$repository" "$root/src/telechir"
 
