@@ -221,12 +221,12 @@ async fn judge(
     let judgement = session.judge.screen(proposal, &facts);
     let asked = question_of(&judgement);
     let permit = Desk::of(session).settle(judgement, steps).await?;
-    if asked.is_some() {
+    if let Some(asked) = asked {
         // A host's addresses may have changed while the person was thinking.
         let facts = self::facts(session, at, &permit.proposal().actions).await;
         let mut judge = Judge::new(session.judge.policy().clone());
         let now = judge.screen(permit.proposal().clone(), &facts);
-        still_holds(asked.as_ref(), now)?;
+        still_holds(&asked, now)?;
     }
     Ok(permit)
 }

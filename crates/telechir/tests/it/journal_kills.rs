@@ -2,6 +2,7 @@
 //! nothing happens twice, nobody is left, and the recording verifies.
 
 mod batch;
+mod desktop;
 mod draw;
 mod told;
 mod victim;

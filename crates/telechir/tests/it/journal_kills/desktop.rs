@@ -1,0 +1,95 @@
+//! A batch on a real desktop, killed between its first and its last action and sent again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_runtime::{RecordKind, read};
+use telechir_testkit::gate::{Part, require};
+
+use super::draw::Draw;
+use super::victim::Victim;
+use crate::telechir::Telechir;
+
+/// Actions of the batch.
+const ACTIONS: usize = 12;
+
+#[test]
+fn a_killed_batch_on_the_desktop_goes_on_without_repeating_an_action() {
+    require(Part::XServer);
+    let mut draw = Draw::new(7);
+    for _ in 0..2 {
+        let telechir = Telechir::new();
+        let recording = telechir.folder().join("recording");
+        let arguments = [
+            "exec",
+            "--dialect",
+            "openai-responses",
+            "--desktop",
+            "--display",
+            "640x480",
+            "--record",
+            recording.to_str().expect("a path"),
+            "--run",
+            "batch",
+        ];
+        let mut victim = Victim::start(&telechir, &arguments, &response());
+        let wanted = 1 + usize::try_from(draw.below(ACTIONS as u64 - 2)).expect("a number");
+        let poll = Duration::from_millis(1);
+        while steps(&recording).len() < wanted && victim.still_runs_after(poll) {}
+        let (reply, _) = victim.kill(&telechir);
+        let killed = steps(&recording);
+        let reply =
+            reply.unwrap_or_else(|| Victim::start(&telechir, &arguments, &response()).finish());
+        check(&reply, &killed, &steps(&recording));
+        let ran = telechir
+            .command(&["audit", "verify"])
+            .arg(&recording)
+            .output();
+        assert!(ran.expect("it runs").status.success());
+    }
+}
+
+/// The picture of now is there; the interrupted action ends the batch and is told.
+fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool>) {
+    assert_eq!(reply[0]["type"], "computer_call_output", "{reply}");
+    let picture = reply[0]["output"]["image_url"].as_str().expect("a picture");
+    assert!(picture.starts_with("data:image/png;base64,"));
+    let interrupted = killed.values().any(|ended| !ended);
+    let told = reply
+        .to_string()
+        .contains("nobody knows whether it had its effect");
+    assert_eq!(told, interrupted, "{killed:?}");
+    if interrupted {
+        assert_eq!(after, killed, "nothing is begun after it");
+    } else {
+        assert_eq!(after.len(), ACTIONS);
+        assert!(after.values().all(|ended| *ended), "{after:?}");
+    }
+}
+
+fn response() -> String {
+    let clicks = (0..ACTIONS)
+        .map(|place| json!({"type": "click", "x": 20 + place * 10, "y": 100, "button": "left"}));
+    let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1",
+        "status": "completed", "actions": clicks.collect::<Vec<_>>()});
+    json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6-sol", "output": [call]})
+        .to_string()
+}
+
+/// The steps that were begun, and whether their outcome is recorded; no step is begun twice.
+fn steps(recording: &Path) -> BTreeMap<u64, bool> {
+    let mut steps = BTreeMap::new();
+    let mut last = None;
+    for record in read(recording).unwrap_or_default() {
+        if record.kind == RecordKind::Intent {
+            let step = record.body["step"].as_u64().expect("a step");
+            assert_eq!(steps.insert(step, false), None, "begun twice");
+            last = Some(step);
+        } else if record.kind == RecordKind::Outcome {
+            steps.insert(last.expect("an intent"), true);
+        }
+    }
+    steps
+}
