@@ -117,6 +117,32 @@ fn nothing_is_left_after_an_interruption() {
 }
 
 #[test]
+fn what_left_its_parent_on_the_host_ends_too() {
+    let telechir = Telechir::new();
+    let policy = telechir.folder().join("policy.toml");
+    let rule = "[[shell]]\nshell = \"host\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
+    std::fs::write(&policy, rule).expect("a policy");
+    let workspace = telechir.folder().join("work");
+    std::fs::create_dir(&workspace).expect("a workspace");
+    let command = "(setsid sleep 1008 &) ; (env -i sleep 1009 &) ; echo $$ > started; sleep 60";
+    let call =
+        json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}});
+    let (named, policy) = (workspace.to_string_lossy(), policy.to_string_lossy());
+    let devices = ["--shell=host", "--workspace", &named, "--policy", &policy];
+    let mut child = begin(&telechir, &devices, &[], &[call]);
+    let begun = || scene::running(&["1008", "1009"]);
+    until(Duration::from_secs(30), "both left", || {
+        workspace.join("started").exists() && begun() == 2
+    });
+    let scene = Scene::of(&child, telechir.folder());
+    let start = Instant::now();
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    scene.is_over(start);
+    until(PROMISE, "those that left are over", || begun() == 0);
+}
+
+#[test]
 fn nothing_is_left_after_a_kill_at_any_moment_of_the_start() {
     const KILLS: u32 = 20;
     const CEILING: Duration = Duration::from_secs(40);

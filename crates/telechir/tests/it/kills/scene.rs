@@ -177,6 +177,16 @@ fn socket(server: &Process) -> Option<PathBuf> {
     (server.name == "Xvfb").then(|| format!("/tmp/.X11-unix/X{number}").into())
 }
 
+/// How many of the sleeps that are told by their seconds run.
+pub(super) fn running(seconds: &[&str]) -> usize {
+    let is_one = |pid: i32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&str> = line.split('\0').collect();
+        words.first() == Some(&"sleep") && words.get(1).is_some_and(|word| seconds.contains(word))
+    };
+    processes().iter().filter(|one| is_one(one.pid)).count()
+}
+
 fn names(folder: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
