@@ -83,6 +83,6 @@ fn by_files(script: &Script) -> Checked {
             }
         }
     }
-    let cause = "no file in /usr/share/fonts has such a name";
+    let cause = "no file below /usr/share/fonts is named like such a font";
     Err(Trouble::missing(cause).package(script.package))
 }
