@@ -1,8 +1,8 @@
 //! Removes the folders and files of a session, and nothing else.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Instant;
 
@@ -64,7 +64,10 @@ fn remove(path: &Path, uid: Option<u32>) -> bool {
         return true;
     }
     let removed = if found.is_dir() {
-        fs::remove_dir_all(path)
+        fs::remove_dir_all(path).or_else(|_| {
+            open_up(path);
+            fs::remove_dir_all(path)
+        })
     } else {
         fs::remove_file(path)
     };
@@ -72,6 +75,20 @@ fn remove(path: &Path, uid: Option<u32>) -> bool {
         Ok(()) => true,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// Makes folders writable that a program closed to itself, as those who fetch sources do.
+fn open_up(folder: &Path) {
+    let Ok(found) = fs::symlink_metadata(folder) else {
+        return;
+    };
+    if !found.is_dir() {
+        return;
+    }
+    let mode = Permissions::from_mode(found.mode() | 0o700);
+    let _removal_tells = fs::set_permissions(folder, mode);
+    let inside = fs::read_dir(folder).into_iter().flatten().flatten();
+    inside.for_each(|entry| open_up(&entry.path()));
 }
 
 #[cfg(test)]

@@ -152,6 +152,8 @@ async fn helper_that_owns() {
     assert!(matches!(second, Err(GuardError::Second)));
     let session = root.join(format!("{}session", folder_prefix()));
     fs::create_dir_all(session.join("deep/er")).unwrap();
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o555);
+    fs::set_permissions(session.join("deep"), closed).unwrap();
     let made = root.join(format!("{}lock", folder_prefix()));
     fs::write(&made, "").unwrap();
     owns_file(&root.join("lock"), &made, &root.join("socket")).unwrap();
