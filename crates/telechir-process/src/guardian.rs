@@ -51,6 +51,9 @@ pub enum GuardError {
     /// What joins it with us could not be made.
     #[error("make the guardian's socket")]
     Socket(#[source] io::Error),
+    /// The thread that looks after it could not be made.
+    #[error("start the thread that looks after the guardian")]
+    Thread(#[source] io::Error),
     /// There is one already: a process holds one session.
     #[error("start a second guardian: this process has one")]
     Second,

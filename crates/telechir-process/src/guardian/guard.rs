@@ -49,8 +49,13 @@ impl Watched {
 /// and this waits until it did.
 #[derive(Debug)]
 pub struct Guard {
+    session: Session,
     done: Receiver<bool>,
 }
+
+/// That this process has a session; it ends with this, also when its start was given up.
+#[derive(Debug)]
+struct Session(Arc<str>);
 
 impl Guard {
     /// Starts `program` as the guardian: it must call [`stand_watch`](super::stand_watch), and
@@ -81,14 +86,8 @@ impl Guard {
             ward: Arc::new(Mutex::new(ward)),
             token: token.into(),
         };
-        register(&watched)?;
-        let guardian = match begin(spawn).await {
-            Ok(guardian) => guardian,
-            Err(error) => {
-                *current_lock() = None;
-                return Err(error);
-            }
-        };
+        let session = Session::register(&watched)?;
+        let guardian = begin(spawn).await?;
         let (report, done) = channel();
         let keep = move || {
             let mut guardian = guardian;
@@ -107,11 +106,8 @@ impl Guard {
             lost(Err(GuardError::Again));
         };
         let thread = thread::Builder::new().name("telechir-guard".to_owned());
-        if let Err(error) = thread.spawn(keep) {
-            unregister();
-            return Err(GuardError::Socket(error));
-        }
-        Ok(Self { done })
+        thread.spawn(keep).map_err(GuardError::Thread)?;
+        Ok(Self { session, done })
     }
 
     /// Has the guardian clean up, and waits for it; says whether it removed everything.
@@ -120,7 +116,7 @@ impl Guard {
     }
 
     fn finish(&self) -> bool {
-        if !unregister() {
+        if !self.session.end() {
             return true;
         }
         // One that hangs, or is no more, removed nothing.
@@ -201,22 +197,30 @@ fn tell(change: Change) {
     }
 }
 
-fn register(watched: &Watched) -> Result<(), GuardError> {
-    let mut current = current_lock();
-    if current.is_some() {
-        return Err(GuardError::Second);
+impl Session {
+    fn register(watched: &Watched) -> Result<Self, GuardError> {
+        let mut current = current_lock();
+        if current.is_some() {
+            return Err(GuardError::Second);
+        }
+        *current = Some(watched.clone());
+        Ok(Self(Arc::clone(&watched.token)))
     }
-    *current = Some(watched.clone());
-    Ok(())
+
+    /// The guardian hears of it by the end of the socket. Whether it had not ended yet.
+    fn end(&self) -> bool {
+        let watched = current_lock().take_if(|watched| watched.token == self.0);
+        if let Some(watched) = &watched {
+            watched.link.end();
+        }
+        watched.is_some()
+    }
 }
 
-/// Ends the session: the guardian hears of it by the end of the socket. Whether there was one.
-fn unregister() -> bool {
-    let watched = current_lock().take();
-    if let Some(watched) = &watched {
-        watched.link.end();
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
     }
-    watched.is_some()
 }
 
 /// Whether the guardian of this session was told to end.
