@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand};
 use telechir_protocol::Size;
 use telechir_providers::Dialect;
 
+use crate::holder::Name;
+
 /// Gives any model a computer, and you control over what it does there.
 #[derive(Debug, Parser)]
 #[command(name = "telechir", version, max_term_width = 100)]
@@ -27,6 +29,15 @@ pub(crate) enum Command {
     /// Carry out the calls of one provider response; print the provider's reply items.
     #[command(after_help = EXEC_EXAMPLES)]
     Exec(ExecArguments),
+    /// List or close the sessions that `exec --session` started.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  telechir sessions list\n  telechir sessions close work"
+    )]
+    Sessions(SessionsCommand),
+    /// Hold a session: what `exec --session` starts.
+    #[command(hide = true)]
+    Hold(HoldArguments),
     /// Read a response or a history; print neutral contents and the fidelity report.
     #[command(
         after_help = "Example:\n  telechir decode --dialect openai-responses < response.json"
@@ -77,6 +88,8 @@ const EXEC_EXAMPLES: &str = "\
 Examples:
   telechir exec --dialect anthropic-messages --desktop < response.json
   telechir exec --dialect openai-responses --browser=https://example.com --shell < response.json
+  telechir exec --dialect anthropic-messages --session work --desktop --shell < response.json
+  telechir exec --dialect anthropic-messages --session work < next-response.json
 
 Questions are asked on the terminal, never on standard input; with nobody to ask the answer is no.
 Exit code 0: all calls were answered (an error is an answer too); 1: failed; 2: usage; 3: a loss in
@@ -114,9 +127,9 @@ pub(crate) struct DeviceArguments {
     /// Give a shell in a sandbox, or with =host one on this machine, unconfined.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = ["sandbox", "host"])]
     pub(crate) shell: Option<String>,
-    /// Pixels of the private desktop and browser.
-    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1280x800", value_parser = size)]
-    pub(crate) display: Size,
+    /// Pixels of the private desktop and browser; 1280x800 unless given.
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    pub(crate) display: Option<Size>,
     /// The folder that shell and desktop share; a fresh private one unless given.
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -126,6 +139,13 @@ pub(crate) struct DeviceArguments {
     /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
+}
+
+impl DeviceArguments {
+    /// Pixels of the private desktop and browser.
+    pub(crate) fn screen_size(&self) -> Size {
+        self.display.unwrap_or(Size::new(1280, 800))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +192,45 @@ pub(crate) struct ExecArguments {
     /// Fail with exit code 3 when an answer cannot be said in the dialect without loss.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Carry it out in a session that lasts: desktop, browser and shell are there in the next call
+    /// as this one leaves them. The first call starts it with its device flags.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<Name>,
+    /// Close the session when no call came for so long; 900 unless given.
+    #[arg(long, value_name = "SECONDS", requires = "session", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub(crate) idle: Option<u64>,
+    /// Wait at most so long while the session carries out other calls.
+    #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    pub(crate) wait: u64,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+    #[command(flatten)]
+    pub(crate) safety: SafetyArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions: name, state, process, age, idle time, devices.
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Close a session and wait until every process of it is gone.
+    Close {
+        /// Its name.
+        name: Name,
+    },
+}
+
+/// What `exec --session` starts a holder with.
+#[derive(Debug, Args)]
+pub(crate) struct HoldArguments {
+    /// The session's name.
+    pub(crate) name: Name,
+    /// Close the session when no call came for so long.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle: u64,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]

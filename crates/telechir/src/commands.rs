@@ -6,6 +6,7 @@ mod exec;
 mod policy;
 mod report;
 mod run;
+mod sessions;
 mod tools;
 mod translate;
 
@@ -19,6 +20,8 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => wait(run::run(arguments)),
         Command::Exec(arguments) => wait(exec::exec(arguments)),
+        Command::Sessions(command) => wait(sessions::sessions(command)),
+        Command::Hold(arguments) => wait(crate::holder::hold(arguments)),
         Command::Decode(arguments) => translate::decode(&arguments),
         Command::Encode(arguments) => translate::encode(&arguments),
         Command::Translate(arguments) => translate::translate(&arguments),

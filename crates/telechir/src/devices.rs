@@ -80,7 +80,7 @@ impl Devices {
         arguments: &DeviceArguments,
     ) -> Result<Desktop, DeviceError> {
         if display.is_empty() {
-            let mut display = self.private_display(arguments.display, true).await?;
+            let mut display = self.private_display(arguments.screen_size(), true).await?;
             for line in &arguments.launch {
                 let mut words = line.split_whitespace();
                 let Some(program) = words.next() else {
@@ -112,10 +112,10 @@ impl Devices {
 
     async fn start_browser(&self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
         let surface = if arguments.headless {
-            Surface::Headless(arguments.display)
+            Surface::Headless(arguments.screen_size())
         } else {
             let screen = self
-                .private_display(arguments.display, false)
+                .private_display(arguments.screen_size(), false)
                 .await?
                 .into_screen()
                 .await?;

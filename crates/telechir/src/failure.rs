@@ -52,6 +52,14 @@ impl Failure {
         }
     }
 
+    /// A signal stopped a call whose session goes on; exit code 128 and its number.
+    pub(crate) fn stopped(number: u8, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: 128 + number,
+        }
+    }
+
     /// What happened, in one message.
     pub(crate) fn text(&self) -> &str {
         &self.message

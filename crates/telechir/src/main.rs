@@ -8,6 +8,7 @@ mod doctor;
 mod failure;
 mod folder;
 mod guardian;
+mod holder;
 mod input;
 mod policy;
 mod progress;

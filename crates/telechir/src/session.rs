@@ -4,10 +4,10 @@ use std::future::Future;
 
 use telechir_policy::{Display, Policy};
 use telechir_protocol::{
-    Action, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
+    Action, AnsweredTurn, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
 use telechir_providers::Dialect;
-use telechir_runtime::{Journal, Observe, PictureRule, RunId, Session};
+use telechir_runtime::{Approver, Journal, Observe, PictureRule, RunId, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
@@ -21,6 +21,9 @@ use crate::folder::SessionFolder;
 pub(crate) struct Open {
     pub(crate) session: Session,
     pub(crate) tools: Vec<Tool>,
+    largest_screen: Option<Size>,
+    /// Whether turns that come again under its name are answered from the recording.
+    is_named: bool,
     folder: SessionFolder,
 }
 
@@ -28,7 +31,7 @@ pub(crate) struct Open {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopped(pub(crate) u8);
 
-/// Starts the devices and opens a session on them.
+/// Starts the devices and opens a session on them, for one dialect and the person at the terminal.
 pub(crate) async fn open(
     devices: &DeviceArguments,
     safety: &SafetyArguments,
@@ -36,19 +39,26 @@ pub(crate) async fn open(
     dialect: Dialect,
     model: Option<&str>,
 ) -> Result<Open, Failure> {
+    let started = until_stopped(start(devices, safety, policy, Terminal::open())).await;
+    let mut open = started.map_err(|Stopped(number)| Failure::signal(number))??;
+    open.view(dialect, model);
+    Ok(open)
+}
+
+/// Starts the devices and opens a session on them.
+pub(crate) async fn start(
+    devices: &DeviceArguments,
+    safety: &SafetyArguments,
+    policy: Policy,
+    approver: impl Approver + 'static,
+) -> Result<Open, Failure> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
-    let devices = match until_stopped(Devices::start(devices)).await {
-        Ok(devices) => devices?,
-        Err(Stopped(number)) => return Err(Failure::signal(number)),
-    };
+    let devices = Devices::start(devices).await?;
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let journal = recording.map_or_else(temporary, Ok)?;
     let tools = devices.tools();
-    let mut builder = Session::builder(policy)
-        .journal(journal)
-        .approver(Terminal::open())
-        .observe(observe(dialect))
-        .picture(picture(dialect, model, devices.largest_screen()));
+    let largest_screen = devices.largest_screen();
+    let mut builder = Session::builder(policy).journal(journal).approver(approver);
     if let Some(name) = &safety.run {
         builder = builder.run(RunId::new(name));
     }
@@ -68,11 +78,29 @@ pub(crate) async fn open(
     Ok(Open {
         session,
         tools,
+        largest_screen,
+        is_named: safety.run.is_some(),
         folder: devices.folder,
     })
 }
 
 impl Open {
+    /// Answers the coming turns with the pictures that this dialect and model take.
+    pub(crate) fn view(&mut self, dialect: Dialect, model: Option<&str>) {
+        let picture = picture(dialect, model, self.largest_screen);
+        self.session.set_view(observe(dialect), picture);
+    }
+
+    /// Carries out a turn of a session that has several: an id that comes again is another call,
+    /// unless the session has a name in its recording.
+    pub(crate) async fn carry_out(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, Failure> {
+        Ok(if self.is_named {
+            self.session.carry_out_once(turn).await?
+        } else {
+            self.session.carry_out(turn).await?
+        })
+    }
+
     /// Opens a page before the model's first turn; judged like any call.
     pub(crate) async fn navigate(&mut self, url: &str) -> Result<(), Failure> {
         let action = Action::Navigate {

@@ -61,8 +61,18 @@ pub(crate) fn xauthority() -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".Xauthority")))
 }
 
+/// The folder for sockets and the like that the system gives a user who is logged in.
+pub(crate) fn runtime_dir() -> Option<PathBuf> {
+    let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    named.filter(|path| path.is_absolute())
+}
+
 /// Our own environment, for a shell on the host; keys of providers stay here.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let is_key = |name: &str| name.ends_with("_API_KEY");
-    env::vars().filter(|(name, _)| !is_key(name)).collect()
+    let texts = env::vars_os().filter_map(|(name, value)| {
+        // What is no text is no use to a shell either.
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    });
+    texts.filter(|(name, _)| !is_key(name)).collect()
 }

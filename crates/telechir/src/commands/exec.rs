@@ -2,8 +2,12 @@
 
 use std::process::ExitCode;
 
+use telechir_policy::Policy;
+use telechir_protocol::{AnsweredTurn, ModelTurn};
+
 use crate::args::ExecArguments;
 use crate::failure::Failure;
+use crate::holder;
 use crate::input::{read_stdin, report_lines, write_json};
 use crate::session::{self, Stopped};
 
@@ -18,8 +22,32 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, Failure> 
             "the response could not be read without loss; nothing was carried out",
         ));
     }
-    let mut open =
-        session::open(&arguments.devices, &arguments.safety, policy, dialect, None).await?;
+    let answered = match &arguments.session {
+        Some(name) => {
+            let digest = arguments.safety.policy.is_some().then(|| policy.digest());
+            holder::carry_out(&arguments, name, turn, digest).await?
+        }
+        None => carry_out(&arguments, turn, policy).await?,
+    };
+    let reply = dialect.encode_answers(&answered)?;
+    report_lines(&reply.report.losses);
+    if arguments.strict && !reply.report.is_lossless() {
+        return Err(Failure::loss(
+            "the calls were carried out, but an answer could not be said without loss",
+        ));
+    }
+    write_json(&reply.items, false)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Carries a turn out on devices that are started for it and ended after it.
+async fn carry_out(
+    arguments: &ExecArguments,
+    turn: ModelTurn,
+    policy: Policy,
+) -> Result<AnsweredTurn, Failure> {
+    let (devices, safety) = (&arguments.devices, &arguments.safety);
+    let mut open = session::open(devices, safety, policy, arguments.dialect, None).await?;
     if let Some(url) = arguments
         .devices
         .browser
@@ -35,13 +63,5 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, Failure> 
         Err(Stopped(signal)) => return Err(Failure::signal(signal)),
     };
     closed?;
-    let reply = dialect.encode_answers(&answered)?;
-    report_lines(&reply.report.losses);
-    if arguments.strict && !reply.report.is_lossless() {
-        return Err(Failure::loss(
-            "the calls were carried out, but an answer could not be said without loss",
-        ));
-    }
-    write_json(&reply.items, false)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(answered)
 }

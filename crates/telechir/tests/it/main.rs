@@ -11,5 +11,6 @@ mod doctor;
 mod exec;
 mod journal_kills;
 mod kills;
+mod sessions;
 mod telechir;
 mod translate;

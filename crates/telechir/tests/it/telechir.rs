@@ -58,22 +58,9 @@ impl Telechir {
         command
     }
 
-    /// Runs it to its end with `input` on standard input.
+    /// Runs it to its end with `input` on standard input; nothing of it may be left then.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Ran {
-        let mut child = self.command(arguments).spawn().expect("the binary starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        let input = input.to_owned();
-        let writer = std::thread::spawn(move || {
-            // A run that fails early does not read all of it.
-            let _best_effort = stdin.write_all(input.as_bytes());
-        });
-        let output = child.wait_with_output().expect("the binary ends");
-        writer.join().expect("the writer ends");
-        let ran = Ran {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
+        let ran = Ran::of(&mut self.command(arguments), input);
         self.assert_nothing_left();
         ran
     }
@@ -115,6 +102,24 @@ impl Telechir {
 }
 
 impl Ran {
+    /// Runs a command to its end with `input` on standard input.
+    pub(crate) fn of(command: &mut Command, input: &str) -> Self {
+        let mut child = command.spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || {
+            // A run that fails early does not read all of it.
+            let _best_effort = stdin.write_all(input.as_bytes());
+        });
+        let output = child.wait_with_output().expect("the binary ends");
+        writer.join().expect("the writer ends");
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
     /// Standard output as JSON, of a run that ended well.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

@@ -1,0 +1,572 @@
+//! `exec --session`: what one call leaves, the next one finds; and the ends of sessions.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use telechir_testkit::gate::{Part, require};
+
+use crate::telechir::{Ran, Telechir, png_size};
+
+/// A place for sessions; those that a failed test leaves are ended with it.
+struct Sessions {
+    telechir: Telechir,
+}
+
+impl Sessions {
+    fn new() -> Self {
+        let telechir = Telechir::new();
+        let runtime = telechir.folder().join("run");
+        fs::create_dir(&runtime).expect("a folder");
+        fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("permissions");
+        telechir.permissive_policy();
+        Self { telechir }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.telechir.folder().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.telechir.command(arguments);
+        command.env("XDG_RUNTIME_DIR", self.file("run"));
+        command
+    }
+
+    fn exec(&self, name: &str, more: &[&str], input: &str) -> Ran {
+        Ran::of(&mut self.exec_command(name, more), input)
+    }
+
+    fn exec_command(&self, name: &str, more: &[&str]) -> Command {
+        let dialect = "anthropic-messages";
+        let mut arguments = vec!["exec", "--dialect", dialect, "--session", name];
+        arguments.extend(more);
+        self.command(&arguments)
+    }
+
+    /// Starts a session with a shell that may do what it likes.
+    fn start_shell(&self, name: &str, more: &[&str]) {
+        require(Part::Sandbox);
+        let policy = self.file("policy.toml");
+        let workspace = self.file("work");
+        fs::create_dir_all(&workspace).expect("a folder");
+        let policy = format!("--policy={}", policy.display());
+        let workspace = format!("--workspace={}", workspace.display());
+        let mut flags = vec!["--shell", &policy, &workspace];
+        flags.extend(more);
+        let text = self.exec(name, &flags, &bash("true")).json();
+        assert_ne!(text[0]["is_error"], true, "{text}");
+    }
+
+    /// Runs a command in the session's shell and says what the model gets.
+    fn shell(&self, name: &str, command: &str) -> String {
+        self.exec(name, &[], &bash(command)).json()[0]["content"].to_string()
+    }
+
+    /// Begins a command in the session and returns once it runs.
+    fn begin(&self, name: &str, command: &str) -> Child {
+        let mark = self.file("work/mark");
+        let mut child = self.exec_command(name, &[]).spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin
+            .write_all(bash(&format!("echo > mark; {command}")).as_bytes())
+            .expect("input");
+        drop(stdin);
+        until("the command begins", || mark.exists());
+        child
+    }
+
+    fn list(&self) -> Value {
+        Ran::of(&mut self.command(&["sessions", "list", "--json"]), "").json()
+    }
+
+    fn holder(&self) -> Pid {
+        let pid = self.list()[0]["pid"].as_i64().expect("a number");
+        let pid = i32::try_from(pid).expect("a number of a process");
+        Pid::from_raw(pid).expect("a process")
+    }
+
+    fn close(&self, name: &str) -> Ran {
+        Ran::of(&mut self.command(&["sessions", "close", name]), "")
+    }
+
+    /// Whether neither a process nor a folder of a session is left.
+    fn nothing_left(&self) -> bool {
+        let entries = fs::read_dir(self.telechir.folder()).expect("the folder");
+        let is_session =
+            |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("telechir-");
+        self.telechir.processes().is_empty() && !entries.flatten().any(is_session)
+    }
+
+    #[track_caller]
+    fn closes_whole(&self, name: &str) {
+        let ran = self.close(name);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        self.telechir.assert_nothing_left();
+        let left: Vec<_> = fs::read_dir(self.file("run/telechir"))
+            .expect("the folder")
+            .flatten()
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        let rows = Ran::of(&mut self.command(&["sessions", "list", "--json"]), "");
+        let rows: Value = serde_json::from_str(&rows.stdout).unwrap_or_default();
+        for row in rows.as_array().into_iter().flatten() {
+            let _best_effort = self.close(row["name"].as_str().unwrap_or_default());
+        }
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn response(name: &str, family: Option<&str>, input: Value) -> String {
+    let mut call = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input});
+    if let Some(family) = family {
+        call["toolset_name"] = family.into();
+    }
+    json!({"type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use", "content": [call]})
+        .to_string()
+}
+
+fn bash(command: &str) -> String {
+    response("bash", None, json!({ "command": command }))
+}
+
+fn text(ran: &Ran) -> String {
+    ran.json()[0]["content"].to_string()
+}
+
+#[test]
+fn a_shell_is_as_the_last_call_left_it() {
+    let sessions = Sessions::new();
+    sessions.start_shell("work-1", &[]);
+    sessions.shell(
+        "work-1",
+        "mkdir inner; cd inner; x=41; f() { echo $((x + 1)); }",
+    );
+    let said = sessions.shell("work-1", "pwd; f");
+    assert!(said.contains("/inner") && said.contains("42"), "{said}");
+
+    let rows = sessions.list();
+    assert_eq!(rows.as_array().map(Vec::len), Some(1));
+    assert_eq!(rows[0]["name"], "work-1");
+    assert_eq!(rows[0]["state"], "idle");
+    assert_eq!(rows[0]["devices"], json!(["shell"]));
+    assert_eq!(rows[0]["idle_limit_seconds"], 900);
+    let table = Ran::of(&mut sessions.command(&["sessions", "list"]), "");
+    assert!(table.stdout.contains("work-1"), "{table:?}");
+
+    sessions.closes_whole("work-1");
+    assert_eq!(sessions.list(), json!([]));
+    sessions.close("work-1").fails(1, &["no session work-1"]);
+}
+
+#[test]
+fn a_desktop_is_as_the_last_call_left_it() {
+    require(Part::XServer);
+    let sessions = Sessions::new();
+    let place = json!({"coordinate": [301, 202]});
+    let moved = response("mouse_move", Some("computer"), place);
+    let ran = sessions.exec("d", &["--desktop", "--display", "1024x768"], &moved);
+    assert_ne!(ran.json()[0]["is_error"], true, "{ran:?}");
+    let asked = response("cursor_position", Some("computer"), json!({}));
+    let said = text(&sessions.exec("d", &[], &asked));
+    assert!(said.contains("301") && said.contains("202"), "{said}");
+    // A call in another dialect gets the same screen, as that dialect takes it.
+    let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1", "status": "completed",
+        "actions": [{"type": "screenshot"}]});
+    let output = json!({"object": "response", "status": "completed", "output": [call]}).to_string();
+    let arguments = ["exec", "--dialect", "openai-responses", "--session", "d"];
+    let reply = Ran::of(&mut sessions.command(&arguments), &output).json();
+    let url = reply[0]["output"]["image_url"].as_str().expect("a picture");
+    let picture = url.strip_prefix("data:image/png;base64,").expect("a PNG");
+    assert_eq!(png_size(picture), (1024, 768));
+    sessions.closes_whole("d");
+}
+
+#[test]
+fn a_browser_is_as_the_last_call_left_it() {
+    require(Part::XServer);
+    require(Part::Chromium);
+    let sessions = Sessions::new();
+    let opened = response("new_tab", Some("browser"), json!({}));
+    let ran = sessions.exec("b", &["--browser"], &opened);
+    assert_ne!(ran.json()[0]["is_error"], true, "{ran:?}");
+    let listed = response("list_tabs", Some("browser"), json!({}));
+    let said = text(&sessions.exec("b", &["--browser"], &listed));
+    assert_eq!(said.matches("tab_id").count(), 2, "{said}");
+    sessions.closes_whole("b");
+}
+
+#[test]
+fn a_device_that_the_session_does_not_have_is_answered_as_missing() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    let look = response("screenshot", Some("computer"), json!({}));
+    let said = text(&sessions.exec("a", &[], &look));
+    assert!(said.contains("--desktop"), "{said}");
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn two_callers_are_served_one_after_the_other() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    let first = sessions.begin(
+        "a",
+        "until [[ -e go ]]; do sleep 0.01; done; echo one >> order",
+    );
+    assert_eq!(sessions.list()[0]["state"], "busy");
+    let impatient = sessions.exec("a", &["--wait", "0"], &bash("echo never >> order"));
+    assert_eq!((impatient.code, impatient.stdout.as_str()), (Some(1), ""));
+    assert!(
+        impatient.stderr.contains("nothing was carried out"),
+        "{impatient:?}"
+    );
+    until("it is not waited for", || {
+        sessions.list()[0]["waiting"] == 0
+    });
+    let mut second = sessions.exec_command("a", &[]).spawn().expect("it starts");
+    let mut stdin = second.stdin.take().expect("a pipe");
+    stdin
+        .write_all(bash("echo two >> order").as_bytes())
+        .expect("input");
+    drop(stdin);
+    until("the second waits", || sessions.list()[0]["waiting"] == 1);
+    fs::write(sessions.file("work/go"), "").expect("a file");
+    let (first, second) = (
+        first.wait_with_output().expect("the first ends"),
+        second.wait_with_output().expect("the second ends"),
+    );
+    assert!(first.status.success() && second.status.success());
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains("carries out another call"), "{said}");
+    let order = fs::read_to_string(sessions.file("work/order")).expect("a file");
+    assert_eq!(order, "one\ntwo\n");
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn two_first_callers_share_one_session() {
+    let sessions = Sessions::new();
+    require(Part::Sandbox);
+    let policy = format!("--policy={}", sessions.file("policy.toml").display());
+    let call = || {
+        let mut child = sessions
+            .exec_command("a", &["--shell", &policy])
+            .spawn()
+            .expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin
+            .write_all(bash("n=$((n + 1)); echo call-$n").as_bytes())
+            .expect("input");
+        child
+    };
+    let callers = [call(), call(), call()];
+    let mut said: Vec<String> = callers
+        .map(|child| child.wait_with_output().expect("it ends"))
+        .iter()
+        .filter_map(|output| serde_json::from_slice::<Value>(&output.stdout).ok())
+        .map(|reply| reply[0]["content"].to_string())
+        .collect();
+    said.sort_by_key(|text| text.find("call-").map(|at| text[at..at + 6].to_owned()));
+    for (place, text) in said.iter().enumerate() {
+        assert!(text.contains(&format!("call-{}", place + 1)), "{said:?}");
+    }
+    assert_eq!(said.len(), 3, "each was answered: {said:?}");
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn an_idle_session_is_closed() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &["--idle", "1"]);
+    until("it is closed", || sessions.list() == json!([]));
+    sessions.telechir.assert_nothing_left();
+    let ran = sessions.exec("a", &[], &bash("true"));
+    ran.fails(1, &["no session a", "--shell"]);
+}
+
+#[test]
+fn a_dead_holder_is_noticed_and_said() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    kill_process(sessions.holder(), Signal::KILL).expect("a signal");
+    until("its guardian is done", || sessions.nothing_left());
+    assert_eq!(
+        sessions.list(),
+        json!([{"name": "a", "state": "gone", "devices": [], "waiting": 0}])
+    );
+    let ran = sessions.exec("a", &[], &bash("true"));
+    ran.fails(1, &["session a is gone", "without closing"]);
+    let ran = sessions.exec("a", &[], &bash("true"));
+    ran.fails(1, &["no session a"]);
+
+    sessions.start_shell("a", &[]);
+    kill_process(sessions.holder(), Signal::KILL).expect("a signal");
+    until("its guardian is done", || sessions.nothing_left());
+    let ran = sessions.exec("a", &["--shell"], &bash("pwd"));
+    assert_ne!(ran.json()[0]["type"], Value::Null);
+    assert!(
+        ran.stderr.contains("the earlier session a is gone"),
+        "{ran:?}"
+    );
+    assert_eq!(sessions.close("a").code, Some(0));
+    sessions.telechir.assert_nothing_left();
+}
+
+#[test]
+fn flags_that_differ_are_refused_and_the_session_stays() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    for (flags, words) in [
+        (vec!["--desktop"], "--desktop"),
+        (vec!["--shell=host"], "--shell=host"),
+        (vec!["--display", "800x600"], "--display=1280x800"),
+        (vec!["--idle", "60"], "--idle=900"),
+        (vec!["--record", "/tmp/nowhere"], "--record"),
+        (vec!["--workspace", "/tmp"], "--workspace"),
+    ] {
+        let ran = sessions.exec("a", &flags, &bash("touch made"));
+        ran.fails(2, &[words, "telechir sessions close a"]);
+    }
+    let other = sessions.file("other.toml");
+    fs::write(&other, "# Nothing more than the default.\n").expect("a file");
+    let other = other.to_str().expect("a path");
+    let ran = sessions.exec("a", &["--policy", other], &bash("touch made"));
+    ran.fails(2, &["--policy", "keeps the policy"]);
+    assert!(!sessions.file("work/made").exists());
+    // What is the same may be said again.
+    let policy = sessions.file("policy.toml");
+    let policy = policy.to_str().expect("a path");
+    let same = ["--shell", "--display", "1280x800", "--policy", policy];
+    assert_eq!(sessions.exec("a", &same, &bash("true")).code, Some(0));
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn only_its_owner_can_reach_a_session() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    let mode = |name: &str| {
+        let meta = fs::metadata(sessions.file(name)).expect("it is there");
+        meta.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("run/telechir"), 0o700);
+    assert_eq!(mode("run/telechir/a"), 0o600);
+    assert_eq!(mode("run/telechir/a.log"), 0o600);
+    sessions.closes_whole("a");
+    let folder = sessions.file("run/telechir");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let ran = sessions.exec("a", &["--shell"], &bash("true"));
+    ran.fails(1, &["only you can enter"]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("permissions");
+}
+
+#[test]
+fn a_caller_that_speaks_nonsense_hurts_nobody() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    for nonsense in [&b"\xff\xff\xff\xff"[..], b"\0\0\0\x02{}", b"\0\0\0\x09"] {
+        let mut stream = UnixStream::connect(sessions.file("run/telechir/a")).expect("it listens");
+        stream.write_all(nonsense).expect("written");
+        stream.shutdown(std::net::Shutdown::Write).expect("shut");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("it hangs up");
+        assert_eq!(rest, b"");
+    }
+    let mut old = UnixStream::connect(sessions.file("run/telechir/a")).expect("it listens");
+    let hello = br#"{"protocol":0,"version":"0.0.1"}"#;
+    let length = u32::try_from(hello.len()).expect("short").to_be_bytes();
+    old.write_all(&[&length[..], hello].concat())
+        .expect("written");
+    let mut rest = Vec::new();
+    old.read_to_end(&mut rest).expect("it hangs up");
+    let said = String::from_utf8_lossy(&rest).into_owned();
+    assert!(said.contains("refused") && said.contains("0.0.1"), "{said}");
+    assert!(sessions.shell("a", "echo still").contains("still"));
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn names_that_could_be_paths_are_refused() {
+    let sessions = Sessions::new();
+    let long = "x".repeat(33);
+    for name in ["", "..", "a/b", "a.lock", "a b", long.as_str()] {
+        let ran = sessions.exec(name, &["--shell"], &bash("true"));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("1 to 32 letters"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_call_needs_a_device_flag_to_start_a_session() {
+    let sessions = Sessions::new();
+    let ran = sessions.exec("a", &[], &bash("true"));
+    ran.fails(1, &["no session a", "--desktop, --browser or --shell"]);
+}
+
+#[test]
+fn a_start_that_fails_says_why_and_leaves_nothing() {
+    let sessions = Sessions::new();
+    let ran = sessions.exec("a", &["--desktop=:4242"], &bash("true"));
+    ran.fails(1, &["--desktop", ":4242"]);
+    until("the holder is gone", || sessions.list() == json!([]));
+    sessions.telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_caller_ends_its_call_and_no_more() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    let mut caller = sessions.begin("a", "kept=1; sleep 1000; touch after");
+    caller.kill().expect("a signal");
+    caller.wait().expect("it ends");
+    until("the session is free", || {
+        sessions.list()[0]["state"] == "idle"
+    });
+    let said = sessions.shell("a", "pgrep sleep; echo kept $kept");
+    assert!(said.contains("kept 1"), "{said}");
+    assert!(!sessions.file("work/after").exists());
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn an_interrupted_caller_waits_for_the_end_of_its_call() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    let caller = sessions.begin("a", "sleep 1000");
+    kill_process(Pid::from_child(&caller), Signal::INT).expect("a signal");
+    let output = caller.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("session a stays"), "{said}");
+    assert_eq!(sessions.list()[0]["state"], "idle");
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn keys_are_released_when_a_caller_is_killed() {
+    require(Part::XServer);
+    let sessions = Sessions::new();
+    let place = json!({"coordinate": [10, 10]});
+    let moved = response("mouse_move", Some("computer"), place);
+    sessions.exec("a", &["--desktop"], &moved).json();
+    // Held for longer than this test may take.
+    let mut caller = sessions.exec_command("a", &[]).spawn().expect("it starts");
+    let hold = response(
+        "hold_key",
+        Some("computer"),
+        json!({"text": "a", "duration": 90}),
+    );
+    let mut stdin = caller.stdin.take().expect("a pipe");
+    stdin.write_all(hold.as_bytes()).expect("input");
+    drop(stdin);
+    until("the call runs", || sessions.list()[0]["state"] == "busy");
+    caller.kill().expect("a signal");
+    caller.wait().expect("it ends");
+    until("the session is free", || {
+        sessions.list()[0]["state"] == "idle"
+    });
+    let look = response("screenshot", Some("computer"), json!({}));
+    assert_ne!(sessions.exec("a", &[], &look).json()[0]["is_error"], true);
+    sessions.closes_whole("a");
+}
+
+#[test]
+fn a_signal_to_the_holder_closes_in_order() {
+    let sessions = Sessions::new();
+    sessions.start_shell("a", &[]);
+    let caller = sessions.begin("a", "sleep 1000");
+    kill_process(sessions.holder(), Signal::TERM).expect("a signal");
+    let output = caller.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("was closed during the call"), "{said}");
+    until("it is closed", || sessions.list() == json!([]));
+    sessions.telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_recording_is_of_the_whole_session() {
+    let sessions = Sessions::new();
+    let recording = sessions.file("recording");
+    let flag = format!("--record={}", recording.display());
+    sessions.start_shell("a", &[&flag]);
+    sessions.shell("a", "echo second");
+    sessions.closes_whole("a");
+    let recording = recording.to_str().expect("a path");
+    let verified = sessions.telechir.run(&["audit", "verify", recording], "");
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+/// Runs a call that has to be asked about on a terminal of its own, and types `answer`.
+fn ask(sessions: &Sessions, more: &str, answer: &str) -> (String, Value) {
+    fs::write(
+        sessions.file("in.json"),
+        bash("echo $((40 + 2)) > made; cat made"),
+    )
+    .expect("input");
+    let line = format!(
+        "{} exec --dialect anthropic-messages --session a {more} < in.json > out.json",
+        env!("CARGO_BIN_EXE_telechir")
+    );
+    let mut script = Command::new("/usr/bin/script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .current_dir(sessions.telechir.folder())
+        .env("TMPDIR", sessions.telechir.folder())
+        .env("XDG_RUNTIME_DIR", sessions.file("run"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script runs");
+    let mut keyboard = script.stdin.take().expect("a pipe");
+    let mut screen = script.stdout.take().expect("a pipe");
+    let mut shown = Vec::new();
+    let mut byte = [0];
+    while !String::from_utf8_lossy(&shown).contains("[y/N]") {
+        let read = screen.read(&mut byte).expect("the terminal");
+        assert!(read > 0, "no question: {}", String::from_utf8_lossy(&shown));
+        shown.extend_from_slice(&byte);
+    }
+    keyboard.write_all(answer.as_bytes()).expect("typed");
+    screen.read_to_end(&mut shown).expect("the terminal");
+    assert!(script.wait().expect("script ends").success());
+    let reply = fs::read_to_string(sessions.file("out.json")).expect("a reply");
+    (
+        String::from_utf8_lossy(&shown).into_owned(),
+        serde_json::from_str(&reply).expect("JSON"),
+    )
+}
+
+#[test]
+fn questions_are_asked_on_the_callers_terminal() {
+    require(Part::Sandbox);
+    let sessions = Sessions::new();
+    let (shown, reply) = ask(&sessions, "--shell", "y\n");
+    assert!(shown.contains("echo $((40 + 2)) > made"), "{shown}");
+    assert!(reply[0]["content"].to_string().contains("42"), "{reply}");
+    let (_, reply) = ask(&sessions, "", "n\n");
+    assert_eq!(reply[0]["is_error"], true, "{reply}");
+    // A caller without a terminal has nobody to ask.
+    let said = sessions.exec("a", &[], &bash("touch made; cat made"));
+    assert_eq!(said.json()[0]["is_error"], true, "{said:?}");
+    sessions.closes_whole("a");
+}
