@@ -53,9 +53,10 @@ impl SessionFolder {
             _lock: lock,
         };
         session.make("home")?;
-        match &session.workspace {
-            None => drop(session.make("workspace")?),
-            Some(folder) => session.give(folder)?,
+        // One that the user named is given to the session's user, with all in it, by the device
+        // that confines programs to it.
+        if session.workspace.is_none() {
+            session.make("workspace")?;
         }
         Ok(session)
     }

@@ -328,3 +328,29 @@ fn a_recording_is_kept_and_verifies() {
         "the picture is in the report"
     );
 }
+
+#[test]
+fn files_that_were_in_the_workspace_can_be_written() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let workspace = telechir.folder().join("work");
+    std::fs::create_dir(&workspace).expect("a folder");
+    std::fs::write(workspace.join("note"), "before\n").expect("a file");
+    let workspace_text = workspace.to_str().expect("a path");
+    let response = anthropic(&[bash("toolu_1", "echo after >> note")]);
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        "--shell",
+        "--workspace",
+        workspace_text,
+        "--policy",
+        &policy,
+    ];
+    let ran = telechir.run(&arguments, &response);
+    assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
+    let note = std::fs::read_to_string(workspace.join("note")).expect("the file");
+    assert_eq!(note, "before\nafter\n");
+}
