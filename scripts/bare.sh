@@ -38,7 +38,10 @@ inside() {
         mount --rbind /sys "$root/sys"
         mount --rbind /dev "$root/dev"
         mount -o bind,ro "$toolchain" "$root/opt/rust"
-        exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb \
+        # A root of its own, not chroot: whoever is in a chroot may make no user namespaces.
+        mkdir -p "$root/old" && cd "$root" && pivot_root . old
+        umount --lazy /old
+        exec /usr/bin/env -i HOME=/root TERM=dumb \
             PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin \
             sh -ec "cd /src/telechir && $command"
     ' bare "$root" "$toolchain" "$1"
