@@ -124,13 +124,16 @@ fn what_left_its_parent_on_the_host_ends_too() {
     std::fs::write(&policy, rule).expect("a policy");
     let workspace = telechir.folder().join("work");
     std::fs::create_dir(&workspace).expect("a workspace");
-    let command = "(setsid sleep 1008 &) ; (env -i sleep 1009 &) ; echo $$ > started; sleep 60";
+    // Numbers that nobody else sleeps for.
+    let [first, second] = [1008, 1009].map(|whole| format!("{whole}.{}", std::process::id()));
+    let command =
+        format!("(setsid sleep {first} &) ; (env -i sleep {second} &) ; touch started; sleep 60");
     let call =
         json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}});
     let (named, policy) = (workspace.to_string_lossy(), policy.to_string_lossy());
     let devices = ["--shell=host", "--workspace", &named, "--policy", &policy];
     let mut child = begin(&telechir, &devices, &[], &[call]);
-    let begun = || scene::running(&["1008", "1009"]);
+    let begun = || scene::running(&[&first, &second]);
     until(Duration::from_secs(30), "both left", || {
         workspace.join("started").exists() && begun() == 2
     });

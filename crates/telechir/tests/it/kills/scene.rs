@@ -29,8 +29,8 @@ pub(super) struct Scene {
     folder: PathBuf,
     owner: u32,
     token: Option<String>,
-    /// The session's own user, where it has one.
-    uid: Option<String>,
+    /// The session's own user, where it has one, and until when: afterwards it may be another's.
+    uid: Option<(String, u64)>,
     /// The sockets of its displays.
     sockets: Vec<PathBuf>,
     processes: Vec<Process>,
@@ -54,7 +54,9 @@ impl Scene {
         let processes: Vec<Process> = all.iter().filter(is_below).cloned().collect();
         let server = processes.iter().find(|process| process.name == "Xvfb");
         Self {
-            uid: server.filter(|_| am_root()).map(|server| uid(server.pid)),
+            uid: server
+                .filter(|_| am_root())
+                .map(|server| (uid(server.pid), now())),
             sockets: processes.iter().filter_map(socket).collect(),
             folder: folder.to_owned(),
             owner: child.id(),
@@ -110,7 +112,10 @@ impl Scene {
                 || marker
                     .as_ref()
                     .is_some_and(|marker| has_variable(now.pid, marker))
-                || self.uid.as_ref().is_some_and(|user| *user == uid(now.pid))
+                || self.uid.as_ref().is_some_and(|(user, until)| {
+                    let began = now.began.parse::<u64>();
+                    began.is_ok_and(|began| began <= *until) && *user == uid(now.pid)
+                })
         };
         left.extend(processes().into_iter().filter(ours).map(|one| one.name));
         let prefix = self
@@ -209,6 +214,13 @@ fn processes() -> Vec<Process> {
             })
         })
         .collect()
+}
+
+/// Ticks since the kernel started, of which there are a hundred a second.
+fn now() -> u64 {
+    let uptime = fs::read_to_string("/proc/uptime").expect("the time");
+    let seconds = uptime.split(' ').next().unwrap_or_default();
+    seconds.replace('.', "").parse().expect("a number")
 }
 
 fn uid(pid: i32) -> String {
