@@ -42,7 +42,7 @@ fn begin(
         .command(&arguments)
         .envs(env.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(std::fs::File::create(telechir.folder().join("log")).expect("a log"))
         .spawn()
         .expect("the binary starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -82,6 +82,9 @@ fn ends_in_the_middle(how: Signal) {
     ];
     let mut child = begin(&telechir, &devices, &[], &[call]);
     until(Duration::from_secs(60), "the command runs", || {
+        let ended = child.try_wait().expect("a child");
+        let log = || std::fs::read_to_string(telechir.folder().join("log"));
+        assert_eq!(ended, None, "{:?}", log());
         workspace.join("started").exists() && Scene::of(&child, telechir.folder()).runs("sleep")
     });
     let scene = Scene::of(&child, telechir.folder());

@@ -167,7 +167,7 @@ pub(super) async fn display(folder: &Path) -> (PrivateDisplay, Vec<(String, Stri
 
 /// Waits until it holds.
 #[track_caller]
-pub(super) fn until(ceiling: Duration, what: &str, holds: impl Fn() -> bool) {
+pub(super) fn until(ceiling: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < ceiling, "not within {ceiling:?}: {what}");
