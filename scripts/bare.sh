@@ -17,6 +17,7 @@ toolchain=$(rustc --print sysroot)
 root=${BARE_ROOT:-$(mktemp -d /var/tmp/telechir-bare.XXXXXX)}
 [[ -n ${BARE_ROOT:-} ]] || trap 'rm -rf --one-file-system "$root"' EXIT
 mkdir -p "$root"
+chmod 755 "$root" # sessions run as another user, who must be able to enter it
 if [[ ! -e $root/etc/debian_version ]]; then
     echo "bare: installing Debian 12 with git, make and gcc into $root"
     debootstrap --variant=minbase --include=ca-certificates,git,make,gcc,libc6-dev,procps \
