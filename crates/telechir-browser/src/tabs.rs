@@ -14,6 +14,8 @@ use crate::page::Page;
 
 /// A page that does not say at once whether it is visible is busy, which a visible one is.
 const LOOK: Duration = Duration::from_secs(1);
+/// Tabs that may close one after the other while the tabs are listed.
+const CLOSING: u32 = 16;
 
 impl Browser {
     /// The tab in front and its page. Adopts what pages opened since the last time.
@@ -137,8 +139,22 @@ impl Browser {
         Ok(())
     }
 
-    /// The browser's address and its tabs.
+    /// The browser's address and its tabs, exactly one of them in front.
     pub(crate) async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
+        // The tab in front may close while Chromium is asked; then another one is.
+        for _ in 0..CLOSING {
+            let tabs = self.tab_states().await?;
+            if let Some(active) = tabs.iter().find(|tab| tab.active) {
+                let url = Some(active.url.clone());
+                return Ok(PageContext { url, tabs });
+            }
+        }
+        Err(refused(
+            "The browser's tabs close faster than they can be listed.",
+        ))
+    }
+
+    async fn tab_states(&mut self) -> Result<Vec<TabState>, DeviceError> {
         let (front, _) = self.front().await?;
         // Titles change without an event, so Chromium is asked; it knows also of a page that hangs.
         let limit = self.options.answer_limit;
@@ -153,12 +169,7 @@ impl Browser {
             title: tab.title,
             url: tab.url,
         };
-        let tabs: Vec<TabState> = self.book.tabs().into_iter().map(state).collect();
-        let url = tabs
-            .iter()
-            .find(|tab| tab.active)
-            .map(|tab| tab.url.clone());
-        Ok(PageContext { url, tabs })
+        Ok(self.book.tabs().into_iter().map(state).collect())
     }
 
     pub(crate) fn page_of(&self, tab: &Tab) -> Page {
