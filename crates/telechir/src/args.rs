@@ -146,6 +146,11 @@ impl DeviceArguments {
     pub(crate) fn screen_size(&self) -> Size {
         self.display.unwrap_or(Size::new(1280, 800))
     }
+
+    /// The address that the browser is to open before the model's first turn.
+    pub(crate) fn opening_page(&self) -> Option<&str> {
+        self.browser.as_deref().filter(|url| !url.is_empty())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -48,12 +48,7 @@ async fn carry_out(
 ) -> Result<AnsweredTurn, Failure> {
     let (devices, safety) = (&arguments.devices, &arguments.safety);
     let mut open = session::open(devices, safety, policy, arguments.dialect, None).await?;
-    if let Some(url) = arguments
-        .devices
-        .browser
-        .as_deref()
-        .filter(|url| !url.is_empty())
-    {
+    if let Some(url) = arguments.devices.opening_page() {
         open.navigate(url).await?;
     }
     let answered = session::until_stopped(open.session.carry_out_once(turn)).await;

@@ -53,12 +53,7 @@ async fn work(
     dialect: Dialect,
     open: &mut Open,
 ) -> Result<Finished, Failure> {
-    if let Some(url) = arguments
-        .devices
-        .browser
-        .as_deref()
-        .filter(|url| !url.is_empty())
-    {
+    if let Some(url) = arguments.devices.opening_page() {
         open.navigate(url).await?;
     }
     let offer = Offer {

@@ -58,11 +58,7 @@ pub(crate) async fn hold(arguments: HoldArguments) -> Result<ExitCode, Failure> 
         desk: Desk::default(),
         queues,
         signals,
-        opening: arguments
-            .devices
-            .browser
-            .clone()
-            .filter(|url| !url.is_empty()),
+        opening: arguments.devices.opening_page().map(str::to_owned),
         served: 0,
     };
     holder
