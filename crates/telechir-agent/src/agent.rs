@@ -41,20 +41,16 @@ impl Settings {
         }
     }
 
-    /// The address before the path. The providers' own clients differ in whether `/v1` belongs
-    /// to it, so it is taken with and without.
-    pub fn base_url(&self) -> String {
-        let (default, path) = match self.dialect {
-            Dialect::AnthropicMessages => ("https://api.anthropic.com", ""),
-            Dialect::OpenaiResponses => ("https://api.openai.com", "/v1"),
-        };
-        let given = self
-            .base_url
-            .as_deref()
-            .unwrap_or(default)
-            .trim_end_matches('/');
-        let host = given.strip_suffix("/v1").unwrap_or(given);
-        format!("{host}{path}")
+    /// The address before the path; none when the dialect has no service of its own and none was
+    /// given. The providers' own clients differ in whether `/v1` belongs to it, so it is taken
+    /// with and without.
+    pub fn base_url(&self) -> Option<String> {
+        let service = self.dialect.service()?;
+        let given = self.base_url.as_deref().or(service.host)?;
+        let given = given.trim_end_matches('/');
+        let prefix = service.prefix;
+        let host = given.strip_suffix(prefix).unwrap_or(given);
+        Some(format!("{host}{prefix}"))
     }
 }
 
@@ -115,9 +111,12 @@ impl Agent {
     /// # Errors
     /// When the base address is none, or one that a key must not go to.
     pub fn new(settings: Settings) -> Result<Self, AgentError> {
-        let client = HttpClient::new(&settings.base_url(), settings.http)?;
+        let dialect = settings.dialect;
+        let base = settings
+            .base_url()
+            .ok_or(AgentError::NoAddress { dialect })?;
+        let client = HttpClient::new(&base, settings.http)?;
         let Settings {
-            dialect,
             key,
             retry: rule,
             max_steps,
@@ -161,7 +160,7 @@ impl Agent {
         session.announce(SessionEvent::Warning { message });
         let mut run = Run {
             agent: self,
-            conversation: Conversation::new(self.exchange.dialect, opening),
+            conversation: Conversation::new(self.exchange.dialect, opening)?,
             finished: Finished {
                 end: End::Cancelled,
                 text: String::new(),
@@ -343,11 +342,11 @@ mod tests {
         let base = |dialect, given: Option<&str>| {
             let mut settings = Settings::new(dialect, ApiKey::new("k").expect("a key"));
             settings.base_url = given.map(str::to_owned);
-            settings.base_url()
+            settings.base_url().expect("an address")
         };
         let (anthropic, openai) = (Dialect::AnthropicMessages, Dialect::OpenaiResponses);
-        assert_eq!(base(anthropic, None), "https://api.anthropic.com");
-        assert_eq!(base(anthropic, Some("https://gate/v1/")), "https://gate");
+        assert_eq!(base(anthropic, None), "https://api.anthropic.com/v1");
+        assert_eq!(base(anthropic, Some("https://gate/v1/")), "https://gate/v1");
         assert_eq!(base(openai, None), "https://api.openai.com/v1");
         assert_eq!(
             base(openai, Some("https://gate/openai/v1")),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_providers::{DecodeError, EncodeError};
+use telechir_providers::{DecodeError, Dialect, EncodeError, NoService};
 use telechir_runtime::RuntimeError;
 
 use crate::HttpError;
@@ -10,6 +10,15 @@ use crate::HttpError;
 /// Why a run broke off. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
+    /// The dialect is no service's own.
+    #[error(transparent)]
+    NoService(#[from] NoService),
+    /// Everybody has another address of this service.
+    #[error("ask a model in {dialect}: its service has no one address; give yours with --base-url")]
+    NoAddress {
+        /// The dialect.
+        dialect: Dialect,
+    },
     /// No answer.
     #[error(transparent)]
     Http(#[from] HttpError),

@@ -87,7 +87,7 @@ impl Exchange {
         let (name, value) = conversation.key_header(self.key.reveal());
         let sent = self
             .client
-            .post(request.path, &request.headers, (name, &value), body)
+            .post(&request.path, &request.headers, (name, &value), body)
             .await;
         let answer = sent.map_err(|error| Box::new(Failed::http(error)))?;
         let request_id = answer

@@ -27,19 +27,68 @@ mod shape;
 mod shell_text;
 mod spelling;
 mod tabs;
+mod talk;
 mod tools;
 mod translate;
 mod words;
 mod write;
 
-pub(crate) use answer::encode_answers;
-pub(crate) use history::{decode_history, decode_response};
-pub(crate) use picture::picture_size;
-pub(crate) use tools::declare;
-pub(crate) use translate::encode_history;
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use crate::stream::Receive;
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
 
 /// The dialect's name.
 const DIALECT: &str = "anthropic-messages";
 
 /// Under this name contents keep what only this provider says.
 const PROVIDER: &str = "anthropic";
+
+/// The dialect.
+pub(crate) struct Messages;
+
+impl Wire for Messages {
+    fn name(&self) -> &'static str {
+        DIALECT
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        history::read_response(&document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        history::read_history(&document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        answer::write_answers(turn)
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        translate::write_history(history)
+    }
+
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        tools::declare(offer)
+    }
+
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
+        picture::picture_size(model, size)
+    }
+
+    fn picture_need(&self) -> PictureNeed {
+        PictureNeed::LastOfBatch
+    }
+
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        None
+    }
+
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        Some(&talk::MessagesTalk)
+    }
+}

@@ -2,12 +2,12 @@
 //!
 //! Pure: it makes bodies and headers and reads answers, and knows no network and no key.
 
-mod anthropic;
-mod openai;
+use std::fmt;
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent};
 
+use crate::wire::Talk;
 use crate::{Declaration, DecodeError, Dialect, EncodeError, Report};
 
 /// What a conversation begins with.
@@ -50,7 +50,7 @@ impl Default for PictureLimit {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Where, behind the base address.
-    pub path: &'static str,
+    pub path: String,
     /// Headers beside the key's and `content-type`.
     pub headers: Vec<(String, String)>,
     /// The body.
@@ -148,42 +148,47 @@ impl ProviderError {
     }
 }
 
+/// A dialect that nobody can be talked to in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("converse in {dialect}: it is a way of writing, and no service that could be asked")]
+pub struct NoService {
+    /// The dialect.
+    pub dialect: Dialect,
+}
+
 /// What was said so far, in the provider's own words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct Conversation {
     dialect: Dialect,
+    talk: &'static dyn Talk,
     opening: Opening,
     items: Vec<Value>,
 }
 
 impl Conversation {
     /// A conversation that has only its task.
-    pub fn new(dialect: Dialect, opening: Opening) -> Self {
-        let task = match dialect {
-            Dialect::AnthropicMessages => anthropic::task(&opening.task),
-            Dialect::OpenaiResponses => openai::task(&opening.task),
-        };
-        Self {
+    ///
+    /// # Errors
+    /// When the dialect is no service's own, so that there is nobody to talk to.
+    pub fn new(dialect: Dialect, opening: Opening) -> Result<Self, NoService> {
+        let talk = dialect.wire().talk().ok_or(NoService { dialect })?;
+        let task = talk.task(&opening.task);
+        Ok(Self {
             dialect,
+            talk,
             opening,
             items: vec![task],
-        }
+        })
     }
 
     /// The header that carries the key.
     pub fn key_header(&self, key: &str) -> (&'static str, String) {
-        match self.dialect {
-            Dialect::AnthropicMessages => ("x-api-key", key.to_owned()),
-            Dialect::OpenaiResponses => ("authorization", format!("Bearer {key}")),
-        }
+        self.talk.key_header(key)
     }
 
     /// The next request. Old pictures leave the conversation here.
     pub fn request(&mut self) -> Request {
-        match self.dialect {
-            Dialect::AnthropicMessages => anthropic::request(&self.opening, &mut self.items),
-            Dialect::OpenaiResponses => openai::request(&self.opening, &mut self.items),
-        }
+        self.talk.request(&self.opening, &mut self.items)
     }
 
     /// Reads the answer to the last request and keeps it, so that the next one repeats it.
@@ -192,15 +197,17 @@ impl Conversation {
     /// When it is not JSON, not of this dialect, or has calls that cannot be told apart.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
         let body: Value = serde_json::from_slice(bytes)?;
-        if let Some(failed) = self.failed(&body)? {
-            return Ok(failed);
+        if let Some(stop) = self.talk.failure(&body) {
+            return Ok(Response {
+                turn: ModelTurn::new(Vec::new())?,
+                report: Report::default(),
+                stop,
+                usage: UsageContent::default(),
+            });
         }
-        let (turn, report) = self.dialect.decode_response(bytes)?;
+        let (turn, report) = self.dialect.wire().read_response(body.clone())?;
         let has_calls = !turn.calls().is_empty();
-        let (stop, usage) = match self.dialect {
-            Dialect::AnthropicMessages => anthropic::take(&body, has_calls, &mut self.items),
-            Dialect::OpenaiResponses => openai::take(&body, has_calls, &mut self.items),
-        };
+        let (stop, usage) = self.talk.take(&body, has_calls, &mut self.items);
         Ok(Response {
             turn,
             report,
@@ -215,32 +222,22 @@ impl Conversation {
     /// When the dialect demands something that the answers do not have.
     pub fn answer(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
         let reply = self.dialect.encode_answers(answered)?;
-        match self.dialect {
-            Dialect::AnthropicMessages => self.items.push(anthropic::answers(reply.items)),
-            Dialect::OpenaiResponses => self.items.extend(reply.items),
-        }
+        self.talk.answer(reply.items, &mut self.items);
         Ok(reply.report)
-    }
-
-    /// A response that says only that it failed has no output that could be decoded.
-    fn failed(&self, body: &Value) -> Result<Option<Response>, DecodeError> {
-        let stop = match self.dialect {
-            Dialect::AnthropicMessages => None,
-            Dialect::OpenaiResponses => openai::failure(body),
-        };
-        let Some(stop) = stop else { return Ok(None) };
-        let turn = ModelTurn::new(Vec::new())?;
-        let usage = UsageContent::default();
-        Ok(Some(Response {
-            turn,
-            report: Report::default(),
-            stop,
-            usage,
-        }))
     }
 }
 
-fn usage(body: &Value, total: Option<u64>) -> UsageContent {
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation")
+            .field("dialect", &self.dialect)
+            .field("opening", &self.opening)
+            .field("items", &self.items)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn usage(body: &Value, total: Option<u64>) -> UsageContent {
     let count = |name: &str| {
         body.get("usage")
             .and_then(|usage| usage.get(name))
@@ -258,7 +255,7 @@ fn usage(body: &Value, total: Option<u64>) -> UsageContent {
     }
 }
 
-fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -1,5 +1,5 @@
-//! The closed set of dialects and what each can do. A new dialect is a compile error here until
-//! every table knows it.
+//! The closed set of dialects and what can be done with each. A new one is a variant, its arm in
+//! `wire`, and an implementation of [`Wire`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
+use crate::wire::{Service, Talk, Wire};
 use crate::{Declaration, DecodeError, EncodeError, Offer, Report, anthropic, openai};
 
 /// A provider's way of writing calls and results.
@@ -40,15 +41,19 @@ impl Dialect {
     pub const ALL: [Self; 2] = [Self::AnthropicMessages, Self::OpenaiResponses];
 
     /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AnthropicMessages => "anthropic-messages",
-            Self::OpenaiResponses => "openai-responses",
-        }
+    pub fn name(self) -> &'static str {
+        self.wire().name()
     }
 
     fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
+    }
+
+    pub(crate) fn wire(self) -> &'static dyn Wire {
+        match self {
+            Self::AnthropicMessages => &anthropic::Messages,
+            Self::OpenaiResponses => &openai::Responses,
+        }
     }
 
     /// Reads one response: the calls to carry out and all else that was said.
@@ -56,10 +61,7 @@ impl Dialect {
     /// # Errors
     /// When it is not JSON, not of this dialect, or an error of the provider.
     pub fn decode_response(self, bytes: &[u8]) -> Result<(ModelTurn, Report), DecodeError> {
-        match self {
-            Self::AnthropicMessages => anthropic::decode_response(bytes),
-            Self::OpenaiResponses => openai::decode_response(bytes),
-        }
+        self.wire().read_response(serde_json::from_slice(bytes)?)
     }
 
     /// Reads a history: a whole request, its list of messages or items, or one response.
@@ -67,10 +69,7 @@ impl Dialect {
     /// # Errors
     /// When it is not JSON or not of this dialect.
     pub fn decode_history(self, bytes: &[u8]) -> Result<(History, Report), DecodeError> {
-        match self {
-            Self::AnthropicMessages => anthropic::decode_history(bytes),
-            Self::OpenaiResponses => openai::decode_history(bytes),
-        }
+        self.wire().read_history(serde_json::from_slice(bytes)?)
     }
 
     /// Writes the answers to a turn.
@@ -78,10 +77,7 @@ impl Dialect {
     /// # Errors
     /// When the dialect demands something that the answers do not have.
     pub fn encode_answers(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        match self {
-            Self::AnthropicMessages => anthropic::encode_answers(turn),
-            Self::OpenaiResponses => openai::encode_answers(turn),
-        }
+        self.wire().write_answers(turn)
     }
 
     /// Writes a history in the form it came in, or as the dialect's list of messages or items
@@ -90,19 +86,18 @@ impl Dialect {
     /// # Errors
     /// When the dialect demands something that the history does not have.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
-        match self {
-            Self::AnthropicMessages => anthropic::encode_history(history),
-            Self::OpenaiResponses => openai::encode_history(history),
-        }
+        self.wire().write_history(history)
     }
 
     /// The size at which a picture of a screen of `size` reaches this model as it was sent,
     /// neither shrunk nor refused. Absent model means the newest.
     pub fn picture_size(self, model: Option<&str>, size: Size) -> Size {
-        match self {
-            Self::AnthropicMessages => anthropic::picture_size(model, size),
-            Self::OpenaiResponses => openai::picture_size(size),
-        }
+        self.wire().picture_size(model, size)
+    }
+
+    /// When a picture of the screen goes with the answers.
+    pub fn picture_need(self) -> PictureNeed {
+        self.wire().picture_need()
     }
 
     /// Declares tools to a model.
@@ -110,11 +105,22 @@ impl Dialect {
     /// # Errors
     /// When the model takes no such tool, or a size it demands is missing.
     pub fn declare(self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
-        match self {
-            Self::AnthropicMessages => anthropic::declare(offer),
-            Self::OpenaiResponses => openai::declare(offer),
-        }
+        self.wire().declare(offer)
     }
+
+    /// Where the service is; none for what is no service of its own and cannot be conversed with.
+    pub fn service(self) -> Option<Service> {
+        self.wire().talk().map(Talk::service)
+    }
+}
+
+/// When a dialect wants a picture of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureNeed {
+    /// With the answer to every call.
+    EveryCall,
+    /// With the last answer of a batch of calls.
+    LastOfBatch,
 }
 
 /// Messages with the envelope they came in.

@@ -11,11 +11,15 @@ mod dialect;
 mod error;
 mod openai;
 mod report;
+mod stream;
+mod wire;
 
 pub use conversation::{
-    Conversation, Opening, PictureLimit, ProviderError, Request, Response, Stop,
+    Conversation, NoService, Opening, PictureLimit, ProviderError, Request, Response, Stop,
 };
 pub use declaration::{Declaration, Offer};
-pub use dialect::{Dialect, EncodedReply, Envelope, History, UnknownDialect};
+pub use dialect::{Dialect, EncodedReply, Envelope, History, PictureNeed, UnknownDialect};
 pub use error::{DecodeError, EncodeError};
 pub use report::{Loss, Report};
+pub use stream::{CallPiece, Delta, Received, Stream, StreamError};
+pub use wire::Service;

@@ -11,12 +11,18 @@ mod declare;
 mod envelope;
 pub(crate) mod members;
 mod read;
+mod stream;
+mod talk;
 mod write;
 
-pub(crate) use answers::encode_answers;
-pub(crate) use declare::declare;
-pub(crate) use envelope::{decode_history, decode_response};
-pub(crate) use write::encode_history;
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use crate::stream::{Events, Receive};
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
 
 /// The dialect's name.
 const DIALECT: &str = "openai-responses";
@@ -27,9 +33,55 @@ const PROVIDER: &str = "openai";
 /// The most characters one text may have.
 const LONGEST_TEXT: usize = 10_485_760;
 
+/// The dialect.
+pub(crate) struct Responses;
+
+impl Wire for Responses {
+    fn name(&self) -> &'static str {
+        DIALECT
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        envelope::read_response(document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        envelope::read_history(document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        answers::write_answers(turn)
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        write::write_history(history)
+    }
+
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        declare::declare(offer)
+    }
+
+    fn picture_size(&self, _model: Option<&str>, size: Size) -> Size {
+        picture_size(size)
+    }
+
+    /// Every `computer_call` demands one.
+    fn picture_need(&self) -> PictureNeed {
+        PictureNeed::EveryCall
+    }
+
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        Some(Box::new(Events::new(stream::Arriving::default())))
+    }
+
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        Some(&talk::ResponsesTalk)
+    }
+}
+
 /// The size at which a picture goes through unshrunk: at most 10,000 patches of 32 by 32 pixels
 /// and 6,000 pixels a side, the narrowest limits of the models that take pictures as they are.
-pub(crate) fn picture_size(size: telechir_protocol::Size) -> telechir_protocol::Size {
+fn picture_size(size: Size) -> Size {
     const SIDE: u32 = 6_000;
     const PATCHES: u64 = 10_000;
     let fits = |width: u32, height: u32| {
@@ -47,5 +99,5 @@ pub(crate) fn picture_size(size: telechir_protocol::Size) -> telechir_protocol::
         .rev()
         .find(|width| fits(*width, height(*width)))
         .unwrap_or(1);
-    telechir_protocol::Size::new(width, height(width))
+    Size::new(width, height(width))
 }

@@ -6,7 +6,7 @@ use telechir_policy::{Display, Policy};
 use telechir_protocol::{
     Action, AnsweredTurn, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
-use telechir_providers::Dialect;
+use telechir_providers::{Dialect, PictureNeed};
 use telechir_runtime::{Approver, Journal, Observe, PictureRule, RunId, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -152,11 +152,10 @@ pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T,
     }
 }
 
-/// OpenAI demands a picture with every computer call; Anthropic takes one a batch.
 fn observe(dialect: Dialect) -> Observe {
-    match dialect {
-        Dialect::OpenaiResponses => Observe::EveryCall,
-        Dialect::AnthropicMessages => Observe::LastOfBatch,
+    match dialect.picture_need() {
+        PictureNeed::EveryCall => Observe::EveryCall,
+        PictureNeed::LastOfBatch => Observe::LastOfBatch,
     }
 }
 

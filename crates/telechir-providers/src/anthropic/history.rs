@@ -11,14 +11,13 @@ use super::{DIALECT, PROVIDER, parts, result, shape};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Reads one response.
-pub(crate) fn decode_response(bytes: &[u8]) -> Result<(ModelTurn, Report), DecodeError> {
-    let value: Value = serde_json::from_slice(bytes)?;
-    if let Some(error) = shape::provider_error(&value) {
+pub(super) fn read_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+    if let Some(error) = shape::provider_error(value) {
         return Err(error);
     }
     let wanted = "it wants a message with a list `content`";
     let Some(message) = value.as_object() else {
-        return Err(shape::wrong(wanted, &value));
+        return Err(shape::wrong(wanted, value));
     };
     let is_answer = text(message, "role").is_none_or(|role| role == "assistant")
         && text(message, "type").is_none_or(|kind| kind == "message");
@@ -28,12 +27,12 @@ pub(crate) fn decode_response(bytes: &[u8]) -> Result<(ModelTurn, Report), Decod
         } else {
             wanted
         };
-        return Err(shape::wrong(problem, &value));
+        return Err(shape::wrong(problem, value));
     };
     let mut scene = Scene::default();
     let mut contents = Vec::new();
-    for (place, block) in blocks_of(content, "content", &value)?.iter().enumerate() {
-        let content = block::read(object(block, &format!("content[{place}]"), &value)?, &scene);
+    for (place, block) in blocks_of(content, "content", value)?.iter().enumerate() {
+        let content = block::read(object(block, &format!("content[{place}]"), value)?, &scene);
         scene.note(&content);
         contents.push(content);
     }
@@ -89,17 +88,16 @@ fn usage(message: &Map<String, Value>) -> Option<Content> {
 }
 
 /// Reads a whole request, a list of messages, a list of blocks, or one message or response.
-pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeError> {
-    let value: Value = serde_json::from_slice(bytes)?;
-    if let Some(error) = shape::provider_error(&value) {
+pub(super) fn read_history(value: &Value) -> Result<(History, Report), DecodeError> {
+    if let Some(error) = shape::provider_error(value) {
         return Err(error);
     }
     let mut reading = Reading {
         scene: Scene::default(),
         report: Report::default(),
-        whole: &value,
+        whole: value,
     };
-    let history = match &value {
+    let history = match value {
         Value::Array(items) => reading.list(items)?,
         Value::Object(all) => match (all.get("messages"), all.get("content")) {
             (Some(Value::Array(items)), _) => {
@@ -117,9 +115,9 @@ pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeEr
                     envelope: envelope(all, "content"),
                 }
             }
-            _ => return Err(shape::wrong("it wants `messages` or `content`", &value)),
+            _ => return Err(shape::wrong("it wants `messages` or `content`", value)),
         },
-        _ => return Err(shape::wrong("it wants an object or a list", &value)),
+        _ => return Err(shape::wrong("it wants an object or a list", value)),
     };
     Ok((history, reading.report))
 }

@@ -24,7 +24,7 @@ use super::{DIALECT, check, write};
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Writes a history.
-pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
+pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let none = Map::new();
     let (own, member) = match &history.envelope {
         Envelope::Object {

@@ -16,7 +16,7 @@ fn conversation(dialect: Dialect) -> Conversation {
         pictures,
         ..Opening::default()
     };
-    Conversation::new(dialect, opening)
+    Conversation::new(dialect, opening).unwrap()
 }
 
 fn screenshot(id: &str) -> [Value; 3] {
@@ -109,11 +109,21 @@ fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() 
 
 fn openai_stop(body: &Value) -> Stop {
     let output: Vec<Value> = body["output"].as_array().cloned().unwrap_or_default();
-    super::openai::failure(body).unwrap_or_else(|| {
-        let mut items = Vec::new();
-        let calls = output.iter().any(|item| item["type"] == "computer_call");
-        super::openai::take(body, calls, &mut items).0
-    })
+    Dialect::OpenaiResponses
+        .wire()
+        .talk()
+        .unwrap()
+        .failure(body)
+        .unwrap_or_else(|| {
+            let mut items = Vec::new();
+            let calls = output.iter().any(|item| item["type"] == "computer_call");
+            Dialect::OpenaiResponses
+                .wire()
+                .talk()
+                .unwrap()
+                .take(body, calls, &mut items)
+                .0
+        })
 }
 
 #[test]
@@ -159,7 +169,12 @@ fn openai_ends_are_told_apart() {
 fn anthropic_ends_are_told_apart_and_a_cut_answer_is_not_carried_out() {
     let stop = |reason: &str, calls: bool| {
         let body = json!({"stop_reason": reason, "content": []});
-        super::anthropic::take(&body, calls, &mut Vec::new()).0
+        Dialect::AnthropicMessages
+            .wire()
+            .talk()
+            .unwrap()
+            .take(&body, calls, &mut Vec::new())
+            .0
     };
     assert_eq!(stop("tool_use", true), Stop::Calls);
     assert_eq!(stop("end_turn", false), Stop::Done);

@@ -8,7 +8,7 @@ use super::write::{Writer, picture_of};
 use crate::{EncodeError, EncodedReply};
 
 /// Writes the answers to a turn.
-pub(crate) fn encode_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     // A call that failed before it had a picture is shown with one of the same turn.
     let mut writer = Writer::of_answers(turn.results().iter().find_map(picture));
     for (call, result) in turn.pairs() {

@@ -10,7 +10,7 @@ use crate::companion;
 use crate::{Declaration, EncodeError, Offer, Report};
 
 /// Declares tools to a model; no headers go with them.
-pub(crate) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref().unwrap_or_default();
     let mut declarer = Declarer {
         preview: model.starts_with("computer-use-preview"),

@@ -29,8 +29,8 @@ const LOCAL_CALLS: [&str; 6] = [
 ];
 
 /// Reads one response: an object with `output`, its list alone, or one item of it.
-pub(crate) fn decode_response(bytes: &[u8]) -> Result<(ModelTurn, Report), DecodeError> {
-    let value = unwrapped(serde_json::from_slice(bytes)?);
+pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    let value = unwrapped(value);
     refuse_error(&value)?;
     let found = find(value)?;
     let rest = match found.member {
@@ -58,8 +58,7 @@ pub(crate) fn decode_response(bytes: &[u8]) -> Result<(ModelTurn, Report), Decod
 }
 
 /// Reads a history: a request, its list, a response, a conversation's list, or one item.
-pub(crate) fn decode_history(bytes: &[u8]) -> Result<(History, Report), DecodeError> {
-    let value = serde_json::from_slice(bytes)?;
+pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
     let found = find(value)?;
     let mut messages = Vec::new();

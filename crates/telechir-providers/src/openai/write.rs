@@ -24,7 +24,7 @@ use crate::{EncodeError, Envelope, History, Report};
 pub(super) use message::words_of;
 
 /// Writes a history as the envelope it came in, or as a list of items.
-pub(crate) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
+pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut writer = Writer::default();
     let ours = matches!(
         &history.envelope,

@@ -1,21 +1,60 @@
-//! OpenAI's Responses as a conversation that the provider does not store.
+//! A conversation in items, which the provider does not store.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
-use super::{Opening, PictureLimit, Request, Stop, text_of, usage};
+use crate::conversation::{text_of, usage};
+use crate::wire::{Service, Talk};
+use crate::{Opening, PictureLimit, Request, Stop};
 
 /// Members of an answer's items that a request refuses.
 const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
-pub(super) fn task(task: &str) -> Value {
-    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": task}]})
+/// How to converse in it.
+pub(super) struct ResponsesTalk;
+
+impl Talk for ResponsesTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(opening, items)
+    }
+
+    fn failure(&self, response: &Value) -> Option<Stop> {
+        failure(response)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(answers);
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            host: Some("https://api.openai.com"),
+            prefix: "/v1",
+        }
+    }
 }
 
 /// The request: everything said so far, and the encrypted reasoning asked for so that the next
 /// request can repeat it.
-pub(super) fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
+fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
     prune(items, opening.pictures);
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
@@ -37,7 +76,7 @@ pub(super) fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
     let pictures = items.iter().map(pictures_in).sum();
     let headers = opening.declaration.headers.clone();
     Request {
-        path: "/responses",
+        path: "/responses".to_owned(),
         headers,
         body: Value::Object(body),
         pictures,
@@ -45,7 +84,7 @@ pub(super) fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
 }
 
 /// What a response without output means; none when there is output to read.
-pub(super) fn failure(body: &Value) -> Option<Stop> {
+fn failure(body: &Value) -> Option<Stop> {
     match text_of(body, "status") {
         "failed" => {
             let error = body.get("error").unwrap_or(&Value::Null);
@@ -66,7 +105,7 @@ pub(super) fn failure(body: &Value) -> Option<Stop> {
     }
 }
 
-pub(super) fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
+fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
     let output: Vec<Value> = body
         .get("output")
         .and_then(Value::as_array)

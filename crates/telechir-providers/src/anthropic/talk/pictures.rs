@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::super::{PictureLimit, text_of};
+use crate::PictureLimit;
+use crate::conversation::text_of;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 /// 28 by 28 grey pixels, one visual token: the result of `screenshot` and `zoom` must hold a

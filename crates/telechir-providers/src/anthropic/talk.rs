@@ -1,26 +1,57 @@
-//! Anthropic's Messages as a conversation.
+//! A conversation in messages.
 
 mod pictures;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
-use super::{Opening, Request, Stop, text_of, usage};
+use crate::conversation::{text_of, usage};
+use crate::wire::{Service, Talk};
+use crate::{Opening, Request, Stop};
 
 const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
-pub(super) fn task(task: &str) -> Value {
-    json!({"role": "user", "content": [{"type": "text", "text": task}]})
-}
+/// How to converse in it.
+pub(super) struct MessagesTalk;
 
-pub(super) fn answers(blocks: Vec<Value>) -> Value {
-    json!({"role": "user", "content": blocks})
+impl Talk for MessagesTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"role": "user", "content": [{"type": "text", "text": words}]})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-api-key", key.to_owned())
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(opening, items)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.push(json!({"role": "user", "content": answers}));
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            host: Some("https://api.anthropic.com"),
+            prefix: "/v1",
+        }
+    }
 }
 
 /// The request. Sampling members are never sent: the version in use refuses them.
-pub(super) fn request(opening: &Opening, messages: &mut [Value]) -> Request {
+fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     let removed = pictures::prune(messages, opening.pictures);
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
@@ -56,18 +87,14 @@ pub(super) fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     let pictures = messages.iter().map(pictures::count).sum();
     body.insert("messages".into(), messages.to_vec().into());
     Request {
-        path: "/v1/messages",
+        path: "/messages".to_owned(),
         headers,
         body: Value::Object(body),
         pictures,
     }
 }
 
-pub(super) fn take(
-    body: &Value,
-    has_calls: bool,
-    messages: &mut Vec<Value>,
-) -> (Stop, UsageContent) {
+fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (Stop, UsageContent) {
     let blocks: Vec<Value> = body
         .get("content")
         .and_then(Value::as_array)

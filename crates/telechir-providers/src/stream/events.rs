@@ -1,0 +1,67 @@
+//! Server-sent events of JSON, handed one by one to what puts a dialect's response together.
+
+use serde_json::Value;
+
+use super::sse::SseReader;
+use super::{Delta, Receive, StreamError};
+
+/// Puts a response together from its events.
+pub(crate) trait Assemble: Send {
+    /// Takes the next event. `name` is what its `event` line said.
+    fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError>;
+
+    /// The service said that nothing follows, in words that are no JSON: `[DONE]`.
+    fn done(&mut self) {}
+
+    /// The whole response.
+    fn finish(self) -> Result<Value, StreamError>;
+}
+
+/// The word that ends the streams of some services.
+const DONE: &str = "[DONE]";
+
+/// A stream of server-sent events.
+pub(crate) struct Events<A> {
+    reader: SseReader,
+    assemble: A,
+}
+
+impl<A: Assemble> Events<A> {
+    pub(crate) fn new(assemble: A) -> Self {
+        Self {
+            reader: SseReader::default(),
+            assemble,
+        }
+    }
+}
+
+impl<A: Assemble> Receive for Events<A> {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
+        let before = self.reader.number();
+        let mut deltas = Vec::new();
+        for (at, event) in self.reader.push(bytes)?.into_iter().enumerate() {
+            if event.data.trim() == DONE {
+                self.assemble.done();
+                continue;
+            }
+            let json =
+                serde_json::from_str(&event.data).map_err(|error| StreamError::BadEvent {
+                    number: before + at + 1,
+                    problem: format!("it is not JSON: {error}"),
+                })?;
+            deltas.extend(self.assemble.event(event.name.as_deref(), json)?);
+        }
+        Ok(deltas)
+    }
+
+    /// Some services leave out the empty line after the last event.
+    fn finish(mut self: Box<Self>) -> Result<Value, StreamError> {
+        if self.reader.is_open() {
+            let number = self.reader.number() + 1;
+            self.push(b"\n\n").map_err(|_| StreamError::Truncated {
+                missing: format!("event {number} is cut off"),
+            })?;
+        }
+        self.assemble.finish()
+    }
+}

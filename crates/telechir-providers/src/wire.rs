@@ -1,0 +1,84 @@
+//! What every dialect does, one implementation each. A dialect's JSON is parsed before it comes
+//! here and printed after it left.
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size, UsageContent};
+
+use crate::stream::Receive;
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, Opening, PictureNeed,
+    Report, Request, Stop,
+};
+
+/// A dialect. [`Dialect`](crate::Dialect) says what each of these is for.
+pub(crate) trait Wire: Sync {
+    /// Its name on the command line and in raw representations.
+    fn name(&self) -> &'static str;
+
+    /// Reads one response.
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError>;
+
+    /// Reads a history, in whichever envelope it comes.
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError>;
+
+    /// Writes the answers to a turn.
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError>;
+
+    /// Writes a history.
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError>;
+
+    /// Declares tools.
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError>;
+
+    /// The size at which a picture is neither shrunk nor refused.
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size;
+
+    /// When it wants a picture of the screen.
+    fn picture_need(&self) -> PictureNeed;
+
+    /// Puts a response together that arrives in pieces; none when it never does.
+    fn receive(&self) -> Option<Box<dyn Receive>>;
+
+    /// How to converse with it; none for what is no service of its own.
+    fn talk(&self) -> Option<&'static dyn Talk>;
+}
+
+/// A dialect's side of a conversation. The items are what the provider is sent every time.
+pub(crate) trait Talk: Sync {
+    /// The item with which a conversation begins.
+    fn task(&self, words: &str) -> Value;
+
+    /// The header that carries the key.
+    fn key_header(&self, key: &str) -> (&'static str, String);
+
+    /// The next request; old pictures leave the items here.
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request;
+
+    /// What a response means that has nothing to read; none for any other.
+    fn failure(&self, _response: &Value) -> Option<Stop> {
+        None
+    }
+
+    /// Adds a response to the items, and says why it ended and what it cost.
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent);
+
+    /// Adds the answers to the items.
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>);
+
+    /// Where the service is: the host, and what stands before a request's path.
+    fn service(&self) -> Service;
+}
+
+/// Where a service is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Such as `https://api.anthropic.com`; absent when everyone has another.
+    pub host: Option<&'static str>,
+    /// Such as `/v1`; people write it behind the host or leave it out.
+    pub prefix: &'static str,
+}
