@@ -26,6 +26,7 @@ mod scene;
 mod shape;
 mod shell_text;
 mod spelling;
+mod stream;
 mod tabs;
 mod talk;
 mod tools;
@@ -36,7 +37,7 @@ mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::Receive;
+use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
@@ -85,7 +86,7 @@ impl Wire for Messages {
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {
-        None
+        Some(Box::new(Events::new(stream::Arriving::default())))
     }
 
     fn talk(&self) -> Option<&'static dyn Talk> {

@@ -148,6 +148,35 @@ pub(crate) trait Receive: Send {
 
 impl Dialect {
     /// Begins to read a response that arrives in pieces; none when this dialect's never do.
+    ///
+    /// ```
+    /// use telechir_providers::{Delta, Dialect};
+    /// let bytes = br#"event: message_start
+    /// data: {"type": "message_start", "message": {"role": "assistant", "content": []}}
+    ///
+    /// data: {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    ///
+    /// data: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}
+    ///
+    /// data: {"type": "content_block_stop", "index": 0}
+    ///
+    /// data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
+    ///
+    /// data: {"type": "message_stop"}
+    ///
+    /// "#;
+    /// let mut stream = Dialect::AnthropicMessages.stream().unwrap();
+    /// let mut deltas = Vec::new();
+    /// for piece in bytes.chunks(7) {
+    ///     deltas.extend(stream.push(piece)?);
+    /// }
+    /// assert_eq!(deltas, [Delta::Text { index: 0, text: "Hi".to_owned() }]);
+    /// let received = stream.finish()?;
+    /// assert_eq!(received.response["content"][0]["text"], "Hi");
+    /// assert_eq!(received.response["stop_reason"], "end_turn");
+    /// assert!(received.turn.calls().is_empty());
+    /// # Ok::<(), telechir_providers::StreamError>(())
+    /// ```
     pub fn stream(self) -> Option<Stream> {
         let receiver = self.wire().receive()?;
         Some(Stream {

@@ -12,7 +12,7 @@ pub(super) use unsaid::unsaid;
 use super::block::{self, text};
 use super::models::Version;
 use super::scene::Scene;
-use super::{DIALECT, PROVIDER, parts};
+use super::{DIALECT, PROVIDER, call, parts};
 use crate::Report;
 
 /// One `tool_use` block, for the result that must answer it.
@@ -61,7 +61,9 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         .filter(|raw| raw.dialect == DIALECT)?;
     match &raw.json {
         Value::Object(block) => {
-            (block::read(block, scene) == *content).then(|| vec![raw.json.clone()])
+            let read = block::read(block, scene);
+            let says = read == *content || call::cut_off(read) == *content;
+            says.then(|| vec![raw.json.clone()])
         }
         Value::Array(run) => {
             (parts::read(run, scene).as_ref() == Some(content)).then(|| run.clone())

@@ -11,6 +11,7 @@ use super::action;
 use super::block::{Block, meta, text};
 use super::input::{Input, Read, shown};
 use super::scene::Scene;
+use super::stream::INVALID_INPUT;
 use crate::companion;
 
 pub(super) const COMPUTER: &str = "computer";
@@ -24,7 +25,10 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
     };
     let input = match block.get("input") {
         None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(members)) => Ok(members.clone()),
+        Some(Value::Object(members)) => match not_json(members) {
+            Some(words) => Err(format!("the input is no JSON object: {}", shown(words))),
+            None => Ok(members.clone()),
+        },
         Some(odd) => Err(format!("the input is {}, not an object", shown(odd))),
     };
     // A function that the request itself calls `browser` is ours when it says an action.
@@ -56,6 +60,27 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
             _ => function(block, name),
         },
     }
+}
+
+/// The same call when its response ended before it did: what came of it is never carried out.
+pub(super) fn cut_off(mut content: Content) -> Content {
+    const WHY: &str = "the response reached its end before the call did.";
+    let exception = match &mut content {
+        Content::ComputerCall(call) => &mut call.exception,
+        Content::ShellCall(call) => &mut call.exception,
+        Content::EditCall(call) => &mut call.exception,
+        Content::FunctionCall(call) => &mut call.exception,
+        _ => return content,
+    };
+    exception.get_or_insert_with(|| WHY.to_owned());
+    content
+}
+
+/// The words of an input that the model did not write as an object, or not to its end.
+fn not_json(input: &Map<String, Value>) -> Option<&Value> {
+    input
+        .get(INVALID_INPUT)
+        .filter(|words| words.is_string() && input.len() == 1)
 }
 
 /// A member of a toolset.
@@ -205,7 +230,11 @@ fn operation(mut input: Map<String, Value>) -> Read<EditOperation> {
 fn function(block: &Block, name: &str) -> Content {
     let (arguments, exception) = match block.get("input") {
         None | Some(Value::Null) => (Arguments::Json(Map::new()), None),
-        Some(Value::Object(members)) => (Arguments::Json(members.clone()), None),
+        Some(Value::Object(members)) => {
+            let problem = not_json(members)
+                .map(|words| format!("the input is no JSON object: {}.", shown(words)));
+            (Arguments::Json(members.clone()), problem)
+        }
         Some(odd) => {
             let problem = format!("the input is {}, not an object.", shown(odd));
             (Arguments::Text(odd.to_string()), Some(problem))

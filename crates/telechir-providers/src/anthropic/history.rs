@@ -7,7 +7,7 @@ use telechir_protocol::{
 
 use super::block::{self, text};
 use super::scene::Scene;
-use super::{DIALECT, PROVIDER, parts, result, shape};
+use super::{DIALECT, PROVIDER, call, parts, result, shape};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Reads one response.
@@ -36,9 +36,20 @@ pub(super) fn read_response(value: &Value) -> Result<(ModelTurn, Report), Decode
         scene.note(&content);
         contents.push(content);
     }
+    if is_cut_off(message)
+        && let Some(last) = contents.pop()
+    {
+        contents.push(call::cut_off(last));
+    }
     contents.extend(refusal(message));
     contents.extend(usage(message));
     Ok((ModelTurn::new(contents)?, Report::default()))
+}
+
+/// Whether the last block may be no whole one.
+fn is_cut_off(message: &Map<String, Value>) -> bool {
+    let reasons = ["max_tokens", "model_context_window_exceeded", "refusal"];
+    text(message, "stop_reason").is_some_and(|reason| reasons.contains(&reason))
 }
 
 /// A refusal as an error that says why.

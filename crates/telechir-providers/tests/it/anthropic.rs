@@ -10,6 +10,7 @@ mod declare;
 mod histories;
 mod order;
 mod robust;
+mod stream;
 mod translate;
 mod vectors;
 

@@ -3,3 +3,4 @@
 
 mod anthropic;
 mod openai;
+mod streams;

@@ -37,6 +37,12 @@ fn vectors(kinds: &[&str]) -> Vec<Vector> {
     found
 }
 
+/// The documents of these kinds, with their names.
+pub(crate) fn documents(kinds: &[&str]) -> Vec<(String, Value)> {
+    let named = |vector: Vector| (vector.file, vector.json);
+    vectors(kinds).into_iter().map(named).collect()
+}
+
 fn identical(value: &Value, file: &str) {
     let (again, report) =
         written(&history(value)).unwrap_or_else(|error| panic!("{file}: {error}"));

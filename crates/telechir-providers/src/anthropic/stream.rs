@@ -1,0 +1,322 @@
+//! A message in events: blocks begin, grow and end, each under its index.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::block::{Block, text};
+use super::shape;
+use crate::stream::{Assemble, CallPiece, Delta};
+use crate::{DecodeError, StreamError};
+
+/// Holds what was sent as a call's input and is no object. The interface takes it back so.
+pub(super) const INVALID_INPUT: &str = "INVALID_JSON";
+
+/// What has come of a message.
+#[derive(Debug, Default)]
+pub(super) struct Arriving {
+    /// How many events came.
+    number: usize,
+    message: Option<Block>,
+    blocks: BTreeMap<u64, Growing>,
+    is_ended: bool,
+}
+
+/// A block that has begun.
+#[derive(Debug)]
+struct Growing {
+    /// As it began, to tell a repeated event from another block.
+    begun: Block,
+    block: Block,
+    /// The input of a call, as far as it came.
+    input: String,
+    is_ended: bool,
+}
+
+impl Assemble for Arriving {
+    fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
+        self.number += 1;
+        let Value::Object(mut event) = event else {
+            return Err(self.bad("it is no object"));
+        };
+        let kind = text(&event, "type").or(name).unwrap_or_default().to_owned();
+        // Nothing belongs to a message that has ended.
+        if self.is_ended && kind != "error" {
+            return Ok(Vec::new());
+        }
+        match kind.as_str() {
+            "ping" => Ok(Vec::new()),
+            "error" => Err(failed(event)),
+            "message_start" => self.start(&mut event),
+            "content_block_start" => self.begin(&mut event),
+            "content_block_delta" => self.grow(event),
+            "content_block_stop" => self.end(&event),
+            "message_delta" => self.change(event),
+            "message_stop" => {
+                self.message_mut()?;
+                self.is_ended = true;
+                Ok(Vec::new())
+            }
+            _ => Ok(vec![other(kind, event)]),
+        }
+    }
+
+    fn finish(self) -> Result<Value, StreamError> {
+        let missing = |missing: String| StreamError::Truncated { missing };
+        let Some(mut message) = self.message else {
+            return Err(missing("no message began".to_owned()));
+        };
+        if !self.is_ended {
+            return Err(missing("the message did not end".to_owned()));
+        }
+        let mut content = Vec::new();
+        for (index, growing) in self.blocks {
+            if !growing.is_ended {
+                return Err(missing(format!("block {index} did not end")));
+            }
+            content.push(Value::Object(growing.block));
+        }
+        // A message that began with its blocks keeps them when no others came.
+        if !content.is_empty() || !message.get("content").is_some_and(Value::is_array) {
+            message.insert("content".to_owned(), content.into());
+        }
+        Ok(Value::Object(message))
+    }
+}
+
+impl Arriving {
+    fn bad(&self, problem: impl Into<String>) -> StreamError {
+        StreamError::BadEvent {
+            number: self.number,
+            problem: problem.into(),
+        }
+    }
+
+    fn message_mut(&mut self) -> Result<&mut Block, StreamError> {
+        let problem = StreamError::BadEvent {
+            number: self.number,
+            problem: "no message has begun".to_owned(),
+        };
+        self.message.as_mut().ok_or(problem)
+    }
+
+    fn start(&mut self, event: &mut Block) -> Result<Vec<Delta>, StreamError> {
+        let Some(Value::Object(message)) = event.shift_remove("message") else {
+            return Err(self.bad("it has no `message`"));
+        };
+        match &self.message {
+            Some(begun) if text(begun, "id") != text(&message, "id") => {
+                return Err(self.bad("another message begins before the first has ended"));
+            }
+            // The same event again.
+            Some(_) => {}
+            None => self.message = Some(message),
+        }
+        Ok(Vec::new())
+    }
+
+    fn index(&self, event: &Block) -> Result<u64, StreamError> {
+        let index = event.get("index").and_then(Value::as_u64);
+        index.ok_or_else(|| self.bad("it has no `index`"))
+    }
+
+    fn begin(&mut self, event: &mut Block) -> Result<Vec<Delta>, StreamError> {
+        self.message_mut()?;
+        let index = self.index(event)?;
+        let Some(Value::Object(block)) = event.shift_remove("content_block") else {
+            return Err(self.bad("it has no `content_block`"));
+        };
+        if let Some(growing) = self.blocks.get(&index) {
+            return if growing.begun == block && !growing.is_ended && growing.block == block {
+                Ok(Vec::new())
+            } else {
+                Err(self.bad(format!("block {index} begins twice")))
+            };
+        }
+        let delta = begun(index, &block);
+        let growing = Growing {
+            begun: block.clone(),
+            block,
+            input: String::new(),
+            is_ended: false,
+        };
+        self.blocks.insert(index, growing);
+        Ok(delta.into_iter().collect())
+    }
+
+    fn growing(&mut self, index: u64) -> Result<&mut Growing, StreamError> {
+        let problem = match self.blocks.get(&index) {
+            None => format!("block {index} has not begun"),
+            Some(growing) if growing.is_ended => format!("block {index} has ended"),
+            Some(_) => String::new(),
+        };
+        let problem = self.bad(problem);
+        let growing = self.blocks.get_mut(&index);
+        growing.filter(|growing| !growing.is_ended).ok_or(problem)
+    }
+
+    fn grow(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(&event)?;
+        let Some(Value::Object(delta)) = event.get("delta").cloned() else {
+            return Err(self.bad("it has no `delta`"));
+        };
+        let growing = self.growing(index)?;
+        let kind = text(&delta, "type").unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "input_json_delta" => {
+                let arguments = text(&delta, "partial_json").unwrap_or_default().to_owned();
+                growing.input.push_str(&arguments);
+                if is_call(&growing.block) {
+                    return Ok(vec![Delta::Call(CallPiece {
+                        index,
+                        arguments,
+                        ..CallPiece::default()
+                    })]);
+                }
+            }
+            "citations_delta" => {
+                let citation = delta.get("citation").cloned().unwrap_or_default();
+                match growing.block.get_mut("citations") {
+                    Some(Value::Array(citations)) => citations.push(citation),
+                    _ => {
+                        let citations = Value::Array(vec![citation]);
+                        growing.block.insert("citations".to_owned(), citations);
+                    }
+                }
+            }
+            "signature_delta" => {
+                growing.block.extend(but_type(delta));
+                return Ok(Vec::new());
+            }
+            _ => but_type(delta).for_each(|(name, value)| add(&mut growing.block, name, value)),
+        }
+        let said = |name: &str| event["delta"][name].as_str().unwrap_or_default().to_owned();
+        Ok(vec![match kind.as_str() {
+            "text_delta" => Delta::Text {
+                index,
+                text: said("text"),
+            },
+            "thinking_delta" => Delta::Reasoning {
+                index,
+                text: said("thinking"),
+            },
+            _ => {
+                event.insert("index".to_owned(), index.into());
+                other(kind, event)
+            }
+        }])
+    }
+
+    /// The input is whole now, or what came of it is kept as words that nothing can carry out.
+    fn end(&mut self, event: &Block) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(event)?;
+        let growing = self.growing(index)?;
+        growing.is_ended = true;
+        if !growing.input.trim().is_empty() {
+            let input = std::mem::take(&mut growing.input);
+            let input = match serde_json::from_str(&input) {
+                Ok(Value::Object(members)) => Value::Object(members),
+                _ => json!({ INVALID_INPUT: input }),
+            };
+            growing.block.insert("input".to_owned(), input);
+        }
+        let is_call = is_call(&growing.block);
+        Ok(is_call
+            .then_some(Delta::CallEnd { index })
+            .into_iter()
+            .collect())
+    }
+
+    /// What is known at the end: why it ended, what it cost, what was done to the request.
+    fn change(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
+        let message = self.message_mut()?;
+        if let Some(Value::Object(usage)) = event.shift_remove("usage") {
+            let all = message
+                .entry("usage")
+                .or_insert_with(|| Value::Object(Map::new()));
+            match all {
+                Value::Object(all) => all.extend(said(usage)),
+                _ => *all = Value::Object(usage),
+            }
+        }
+        if let Some(Value::Object(delta)) = event.shift_remove("delta") {
+            message.extend(delta.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        message.extend(said(event).filter(|(name, _)| name != "type"));
+        Ok(Vec::new())
+    }
+}
+
+fn said(members: Block) -> impl Iterator<Item = (String, Value)> {
+    members.into_iter().filter(|(_, value)| !value.is_null())
+}
+
+fn but_type(delta: Block) -> impl Iterator<Item = (String, Value)> {
+    delta.into_iter().filter(|(name, _)| name != "type")
+}
+
+/// A member grows by what a delta says of it: words and lists get longer, anything else changes.
+fn add(block: &mut Block, name: String, value: Value) {
+    match (block.get_mut(&name), value) {
+        (Some(_), Value::Null) => {}
+        (Some(Value::String(words)), Value::String(more)) => words.push_str(&more),
+        (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
+        (_, value) => {
+            block.insert(name, value);
+        }
+    }
+}
+
+/// A call that is ours to carry out.
+fn is_call(block: &Block) -> bool {
+    text(block, "type") == Some("tool_use")
+}
+
+fn begun(index: u64, block: &Block) -> Option<Delta> {
+    let words = |name: &str| {
+        let words = text(block, name).filter(|words| !words.is_empty());
+        words.map(str::to_owned)
+    };
+    let owned = |name: &str| text(block, name).map(str::to_owned);
+    match text(block, "type") {
+        Some("text") => words("text").map(|text| Delta::Text { index, text }),
+        Some("thinking") => words("thinking").map(|text| Delta::Reasoning { index, text }),
+        Some("tool_use") => {
+            let (call_id, name) = (owned("id"), owned("name"));
+            let input = block.get("input").filter(|input| {
+                let members = input.as_object();
+                !input.is_null() && !members.is_some_and(Map::is_empty)
+            });
+            Some(Delta::Call(CallPiece {
+                index,
+                call_id,
+                name,
+                arguments: input.map(Value::to_string).unwrap_or_default(),
+            }))
+        }
+        kind => {
+            let event = json!({"index": index, "content_block": block});
+            Some(Delta::Other {
+                event: kind.unwrap_or("content_block_start").to_owned(),
+                json: event,
+            })
+        }
+    }
+}
+
+fn other(event: String, json: Block) -> Delta {
+    Delta::Other {
+        event,
+        json: Value::Object(json),
+    }
+}
+
+/// An error instead of the rest; its type may stand in the event's name only.
+fn failed(mut event: Block) -> StreamError {
+    event.insert("type".to_owned(), "error".into());
+    let message = match shape::provider_error(&Value::Object(event)) {
+        Some(DecodeError::ProviderError { message }) => message,
+        _ => "it says no more".to_owned(),
+    };
+    StreamError::Provider { message }
+}
