@@ -27,8 +27,9 @@ pub fn find_program(name: &Path) -> Option<PathBuf> {
         .find(|path| executable(path))
 }
 
-/// The package (Debian's name) that brings a program we use.
-pub fn package_of(name: &str) -> Option<&'static str> {
+/// The package (Debian's name) that brings a program we use, by its name or its path.
+pub fn package_of(program: &str) -> Option<&'static str> {
+    let name = Path::new(program).file_name()?.to_str()?;
     Some(match name {
         "bwrap" => "bubblewrap",
         "bash" => "bash",
@@ -42,6 +43,8 @@ pub fn package_of(name: &str) -> Option<&'static str> {
         "chromium-headless-shell" => "chromium-headless-shell",
         "at-spi-bus-launcher" => "at-spi2-core",
         "xterm" => "xterm",
+        "mousepad" => "mousepad",
+        "fc-list" | "fc-match" => "fontconfig",
         _ => return None,
     })
 }
@@ -59,5 +62,18 @@ mod tests {
         );
         assert_eq!(find_program(Path::new("no-such-program")), None);
         assert_eq!(find_program(Path::new("/etc/passwd")), None);
+    }
+
+    #[test]
+    fn a_program_brings_its_package_by_name_and_by_path() {
+        assert_eq!(package_of("bwrap"), Some("bubblewrap"));
+        assert_eq!(package_of("dbus-send"), Some("dbus-bin"));
+        assert_eq!(package_of("mousepad"), Some("mousepad"));
+        assert_eq!(package_of("fc-list"), Some("fontconfig"));
+        assert_eq!(package_of("/usr/lib/chromium/chromium"), Some("chromium"));
+        let launcher = "/usr/libexec/at-spi-bus-launcher";
+        assert_eq!(package_of(launcher), Some("at-spi2-core"));
+        assert_eq!(package_of("no-such-program"), None);
+        assert_eq!(package_of("/"), None);
     }
 }

@@ -34,14 +34,6 @@ const NO_NAMESPACE: [&str; 6] = [
     "unshare failed",
     "clone() failure",
 ];
-/// What package_of does not know, because nothing of ours starts it by name.
-const MORE_PACKAGES: [(&str, &str); 5] = [
-    ("dbus-send", "dbus-bin"),
-    ("/usr/libexec/at-spi-bus-launcher", "at-spi2-core"),
-    ("/usr/lib/chromium/chromium", "chromium"),
-    ("fc-list", "fontconfig"),
-    ("mousepad", "mousepad"),
-];
 
 /// A trouble with this cause. Packages are those that the cause names and those of the `programs`
 /// that are not there, so that one command brings all of them.
@@ -50,7 +42,8 @@ pub(super) fn explain(cause: &str, programs: &[&str]) -> Trouble {
     let absent = programs
         .iter()
         .filter(|program| find_program(Path::new(program)).is_none())
-        .filter_map(|program| package(program));
+        .filter_map(|program| package_of(program))
+        .map(str::to_owned);
     for package in named_packages(cause).into_iter().chain(absent) {
         trouble = trouble.package(package);
     }
@@ -107,14 +100,6 @@ fn calm(cause: &str) -> String {
     text
 }
 
-fn package(program: &str) -> Option<String> {
-    let more = MORE_PACKAGES.iter().find(|(name, _)| *name == program);
-    let package = more
-        .map(|(_, package)| *package)
-        .or_else(|| package_of(program));
-    package.map(str::to_owned)
-}
-
 /// Errors of devices say "install the package `xvfb`".
 fn named_packages(cause: &str) -> Vec<String> {
     cause
@@ -142,12 +127,6 @@ mod tests {
                    [1120/1243:ERROR:third_party/crashpad/file.cc:145] open /sys/cpu [sic]";
         assert_eq!(calm(log), "It said: No sandbox. Zygote ended [sic]");
         assert_eq!(calm("an array [1, 2] of two"), "an array [1, 2] of two");
-    }
-
-    #[test]
-    fn a_program_brings_its_package() {
-        assert_eq!(package("dbus-send").as_deref(), Some("dbus-bin"));
-        assert_eq!(package("bwrap").as_deref(), Some("bubblewrap"));
     }
 
     #[test]
