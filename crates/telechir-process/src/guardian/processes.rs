@@ -22,7 +22,8 @@ pub(super) struct Process {
 
 /// The processes of the session, without `spared`.
 pub(super) fn of_session(ward: &Ward, spared: &[i32]) -> Vec<Process> {
-    let all: Vec<Process> = numbers().filter_map(read).collect();
+    let all = all();
+    let of_user = ward.uid.map(|uid| of_user(uid, &all)).unwrap_or_default();
     let marker = format!("{MARKER}={}", ward.token);
     let led = |leader: i32, process: &Process| {
         ward.leaders
@@ -33,7 +34,7 @@ pub(super) fn of_session(ward: &Ward, spared: &[i32]) -> Vec<Process> {
         led(process.group, process)
             || led(process.session, process)
             || ward.leaders.get(&process.pid) == Some(&process.started)
-            || ward.uid.is_some_and(|uid| is_of_user(process.pid, uid))
+            || of_user.ours.contains(&process.pid)
             || has_variable(process.pid, &marker)
     };
     let spared = |pid: i32| spared.contains(&pid) || pid == 1;
@@ -55,6 +56,51 @@ pub(super) fn of_session(ward: &Ward, spared: &[i32]) -> Vec<Process> {
         .collect()
 }
 
+/// Whether another container has processes of this user: its root gives the same users to its own
+/// sessions, and we see into it.
+pub(super) fn is_shared(uid: u32) -> bool {
+    of_user(uid, &all()).has_others
+}
+
+/// The processes of a session's user.
+#[derive(Debug, Default)]
+struct OfUser {
+    ours: HashSet<i32>,
+    has_others: bool,
+}
+
+fn of_user(uid: u32, all: &[Process]) -> OfUser {
+    let theirs: HashMap<i32, &Process> = all
+        .iter()
+        .filter(|process| is_of_user(process.pid, uid))
+        .map(|process| (process.pid, process))
+        .collect();
+    let top = |process: &Process| {
+        let line = std::iter::successors(Some(*process), |one| {
+            theirs.get(&one.parent).map(|parent| **parent)
+        });
+        line.take(theirs.len()).last()
+    };
+    let ours: HashSet<i32> = theirs
+        .values()
+        .filter(|process| top(process).is_none_or(|top| is_ours(&top)))
+        .map(|process| process.pid)
+        .collect();
+    OfUser {
+        has_others: ours.len() < theirs.len(),
+        ours,
+    }
+}
+
+/// Whether the topmost process of a session's user is of a session out here. What a session
+/// confines has numbers of its own, but what holds it, or the parent that took it over, has ours.
+fn is_ours(top: &Process) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let ours = namespace("self");
+    let is_elsewhere = |pid: i32| namespace(&pid.to_string()).is_some_and(|it| Some(it) != ours);
+    !(is_elsewhere(top.pid) && is_elsewhere(top.parent))
+}
+
 /// Kills it, unless its number has a new owner by now, and gives what tells when it is over.
 pub(super) fn kill(process: &Process) -> Option<OwnedFd> {
     let pidfd = pidfd_open(Pid::from_raw(process.pid)?, PidfdFlags::empty()).ok()?;
@@ -66,6 +112,11 @@ pub(super) fn kill(process: &Process) -> Option<OwnedFd> {
 pub(super) fn began(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     fields(&stat)?.get(19)?.parse().ok()
+}
+
+/// All that are not over.
+fn all() -> Vec<Process> {
+    numbers().filter_map(read).collect()
 }
 
 fn numbers() -> impl Iterator<Item = i32> {

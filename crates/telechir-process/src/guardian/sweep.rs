@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::processes::{kill, of_session};
+use super::processes::{is_shared, kill, of_session};
 use super::ward::Ward;
 use crate::Identity;
 use crate::sys::everyone::kill_everyone_of;
@@ -15,11 +15,13 @@ const ROUND: Duration = Duration::from_millis(50);
 
 /// Kills until nothing is left or `deadline` comes; says whether nothing is left.
 pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
-    let identity = ward.uid.filter(|uid| Identity::is_unprivileged(*uid));
+    let identity = ward.uid.and_then(Identity::unprivileged_with);
     loop {
-        if let Some(uid) = identity {
+        if let Some(identity) = identity
+            && !is_shared(identity.uid)
+        {
             // At one stroke: what starts others faster than it is looked for does not get away.
-            kill_everyone_of(uid);
+            kill_everyone_of(identity.uid);
         }
         let found = of_session(ward, spared);
         if found.is_empty() {

@@ -130,6 +130,7 @@ async fn helper_that_owns() {
     let root = PathBuf::from(folder);
     let identity = match role.as_str() {
         "user of its own" => Identity::unprivileged(3_820),
+        "user of two containers" => Identity::unprivileged(3_822),
         _ => None,
     };
     let charge = Charge {
@@ -242,6 +243,36 @@ async fn of_a_user_of_its_own_even_the_nameless_end() {
     scene.signal(Signal::KILL);
     scene.ends_since(start).await;
     assert_eq!(stranger.try_wait().unwrap(), None, "others are left alone");
+}
+
+#[tokio::test]
+async fn what_another_container_runs_under_the_same_user_is_left_alone() {
+    if !am_root() {
+        return;
+    }
+    let uid = Identity::unprivileged(3_822).unwrap().uid;
+    let sleep = format!("setpriv --reuid={uid} --regid={uid} --clear-groups sleep 1008");
+    let container = Spawn::new("unshare")
+        .args(["--pid", "--fork", "--kill-child", "sh", "-c"])
+        .arg(format!("{sleep}; true"))
+        .env("PATH", "/usr/bin:/bin");
+    let container = container.spawn().await.unwrap();
+    let sleeps = || {
+        let lines = fs::read_dir("/proc").unwrap().flatten();
+        let mut lines = lines.map(|entry| fs::read(entry.path().join("cmdline")));
+        lines.any(|line| line.is_ok_and(|line| line == b"sleep\x001008\0"))
+    };
+    until("the other container's process", sleeps).await;
+    let scene = Scene::of("user of two containers", None).await;
+    let start = Instant::now();
+    scene.signal(Signal::KILL);
+    scene.ends_since(start).await;
+    assert!(sleeps(), "it goes on");
+    assert_eq!(
+        container.try_wait().unwrap(),
+        None,
+        "and so does its container"
+    );
 }
 
 #[tokio::test]
