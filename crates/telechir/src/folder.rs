@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -32,7 +32,11 @@ pub(crate) struct SessionFolder {
 impl SessionFolder {
     /// Makes the folder. `workspace` is one that the user named; it is kept.
     pub(crate) async fn create(workspace: Option<&Path>) -> Result<Self, Failure> {
-        let (identity, lock) = if am_root() { claim()? } else { (None, None) };
+        let (identity, lock) = if am_root() {
+            claim(workspace.and_then(owner))?
+        } else {
+            (None, None)
+        };
         let parent = short_enough(std::env::temp_dir());
         let guard = guardian::start(identity, lock.as_ref(), &parent).await?;
         let folder = tempfile::Builder::new()
@@ -140,12 +144,17 @@ fn existing(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The first identity that no other session holds.
-fn claim() -> Result<(Option<Identity>, Option<File>), Failure> {
+/// Whose a workspace is, when an earlier session had it: with the same user again, nothing in it
+/// has to be given away.
+fn owner(workspace: &Path) -> Option<Identity> {
+    Identity::unprivileged_with(fs::metadata(workspace).ok()?.uid())
+}
+
+/// The first identity that no other session holds; `preferred` when it is one of these.
+fn claim(preferred: Option<Identity>) -> Result<(Option<Identity>, Option<File>), Failure> {
     fs::create_dir_all(LOCKS)
         .map_err(|e| Failure::message(format!("failed to make {LOCKS}: {e}")))?;
-    let mut index = 0;
-    while let Some(identity) = Identity::unprivileged(index) {
+    for identity in preferred.into_iter().chain(Identity::all_unprivileged()) {
         let path = Path::new(LOCKS).join(format!("uid-{}", identity.uid));
         let file = OpenOptions::new()
             .create(true)
@@ -155,7 +164,6 @@ fn claim() -> Result<(Option<Identity>, Option<File>), Failure> {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return Ok((Some(identity), Some(file)));
         }
-        index += 1;
     }
     Err(Failure::message(
         "every user id of the range 61000 to 64999 is held by another session",

@@ -48,10 +48,14 @@ async fn carry_out(
 ) -> Result<AnsweredTurn, Failure> {
     let (devices, safety) = (&arguments.devices, &arguments.safety);
     let mut open = session::open(devices, safety, policy, arguments.dialect, None).await?;
-    if let Some(url) = arguments.devices.opening_page() {
-        open.navigate(url).await?;
-    }
-    let answered = session::until_stopped(open.session.carry_out_once(turn)).await;
+    let work = async {
+        if let Some(url) = devices.opening_page() {
+            open.navigate(url).await?;
+        }
+        Ok::<_, Failure>(open.session.carry_out_once(turn).await?)
+    };
+    let answered = session::until_stopped(work).await;
+    // However the work ended: a session that is not closed has no end in its recording.
     let closed = open.close().await;
     let answered = match answered {
         Ok(answered) => answered?,

@@ -354,3 +354,112 @@ fn files_that_were_in_the_workspace_can_be_written() {
     let note = std::fs::read_to_string(workspace.join("note")).expect("the file");
     assert_eq!(note, "before\nafter\n");
 }
+
+#[test]
+fn a_session_whose_page_is_refused_is_closed_in_order() {
+    require(Part::Chromium);
+    let telechir = Telechir::new();
+    let recording = telechir.folder().join("recording");
+    let recording = recording.to_str().expect("a path");
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        "--browser=file:///etc/passwd",
+        "--headless",
+        "--record",
+        recording,
+    ];
+    let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
+    let ran = telechir.run(&arguments, &response);
+    ran.fails(1, &["--browser=file:///etc/passwd"]);
+    let page = telechir.folder().join("report.html");
+    let page = page.to_str().expect("a path");
+    let made = telechir.run(&["report", recording, "--out", page], "");
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let html = std::fs::read_to_string(page).expect("a page");
+    assert!(html.contains(">closed</td>"), "its end is in the recording");
+}
+
+#[test]
+fn a_page_that_does_not_come_can_be_interrupted() {
+    use std::os::unix::process::ExitStatusExt as _;
+    require(Part::Chromium);
+    let telechir = Telechir::new();
+    // Takes a connection and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    silent.set_nonblocking(true).expect("it does not block");
+    let url = format!("http://{}/", silent.local_addr().expect("an address"));
+    let flag = format!("--browser={url}");
+    let policy = telechir.folder().join("policy.toml");
+    let rule = "[[url]]\nhost = [\"127.0.0.1\"]\nverdict = \"allow\"\nreason = \"A test.\"\n";
+    std::fs::write(&policy, rule).expect("a policy");
+    let policy = policy.to_string_lossy();
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        &flag,
+        "--headless",
+        "--policy",
+        &policy,
+    ];
+    let mut child = telechir
+        .command(&arguments)
+        .spawn()
+        .expect("the binary starts");
+    let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
+    let mut stdin = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut stdin, response.as_bytes()).expect("the response is taken");
+    drop(stdin);
+    let late = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while silent.accept().is_err() {
+        if child.try_wait().expect("a child").is_some() {
+            panic!("it ended early: {:?}", child.wait_with_output());
+        }
+        assert!(std::time::Instant::now() < late, "nobody asks for the page");
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    let pid = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(pid.expect("a number"), rustix::process::Signal::TERM)
+        .expect("it runs");
+    let ended = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.signal(), None, "it ends in order: {said}");
+    assert_eq!(ended.status.code(), Some(128 + 15), "{said}");
+    telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_workspace_keeps_its_user_from_session_to_session() {
+    use std::os::unix::fs::MetadataExt as _;
+    require(Part::Sandbox);
+    if !telechir_process::am_root() {
+        return;
+    }
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let workspace = telechir.folder().join("work");
+    std::fs::create_dir(&workspace).expect("a folder");
+    let before = telechir_process::Identity::unprivileged(3_777).expect("a user");
+    std::os::unix::fs::chown(&workspace, Some(before.uid), Some(before.gid)).expect("its owner");
+    let workspace_text = workspace.to_str().expect("a path");
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        "--shell",
+        "--workspace",
+        workspace_text,
+        "--policy",
+        &policy,
+    ];
+    let ran = telechir.run(&arguments, &anthropic(&[bash("toolu_1", "touch made")]));
+    assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
+    for path in [workspace.clone(), workspace.join("made")] {
+        let owner = std::fs::metadata(&path).expect("it is there").uid();
+        assert_eq!(owner, before.uid, "{}", path.display());
+    }
+}
