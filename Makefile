@@ -1,6 +1,6 @@
 # The front door. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy docs deny licences bench soak bare clean
+.PHONY: help setup demo test check format clippy docs deny licences bench soak bare ordinary clean
 
 help:        ## what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -41,6 +41,9 @@ soak:        ## kill a running batch at 100 random points and check what is left
 
 bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)
 	@scripts/bare.sh
+
+ordinary:    ## both commands as an ordinary user made for it (root, 8 GB)
+	@scripts/ordinary.sh
 
 clean:       ## remove what was built
 	cargo clean
