@@ -5,6 +5,7 @@
 
 mod anthropic;
 mod companion;
+pub mod conform;
 mod conversation;
 mod declaration;
 mod dialect;

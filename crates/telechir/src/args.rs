@@ -53,6 +53,9 @@ pub(crate) enum Command {
         after_help = "Example:\n  telechir translate --from openai-responses --to anthropic-messages --strict < history.json"
     )]
     Translate(TranslateArguments),
+    /// Check a folder of documents: are they read, written, and the same again?
+    #[command(after_help = CONFORM_EXAMPLES)]
+    Conform(ConformArguments),
     /// Print the tool definitions and headers to send to a model.
     #[command(
         after_help = "Example:\n  telechir tools --dialect anthropic-messages --model claude-sonnet-4-5 --display 1280x800 --shell"
@@ -94,6 +97,14 @@ Examples:
 Questions are asked on the terminal, never on standard input; with nobody to ask the answer is no.
 Exit code 0: all calls were answered (an error is an answer too); 1: failed; 2: usage; 3: a loss in
 strict mode.";
+
+const CONFORM_EXAMPLES: &str = "\
+Examples:
+  telechir conform crates/telechir-providers/tests/vectors/openai
+  telechir conform my-vectors --dialect functions --json
+
+The folder has a manifest.json that lists its documents, or files named KIND__NAME.json; the format
+is in docs/conform.md. Exit code 0: every document is as it should be; 1: one is not; 2: usage.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -270,6 +281,19 @@ pub(crate) struct TranslateArguments {
     /// Fail with exit code 3 on a loss; nothing is printed then.
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConformArguments {
+    /// The folder.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The dialect of documents for which neither manifest nor kind names one.
+    #[arg(long)]
+    pub(crate) dialect: Option<Dialect>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! One module a subcommand; each ends in an exit code or a failure.
 
 mod audit;
+mod conform;
 mod doctor;
 mod exec;
 mod policy;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Decode(arguments) => translate::decode(&arguments),
         Command::Encode(arguments) => translate::encode(&arguments),
         Command::Translate(arguments) => translate::translate(&arguments),
+        Command::Conform(arguments) => conform::conform(&arguments),
         Command::Tools(arguments) => tools::tools(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => wait(doctor::doctor(arguments)),

@@ -37,11 +37,13 @@ pub(crate) fn write_json(value: &impl serde::Serialize, pretty: bool) -> Result<
         serde_json::to_string(value)
     };
     let text = text.map_err(|e| Failure::message(format!("failed to write JSON: {e}")))?;
+    write_text(&format!("{text}\n"))
+}
+
+/// Writes text to standard output.
+pub(crate) fn write_text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let written = out
-        .write_all(text.as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
         // The reader closed its end: it has what it wanted.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod anthropic;
+mod conform;
 mod openai;
 mod streams;

@@ -1,0 +1,195 @@
+//! What a document of a kind is read as.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::Vector;
+use super::streams::{Bytes, bytes_of};
+
+/// One thing to check within a document.
+pub(super) enum Form {
+    /// A history in any envelope: read, written, the same.
+    History(Value),
+    /// A response: a turn or the provider's error; also a history.
+    Response(Value),
+    /// Tools in the provider's own words: declared as they are.
+    Tools(Vec<Value>),
+    /// An error of the provider: named as one.
+    Error(Value),
+    /// A stream.
+    Stream(Bytes),
+    /// Nothing that a translator reads; why.
+    Unchecked(&'static str),
+}
+
+/// Kinds that only the vendors' types know.
+const UNCHECKED: [(&str, &str); 14] = [
+    ("sdk:", "a document for the vendor's types alone"),
+    ("shape:", "a part of a request, for the vendor's types"),
+    ("list:", "parts of a request, for the vendor's types"),
+    ("input:", "an administrative call, for the vendor's types"),
+    ("output:", "an administrative reply, for the vendor's types"),
+    ("image_sizing", "a table of picture sizes"),
+    ("tool_choice", "a choice among tools, part of a request"),
+    ("ws_", "a socket's event"),
+    ("agent", "an agent's configuration"),
+    ("file", "a file's description"),
+    ("signed_url", "a file's address"),
+    ("conversation", "a conversation's description"),
+    ("conv_restart", "a request that begins in the middle"),
+    (
+        "responses_",
+        "another service's form of the Responses interface",
+    ),
+];
+
+/// What is in a document. A kind that ends in `[]` is a list of such documents.
+pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Vec<(String, Form)>, String> {
+    let kind = vector.kind.as_str();
+    if let Some((_, why)) = UNCHECKED.iter().find(|(start, _)| kind.starts_with(start)) {
+        return Ok(vec![(String::new(), Form::Unchecked(why))]);
+    }
+    if is_raw(&vector.file) {
+        return Ok(vec![(
+            String::new(),
+            Form::Stream(Bytes::whole(bytes.to_vec())),
+        )]);
+    }
+    let document: Value =
+        serde_json::from_slice(bytes).map_err(|error| format!("the file is not JSON: {error}"))?;
+    let list = match kind.strip_suffix("[]") {
+        // Events and items only mean something together.
+        Some("event" | "input_item" | "output_item") | None => {
+            return Ok(vec![(String::new(), form(kind, document)?)]);
+        }
+        Some(of) => (of, document),
+    };
+    let (of, documents) = list;
+    let each = list_of(kind, documents)?.into_iter().enumerate();
+    each.map(|(at, document)| Ok((format!("[{at}]"), form(of, document)?)))
+        .collect()
+}
+
+fn is_raw(file: &str) -> bool {
+    [".sse", ".txt", ".bin"]
+        .iter()
+        .any(|end| file.ends_with(end))
+}
+
+fn form(kind: &str, document: Value) -> Result<Form, String> {
+    // A vendor's beta and the names of its services change nothing here.
+    let plain = ["beta_", "gc_", "ix_", "conv_", "chat_"]
+        .iter()
+        .find_map(|start| kind.strip_prefix(start))
+        .unwrap_or(kind);
+    Ok(match plain {
+        "request"
+        | "history"
+        | "messages"
+        | "content"
+        | "items"
+        | "answers"
+        | "append"
+        | "input_item"
+        | "output_item"
+        | "step"
+        | "entry"
+        | "part"
+        | "computer_blocks"
+        | "browser_blocks"
+        | "tool_results"
+        | "content_blocks"
+        | "content_block_params"
+        | "invoke_model_body"
+        | "converse_anthropic"
+        | "converse_anthropic_stream" => Form::History(body(document)),
+        "exchange" => Form::History(json!([
+            {"role": "assistant", "content": document["assistant"]},
+            {"role": "user", "content": document["user"]},
+        ])),
+        "legacy_calls" => Form::History(document["blocks"].clone()),
+        "shell_calls" => Form::History(each(&document, |call| call["block"].clone())?),
+        "cu_calls" => {
+            let parts = each(&document["calls"], |call| json!({"functionCall": call}))?;
+            Form::History(json!([{"role": "model", "parts": parts}]))
+        }
+        "action" | "action_param" => Form::History(
+            json!([{"type": "computer_call", "call_id": "call_1", "actions": [document]}]),
+        ),
+        "response" | "message" => Form::Response(document),
+        "tool" => Form::Tools(vec![document]),
+        "tools" => Form::Tools(list_of("tools", document)?),
+        "error" | "http_error" => Form::Error(error_body(document)),
+        "errors" if document.is_array() => Form::Error(document),
+        "event" if document.is_object() => Form::Stream(bytes_of(json!([document]))?.cut_off()),
+        "event[]" if document.is_array() => Form::Stream(bytes_of(document)?.cut_off()),
+        "stream" | "sse" | "eventstream" => Form::Stream(bytes_of(document)?),
+        "wire_request" => Form::History(document["http"]["body"].clone()),
+        "wire_response" => wire_response(&document)?,
+        _ => {
+            return Err(format!(
+                "no kind `{kind}` is known; docs/conform.md lists them, and `sdk:…` is for the vendor's types alone"
+            ));
+        }
+    })
+}
+
+fn list_of(kind: &str, document: Value) -> Result<Vec<Value>, String> {
+    let Value::Array(documents) = document else {
+        return Err(format!("the file is no list, but its kind is `{kind}`"));
+    };
+    Ok(documents)
+}
+
+/// A request that stands in `body`, with its headers beside it.
+fn body(mut document: Value) -> Value {
+    let has_headers = document.get("headers").is_some();
+    match document.get_mut("body") {
+        Some(body) if has_headers => body.take(),
+        _ => document,
+    }
+}
+
+/// An error that stands in `body`, with its status beside it.
+fn error_body(mut document: Value) -> Value {
+    let has_status = document.get("status").is_some_and(Value::is_number);
+    match document.get_mut("body") {
+        Some(body) if has_status => body.take(),
+        _ => document,
+    }
+}
+
+/// The errors of a list, each without its status.
+pub(super) fn errors(document: Value) -> Vec<Value> {
+    let Value::Array(errors) = document else {
+        return vec![document];
+    };
+    errors.into_iter().map(error_body).collect()
+}
+
+fn each(list: &Value, change: impl Fn(&Value) -> Value) -> Result<Value, String> {
+    let list = list.as_array().ok_or("the file is no list of calls")?;
+    Ok(list.iter().map(change).collect())
+}
+
+/// A reply as it went over the wire: its body, as JSON or in base64.
+fn wire_response(document: &Value) -> Result<Form, String> {
+    let http = &document["http"];
+    let body = match http["body"]["$base64"].as_str() {
+        Some(text) => {
+            let bytes = STANDARD
+                .decode(text)
+                .map_err(|error| format!("`http.body` is not base64: {error}"))?;
+            serde_json::from_slice(&bytes)
+                .map_err(|error| format!("`http.body` is not JSON: {error}"))?
+        }
+        None => http["body"].clone(),
+    };
+    let is_error = http["status"].as_u64().is_some_and(|status| status >= 300);
+    Ok(if is_error {
+        Form::Error(body)
+    } else {
+        Form::Response(body)
+    })
+}

@@ -1,0 +1,151 @@
+//! Reading a manifest: which documents there are and what should become of them.
+
+use serde_json::Value;
+
+use super::{Expect, Vector};
+use crate::Dialect;
+
+/// The documents of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// In the order of the manifest.
+    pub vectors: Vec<Vector>,
+}
+
+/// Why a manifest cannot be read. Texts read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// No JSON.
+    #[error("read the manifest as JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// JSON of another shape.
+    #[error("read the manifest: {0}")]
+    WrongShape(String),
+}
+
+impl Manifest {
+    /// Reads a manifest. `fallback` is the dialect of documents for which nothing names one.
+    ///
+    /// # Errors
+    /// When it is not JSON, or an entry lacks its file or kind or expects an unknown word.
+    pub fn read(bytes: &[u8], fallback: Option<Dialect>) -> Result<Self, ManifestError> {
+        let manifest: Value = serde_json::from_slice(bytes)?;
+        let entries = ["files", "vectors"]
+            .iter()
+            .find_map(|name| manifest.get(name)?.as_array())
+            .ok_or_else(|| wrong("it has no list `files` (or `vectors`)"))?;
+        let whose = Whose {
+            manifest: text(&manifest, "dialect"),
+            sdk: text(&manifest, "sdk").and_then(|sdk| sdk.split(' ').next()),
+            fallback,
+        };
+        let read = |(at, entry)| vector(entry, at, &whose);
+        let vectors = entries.iter().enumerate().map(read);
+        Ok(Self {
+            vectors: vectors.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The documents of a folder without a manifest: all valid, each `kind__name.json`.
+    pub fn of_names<'a>(
+        files: impl IntoIterator<Item = &'a str>,
+        fallback: Option<Dialect>,
+    ) -> Self {
+        let whose = Whose {
+            manifest: None,
+            sdk: None,
+            fallback,
+        };
+        let named = files.into_iter().filter_map(|file| {
+            let (kind, _) = file.split_once("__")?;
+            Some(Vector {
+                file: file.to_owned(),
+                kind: kind.to_owned(),
+                expect: Expect::Valid,
+                about: String::new(),
+                dialect: whose.of(None, kind),
+            })
+        });
+        Self {
+            vectors: named.collect(),
+        }
+    }
+}
+
+fn wrong(problem: impl Into<String>) -> ManifestError {
+    ManifestError::WrongShape(problem.into())
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str()
+}
+
+fn vector(entry: &Value, at: usize, whose: &Whose<'_>) -> Result<Vector, ManifestError> {
+    let member = |name: &str| {
+        text(entry, name).ok_or_else(|| wrong(format!("entry {at} has no text `{name}`")))
+    };
+    let (file, kind) = (member("file")?, member("kind")?);
+    let expect = match text(entry, "expect") {
+        None | Some("valid" | "accept") => Expect::Valid,
+        // The vendor's declared type refuses it although it is on the wire: it must be read.
+        Some("reject") => Expect::Valid,
+        Some("invalid") => Expect::Invalid,
+        Some(other) => {
+            return Err(wrong(format!(
+                "{file} expects `{other}`; there are valid, invalid, accept and reject"
+            )));
+        }
+    };
+    let about = text(entry, "about").or_else(|| text(entry, "note"));
+    Ok(Vector {
+        file: file.to_owned(),
+        kind: kind.to_owned(),
+        expect,
+        about: about.unwrap_or_default().to_owned(),
+        dialect: whose.of(text(entry, "dialect"), kind),
+    })
+}
+
+/// What a manifest says of the dialect of all its documents.
+struct Whose<'a> {
+    manifest: Option<&'a str>,
+    sdk: Option<&'a str>,
+    fallback: Option<Dialect>,
+}
+
+/// The beginnings of kinds that belong to one of several dialects of a provider.
+const KINDS: [(&str, &str); 9] = [
+    ("gc_", "google-generate-content"),
+    ("cu_calls", "google-generate-content"),
+    ("ix_", "google-interactions"),
+    ("conv", "mistral-conversations"),
+    ("entry", "mistral-conversations"),
+    ("chat_", "mistral-chat"),
+    ("converse_", "bedrock-converse"),
+    ("invoke_model_body", "bedrock-invoke"),
+    ("responses_", "openai-responses"),
+];
+
+/// The dialect of an SDK's documents when nothing else says it.
+const SDKS: [(&str, &str); 5] = [
+    ("anthropic", "anthropic-messages"),
+    ("openai", "openai-responses"),
+    ("google-genai", "google-generate-content"),
+    ("mistralai", "mistral-conversations"),
+    ("botocore", "bedrock-converse"),
+];
+
+impl Whose<'_> {
+    /// The dialect of a document: what it says, what its kind says, what the manifest says.
+    fn of(&self, entry: Option<&str>, kind: &str) -> Result<Dialect, String> {
+        let by_kind = KINDS.iter().find(|(start, _)| kind.starts_with(start));
+        let by_sdk = || SDKS.iter().find(|(sdk, _)| Some(*sdk) == self.sdk);
+        let by_words = || Some(by_kind.or_else(by_sdk)?.1);
+        let name = entry.or(self.manifest).or_else(by_words);
+        match (name, self.fallback) {
+            (Some(name), _) => name.parse().map_err(|_| name.to_owned()),
+            (None, Some(fallback)) => Ok(fallback),
+            (None, None) => Err(String::new()),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Streams of a manifest: their bytes, and the demand that every cut gives the same.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::{Dialect, StreamError};
+
+/// Places at which a stream is cut at most; a longer one is cut at every n-th byte.
+const MOST_CUTS: usize = 20_000;
+
+/// A stream's bytes and what it should add up to.
+pub(super) struct Bytes {
+    bytes: Vec<u8>,
+    /// The response, when the document says it.
+    expect: Option<Value>,
+    /// Events of a stream, not a whole one.
+    is_part: bool,
+}
+
+impl Bytes {
+    pub(super) fn whole(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            expect: None,
+            is_part: false,
+        }
+    }
+
+    /// The same, where the end of the response need not come.
+    pub(super) fn cut_off(self) -> Self {
+        Self {
+            is_part: true,
+            ..self
+        }
+    }
+}
+
+/// The bytes that a stream document means.
+pub(super) fn bytes_of(document: Value) -> Result<Bytes, String> {
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    let list = |name: &str| document.get(name).and_then(Value::as_array);
+    let bytes = if let Some(base64) = text("bytes_base64") {
+        decoded(base64)?
+    } else if let Some(raw) = text("raw") {
+        raw.as_bytes().to_vec()
+    } else if let Some(frames) = list("frames") {
+        let frames = frames.iter().map(|frame| match frame.as_str() {
+            Some(base64) => decoded(base64),
+            None => Err("a frame is no text".to_owned()),
+        });
+        frames.collect::<Result<Vec<_>, _>>()?.concat()
+    } else if let Some(events) = document.as_array().or_else(|| list("events")) {
+        sse(events).into_bytes()
+    } else {
+        return Err(
+            "a stream is a list of events, or has `events`, `raw`, `frames` or `bytes_base64`"
+                .to_owned(),
+        );
+    };
+    let expect = document.get("expect").or_else(|| document.get("response"));
+    Ok(Bytes {
+        expect: expect.filter(|expect| expect.is_object()).cloned(),
+        ..Bytes::whole(bytes)
+    })
+}
+
+fn decoded(base64: &str) -> Result<Vec<u8>, String> {
+    let bytes = STANDARD.decode(base64);
+    bytes.map_err(|error| format!("the stream is not base64: {error}"))
+}
+
+/// Server-sent events: named by their `event` or their `type`.
+fn sse(events: &[Value]) -> String {
+    let mut text = String::new();
+    let mut is_chat = false;
+    for event in events {
+        is_chat |= event["object"] == "chat.completion.chunk";
+        let (name, data) = match (
+            event.get("event").and_then(Value::as_str),
+            event.get("data"),
+        ) {
+            (Some(name), Some(data)) => (Some(name), data),
+            _ => (event["type"].as_str(), event),
+        };
+        if let Some(name) = name {
+            text.push_str(&format!("event: {name}\n"));
+        }
+        text.push_str(&format!("data: {data}\n\n"));
+    }
+    if is_chat {
+        text.push_str("data: [DONE]\n\n");
+    }
+    text
+}
+
+/// How a stream ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    Turn(Box<(Value, String)>),
+    /// The provider's error, or a stream that is cut off: data, not a mistake.
+    Said(String, bool),
+    Refused(String),
+}
+
+/// What was found about a stream.
+pub(super) struct Found {
+    pub(super) cuts: usize,
+    /// What the stream said instead of a turn.
+    pub(super) said: Option<String>,
+    /// Whether it was refused.
+    pub(super) refused: Option<String>,
+    pub(super) problems: Vec<String>,
+    /// The whole response, when there was one.
+    pub(super) response: Option<Value>,
+}
+
+/// Reads the stream whole, byte by byte, and in two pieces cut at every byte.
+pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
+    let mut found = Found {
+        cuts: 0,
+        said: None,
+        refused: None,
+        problems: Vec::new(),
+        response: None,
+    };
+    let bytes = stream.bytes.as_slice();
+    let Some(whole) = read(dialect, [bytes].into_iter()) else {
+        let problem = format!("{dialect} reads no streams");
+        found.problems.push(problem);
+        return found;
+    };
+    if read(dialect, bytes.chunks(1)).as_ref() != Some(&whole) {
+        let problem = "byte by byte it is another than whole".to_owned();
+        found.problems.push(problem);
+    }
+    let step = bytes.len().div_ceil(MOST_CUTS).max(1);
+    for cut in (1..bytes.len()).step_by(step) {
+        let (head, tail) = bytes.split_at(cut);
+        found.cuts += 1;
+        if read(dialect, [head, tail].into_iter()).as_ref() != Some(&whole) {
+            found
+                .problems
+                .push(format!("cut at byte {cut} it is another than whole"));
+            break;
+        }
+    }
+    match whole {
+        End::Turn(turn) => {
+            let response = turn.0;
+            if stream
+                .expect
+                .as_ref()
+                .is_some_and(|expect| *expect != response)
+            {
+                found
+                    .problems
+                    .push(format!("it adds up to another response: {response}"));
+            }
+            found.response = Some(response);
+        }
+        End::Said(said, is_cut_off) if is_cut_off && !stream.is_part => found.refused = Some(said),
+        End::Said(said, _) => found.said = Some(said),
+        End::Refused(refused) => found.refused = Some(refused),
+    }
+    found
+}
+
+/// None when the dialect reads no streams.
+fn read<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> Option<End> {
+    let mut stream = dialect.stream()?;
+    for piece in pieces {
+        if let Err(error) = stream.push(piece) {
+            return Some(ended(&error));
+        }
+    }
+    Some(match stream.finish() {
+        Ok(received) => {
+            let meaning = format!("{:?} {:?}", received.turn, received.report);
+            End::Turn(Box::new((received.response, meaning)))
+        }
+        Err(error) => ended(&error),
+    })
+}
+
+fn ended(error: &StreamError) -> End {
+    let said = error.to_string();
+    match error {
+        StreamError::Provider { .. }
+        | StreamError::Decode(crate::DecodeError::ProviderError { .. }) => End::Said(said, false),
+        StreamError::Truncated { .. } => End::Said(said, true),
+        StreamError::BadEvent { .. }
+        | StreamError::TooLong { .. }
+        | StreamError::Broken
+        | StreamError::Pieces(_)
+        | StreamError::Decode(_) => End::Refused(said),
+    }
+}

@@ -1,0 +1,80 @@
+//! Every manifest of `tests/vectors` through the conformance kit.
+
+mod kit;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use telechir_providers::Dialect;
+use telechir_providers::conform::{Manifest, Row};
+
+/// The folders of vectors.
+fn folders() -> Vec<PathBuf> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let mut folders: Vec<PathBuf> = fs::read_dir(vectors)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders
+}
+
+fn manifest(folder: &Path) -> Manifest {
+    let found = ["manifest.json", "index.json"]
+        .iter()
+        .find_map(|name| fs::read(folder.join(name)).ok());
+    let bytes = found.unwrap_or_else(|| panic!("{} has no manifest", folder.display()));
+    Manifest::read(&bytes, None).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+}
+
+fn rows(folder: &Path) -> Vec<Row> {
+    let check = |vector: &telechir_providers::conform::Vector| {
+        let file = folder.join(&vector.file);
+        let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        vector.check(&bytes)
+    };
+    manifest(folder).vectors.iter().map(check).collect()
+}
+
+#[test]
+fn every_vector_conforms() {
+    let mut bad = Vec::new();
+    for folder in folders() {
+        for row in rows(&folder).iter().filter(|row| !row.is_good()) {
+            bad.push(format!(
+                "{}/{}: {:?}",
+                folder.display(),
+                row.file,
+                row.problems
+            ));
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn every_file_is_in_its_manifest() {
+    for folder in folders() {
+        let listed = manifest(&folder).vectors;
+        for entry in fs::read_dir(&folder).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let is_listed = listed.iter().any(|vector| vector.file == file);
+            let is_list = file == "manifest.json" || file == "index.json";
+            assert!(is_listed || is_list, "{}/{file}", folder.display());
+        }
+    }
+}
+
+/// A dialect without vectors is one whose claims nothing shows.
+#[test]
+fn every_dialect_has_vectors() {
+    let vectors: Vec<_> = folders()
+        .iter()
+        .flat_map(|folder| manifest(folder).vectors)
+        .collect();
+    for dialect in Dialect::ALL {
+        let has_some = vectors.iter().any(|vector| vector.dialect == Ok(dialect));
+        assert!(has_some, "no vector is of {dialect}");
+    }
+}

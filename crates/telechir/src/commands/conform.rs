@@ -1,0 +1,158 @@
+//! `conform`: a folder of vectors through decode, encode and identity, as a table.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use telechir_providers::Dialect;
+use telechir_providers::conform::{Manifest, Row, Vector, Verdict};
+
+use crate::args::ConformArguments;
+use crate::failure::Failure;
+use crate::input::{write_json, write_text};
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Printed {
+    rows: Vec<Row>,
+    checked: usize,
+    unchecked: usize,
+    failed: usize,
+}
+
+pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure> {
+    let folder = &arguments.folder;
+    let manifest = manifest(folder, arguments.dialect)?;
+    if manifest.vectors.is_empty() {
+        return Err(Failure::message(format!(
+            "{} lists no documents: nothing was checked",
+            folder.display()
+        )));
+    }
+    let rows: Vec<Row> = manifest
+        .vectors
+        .iter()
+        .map(|vector| row(folder, vector))
+        .collect();
+    let failed = rows.iter().filter(|row| !row.is_good()).count();
+    let unchecked = rows.iter().filter(|row| row.unchecked.is_some()).count();
+    let printed = Printed {
+        checked: rows.len() - unchecked,
+        unchecked,
+        failed,
+        rows,
+    };
+    if arguments.json {
+        write_json(&printed, true)?;
+    } else {
+        write_text(&table(&printed))?;
+    }
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The folder's manifest, or the names of its files when it has none.
+fn manifest(folder: &Path, dialect: Option<Dialect>) -> Result<Manifest, Failure> {
+    for name in ["manifest.json", "index.json"] {
+        match fs::read(folder.join(name)) {
+            Ok(bytes) => return Ok(Manifest::read(&bytes, dialect)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(&folder.join(name), &error)),
+        }
+    }
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| unreadable(folder, &error))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(Manifest::of_names(
+        names.iter().map(String::as_str),
+        dialect,
+    ))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::message(format!("failed to read {}: {error}", path.display()))
+}
+
+/// A document's row; a file that is not there is a failed one.
+fn row(folder: &Path, vector: &Vector) -> Row {
+    match fs::read(folder.join(&vector.file)) {
+        Ok(bytes) => vector.check(&bytes),
+        Err(error) => vector.unreadable(&error.to_string()),
+    }
+}
+
+fn table(printed: &Printed) -> String {
+    let width = |of: fn(&Row) -> &str, title: &str| {
+        let widths = printed.rows.iter().map(|row| of(row).chars().count());
+        widths.max().unwrap_or_default().max(title.len())
+    };
+    let (file, kind) = (
+        width(|row| &row.file, "file"),
+        width(|row| &row.kind, "kind"),
+    );
+    let mut text = format!(
+        "{:file$}  {:kind$}  decode  encode  identity  stream      losses\n",
+        "file", "kind"
+    );
+    for row in &printed.rows {
+        let _infallible = writeln!(
+            text,
+            "{:file$}  {:kind$}  {:6}  {:6}  {:8}  {:10}  {:6}  {}",
+            row.file,
+            row.kind,
+            word(row.decode),
+            word(row.encode),
+            word(row.identity),
+            stream(row),
+            row.losses.len(),
+            remark(row),
+        );
+        for problem in &row.problems {
+            let _infallible = writeln!(text, "    {problem}");
+        }
+    }
+    let Printed {
+        checked,
+        unchecked,
+        failed,
+        ..
+    } = printed;
+    let _infallible = writeln!(
+        text,
+        "{checked} documents checked, {failed} failed; {unchecked} not for a translator"
+    );
+    text
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NotApplicable => "-",
+        Verdict::Passed => "ok",
+        Verdict::Failed => "FAIL",
+    }
+}
+
+fn stream(row: &Row) -> String {
+    match row.stream {
+        Verdict::Passed => format!("{} cuts", row.cuts),
+        verdict @ (Verdict::NotApplicable | Verdict::Failed) => word(verdict).to_owned(),
+    }
+}
+
+fn remark(row: &Row) -> String {
+    match (&row.unchecked, row.refusals.first()) {
+        (Some(why), _) => format!("not checked: {why}"),
+        (None, Some(refusal)) => format!("refused: {refusal}"),
+        (None, None) => String::new(),
+    }
+}
