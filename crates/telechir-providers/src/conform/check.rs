@@ -222,12 +222,12 @@ impl Document<'_> {
                         .problems
                         .push(format!("{place} is declared as another"));
                 }
-                // What a vendor serves only with a header is right with that header.
-                if self.row.expect == Expect::Invalid && !declaration.headers.is_empty() {
-                    let (name, value) = &declaration.headers[0];
-                    self.row
-                        .refusals
-                        .push(format!("only with the header `{name}: {value}`"));
+                // What a vendor serves only with a beta header is right with that header.
+                let beta = |(name, _): &&(String, String)| name.contains("beta");
+                let header = declaration.headers.iter().find(beta);
+                if let (Expect::Invalid, Some((name, value))) = (self.row.expect, header) {
+                    let refusal = format!("only with the header `{name}: {value}`");
+                    self.row.refusals.push(refusal);
                 }
             }
             Err(error) => self.refused(place, &error),

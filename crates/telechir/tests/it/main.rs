@@ -7,6 +7,7 @@
 
 mod approval;
 mod bad_input;
+mod conform;
 mod doctor;
 mod exec;
 mod journal_kills;

@@ -1,0 +1,65 @@
+//! `conform`: the table and the exit code are what a person and a script go by.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::telechir::Telechir;
+
+fn vectors(folder: &str) -> String {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("crates");
+    let path = crates.join("telechir-providers/tests/vectors").join(folder);
+    path.to_str().expect("a path of ours").to_owned()
+}
+
+/// Puts one document and its manifest into a folder.
+fn write(folder: &Path, kind: &str, document: &str) {
+    let manifest = json!({"dialect": "anthropic-messages", "files": [
+        {"file": "a.json", "kind": kind, "expect": "valid", "about": "x"},
+    ]});
+    fs::write(folder.join("manifest.json"), manifest.to_string()).expect("a manifest");
+    fs::write(folder.join("a.json"), document).expect("a document");
+}
+
+#[test]
+fn a_folder_that_conforms_ends_well_and_is_a_table() {
+    let run = Telechir::new().run(&["conform", &vectors("anthropic")], "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.starts_with("file "), "{}", run.stdout);
+    assert!(run.stdout.contains(" cuts"), "{}", run.stdout);
+    assert!(run.stdout.contains(", 0 failed"), "{}", run.stdout);
+}
+
+#[test]
+fn a_document_that_is_none_fails_and_is_named() {
+    for (name, kind, document) in [
+        ("broken", "history", "{"),
+        ("misspelled", "hystory", "[]"),
+        ("other", "history", r#"{"no": "history"}"#),
+    ] {
+        let telechir = Telechir::new();
+        write(telechir.folder(), kind, document);
+        let folder = telechir.folder().to_string_lossy().into_owned();
+        let run = telechir.run(&["conform", &folder], "");
+        assert_eq!(run.code, Some(1), "{name}: {}", run.stdout);
+        assert!(run.stdout.contains("1 failed"), "{name}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn json_says_the_same_as_the_table() {
+    let run = Telechir::new().run(&["conform", &vectors("openai"), "--json"], "");
+    let printed = run.json();
+    assert_eq!(printed["failed"], 0);
+    assert_eq!(printed["rows"][0]["identity"], "passed");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let run = Telechir::new().run(&["conform", "/nowhere/at/all"], "");
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("/nowhere/at/all"), "{}", run.stderr);
+}
