@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use telechir_protocol::{ActionKind, CommandOutput, Size};
+use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
-    Computer, DeviceError, Frame, PageContext, Performed, Screen, ScreenAction, Settle, Settled,
-    Shell, ShellCommand,
+    Computer, DeviceError, Edited, Editor, Frame, PageContext, Performed, Screen, ScreenAction,
+    Settle, Settled, Shell, ShellCommand,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -203,6 +203,53 @@ impl Shell for BoxShell {
     }
 }
 
+trait AnyEditor: Send {
+    fn locate<'a>(&'a mut self, tool: EditTool, step: &'a EditStep) -> Boxed<'a, EditStep>;
+    fn edit<'a>(&'a mut self, tool: EditTool, located: &'a EditStep) -> Boxed<'a, Edited>;
+    fn workspace(&self) -> String;
+    fn memory(&self) -> Option<String>;
+}
+
+impl<E: Editor + 'static> AnyEditor for E {
+    fn locate<'a>(&'a mut self, tool: EditTool, step: &'a EditStep) -> Boxed<'a, EditStep> {
+        Box::pin(Editor::locate(self, tool, step))
+    }
+    fn edit<'a>(&'a mut self, tool: EditTool, located: &'a EditStep) -> Boxed<'a, Edited> {
+        Box::pin(Editor::edit(self, tool, located))
+    }
+    fn workspace(&self) -> String {
+        Editor::workspace(self)
+    }
+    fn memory(&self) -> Option<String> {
+        Editor::memory(self)
+    }
+}
+
+/// Any [`Editor`].
+pub struct BoxEditor(Box<dyn AnyEditor>);
+
+impl BoxEditor {
+    /// Forgets which editor it is.
+    pub fn new(editor: impl Editor + 'static) -> Self {
+        Self(Box::new(editor))
+    }
+}
+
+impl Editor for BoxEditor {
+    async fn locate(&mut self, tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
+        self.0.locate(tool, step).await
+    }
+    async fn edit(&mut self, tool: EditTool, located: &EditStep) -> Result<Edited, DeviceError> {
+        self.0.edit(tool, located).await
+    }
+    fn workspace(&self) -> String {
+        self.0.workspace()
+    }
+    fn memory(&self) -> Option<String> {
+        self.0.memory()
+    }
+}
+
 macro_rules! opaque {
     ($($name:ident)*) => {$(
         impl fmt::Debug for $name {
@@ -212,4 +259,4 @@ macro_rules! opaque {
         }
     )*};
 }
-opaque!(BoxComputer BoxScreen BoxShell);
+opaque!(BoxComputer BoxEditor BoxScreen BoxShell);

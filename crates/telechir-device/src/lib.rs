@@ -1,8 +1,9 @@
-//! What the engine needs of a screen, a browser and a shell; pure: no clock, no files, no network.
+//! What the engine needs of a screen, a browser, a shell and an editor; pure: no clock, no files, no network.
 
 mod computer;
 #[cfg(feature = "testing")]
 pub mod contract;
+mod editor;
 mod erased;
 mod error;
 mod frame;
@@ -11,7 +12,8 @@ mod shell;
 mod viewport;
 
 pub use computer::{Computer, Effect, PageContext, Performed, Screen, Settle, Settled};
-pub use erased::{BoxComputer, BoxScreen, BoxShell};
+pub use editor::{Edited, Editor};
+pub use erased::{BoxComputer, BoxEditor, BoxScreen, BoxShell};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};

@@ -48,3 +48,14 @@ pub struct ShellFacts {
     /// Time since the session began.
     pub now: Duration,
 }
+
+/// Facts about files at the moment of judging.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditFacts {
+    /// The folder that paths of the workspace begin with.
+    pub workspace: String,
+    /// The folder that paths of the memory begin with.
+    pub memory: String,
+    /// Time since the session began.
+    pub now: Duration,
+}

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use telechir_protocol::{ActionKind, Chord, Command};
+use telechir_protocol::{ActionKind, Chord, Command, EDIT_STEPS, EditTool};
 use toml::Spanned;
 
+use crate::edit_rule::{Edit, EditMatch};
 use crate::key_rule::{KeysMatch, Pressed};
 use crate::rule::{Limit, Rule};
 use crate::screen_rule::{ComputerMatch, Step};
@@ -26,6 +27,8 @@ struct File {
     url: Vec<Spanned<UrlRule>>,
     #[serde(default)]
     shell: Vec<Spanned<ShellRule>>,
+    #[serde(default)]
+    edit: Vec<Spanned<EditRule>>,
 }
 
 /// The members that every rule has, around those of its kind.
@@ -62,6 +65,7 @@ rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, 
 rule!(KeysRule, String { chords: Vec<String>, });
 rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
 rule!(ShellRule, String { words: Vec<OneOf>, shell: Place, redirection: bool, });
+rule!(EditRule, String { operations: Vec<String>, paths: Vec<String>, tool: EditTool, });
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,6 +191,9 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     }
     for rule in file.shell {
         policy.shell.push(shell_rule(&origin, rule)?);
+    }
+    for rule in file.edit {
+        policy.edit.push(edit_rule(&origin, rule)?);
     }
     Ok(policy)
 }
@@ -380,6 +387,42 @@ fn shell_rule(
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
         Ok(shell_example(&rule, example, is_sandboxed.unwrap_or(true)))
+    })?;
+    Ok(rule)
+}
+
+fn edit_rule(origin: &Origin<'_>, rule: Spanned<EditRule>) -> Result<Rule<EditMatch>, PolicyError> {
+    let (line, name) = origin.place("edit", &rule);
+    let mut file = rule.into_inner();
+    check_list(origin, line, "operations", file.operations.as_ref())?;
+    check_list(origin, line, "paths", file.paths.as_ref())?;
+    let known = |name: &&String| !EDIT_STEPS.contains(&name.as_str());
+    if let Some(unknown) = file.operations.iter().flatten().find(known) {
+        let names = EDIT_STEPS.join(", ");
+        return Err(origin.problem(
+            line,
+            format!("no operation is called {unknown:?}; there are {names}"),
+        ));
+    }
+    let matcher = EditMatch {
+        operations: file.operations.take(),
+        paths: file.paths.take(),
+        tool: file.tool,
+    };
+    let (rule, examples) = file.into_rule(name, matcher);
+    check_rule(origin, line, &rule)?;
+    check_examples(origin, line, &examples, |example| {
+        let edit = Edit {
+            tool: rule.matcher.tool.unwrap_or(EditTool::Editor),
+            name: rule
+                .matcher
+                .operations
+                .as_ref()
+                .and_then(|names| names.first())
+                .map_or("replace", String::as_str),
+            paths: vec![example],
+        };
+        Ok(rule.verdict_on(&edit).is_some())
     })?;
     Ok(rule)
 }

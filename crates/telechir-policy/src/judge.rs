@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use telechir_protocol::{Action, Command, SafetyCheck};
+use telechir_protocol::{Action, Command, EditTool, SafetyCheck};
 
+use crate::edit_rule::{Edit, EditMatch};
 use crate::key_rule::{KeysMatch, Pressed};
 use crate::rule::{Rule, Tally, strictest};
 use crate::screen_rule::{ComputerMatch, Step};
 use crate::shell_rule::{Part, ShellMatch};
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{
-    Denial, Digest, Ground, Judgement, Pending, Permitted, PolicyError, Proposal, Question,
-    Reading, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal, ShellTask, Verdict, file,
-    key_rule, read_command, screen_rule, shell_rule, shown, url_rule,
+    Denial, Digest, EditFacts, EditProposal, Ground, Judgement, Pending, Permitted, PolicyError,
+    Proposal, Question, Reading, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal, ShellTask,
+    Verdict, edit_rule, file, key_rule, read_command, screen_rule, shell_rule, shown, url_rule,
 };
 
 /// The rules of one file. Where none applies, the default of the kind holds.
@@ -23,6 +24,7 @@ pub struct Policy {
     pub(crate) keys: Vec<Rule<KeysMatch>>,
     pub(crate) url: Vec<Rule<UrlMatch>>,
     pub(crate) shell: Vec<Rule<ShellMatch>>,
+    pub(crate) edit: Vec<Rule<EditMatch>>,
     pub(crate) digest: Digest,
 }
 
@@ -34,6 +36,7 @@ impl Policy {
             keys: Vec::new(),
             url: Vec::new(),
             shell: Vec::new(),
+            edit: Vec::new(),
             digest: Digest::of_json(&Value::Null),
         }
     }
@@ -166,6 +169,30 @@ impl Judge {
         if !proposal.env.is_empty() {
             let env = Value::Object(proposal.env.clone()).to_string();
             lines.push(format!("with the variables {}", shown::escape(&env)));
+        }
+        conclude(proposal, grounds, lines, Vec::new())
+    }
+
+    /// Judges edits of files, each by itself.
+    pub fn edit(&mut self, proposal: EditProposal, facts: &EditFacts) -> Judgement<EditProposal> {
+        let root = match proposal.tool {
+            EditTool::Memory => &facts.memory,
+            EditTool::Patch | EditTool::Editor => &facts.workspace,
+        };
+        let mut grounds = Vec::new();
+        let mut lines = Vec::new();
+        for step in &proposal.steps {
+            let edit = Edit::new(proposal.tool, step, root);
+            let default = || edit_rule::default(&edit);
+            let rules = &self.policy.edit;
+            let mut ground = strictest(rules, &edit, &mut self.tally, facts.now, default);
+            if let Some(always) = edit_rule::always(&edit) {
+                ground = ground.stricter(always);
+            }
+            // Its files are the workspace's own, wherever the shell runs.
+            ground.verdict = ground.verdict.in_place(true);
+            grounds.push(ground);
+            lines.extend(shown::edit_lines(step));
         }
         conclude(proposal, grounds, lines, Vec::new())
     }

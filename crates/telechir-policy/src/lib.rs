@@ -2,7 +2,7 @@
 //! comes out.
 //!
 //! # The policy file
-//! Rules of four kinds. Of all rules that match a step the strictest verdict wins (`deny`, `ask`,
+//! Rules of five kinds. Of all rules that match a step the strictest verdict wins (`deny`, `ask`,
 //! `sandbox`, `allow`); where none matches, the default of the kind holds. Keys nobody knows are
 //! refused, and a rule that contradicts its own examples too. Every rule has a `verdict` and a
 //! `reason`; it may have a `name`, a `limit` and `examples`.
@@ -39,6 +39,15 @@
 //! reason = "Looking at history is fine."
 //! examples.match = ["git log -1"]
 //! examples.not_match = ["git push", "git log > file"]
+//!
+//! [[edit]]                             # files that an editor changes
+//! operations = ["replace", "patch"]    # view, create, replace, insert, undo, delete, rename, add, patch
+//! paths = ["src/**", "*.md"]           # seen from the workspace; absent: every file
+//! tool = "patch"                       # or "editor", "memory"
+//! verdict = "allow"
+//! reason = "It is the model's own code."
+//! examples.match = ["src/main.rs"]
+//! examples.not_match = ["Cargo.toml"]
 //! # "#;
 //! # telechir_policy::Policy::from_toml(text, "policy.toml").unwrap();
 //! ```
@@ -56,6 +65,7 @@
 
 mod address;
 mod digest;
+mod edit_rule;
 mod error;
 mod facts;
 mod file;
@@ -76,13 +86,13 @@ mod verdict;
 pub use address::AddressClass;
 pub use digest::Digest;
 pub use error::PolicyError;
-pub use facts::{Display, Resolved, ScreenFacts, ShellFacts};
+pub use facts::{Display, EditFacts, Resolved, ScreenFacts, ShellFacts};
 pub use judge::{Judge, Policy, Tainting};
 pub use key_rule::hold;
 pub use permit::{Denial, Judgement, Permitted};
-pub use proposal::{Device, Proposal, ScreenProposal, ShellProposal, ShellTask};
+pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
 pub use question::{Decision, Pending, Question};
 pub use rule::Ground;
 pub use shell_read::{Reading, Redirection, SimpleCommand, read_command};
-pub use shown::{escape, summarize, summarize_command};
+pub use shown::{escape, summarize, summarize_command, summarize_edit};
 pub use verdict::Verdict;

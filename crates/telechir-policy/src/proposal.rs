@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Action, CallId, Command, SafetyCheck};
+use telechir_protocol::{Action, CallId, Command, EditStep, EditTool, SafetyCheck};
 
 use crate::Digest;
 
@@ -118,6 +118,31 @@ impl Proposal for ShellProposal {
             "shell": task,
             "cwd": self.cwd,
             "env": self.env,
+        })
+    }
+}
+
+/// Edits of files, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditProposal {
+    /// The call it comes from.
+    pub call_id: CallId,
+    /// Which tool the model thinks it uses.
+    pub tool: EditTool,
+    /// What is to be done; paths in it are those of the files themselves, no link among them.
+    pub steps: Vec<EditStep>,
+}
+
+impl Proposal for EditProposal {
+    fn call_id(&self) -> &CallId {
+        &self.call_id
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "call_id": self.call_id.as_str(),
+            "edit": self.tool,
+            "steps": self.steps,
         })
     }
 }

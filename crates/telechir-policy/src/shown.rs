@@ -1,7 +1,7 @@
 //! Text for people: what would be done, with nothing that hides, overwrites or turns around.
 
 use telechir_protocol::display::Shown;
-use telechir_protocol::{Action, Command, Region, Target};
+use telechir_protocol::{Action, Command, EditStep, Region, Target};
 
 /// A text on one line with nothing in it that hides, overwrites or turns around, and as head and
 /// tail when it is long. A line of it can never look like a line of ours.
@@ -108,6 +108,51 @@ fn span(region: &Region) -> String {
 pub(crate) fn question_line(action: &Action) -> String {
     let members = serde_json::Value::Object(action.to_json()).to_string();
     escape(&members)
+}
+
+/// One line about an edit for a timeline: never the text it writes.
+pub fn summarize_edit(step: &EditStep) -> String {
+    let path = escape(step.path());
+    match step {
+        EditStep::Rename { to, .. } => format!("rename {path} to {}", escape(to)),
+        EditStep::View { .. }
+        | EditStep::Create { .. }
+        | EditStep::Replace { .. }
+        | EditStep::Insert { .. }
+        | EditStep::Undo { .. }
+        | EditStep::Delete { .. }
+        | EditStep::Add { .. }
+        | EditStep::Patch { .. } => format!("{} {path}", step.name()),
+    }
+}
+
+/// An edit as a person is asked about it: what it does, then line by line what it writes.
+pub(crate) fn edit_lines(step: &EditStep) -> Vec<String> {
+    let signed = |sign: &str, text: &str| -> Vec<String> {
+        text.lines()
+            .map(|line| format!("{sign}{}", escape(line)))
+            .collect()
+    };
+    let mut lines = vec![summarize_edit(step)];
+    match step {
+        EditStep::Create { text, .. } => lines.extend(signed("+", text)),
+        EditStep::Insert { line, text, .. } => {
+            lines.push(format!("after line {line}"));
+            lines.extend(signed("+", text));
+        }
+        EditStep::Replace { old, new, .. } => {
+            lines.extend(signed("-", old));
+            lines.extend(signed("+", new));
+        }
+        EditStep::Add { diff, .. } | EditStep::Patch { diff, .. } => {
+            lines.extend(signed("", diff));
+        }
+        EditStep::View { .. }
+        | EditStep::Undo { .. }
+        | EditStep::Delete { .. }
+        | EditStep::Rename { .. } => {}
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
 //! File edits: the neutral form of apply_patch, text editors and memory tools.
 
+mod step;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{CallId, Failure, Meta};
+
+pub use step::{EDIT_STEPS, EditStep};
 
 /// Which tool the model thinks it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -53,7 +53,7 @@ pub use content::{
     Content, ErrorContent, HostedCall, Message, Meta, OtherContent, Raw, ReasoningContent, Role,
     TextContent, UsageContent,
 };
-pub use edit::{EditCall, EditOperation, EditResult, EditTool};
+pub use edit::{EDIT_STEPS, EditCall, EditOperation, EditResult, EditStep, EditTool};
 pub use failure::{Failure, FailureKind};
 pub use function::{
     Arguments, FunctionCall, FunctionResult, IncompleteCall, IncompleteCallError, IncompleteCalls,

@@ -4,6 +4,7 @@
 mod bash;
 mod capture;
 mod config;
+mod editor;
 mod exchange;
 mod host;
 mod late;
@@ -17,3 +18,4 @@ mod waiting;
 
 pub use bash::Bash;
 pub use config::{Host, Isolation, Limits, Sandbox};
+pub use editor::FileEditor;

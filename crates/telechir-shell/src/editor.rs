@@ -1,0 +1,426 @@
+//! An editor of the files in a workspace, and of a model's memory beside it.
+//!
+//! `root` reaches files and nothing else, `patch` applies diffs, `text` does what editors do.
+//! Started as root, every step runs in a thread that has become the session's user.
+
+mod patch;
+mod root;
+mod text;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use rustix::process::{Gid, Uid};
+use telechir_device::{DeviceError, Edited, Editor};
+use telechir_process::Identity;
+use telechir_protocol::{EditStep, EditTool};
+use tokio::sync::oneshot;
+
+use root::{Refused, Root};
+
+/// What models call the folder of their memory.
+const MEMORIES: &str = "/memories";
+/// Earlier texts of files that an undo can bring back.
+const UNDO_STEPS: usize = 50;
+/// Bytes of them, all together.
+const UNDO_BYTES: usize = 32 * 1024 * 1024;
+
+/// An editor of real files.
+#[derive(Debug)]
+pub struct FileEditor {
+    workspace: Arc<Root>,
+    memory: Option<Arc<Root>>,
+    identity: Option<Identity>,
+    before: Before,
+}
+
+/// What files were before they were changed, the newest last.
+#[derive(Debug, Default)]
+struct Before {
+    texts: VecDeque<(PathBuf, Option<String>)>,
+    bytes: usize,
+}
+
+impl Before {
+    fn note(&mut self, path: &Path, text: Option<String>) {
+        self.bytes += text.as_ref().map_or(0, String::len);
+        self.texts.push_back((path.to_owned(), text));
+        while self.texts.len() > UNDO_STEPS || self.bytes > UNDO_BYTES {
+            let Some((_, gone)) = self.texts.pop_front() else {
+                break;
+            };
+            self.bytes -= gone.map_or(0, |text| text.len());
+        }
+    }
+
+    fn newest(&self, path: &Path) -> Option<Option<String>> {
+        let newest = self.texts.iter().rfind(|(other, _)| other == path)?;
+        Some(newest.1.clone())
+    }
+
+    fn forget(&mut self, path: &Path) {
+        let newest = self.texts.iter().rposition(|(other, _)| other == path);
+        if let Some((_, text)) = newest.and_then(|at| self.texts.remove(at)) {
+            self.bytes -= text.map_or(0, |text| text.len());
+        }
+    }
+}
+
+impl FileEditor {
+    /// An editor of this workspace; as root, the one who edits is `identity`.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened, or started as root nobody else is named.
+    pub fn new(workspace: &Path, identity: Option<Identity>) -> Result<Self, DeviceError> {
+        let unavailable = |message: String| DeviceError::Unavailable {
+            what: "the editor",
+            message,
+        };
+        if telechir_process::am_root() && identity.is_none_or(|identity| identity.uid == 0) {
+            let message = "started as root, it needs an unprivileged user to edit as";
+            return Err(unavailable(message.to_owned()));
+        }
+        let open = Root::open(workspace).map_err(|error| {
+            unavailable(format!(
+                "the workspace {} cannot be opened: {error}",
+                workspace.display()
+            ))
+        })?;
+        Ok(Self {
+            workspace: Arc::new(open),
+            memory: None,
+            identity: identity.filter(|_| telechir_process::am_root()),
+            before: Before::default(),
+        })
+    }
+
+    /// With a memory in this folder; models call it `/memories`.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn with_memory(mut self, folder: &Path) -> Result<Self, DeviceError> {
+        let open = Root::open(folder).map_err(|error| DeviceError::Unavailable {
+            what: "the memory",
+            message: format!("{} cannot be opened: {error}", folder.display()),
+        })?;
+        self.memory = Some(Arc::new(open));
+        Ok(self)
+    }
+
+    fn root(&self, tool: EditTool) -> Result<Arc<Root>, DeviceError> {
+        match tool {
+            EditTool::Patch | EditTool::Editor => Ok(self.workspace.clone()),
+            EditTool::Memory => self.memory.clone().ok_or_else(|| {
+                refuse("this session has no memory; it would have one with --memory=FOLDER")
+            }),
+        }
+    }
+
+    /// Does something with files as the session's user.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, DeviceError> {
+        let identity = self.identity;
+        let (answer, answered) = oneshot::channel();
+        // A thread of its own: what it becomes it stays, and it ends here.
+        let spawned = std::thread::Builder::new()
+            .name("telechir-edit".to_owned())
+            .spawn(move || {
+                let done = match become_user(identity) {
+                    Ok(()) => work(),
+                    Err(error) => Err(format!("the session's user cannot be taken on: {error}")),
+                };
+                // Nobody waits any more when the call was given up.
+                answer.send(done).ok();
+            });
+        let failed = |message: String| DeviceError::Unavailable {
+            what: "the editor",
+            message,
+        };
+        spawned.map_err(|error| failed(error.to_string()))?;
+        answered
+            .await
+            .map_err(|_| failed("it ended without an answer".to_owned()))?
+            .map_err(|message| refuse(&message))
+    }
+}
+
+/// Makes the calling thread another user's for good, without any right of root.
+fn become_user(identity: Option<Identity>) -> rustix::io::Result<()> {
+    let Some(identity) = identity else {
+        return Ok(());
+    };
+    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)
+}
+
+fn refuse(message: &str) -> DeviceError {
+    let message = format!("Nothing was changed: {message}.");
+    DeviceError::Refused { message }
+}
+
+impl Editor for FileEditor {
+    async fn locate(&mut self, tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
+        let root = self.root(tool)?;
+        let step = step.clone();
+        self.run(move || located(&root, tool, step)).await
+    }
+
+    async fn edit(&mut self, tool: EditTool, located: &EditStep) -> Result<Edited, DeviceError> {
+        let root = self.root(tool)?;
+        let inside = inside_of(&root, tool, located.path()).map_err(|error| refuse(&error))?;
+        let at = root.path().join(&inside);
+        let undone = match (located, self.before.newest(&at)) {
+            (EditStep::Undo { .. }, None) => {
+                return Err(refuse(&format!("{} was not edited here", located.path())));
+            }
+            (EditStep::Undo { .. }, undone) => undone,
+            _ => None,
+        };
+        let step = located.clone();
+        let done = self
+            .run(move || carry_out(&root, tool, &step, &inside, undone))
+            .await?;
+        match done.before {
+            Some(before) => self.before.note(&at, before),
+            None if matches!(located, EditStep::Undo { .. }) => self.before.forget(&at),
+            None => {}
+        }
+        Ok(Edited {
+            text: done.text,
+            changed: done.changed,
+        })
+    }
+
+    fn workspace(&self) -> String {
+        self.workspace.path().to_string_lossy().into_owned()
+    }
+
+    fn memory(&self) -> Option<String> {
+        self.memory.as_ref().map(|_| MEMORIES.to_owned())
+    }
+}
+
+/// A path of a model as seen from its folder.
+fn inside_of(root: &Root, tool: EditTool, path: &str) -> Result<PathBuf, Refused> {
+    let path = Path::new(path);
+    let own = match tool {
+        EditTool::Memory => Path::new(MEMORIES),
+        EditTool::Patch | EditTool::Editor => root.path(),
+    };
+    match path.strip_prefix(own) {
+        Ok(inside) => root.inside(inside),
+        Err(_) if path.is_absolute() => Err(format!(
+            "{} is outside of {}, the only folder this tool reaches",
+            path.display(),
+            own.display()
+        )),
+        Err(_) => root.inside(path),
+    }
+}
+
+fn located(root: &Root, tool: EditTool, mut step: EditStep) -> Result<EditStep, Refused> {
+    let real = |path: &mut String| -> Result<(), Refused> {
+        let inside = root.resolve(&inside_of(root, tool, path)?)?;
+        let own = match tool {
+            EditTool::Memory => Path::new(MEMORIES),
+            EditTool::Patch | EditTool::Editor => root.path(),
+        };
+        let real = if inside.as_os_str().is_empty() {
+            own.to_owned()
+        } else {
+            own.join(inside)
+        };
+        *path = real
+            .into_os_string()
+            .into_string()
+            .map_err(|_| "a name on the way is no text in UTF-8".to_owned())?;
+        Ok(())
+    };
+    match &mut step {
+        EditStep::View { path, .. }
+        | EditStep::Create { path, .. }
+        | EditStep::Replace { path, .. }
+        | EditStep::Insert { path, .. }
+        | EditStep::Undo { path }
+        | EditStep::Delete { path }
+        | EditStep::Add { path, .. }
+        | EditStep::Patch { path, .. } => real(path)?,
+        EditStep::Rename { path, to } => {
+            real(path)?;
+            real(to)?;
+        }
+    }
+    Ok(step)
+}
+
+struct Done {
+    text: String,
+    changed: bool,
+    /// What the file was before, when it was changed: none inside when it was not there.
+    before: Option<Option<String>>,
+}
+
+impl Done {
+    fn looked(text: String) -> Self {
+        Self {
+            text,
+            changed: false,
+            before: None,
+        }
+    }
+
+    fn wrote(text: String, before: Option<String>) -> Self {
+        Self {
+            text,
+            changed: true,
+            before: Some(before),
+        }
+    }
+}
+
+fn carry_out(
+    root: &Root,
+    tool: EditTool,
+    step: &EditStep,
+    inside: &Path,
+    undone: Option<Option<String>>,
+) -> Result<Done, Refused> {
+    let name = step.path();
+    match step {
+        EditStep::View { lines, .. } => view(root, name, inside, *lines),
+        EditStep::Create { text, .. } => {
+            let before = existing(root, inside)?;
+            root.write(inside, text)?;
+            let what = if before.is_some() {
+                "replaced"
+            } else {
+                "created"
+            };
+            let lines = text.lines().count();
+            Ok(Done::wrote(
+                format!("{name} was {what}: {lines} lines."),
+                before,
+            ))
+        }
+        EditStep::Replace { old, new, .. } => {
+            let before = root.read(inside)?;
+            let (after, line) = text::replace(&before, old, new)?;
+            root.write(inside, &after)?;
+            let seen = text::around(&after, line, new.lines().count());
+            let text = format!("{name} was changed. Its lines there are now:\n{seen}");
+            Ok(Done::wrote(text, Some(before)))
+        }
+        EditStep::Insert { line, text, .. } => {
+            let before = root.read(inside)?;
+            let after = text::insert(&before, *line, text)?;
+            root.write(inside, &after)?;
+            let at = usize::try_from(*line)
+                .unwrap_or(usize::MAX)
+                .saturating_add(1);
+            let seen = text::around(&after, at, text.lines().count());
+            let text = format!("{name} was changed. Its lines there are now:\n{seen}");
+            Ok(Done::wrote(text, Some(before)))
+        }
+        EditStep::Undo { .. } => {
+            match undone.flatten() {
+                Some(before) => root.write(inside, &before)?,
+                None => root.remove(inside)?,
+            }
+            Ok(Done {
+                text: format!("The last change of {name} was taken back."),
+                changed: true,
+                before: None,
+            })
+        }
+        EditStep::Delete { .. } => {
+            let before = match root.kind(inside)? {
+                None => return Err(format!("{name} is not there")),
+                // A diff names files; only a memory's folder goes with all that is in it.
+                Some(FileType::Directory) if tool != EditTool::Memory => {
+                    return Err(format!("{name} is a folder"));
+                }
+                Some(FileType::RegularFile) => root.read(inside).ok(),
+                Some(_) => None,
+            };
+            root.remove(inside)?;
+            Ok(Done {
+                text: format!("{name} was deleted."),
+                changed: true,
+                before: before.map(Some),
+            })
+        }
+        EditStep::Rename { to, .. } => {
+            let target = inside_of(root, tool, to)?;
+            root.rename(inside, &target)?;
+            Ok(Done {
+                text: format!("{name} is now {to}."),
+                changed: true,
+                before: None,
+            })
+        }
+        EditStep::Add { diff, .. } => {
+            if root.kind(inside)?.is_some() {
+                return Err(format!(
+                    "{name} is there already; use update_file to change it"
+                ));
+            }
+            let text = patch::new_file(diff)?;
+            root.write(inside, &text)?;
+            let lines = text.lines().count();
+            Ok(Done::wrote(
+                format!("{name} was created: {lines} lines."),
+                None,
+            ))
+        }
+        EditStep::Patch { diff, .. } => {
+            let before = root.read(inside)?;
+            let (after, change) = patch::apply(&before, diff)?;
+            root.write(inside, &after)?;
+            let text = format!(
+                "{name} was changed: {} lines added, {} removed.",
+                change.added, change.removed
+            );
+            Ok(Done::wrote(text, Some(before)))
+        }
+    }
+}
+
+fn existing(root: &Root, inside: &Path) -> Result<Option<String>, Refused> {
+    match root.kind(inside)? {
+        Some(FileType::RegularFile) => root.read(inside).map(Some),
+        Some(_) => Err(format!("{} is no file", inside.display())),
+        None => Ok(None),
+    }
+}
+
+fn view(
+    root: &Root,
+    name: &str,
+    inside: &Path,
+    lines: Option<(u64, Option<u64>)>,
+) -> Result<Done, Refused> {
+    if root.kind(inside)? != Some(FileType::Directory) {
+        return text::numbered(&root.read(inside)?, lines).map(Done::looked);
+    }
+    if lines.is_some() {
+        return Err(format!(
+            "{name} is a folder and has no lines; leave `view_range` out"
+        ));
+    }
+    let found = root.list(inside)?;
+    let listed = if found.is_empty() {
+        format!("{name} is empty.")
+    } else {
+        format!(
+            "{name}, two levels deep, without names that begin with a dot:\n{}",
+            found.join("\n")
+        )
+    };
+    Ok(Done::looked(listed))
+}
