@@ -19,7 +19,7 @@ pub(super) const ALONE: &str = "";
 const ENVELOPES: [&str; 4] = ["output", "input", "data", "items"];
 
 /// Calls that somebody has to answer, which takes an id.
-const LOCAL_CALLS: [&str; 6] = [
+pub(super) const LOCAL_CALLS: [&str; 6] = [
     "computer_call",
     "shell_call",
     "local_shell_call",

@@ -1,94 +1,222 @@
-//! A response in events: the last of them brings it whole.
+//! A response in events: items begin, grow and end, and the last event brings all of them.
+//!
+//! An item that was sent whole counts as it was sent then: some services leave items out of the
+//! last event, or name them anew there. Items that never came whole are put together from their
+//! pieces, unless they are calls: those are not carried out by halves.
+
+mod growing;
+mod pieces;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Value};
 
+use super::envelope::LOCAL_CALLS;
+use super::members::{Item, kind, owned, text};
 use crate::StreamError;
-use crate::conversation::text_of;
-use crate::stream::{Assemble, CallPiece, Delta};
-
-/// Events that end a response and bring it whole.
-const LAST: [&str; 3] = [
-    "response.completed",
-    "response.incomplete",
-    "response.failed",
-];
+use crate::stream::{Assemble, Delta};
+use growing::Growing;
+use pieces::Piece;
 
 /// What has come of a response.
 #[derive(Debug, Default)]
 pub(super) struct Arriving {
-    response: Option<Value>,
+    /// How many events came.
+    number: usize,
+    /// Sequence numbers with what came under them, to tell an event that is sent twice.
+    seen: HashSet<(u64, u64)>,
+    /// The response as it began; the last event may leave members out.
+    begun: Option<Item>,
+    items: BTreeMap<u64, Growing>,
+    /// Items by their own ids, for pieces that do not say their place.
+    places: HashMap<String, u64>,
+    ended: Option<Item>,
 }
 
 impl Assemble for Arriving {
-    fn event(&mut self, _name: Option<&str>, mut event: Value) -> Result<Vec<Delta>, StreamError> {
-        let kind = text_of(&event, "type").to_owned();
-        if LAST.contains(&kind.as_str()) {
-            self.response = event.get_mut("response").map(Value::take);
+    fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
+        self.number += 1;
+        let Value::Object(mut event) = event else {
+            return Err(self.bad("it is no object"));
+        };
+        let said = text(&event, "type").or(name).unwrap_or_default().to_owned();
+        if said == "error" {
+            return Err(failed(&event));
+        }
+        if self.ended.is_some() || self.is_repeated(&event) {
             return Ok(Vec::new());
         }
-        let index = event
-            .get("output_index")
-            .and_then(Value::as_u64)
-            .unwrap_or_default();
-        let delta = || text_of(&event, "delta").to_owned();
-        let piece = match kind.as_str() {
-            "error" => return Err(failed(&event)),
-            "response.output_text.delta" | "response.refusal.delta" => Delta::Text {
-                index,
-                text: delta(),
-            },
-            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                Delta::Reasoning {
-                    index,
-                    text: delta(),
+        match said.as_str() {
+            "response.queued" | "response.created" | "response.in_progress" => {
+                if let Some(Value::Object(response)) = event.shift_remove("response") {
+                    self.begun = Some(response);
                 }
+                Ok(Vec::new())
             }
-            "response.function_call_arguments.delta"
-            | "response.custom_tool_call_input.delta"
-            | "response.mcp_call_arguments.delta" => Delta::Call(CallPiece {
-                index,
-                arguments: delta(),
-                ..CallPiece::default()
-            }),
-            "response.output_item.added" => match begun(&event, index) {
-                Some(piece) => Delta::Call(piece),
-                None => return Ok(Vec::new()),
-            },
-            "response.output_item.done" if call_id(&event).is_some() => Delta::CallEnd { index },
-            _ => return Ok(Vec::new()),
-        };
-        Ok(vec![piece])
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                self.ended = Some(self.last(&said, event.shift_remove("response")));
+                Ok(Vec::new())
+            }
+            "response.output_item.added" => self.begin(&mut event, false),
+            "response.output_item.done" => self.begin(&mut event, true),
+            _ => self.grow(said, event),
+        }
     }
 
     fn finish(self) -> Result<Value, StreamError> {
-        self.response.ok_or_else(|| StreamError::Truncated {
-            missing: "the event that ends the response did not come".to_owned(),
+        let Some(mut response) = self.ended else {
+            return Err(StreamError::Truncated {
+                missing: "the event that ends the response did not come".to_owned(),
+            });
+        };
+        let mut last: BTreeMap<u64, Item> = match response.get_mut("output").map(Value::take) {
+            Some(Value::Array(items)) => (0..).zip(items).filter_map(placed).collect(),
+            _ => BTreeMap::new(),
+        };
+        for (index, growing) in self.items {
+            let item = growing.whole(index, last.remove(&index))?;
+            last.insert(index, item);
+        }
+        let output = last.into_values().map(Value::Object).collect();
+        response.insert("output".to_owned(), output);
+        Ok(Value::Object(response))
+    }
+}
+
+impl Arriving {
+    fn bad(&self, problem: impl Into<String>) -> StreamError {
+        StreamError::BadEvent {
+            number: self.number,
+            problem: problem.into(),
+        }
+    }
+
+    /// Services that number no event, or all of them 0, repeat none as far as can be told.
+    fn is_repeated(&mut self, event: &Item) -> bool {
+        let number = event.get("sequence_number").and_then(Value::as_u64);
+        let Some(number) = number.filter(|number| *number > 0) else {
+            return false;
+        };
+        let mut hasher = DefaultHasher::new();
+        event.iter().for_each(|(name, value)| {
+            name.hash(&mut hasher);
+            value.hash(&mut hasher);
+        });
+        !self.seen.insert((number, hasher.finish()))
+    }
+
+    /// The response of the last event, with the members it began with.
+    fn last(&mut self, event: &str, response: Option<Value>) -> Item {
+        let status = event.trim_start_matches("response.");
+        let mut all = self.begun.take().unwrap_or_default();
+        match response {
+            Some(Value::Object(response)) if response.contains_key("status") => {
+                // In the order in which the response itself has them.
+                let missing = all
+                    .into_iter()
+                    .filter(|(name, value)| !response.contains_key(name) && !value.is_null());
+                let missing: Vec<_> = missing.collect();
+                let mut response = response;
+                response.extend(missing);
+                return response;
+            }
+            Some(Value::Object(response)) => all.extend(response),
+            _ => {}
+        }
+        all.insert("status".to_owned(), status.into());
+        all
+    }
+
+    /// The item's place: as the event says, as its id says, or after all others.
+    fn place(&self, event: &Item, id: Option<&str>) -> Option<u64> {
+        let said = event.get("output_index").and_then(Value::as_u64);
+        said.or_else(|| self.places.get(id?).copied())
+    }
+
+    fn begin(&mut self, event: &mut Item, is_whole: bool) -> Result<Vec<Delta>, StreamError> {
+        let Some(Value::Object(item)) = event.shift_remove("item") else {
+            // Seen behind proxies, and says nothing.
+            return Ok(Vec::new());
+        };
+        let id = owned(&item, "id");
+        let place = self.place(event, id.as_deref());
+        let next = || self.items.keys().next_back().map_or(0, |last| last + 1);
+        let index = place.unwrap_or_else(next);
+        if let Some(id) = id {
+            self.places.insert(id, index);
+        }
+        let growing = self.items.entry(index).or_default();
+        match growing.begin(index, item, is_whole) {
+            Some(deltas) => Ok(deltas),
+            None => Err(self.bad(format!("item {index} begins twice"))),
+        }
+    }
+
+    fn grow(&mut self, said: String, event: Item) -> Result<Vec<Delta>, StreamError> {
+        let place = self.place(&event, text(&event, "item_id"));
+        let shown = match (place, Piece::of(&said, &event)) {
+            (Some(index), Some(piece)) => {
+                let growing = self.items.entry(index).or_default();
+                growing
+                    .add(index, &piece)
+                    .map_err(|problem| self.bad(format!("item {index}: {problem}")))?
+            }
+            (None, Some(_)) => return Err(self.bad("it does not say which item it belongs to")),
+            (_, None) => None,
+        };
+        Ok(match shown {
+            Some(delta) => vec![delta],
+            None if is_shown(&said) => vec![Delta::Other {
+                event: said,
+                json: Value::Object(event),
+            }],
+            None => Vec::new(),
         })
     }
 }
 
-fn call_id(event: &Value) -> Option<&str> {
-    event.get("item")?.get("call_id")?.as_str()
+fn placed((index, item): (u64, Value)) -> Option<(u64, Item)> {
+    match item {
+        Value::Object(item) => Some((index, item)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            None
+        }
+    }
 }
 
-fn begun(event: &Value, index: u64) -> Option<CallPiece> {
-    let item = event.get("item")?;
-    let name = item.get("name").or_else(|| item.get("type"))?.as_str()?;
-    Some(CallPiece {
-        index,
-        call_id: Some(call_id(event)?.to_owned()),
-        name: Some(name.to_owned()),
-        arguments: String::new(),
-    })
+/// Whether an event tells more than that a part begins, or is whole.
+fn is_shown(event: &str) -> bool {
+    let part = ["response.content_part.", "response.reasoning_summary_part."];
+    let whole = [
+        "_text.done",
+        "refusal.done",
+        "arguments.done",
+        "input.done",
+        "code.done",
+        "diff.done",
+        "command.added",
+        "command.done",
+        "content.done",
+    ];
+    !part.iter().any(|start| event.starts_with(start))
+        && !whole.iter().any(|end| event.ends_with(end))
+}
+
+/// Whether somebody here has to answer it.
+fn is_local(item: &Item) -> bool {
+    let environment = item.get("environment").and_then(Value::as_object);
+    LOCAL_CALLS.contains(&kind(item)) && environment.is_none_or(|at| kind(at) == "local")
 }
 
 /// An `error` event: its members stand in it, or in `error`.
-fn failed(event: &Value) -> StreamError {
+fn failed(event: &Item) -> StreamError {
     let none = Map::new();
     let nested = event.get("error").and_then(Value::as_object);
-    let error = nested.or_else(|| event.as_object()).unwrap_or(&none);
-    let member = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
-    let kind = Some(member("code")).filter(|code| !code.is_empty());
-    let message = format!("{}: {}", kind.unwrap_or("error"), member("message"));
+    let error = nested.unwrap_or(event);
+    let error = if error.is_empty() { &none } else { error };
+    let kind = text(error, "code").or_else(|| nested.and_then(|error| text(error, "type")));
+    let said = text(error, "message").unwrap_or("it says no more");
+    let message = kind.map_or_else(|| said.to_owned(), |kind| format!("{kind}: {said}"));
     StreamError::Provider { message }
 }

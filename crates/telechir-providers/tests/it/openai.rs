@@ -5,6 +5,7 @@ mod calls;
 mod declare;
 mod histories;
 mod robust;
+mod stream;
 mod translate;
 mod vectors;
 

@@ -18,7 +18,7 @@ pub(crate) fn vector(file: &str) -> Value {
 }
 
 /// The documents of these kinds, with their names. A kind with `[]` is a list of such documents.
-fn of_kind(kinds: &[&str]) -> Vec<(String, Value)> {
+pub(crate) fn of_kind(kinds: &[&str]) -> Vec<(String, Value)> {
     let index = vector("index.json");
     let entries = index["vectors"].as_array().unwrap();
     let wanted = entries

@@ -1,0 +1,189 @@
+//! An item between its first event and its last.
+
+use serde_json::{Value, json};
+
+use super::is_local;
+use super::pieces::{Piece, Shown};
+use crate::StreamError;
+use crate::openai::members::{Item, kind, owned, present, text};
+use crate::stream::{CallPiece, Delta};
+
+/// An item on its way. Some services send pieces of items that they did not begin.
+#[derive(Debug, Default)]
+pub(super) struct Growing {
+    /// As it began, or as it ended.
+    item: Item,
+    is_whole: bool,
+    /// The members that came in pieces.
+    pieces: Value,
+    /// Whether arguments were shown as they came.
+    is_told: bool,
+}
+
+impl Growing {
+    /// The item begins, or is whole; none when another item has begun in its place. Behind some
+    /// services the id of an item changes from event to event.
+    pub(super) fn begin(&mut self, index: u64, item: Item, is_whole: bool) -> Option<Vec<Delta>> {
+        let begins = self.item.is_empty();
+        let is_same = kind(&self.item) == kind(&item)
+            && text(&self.item, "call_id") == text(&item, "call_id");
+        if !begins && !is_same {
+            return None;
+        }
+        let mut deltas = Vec::new();
+        if begins {
+            deltas.push(called(index, &item));
+            self.item.clone_from(&item);
+        }
+        if is_whole && !self.is_whole {
+            deltas.extend(self.end(index, item));
+        }
+        Some(deltas)
+    }
+
+    /// Adds a piece, and says what a person sees of it.
+    pub(super) fn add(&mut self, index: u64, piece: &Piece) -> Result<Option<Delta>, String> {
+        piece.put(&mut self.pieces)?;
+        let words = || piece.words().to_owned();
+        Ok(match piece.shown {
+            _ if piece.is_all => None,
+            Shown::Text => Some(Delta::Text {
+                index,
+                text: words(),
+            }),
+            Shown::Reasoning => Some(Delta::Reasoning {
+                index,
+                text: words(),
+            }),
+            Shown::Arguments => {
+                let is_first = !std::mem::replace(&mut self.is_told, true);
+                let arguments = if kind(&self.item) == "custom_tool_call" {
+                    inside_a_string(piece.words(), is_first)
+                } else {
+                    words()
+                };
+                Some(arguments_of(index, arguments))
+            }
+            Shown::Event => None,
+        })
+    }
+
+    /// The item is whole; what its events did not show is shown now.
+    fn end(&mut self, index: u64, item: Item) -> Vec<Delta> {
+        self.item = item;
+        self.is_whole = true;
+        fill(&mut self.item, &self.pieces);
+        if !is_local(&self.item) {
+            return vec![Delta::Other {
+                event: "response.output_item.done".to_owned(),
+                json: json!({"output_index": index, "item": self.item}),
+            }];
+        }
+        let rest = match (kind(&self.item), self.is_told) {
+            ("function_call", true) => None,
+            ("custom_tool_call", true) => Some("\"".to_owned()),
+            _ => Some(arguments(&self.item)),
+        };
+        let rest = rest.map(|rest| arguments_of(index, rest));
+        rest.into_iter().chain([Delta::CallEnd { index }]).collect()
+    }
+
+    /// The item as it was sent whole, or as the last event has it.
+    pub(super) fn whole(self, index: u64, last: Option<Item>) -> Result<Item, StreamError> {
+        if self.is_whole {
+            return Ok(self.item);
+        }
+        let is_call = is_local(&self.item);
+        let mut item = match last {
+            Some(last) if is_call => return Ok(last),
+            Some(last) => last,
+            None if is_call => {
+                return Err(StreamError::Truncated {
+                    missing: format!("item {index} did not end"),
+                });
+            }
+            None if self.item.is_empty() => {
+                return Err(StreamError::Truncated {
+                    missing: format!("item {index} did not begin"),
+                });
+            }
+            None => self.item,
+        };
+        fill(&mut item, &self.pieces);
+        Ok(item)
+    }
+}
+
+/// How an item begins: a call says its name, the provider's own says itself.
+fn called(index: u64, item: &Item) -> Delta {
+    if !is_local(item) {
+        return Delta::Other {
+            event: "response.output_item.added".to_owned(),
+            json: json!({"output_index": index, "item": item}),
+        };
+    }
+    Delta::Call(CallPiece {
+        index,
+        call_id: owned(item, "call_id"),
+        name: owned(item, "name").or_else(|| owned(item, "type")),
+        arguments: String::new(),
+    })
+}
+
+fn arguments_of(index: u64, arguments: String) -> Delta {
+    Delta::Call(CallPiece {
+        index,
+        arguments,
+        ..CallPiece::default()
+    })
+}
+
+/// Free words as the inside of a JSON string, which arguments are.
+fn inside_a_string(words: &str, is_first: bool) -> String {
+    let quoted = Value::from(words).to_string();
+    let inside = &quoted[1..quoted.len() - 1];
+    if is_first {
+        format!("\"{inside}")
+    } else {
+        inside.to_owned()
+    }
+}
+
+/// All arguments of a call, as JSON.
+fn arguments(item: &Item) -> String {
+    let names = ["arguments", "input", "actions", "action", "operation"];
+    let Some((name, value)) = names
+        .iter()
+        .find_map(|name| Some((*name, present(item, name)?)))
+    else {
+        return "{}".to_owned();
+    };
+    match (name, value) {
+        ("arguments", Value::String(json)) => json.clone(),
+        ("actions", actions) => json!({ "actions": actions }).to_string(),
+        (_, value) => value.to_string(),
+    }
+}
+
+/// Puts what came in pieces where the item says nothing.
+fn fill(item: &mut Item, pieces: &Value) {
+    for (name, piece) in pieces.as_object().into_iter().flatten() {
+        match (item.get_mut(name), piece) {
+            (Some(Value::Object(inner)), Value::Object(_)) => fill(inner, piece),
+            (Some(said), _) if !is_empty(said) => {}
+            _ => {
+                item.insert(name.clone(), piece.clone());
+            }
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(words) => words.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

@@ -1,0 +1,291 @@
+//! Responses that arrive in events.
+
+use serde_json::{Value, json};
+use telechir_protocol::IncompleteCalls;
+use telechir_providers::{Delta, StreamError};
+
+use super::DIALECT;
+use super::vectors::{of_kind, vector};
+use crate::streams::{is_nothing_before_its_end, is_the_same_however_cut, receive, sse};
+
+fn streams() -> Vec<(String, Vec<Value>)> {
+    let list = |(file, document): (String, Value)| (file, document.as_array().unwrap().clone());
+    of_kind(&["stream"]).into_iter().map(list).collect()
+}
+
+fn last(events: &[Value]) -> Value {
+    events.last().unwrap()["response"].clone()
+}
+
+#[test]
+fn every_stream_is_the_whole_response_however_it_is_cut() {
+    for (file, events) in streams() {
+        let (deltas, received) = is_the_same_however_cut(DIALECT, &sse(&events), &file);
+        let received = received.unwrap();
+        assert_eq!(received.response, last(&events), "{file}");
+        let whole = DIALECT
+            .decode_response(last(&events).to_string().as_bytes())
+            .unwrap();
+        assert_eq!((received.turn.clone(), received.report), whole, "{file}");
+        let mut calls = IncompleteCalls::default();
+        let mut ends = 0;
+        for delta in deltas {
+            match delta {
+                Delta::Call(piece) => calls.push(piece.into()).unwrap(),
+                Delta::CallEnd { .. } => ends += 1,
+                Delta::Text { .. } | Delta::Reasoning { .. } | Delta::Other { .. } => {}
+            }
+        }
+        assert_eq!(
+            calls.as_slice().len(),
+            received.turn.calls().len(),
+            "{file}"
+        );
+        assert_eq!(ends, calls.as_slice().len(), "{file}");
+        // One call of the last file was not written to its end.
+        assert_eq!(
+            calls.complete().is_err(),
+            file == "stream.cut_short.json",
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn no_part_of_a_stream_is_a_response() {
+    for (file, events) in streams() {
+        is_nothing_before_its_end(DIALECT, &events, &file);
+    }
+}
+
+/// Services in between leave items out of the last event, or all of the response.
+#[test]
+fn what_the_last_event_lacks_comes_from_the_events_before() {
+    for (file, events) in streams() {
+        let whole = last(&events);
+        let mut outputs = vec![json!([]), Value::Null, json!([null])];
+        outputs.push(json!([whole["output"][0]]));
+        for output in outputs {
+            let mut events = events.clone();
+            let end = events.last_mut().unwrap();
+            end["response"]["output"] = output;
+            assert_eq!(
+                receive(DIALECT, &sse(&events)).unwrap().response,
+                whole,
+                "{file}"
+            );
+        }
+        let mut events = events.clone();
+        let end = events.last_mut().unwrap().as_object_mut().unwrap();
+        end.shift_remove("response");
+        let response = receive(DIALECT, &sse(&events)).unwrap().response;
+        assert_eq!(response["output"], whole["output"], "{file}");
+        assert_eq!(response["status"], whole["status"], "{file}");
+        assert_eq!(response["id"], whole["id"], "{file}");
+    }
+}
+
+/// As behind a service that names items anew in every event.
+#[test]
+fn an_item_counts_as_it_was_sent_when_it_was_whole() {
+    for (file, events) in streams() {
+        let whole = last(&events);
+        let mut events = events.clone();
+        for (number, event) in events.iter_mut().enumerate() {
+            let members = event.as_object_mut().unwrap();
+            members.shift_remove("sequence_number");
+            if members.contains_key("item_id") {
+                members.insert("item_id".to_owned(), format!("id-{number}").into());
+            }
+            if event["type"] == "response.output_item.added" {
+                event["item"]["id"] = format!("id-{number}").into();
+            }
+        }
+        let items = events.last_mut().unwrap()["response"]["output"]
+            .as_array_mut()
+            .unwrap();
+        for item in items {
+            item["id"] = "another".into();
+        }
+        let response = receive(DIALECT, &sse(&events)).unwrap().response;
+        assert_eq!(response["output"], whole["output"], "{file}");
+    }
+}
+
+#[test]
+fn an_item_that_never_came_whole_is_put_together_unless_it_is_a_call() {
+    for (file, events) in streams() {
+        let whole = last(&events);
+        for missing in 0..whole["output"].as_array().unwrap().len() {
+            let is_end = |event: &Value| {
+                event["type"] == "response.output_item.done" && event["output_index"] == missing
+            };
+            let mut events: Vec<Value> = events
+                .iter()
+                .filter(|event| !is_end(event))
+                .cloned()
+                .collect();
+            // The last event has it.
+            let read = receive(DIALECT, &sse(&events)).unwrap().response;
+            assert_eq!(read, whole, "{file}, item {missing}");
+            // The last event has it not.
+            let items = events.last_mut().unwrap()["response"]["output"]
+                .as_array_mut()
+                .unwrap();
+            items.clear();
+            let item = &whole["output"][missing];
+            let is_hosted = item.get("call_id").is_none()
+                || item["type"] == "shell_call_output"
+                || item["environment"]["type"] == "container_reference";
+            match receive(DIALECT, &sse(&events)) {
+                Ok(received) => {
+                    assert!(is_hosted, "{file}, item {missing}");
+                    for member in ["content", "summary", "code", "arguments"] {
+                        let said = &received.response["output"][missing][member];
+                        assert_eq!(said, &item[member], "{file}, item {missing}");
+                    }
+                }
+                Err(StreamError::Truncated { missing: why }) => {
+                    assert!(!is_hosted, "{file}, item {missing}");
+                    assert_eq!(why, format!("item {missing} did not end"));
+                }
+                Err(other) => panic!("{file}, item {missing}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_repeated_event_changes_nothing() {
+    for (file, events) in streams() {
+        let twice: Vec<Value> = events
+            .iter()
+            .flat_map(|event| [event.clone(), event.clone()])
+            .collect();
+        let twice: Vec<Value> = twice.into_iter().chain([json!("[DONE]")]).collect();
+        let mut bytes = sse(&twice[..twice.len() - 1]);
+        bytes.extend_from_slice(b"data: [DONE]\n\n");
+        assert_eq!(
+            receive(DIALECT, &bytes).unwrap().response,
+            last(&events),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn both_forms_of_an_error_are_the_providers() {
+    let created =
+        json!({"type": "response.created", "response": {"status": "in_progress", "output": []}});
+    let forms = [
+        (
+            vector("events.error_flat.json"),
+            "server_error: The server had an error.",
+        ),
+        (
+            vector("events.error_nested.json"),
+            "insufficient_quota: You exceeded your current quota.",
+        ),
+        (
+            json!({"type": "error", "error": {"type": "overloaded", "message": "Busy"}, "status": 503}),
+            "overloaded: Busy",
+        ),
+        (json!({"type": "error"}), "it says no more"),
+    ];
+    for (form, wanted) in forms {
+        let error = receive(DIALECT, &sse(&[created.clone(), form])).unwrap_err();
+        let StreamError::Provider { message } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(message, wanted);
+    }
+    let failed = vector("events.end_states.json")
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
+    let error = receive(DIALECT, &sse(&[failed])).unwrap_err().to_string();
+    assert!(error.contains("rate_limit_exceeded: Slow down."), "{error}");
+}
+
+#[test]
+fn odd_events_are_named() {
+    let item =
+        |kind: &str| json!({"type": kind, "id": "a", "call_id": "c", "name": "n", "arguments": ""});
+    let added = |index: u64, kind: &str| json!({"type": "response.output_item.added", "output_index": index, "item": item(kind)});
+    let words = |index: u64, part: u64| json!({"type": "response.output_text.delta", "output_index": index, "content_index": part, "delta": "a"});
+    let odd = [
+        (vec![json!(3)], "event 1 of the stream: it is no object"),
+        (
+            vec![added(0, "function_call"), added(0, "shell_call")],
+            "event 2 of the stream: item 0 begins twice",
+        ),
+        (
+            vec![json!({"type": "response.output_text.delta", "item_id": "a", "delta": "b"})],
+            "event 1 of the stream: it does not say which item",
+        ),
+        (
+            vec![words(2, 0), json!({"type": "response.completed"})],
+            "item 2 did not begin",
+        ),
+        (
+            vec![added(0, "message"), words(0, 7)],
+            "event 2 of the stream: item 0: part 7 comes before part 0",
+        ),
+        (
+            vec![added(0, "message"), words(0, u64::MAX)],
+            "comes before part 0",
+        ),
+    ];
+    for (events, wanted) in odd {
+        let error = receive(DIALECT, &sse(&events)).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error} instead of {wanted}");
+    }
+}
+
+#[test]
+fn pieces_without_a_place_go_by_their_item() {
+    let events = [
+        json!({"type": "response.output_item.added", "item": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "n", "arguments": ""}}),
+        json!({"type": "response.output_item.added", "item": {"type": "function_call", "id": "fc_2", "call_id": "c2", "name": "n", "arguments": ""}}),
+        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": "{\"a\":"}),
+        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_2", "delta": "{}"}),
+        json!({"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": "1}"}),
+        json!({"type": "response.output_item.done", "item": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "n", "arguments": ""}}),
+        json!({"type": "response.output_item.done", "item": {"type": "function_call", "id": "fc_2", "call_id": "c2", "name": "n", "arguments": "{}"}}),
+        json!({"type": "response.completed", "response": {"status": "completed", "output": []}}),
+    ];
+    let output = receive(DIALECT, &sse(&events)).unwrap().response["output"].clone();
+    assert_eq!(output[0]["arguments"], "{\"a\":1}");
+    assert_eq!(output[1]["arguments"], "{}");
+}
+
+/// The single events of the vectors in between, closed by an end that says nothing.
+#[test]
+fn every_known_event_is_read() {
+    for (file, document) in of_kind(&["event[]"]) {
+        let events = document.as_array().unwrap();
+        let mut all: Vec<Value> = events
+            .iter()
+            .filter(|event| event["type"] != "response.failed")
+            .cloned()
+            .collect();
+        let done = |event: &&Value| event["type"] == "response.output_item.done";
+        let mut whole: Vec<Value> = events
+            .iter()
+            .filter(done)
+            .map(|event| event["item"].clone())
+            .collect();
+        let mut output = Value::Null;
+        if file == "events.code_interpreter.json" {
+            // Its item neither begins nor ends: the last event has it.
+            whole.push(vector("output.code_interpreter_call.json")[0].clone());
+            output = json!(whole);
+        }
+        all.push(json!({"type": "response.completed", "response": {"status": "completed", "output": output}}));
+        let received =
+            receive(DIALECT, &sse(&all)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert_eq!(received.response["output"], json!(whole), "{file}");
+    }
+}
