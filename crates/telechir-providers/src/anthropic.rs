@@ -44,10 +44,19 @@ use crate::{
 };
 
 /// The dialect's name.
-const DIALECT: &str = "anthropic-messages";
+pub(crate) const DIALECT: &str = "anthropic-messages";
 
 /// Under this name contents keep what only this provider says.
 const PROVIDER: &str = "anthropic";
+
+/// The newest version of the tools where no toolsets are served.
+pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
+
+pub(crate) use answer::write_answers;
+pub(crate) use history::read_history;
+pub(crate) use picture::picture_size;
+pub(crate) use tools::declare;
+pub(crate) use translate::write_history;
 
 /// The dialect.
 pub(crate) struct Messages;
@@ -62,23 +71,23 @@ impl Wire for Messages {
     }
 
     fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        history::read_history(&document)
+        read_history(&document)
     }
 
     fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        answer::write_answers(turn)
+        write_answers(turn)
     }
 
     fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        translate::write_history(history)
+        write_history(history, models::Version::Toolset)
     }
 
     fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
-        tools::declare(offer)
+        declare(offer)
     }
 
     fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        picture::picture_size(model, size)
+        picture_size(model, size)
     }
 
     fn picture_need(&self) -> PictureNeed {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
 use crate::wire::{Service, Talk, Wire};
-use crate::{Declaration, DecodeError, EncodeError, Offer, Report, anthropic, openai};
+use crate::{Declaration, DecodeError, EncodeError, Offer, Report, anthropic, bedrock, openai};
 
 /// A provider's way of writing calls and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +17,8 @@ pub enum Dialect {
     AnthropicMessages,
     /// OpenAI's Responses: `openai-responses`.
     OpenaiResponses,
+    /// Amazon Bedrock's Converse: `bedrock-converse`.
+    BedrockConverse,
 }
 
 /// A name that is no dialect's.
@@ -38,7 +40,11 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::AnthropicMessages, Self::OpenaiResponses];
+    pub const ALL: [Self; 3] = [
+        Self::AnthropicMessages,
+        Self::OpenaiResponses,
+        Self::BedrockConverse,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -53,6 +59,7 @@ impl Dialect {
         match self {
             Self::AnthropicMessages => &anthropic::Messages,
             Self::OpenaiResponses => &openai::Responses,
+            Self::BedrockConverse => &bedrock::Converse,
         }
     }
 

@@ -4,6 +4,7 @@
 //! Every function returns a [`Report`]: nothing is lost in silence.
 
 mod anthropic;
+mod bedrock;
 mod companion;
 pub mod conform;
 mod conversation;

@@ -18,7 +18,7 @@ use super::{PROVIDER, shell_text, tabs, words, write};
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Writes the answers to a turn: the blocks of the next user message.
-pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+pub(crate) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut reply = EncodedReply::default();
     let tier = PictureTier::for_model(model_of(turn));
     for (call, result) in turn.pairs() {

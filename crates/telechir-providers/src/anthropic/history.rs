@@ -11,7 +11,7 @@ use super::{DIALECT, PROVIDER, call, parts, result, shape};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Reads one response.
-pub(super) fn read_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+pub(crate) fn read_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
     if let Some(error) = shape::provider_error(value) {
         return Err(error);
     }
@@ -99,7 +99,7 @@ fn usage(message: &Map<String, Value>) -> Option<Content> {
 }
 
 /// Reads a whole request, a list of messages, a list of blocks, or one message or response.
-pub(super) fn read_history(value: &Value) -> Result<(History, Report), DecodeError> {
+pub(crate) fn read_history(value: &Value) -> Result<(History, Report), DecodeError> {
     if let Some(error) = shape::provider_error(value) {
         return Err(error);
     }

@@ -2,7 +2,7 @@
 
 /// A computer tool, by the date in its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
+pub(crate) enum Version {
     /// `computer_20241022`: clicks are at the pointer, beta.
     October2024,
     /// `computer_20250124`, beta.

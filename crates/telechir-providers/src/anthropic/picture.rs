@@ -79,7 +79,7 @@ fn largest_fitting(tier: PictureTier, size: Size) -> Size {
 }
 
 /// The size at which this model sees a picture as it is.
-pub(super) fn picture_size(model: Option<&str>, size: Size) -> Size {
+pub(crate) fn picture_size(model: Option<&str>, size: Size) -> Size {
     largest_fitting(PictureTier::for_model(model), size)
 }
 

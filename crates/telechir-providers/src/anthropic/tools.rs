@@ -69,7 +69,7 @@ const BROWSER_MEMBERS: [&str; 31] = [
 ];
 
 /// Declares what is offered.
-pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+pub(crate) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
     let mut declaring = Declaring {
         version: models::version(offer.model.as_deref()),
         model: offer.model.as_deref().unwrap_or_default(),

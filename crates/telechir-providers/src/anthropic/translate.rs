@@ -23,8 +23,11 @@ use super::scene::Scene;
 use super::{DIALECT, check, write};
 use crate::{EncodeError, Envelope, History, Report};
 
-/// Writes a history.
-pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+/// Writes a history, with tools of `newest` or an older version.
+pub(crate) fn write_history(
+    history: &History,
+    newest: Version,
+) -> Result<(Value, Report), EncodeError> {
     let none = Map::new();
     let (own, member) = match &history.envelope {
         Envelope::Object {
@@ -35,7 +38,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         Envelope::Object { .. } | Envelope::List => (None, None),
     };
     let request = own.unwrap_or(&none);
-    let mut writer = Writer::new(request, &history.messages);
+    let mut writer = Writer::new(request, &history.messages, newest);
     for (at, message) in history.messages.iter().enumerate() {
         writer.message(message, &format!("messages[{at}]"))?;
     }
@@ -92,7 +95,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(request: &Map<String, Value>, messages: &'a [Message]) -> Self {
+    fn new(request: &Map<String, Value>, messages: &'a [Message], newest: Version) -> Self {
         let model = request.get("model").and_then(Value::as_str);
         let tools = request
             .get("tools")
@@ -104,7 +107,8 @@ impl<'a> Writer<'a> {
             .max();
         let version = declared
             .or_else(|| models::version(model))
-            .unwrap_or(Version::Toolset);
+            .unwrap_or(Version::Toolset)
+            .min(newest);
         let check = Check {
             tier: PictureTier::for_model(model),
             strictness: Strictness::Report,

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod anthropic;
+mod bedrock;
 mod conform;
 mod openai;
 mod streams;

@@ -1,0 +1,80 @@
+//! Bedrock's Converse: AWS's own blocks around the models of many makers.
+//!
+//! Its blocks are read by the readers of Anthropic's Messages and written by their writers, with
+//! `into_block` and `out_of_block` in between; a content keeps the block it came as.
+
+mod check;
+mod into_block;
+mod media;
+mod out_of_block;
+mod read;
+mod stream;
+mod write;
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use super::framed::Framed;
+use crate::anthropic;
+use crate::stream::Receive;
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
+
+/// The dialect's name.
+const DIALECT: &str = "bedrock-converse";
+
+/// Under this name contents keep what only this provider says.
+const PROVIDER: &str = "bedrock";
+
+/// The member of a block that holds what only this provider says.
+const HELD: &str = "bedrock";
+
+/// Begins the type of a block that is kept as it is.
+const OPAQUE: &str = "bedrock_";
+
+/// The dialect.
+pub(crate) struct Converse;
+
+impl Wire for Converse {
+    fn name(&self) -> &'static str {
+        DIALECT
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        read::read_response(&document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        read::read_history(document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        write::write_answers(turn)
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        write::write_history(history)
+    }
+
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        anthropic::declare(offer)
+    }
+
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::picture_size(model, size)
+    }
+
+    fn picture_need(&self) -> PictureNeed {
+        PictureNeed::LastOfBatch
+    }
+
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        Some(Box::new(Framed::new(stream::Arriving::default())))
+    }
+
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        None
+    }
+}

@@ -1,0 +1,167 @@
+//! What the interface refuses, found before it is sent.
+
+use serde_json::{Map, Value};
+
+use super::DIALECT;
+use crate::EncodeError;
+use crate::conversation::text_of;
+
+/// Bytes of base64 that one picture may have.
+pub(in crate::bedrock) const MOST_BASE64: usize = 5 * 1024 * 1024;
+
+pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
+    EncodeError::Missing {
+        dialect: DIALECT,
+        problem: problem.into(),
+    }
+}
+
+/// Checks messages, or content blocks without one.
+pub(super) fn messages(items: &[Value]) -> Result<(), EncodeError> {
+    for (at, item) in items.iter().enumerate() {
+        let place = format!("messages[{at}]");
+        match item.get("role") {
+            None => blocks(std::slice::from_ref(item), &place)?,
+            Some(_) => blocks(list(item, "content"), &place)?,
+        }
+    }
+    Ok(())
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value
+        .get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Checks content blocks.
+pub(super) fn blocks(blocks: &[Value], place: &str) -> Result<(), EncodeError> {
+    for block in blocks {
+        let members = block.as_object().map_or(0, Map::len);
+        if members != 1 {
+            return Err(missing(format!(
+                "{place} wants blocks of one member each, and one has {members}"
+            )));
+        }
+        if let Some(call) = block.get("toolUse") {
+            tool_use(call, place)?;
+        }
+        if let Some(result) = block.get("toolResult") {
+            tool_result(result, place)?;
+        }
+        picture(block, place)?;
+    }
+    Ok(())
+}
+
+fn is_legal(text: &str, others: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    (1..=64).contains(&text.len()) && text.chars().all(legal)
+}
+
+fn id(value: &Value, place: &str) -> Result<(), EncodeError> {
+    let id = text_of(value, "toolUseId");
+    if is_legal(id, "_.:-") {
+        Ok(())
+    } else {
+        Err(missing(format!(
+            "{place} wants ids of 1 to 64 letters, digits, _ . : and -, and one is {id:?}"
+        )))
+    }
+}
+
+fn tool_use(call: &Value, place: &str) -> Result<(), EncodeError> {
+    id(call, place)?;
+    let name = text_of(call, "name");
+    if !is_legal(name, "_-") {
+        return Err(missing(format!(
+            "{place} wants tool names of 1 to 64 letters, digits, _ and -, and one is {name:?}"
+        )));
+    }
+    if call.get("input").is_none() {
+        return Err(missing(format!(
+            "{place} wants an input with the call of {name}"
+        )));
+    }
+    if call.get("toolset_name").is_some() {
+        return Err(missing(format!(
+            "{place} wants no toolset_name: toolsets are served by bedrock-messages only"
+        )));
+    }
+    Ok(())
+}
+
+fn tool_result(result: &Value, place: &str) -> Result<(), EncodeError> {
+    id(result, place)?;
+    match result.get("status").map(|status| status.as_str()) {
+        None | Some(Some("success" | "error")) => {}
+        Some(odd) => {
+            return Err(missing(format!(
+                "{place} wants a status of success or error, and one is {odd:?}"
+            )));
+        }
+    }
+    for part in list(result, "content") {
+        picture(part, place)?;
+    }
+    Ok(())
+}
+
+fn picture(block: &Value, place: &str) -> Result<(), EncodeError> {
+    let Some(image) = block.get("image") else {
+        return Ok(());
+    };
+    let format = text_of(image, "format");
+    if !matches!(format, "png" | "jpeg" | "gif" | "webp") {
+        return Err(missing(format!(
+            "{place} has a picture as {format:?}, and wants png, jpeg, gif or webp"
+        )));
+    }
+    let bytes = image
+        .get("source")
+        .map_or("", |source| text_of(source, "bytes"));
+    if bytes.len() > MOST_BASE64 {
+        let length = bytes.len();
+        return Err(missing(format!(
+            "{place} has a picture of {length} bytes of base64, more than {MOST_BASE64}; send it scaled"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks what is around the messages.
+pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(), EncodeError> {
+    let has_tools = messages.iter().flat_map(|message| list(message, "content"));
+    let has_tools = has_tools
+        .into_iter()
+        .any(|block| block.get("toolUse").is_some() || block.get("toolResult").is_some());
+    if has_tools && !rest.contains_key("toolConfig") {
+        return Err(missing(
+            "a request with `toolConfig`, which is demanded once there are calls or results",
+        ));
+    }
+    let fields = rest.get("additionalModelRequestFields");
+    let theirs = fields.map_or(&[][..], |fields| list(fields, "tools"));
+    let betas = fields.map_or(&[][..], |fields| list(fields, "anthropic_beta"));
+    let is_computer = |tool: &&Value| text_of(tool, "type").starts_with("computer_2");
+    let has_beta = betas
+        .iter()
+        .filter_map(Value::as_str)
+        .any(|beta| beta.starts_with("computer-use-"));
+    if theirs.iter().any(|tool| is_computer(&tool)) && !has_beta {
+        return Err(missing(
+            "a request with `anthropic_beta` beside the computer tool in additionalModelRequestFields",
+        ));
+    }
+    if let Some(tool) = theirs
+        .iter()
+        .map(|tool| text_of(tool, "type"))
+        .find(|kind| kind.contains("_toolset_"))
+    {
+        return Err(missing(format!(
+            "a request without {tool}: toolsets are served by bedrock-messages only"
+        )));
+    }
+    Ok(())
+}

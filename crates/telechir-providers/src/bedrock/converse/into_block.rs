@@ -1,0 +1,196 @@
+//! A content block of Converse as the block that Anthropic's Messages have for it, which the
+//! readers of that dialect understand. What has no place there stands under `bedrock`, so that
+//! [`out_of_block`](super::out_of_block) gives back exactly what came.
+
+use serde_json::{Map, Value, json};
+
+use super::{HELD, OPAQUE, media};
+
+type Members = Map<String, Value>;
+
+/// The block; anything unknown keeps its own JSON under a type of its own.
+pub(super) fn block(original: &Value) -> Value {
+    let Some(members) = original.as_object() else {
+        return original.clone();
+    };
+    let mut named = members.iter();
+    let known = match (named.next(), named.next()) {
+        (Some((name, value)), None) => known(name, value),
+        _ => None,
+    };
+    known.unwrap_or_else(|| opaque(members))
+}
+
+fn opaque(members: &Members) -> Value {
+    let name = members.keys().next().map_or("nothing", String::as_str);
+    let mut block = Map::from_iter([("type".to_owned(), format!("{OPAQUE}{name}").into())]);
+    block.extend(members.clone());
+    Value::Object(block)
+}
+
+fn known(name: &str, value: &Value) -> Option<Value> {
+    match name {
+        "text" => Some(json!({"type": "text", "text": value.as_str()?})),
+        "image" => image(value),
+        "document" => document(value),
+        "toolUse" => tool_use(value),
+        "toolResult" => tool_result(value),
+        "reasoningContent" => reasoning(value),
+        "citationsContent" => cited(value),
+        _ => None,
+    }
+}
+
+/// A part of a tool's result.
+fn part(original: &Value) -> Value {
+    match original.as_object().filter(|part| part.len() == 1) {
+        Some(part) if part.contains_key("json") => {
+            let json = &part["json"];
+            json!({"type": "text", "text": json.to_string(), HELD: {"json": json}})
+        }
+        _ => block(original),
+    }
+}
+
+/// Exactly these members, as a picture or document of the other dialect knows no others.
+fn exactly<'a, const N: usize>(value: &'a Value, names: [&str; N]) -> Option<[&'a Value; N]> {
+    let members = value.as_object().filter(|members| members.len() == N)?;
+    let mut found = [&Value::Null; N];
+    for (place, name) in found.iter_mut().zip(names) {
+        *place = members.get(name)?;
+    }
+    Some(found)
+}
+
+fn image(value: &Value) -> Option<Value> {
+    let [format, source] = exactly(value, ["format", "source"])?;
+    let kind = media::picture_type(format.as_str()?)?;
+    if let Some([bytes]) = exactly(source, ["bytes"]) {
+        let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
+        return Some(json!({"type": "image", "source": source}));
+    }
+    let [place] = exactly(source, ["s3Location"])?;
+    let uri = place.get("uri")?.as_str()?;
+    let held = json!({"format": format, "s3Location": place});
+    Some(json!({"type": "image", "source": {"type": "url", "url": uri}, HELD: held}))
+}
+
+fn document(value: &Value) -> Option<Value> {
+    let mut held = value.as_object()?.clone();
+    let format = held.shift_remove("format")?;
+    let kind = media::document_type(format.as_str()?)?;
+    let name = held.shift_remove("name")?;
+    let source = held.shift_remove("source")?;
+    let [bytes] = exactly(&source, ["bytes"])?;
+    let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
+    let name = name.as_str()?;
+    if media::document_name(name) != name {
+        held.insert("name".to_owned(), name.into());
+    }
+    let block = json!({"type": "document", "source": source, "title": name});
+    Some(holding(block, held))
+}
+
+fn holding(mut block: Value, held: Members) -> Value {
+    if !held.is_empty() {
+        block[HELD] = Value::Object(held);
+    }
+    block
+}
+
+fn tool_use(value: &Value) -> Option<Value> {
+    let mut held = value.as_object()?.clone();
+    if held.get("type").and_then(Value::as_str) == Some("server_tool_use") {
+        return nova_code(value);
+    }
+    let mut block = json!({"type": "tool_use"});
+    for (own, theirs) in [("toolUseId", "id"), ("name", "name"), ("input", "input")] {
+        if let Some(member) = held.shift_remove(own) {
+            block[theirs] = member;
+        }
+    }
+    Some(holding(block, held))
+}
+
+/// Code that Nova runs by itself.
+fn nova_code(call: &Value) -> Option<Value> {
+    let is_code = call.get("name")?.as_str()? == "nova_code_interpreter";
+    let code = call.get("input")?.get("snippet").filter(|_| is_code)?;
+    Some(json!({
+        "type": "server_tool_use",
+        "id": call.get("toolUseId")?.as_str()?,
+        "name": "code_execution",
+        "input": {"code": code.as_str()?},
+        HELD: {"toolUse": call},
+    }))
+}
+
+fn nova_output(result: &Value) -> Option<Value> {
+    let [part] = result.get("content")?.as_array()?.as_slice() else {
+        return None;
+    };
+    let said = part.get("json")?;
+    let content = json!({
+        "type": "code_execution_result",
+        "stdout": said.get("stdOut")?.as_str()?,
+        "stderr": said.get("stdErr")?.as_str()?,
+        "return_code": said.get("exitCode")?,
+        "content": [],
+    });
+    Some(json!({
+        "type": "code_execution_tool_result",
+        "tool_use_id": result.get("toolUseId")?.as_str()?,
+        "content": content,
+        HELD: {"toolResult": result},
+    }))
+}
+
+fn tool_result(value: &Value) -> Option<Value> {
+    let mut held = value.as_object()?.clone();
+    match held.get("type").and_then(Value::as_str) {
+        Some("nova_code_interpreter_result") => return nova_output(value),
+        // Another tool that the provider runs: nobody asked us.
+        Some(_) => return None,
+        None => {}
+    }
+    let id = held.shift_remove("toolUseId")?;
+    let parts: Vec<Value> = match held.shift_remove("content") {
+        Some(Value::Array(parts)) => parts.iter().map(part).collect(),
+        _ => return None,
+    };
+    let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": parts});
+    if held.get("status").and_then(Value::as_str) == Some("error") {
+        held.shift_remove("status");
+        block["is_error"] = true.into();
+    }
+    Some(holding(block, held))
+}
+
+fn reasoning(value: &Value) -> Option<Value> {
+    if let Some([data]) = exactly(value, ["redactedContent"]) {
+        return Some(json!({"type": "redacted_thinking", "data": data.as_str()?}));
+    }
+    let [said] = exactly(value, ["reasoningText"])?;
+    if let Some([text, signature]) = exactly(said, ["text", "signature"]) {
+        let (text, signature) = (text.as_str()?, signature.as_str()?);
+        return Some(json!({"type": "thinking", "thinking": text, "signature": signature}));
+    }
+    let [text] = exactly(said, ["text"])?;
+    Some(json!({"type": "thinking", "thinking": text.as_str()?}))
+}
+
+/// Words with their sources.
+fn cited(value: &Value) -> Option<Value> {
+    let parts = value.get("content")?.as_array()?;
+    let words: Option<String> = parts
+        .iter()
+        .map(|part| part.get("text")?.as_str())
+        .collect();
+    let mut held = value.as_object()?.clone();
+    let citations = held.shift_remove("citations");
+    let mut block = json!({"type": "text", "text": words?, HELD: {"citationsContent": held}});
+    if let Some(citations) = citations {
+        block["citations"] = citations.as_array()?.clone().into();
+    }
+    Some(block)
+}

@@ -1,0 +1,157 @@
+//! A response of ConverseStream: blocks grow under their index. Words and thinking begin with
+//! their first piece, calls with an event of their own.
+
+mod growing;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use growing::Growing;
+
+use crate::StreamError;
+use crate::stream::{Assemble, Delta};
+
+type Members = Map<String, Value>;
+
+/// What has come of a response.
+#[derive(Debug, Default)]
+pub(super) struct Arriving {
+    /// How many events came.
+    number: usize,
+    role: Option<Value>,
+    blocks: BTreeMap<u64, Growing>,
+    stop: Option<Members>,
+    metadata: Members,
+}
+
+impl Assemble for Arriving {
+    fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
+        self.number += 1;
+        let name = name.unwrap_or_default();
+        let Value::Object(event) = event else {
+            return Err(self.bad("it is no object"));
+        };
+        if name == "metadata" {
+            self.metadata.extend(event);
+            return Ok(Vec::new());
+        }
+        // Nothing else belongs to a message that has ended.
+        if self.stop.is_some() {
+            return Ok(Vec::new());
+        }
+        match name {
+            "messageStart" => self.start(event),
+            "contentBlockStart" => self.begin(event),
+            "contentBlockDelta" => self.grow(event),
+            "contentBlockStop" => self.end(&event),
+            "messageStop" => {
+                self.stop = Some(event);
+                Ok(Vec::new())
+            }
+            _ => Ok(vec![Delta::Other {
+                event: name.to_owned(),
+                json: Value::Object(event),
+            }]),
+        }
+    }
+
+    fn finish(self) -> Result<Value, StreamError> {
+        let missing = |missing: String| StreamError::Truncated { missing };
+        let Some(stop) = self.stop else {
+            return Err(missing("the message did not stop".to_owned()));
+        };
+        let mut content = Vec::new();
+        for (index, growing) in self.blocks {
+            if !growing.is_ended {
+                return Err(missing(format!("block {index} did not stop")));
+            }
+            content.extend(growing.whole());
+        }
+        let role = self.role.unwrap_or_else(|| "assistant".into());
+        let message = json!({"message": {"role": role, "content": content}});
+        let mut response = Map::from_iter([("output".to_owned(), message)]);
+        response.extend(stop);
+        response.extend(self.metadata);
+        Ok(Value::Object(response))
+    }
+}
+
+impl Arriving {
+    fn bad(&self, problem: impl Into<String>) -> StreamError {
+        StreamError::BadEvent {
+            number: self.number,
+            problem: problem.into(),
+        }
+    }
+
+    fn start(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+        let role = event.shift_remove("role");
+        if self.role.is_some() && self.role != role {
+            return Err(self.bad("another message begins before the first has ended"));
+        }
+        self.role = role;
+        Ok(Vec::new())
+    }
+
+    fn index(&self, event: &Members) -> Result<u64, StreamError> {
+        let index = event.get("contentBlockIndex").and_then(Value::as_u64);
+        index.ok_or_else(|| self.bad("it has no `contentBlockIndex`"))
+    }
+
+    fn begin(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(&event)?;
+        let start = event.shift_remove("start").unwrap_or_default();
+        if let Some(growing) = self.blocks.get(&index) {
+            return if growing.is_just_begun(&start) {
+                Ok(Vec::new())
+            } else {
+                Err(self.bad(format!("block {index} begins twice")))
+            };
+        }
+        let growing = Growing::begin(start);
+        let delta = growing.begun(index);
+        self.blocks.insert(index, growing);
+        Ok(delta.into_iter().collect())
+    }
+
+    fn grow(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(&event)?;
+        let Some(Value::Object(delta)) = event.shift_remove("delta") else {
+            return Err(self.bad("it has no `delta`"));
+        };
+        let growing = self
+            .blocks
+            .entry(index)
+            .or_insert_with(|| Growing::begin(Value::Null));
+        if growing.is_ended {
+            return Err(self.bad(format!("block {index} has ended")));
+        }
+        let mut deltas = Vec::new();
+        for (name, piece) in delta {
+            match growing.grow(index, &name, piece) {
+                Ok(delta) => deltas.extend(delta),
+                Err(problem) => return Err(self.bad(format!("block {index} {problem}"))),
+            }
+        }
+        Ok(deltas)
+    }
+
+    fn end(&mut self, event: &Members) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(event)?;
+        // A block without any piece says nothing.
+        let growing = self
+            .blocks
+            .entry(index)
+            .or_insert_with(|| Growing::begin(Value::Null));
+        if growing.is_ended {
+            return Err(self.bad(format!("block {index} ends twice")));
+        }
+        growing.is_ended = true;
+        let is_call = growing.is_local_call();
+        Ok(is_call
+            .then_some(Delta::CallEnd { index })
+            .into_iter()
+            .collect())
+    }
+}

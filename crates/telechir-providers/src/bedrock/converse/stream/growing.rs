@@ -1,0 +1,254 @@
+//! One content block that is arriving.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::conversation::text_of;
+use crate::stream::{CallPiece, Delta};
+
+/// A block as far as it came.
+#[derive(Debug)]
+pub(super) struct Growing {
+    begun: Value,
+    kind: Kind,
+    pub(super) is_ended: bool,
+}
+
+#[derive(Debug, Default)]
+enum Kind {
+    /// Begun, and nothing known.
+    #[default]
+    Nothing,
+    Text {
+        text: String,
+        citations: Vec<Value>,
+    },
+    Call {
+        input: String,
+    },
+    Result {
+        parts: Vec<Value>,
+    },
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Redacted {
+        data: Vec<u8>,
+    },
+    Image {
+        image: Map<String, Value>,
+    },
+    /// Of a sort nobody knows: its pieces, one after another.
+    Other {
+        pieces: Map<String, Value>,
+    },
+}
+
+impl Growing {
+    /// A block that begins so; null when it begins with its first piece.
+    pub(super) fn begin(begun: Value) -> Self {
+        let has = |name: &str| begun.get(name).is_some();
+        let kind = if has("toolUse") {
+            Kind::Call {
+                input: String::new(),
+            }
+        } else if has("toolResult") {
+            Kind::Result { parts: Vec::new() }
+        } else if has("image") {
+            Kind::Image { image: Map::new() }
+        } else {
+            Kind::Nothing
+        };
+        Self {
+            begun,
+            kind,
+            is_ended: false,
+        }
+    }
+
+    /// Whether the same beginning again changes nothing.
+    pub(super) fn is_just_begun(&self, begun: &Value) -> bool {
+        let is_empty = match &self.kind {
+            Kind::Nothing => true,
+            Kind::Call { input } => input.is_empty(),
+            Kind::Result { parts } => parts.is_empty(),
+            Kind::Image { image } => image.is_empty(),
+            Kind::Text { .. } | Kind::Thinking { .. } | Kind::Redacted { .. } => false,
+            Kind::Other { .. } => false,
+        };
+        is_empty && !self.is_ended && self.begun == *begun
+    }
+
+    fn call(&self) -> Option<&Value> {
+        self.begun.get("toolUse")
+    }
+
+    /// A call that is ours to carry out.
+    pub(super) fn is_local_call(&self) -> bool {
+        self.call()
+            .is_some_and(|call| text_of(call, "type") != "server_tool_use")
+    }
+
+    /// What its beginning says.
+    pub(super) fn begun(&self, index: u64) -> Option<Delta> {
+        let call = self.call().filter(|_| self.is_local_call());
+        let owned = |call: &Value, name: &str| Some(text_of(call, name).to_owned());
+        match call {
+            Some(call) => Some(Delta::Call(CallPiece {
+                index,
+                call_id: owned(call, "toolUseId"),
+                name: owned(call, "name"),
+                arguments: String::new(),
+            })),
+            None => {
+                let (event, _) = self.begun.as_object()?.iter().next()?;
+                Some(Delta::Other {
+                    event: event.clone(),
+                    json: json!({"contentBlockIndex": index, "start": self.begun}),
+                })
+            }
+        }
+    }
+
+    /// Takes a piece. A problem goes on after the block's name.
+    pub(super) fn grow(
+        &mut self,
+        index: u64,
+        name: &str,
+        piece: Value,
+    ) -> Result<Option<Delta>, String> {
+        let is_local = self.is_local_call();
+        if matches!(self.kind, Kind::Nothing) {
+            self.kind = first(name, &piece);
+        }
+        match (&mut self.kind, name) {
+            (Kind::Text { text, .. }, "text") => {
+                let more = string(&piece, "text")?;
+                text.push_str(&more);
+                return Ok(Some(Delta::Text { index, text: more }));
+            }
+            (Kind::Text { citations, .. }, "citation") => citations.push(piece),
+            (Kind::Call { input }, "toolUse") => {
+                let arguments = text_of(&piece, "input").to_owned();
+                input.push_str(&arguments);
+                return Ok(is_local.then(|| {
+                    Delta::Call(CallPiece {
+                        index,
+                        arguments,
+                        ..CallPiece::default()
+                    })
+                }));
+            }
+            (Kind::Result { parts }, "toolResult") => add_parts(parts, piece),
+            (Kind::Thinking { text, signature }, "reasoningContent") => {
+                signature.push_str(text_of(&piece, "signature"));
+                let more = text_of(&piece, "text").to_owned();
+                text.push_str(&more);
+                let says_more = !more.is_empty();
+                return Ok(says_more.then_some(Delta::Reasoning { index, text: more }));
+            }
+            (Kind::Redacted { data }, "reasoningContent") => {
+                let more = STANDARD.decode(text_of(&piece, "redactedContent"));
+                data.extend(more.map_err(|_| "has redacted content that is no base64")?);
+            }
+            (Kind::Image { image }, "image") => match piece {
+                Value::Object(more) => image.extend(more),
+                _ => return Err("has a piece of an image that is no object".to_owned()),
+            },
+            (Kind::Other { pieces }, _) => {
+                let delta = Delta::Other {
+                    event: name.to_owned(),
+                    json: json!({"contentBlockIndex": index, "delta": {name: piece}}),
+                };
+                pieces.insert(name.to_owned(), piece);
+                return Ok(Some(delta));
+            }
+            _ => return Err(format!("has a piece of `{name}`, which it is not")),
+        }
+        Ok(None)
+    }
+
+    /// The whole block; none when nothing came of it.
+    pub(super) fn whole(self) -> Option<Value> {
+        let begun = self.begun;
+        Some(match self.kind {
+            Kind::Nothing => return None,
+            Kind::Text { text, citations } if citations.is_empty() => json!({"text": text}),
+            Kind::Text { text, citations } => {
+                json!({"citationsContent": {"content": [{"text": text}], "citations": citations}})
+            }
+            Kind::Call { input } => {
+                let mut call = begun["toolUse"].clone();
+                call["input"] = match input.trim() {
+                    "" => json!({}),
+                    // What is no JSON stays text, which is no input and cannot be carried out.
+                    _ => serde_json::from_str(&input).unwrap_or(Value::String(input)),
+                };
+                json!({"toolUse": call})
+            }
+            Kind::Result { parts } => {
+                let mut result = begun["toolResult"].clone();
+                result["content"] = parts.into();
+                json!({"toolResult": result})
+            }
+            Kind::Thinking { text, signature } if signature.is_empty() => {
+                json!({"reasoningContent": {"reasoningText": {"text": text}}})
+            }
+            Kind::Thinking { text, signature } => {
+                json!({"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}})
+            }
+            Kind::Redacted { data } => {
+                json!({"reasoningContent": {"redactedContent": STANDARD.encode(data)}})
+            }
+            Kind::Image { image } => {
+                let mut whole = begun["image"].clone();
+                for (name, value) in image {
+                    whole[name] = value;
+                }
+                json!({"image": whole})
+            }
+            Kind::Other { pieces } => Value::Object(pieces),
+        })
+    }
+}
+
+/// What a block is that begins with this piece.
+fn first(name: &str, piece: &Value) -> Kind {
+    match name {
+        "text" | "citation" => Kind::Text {
+            text: String::new(),
+            citations: Vec::new(),
+        },
+        "reasoningContent" if piece.get("redactedContent").is_some() => {
+            Kind::Redacted { data: Vec::new() }
+        }
+        "reasoningContent" => Kind::Thinking {
+            text: String::new(),
+            signature: String::new(),
+        },
+        // A call or a result without its beginning has no id: it is no call.
+        _ => Kind::Other { pieces: Map::new() },
+    }
+}
+
+fn string(piece: &Value, name: &str) -> Result<String, String> {
+    let text = piece.as_str().map(str::to_owned);
+    text.ok_or_else(|| format!("has a `{name}` that is no string"))
+}
+
+/// Parts of a result; words go on with the words before them.
+fn add_parts(parts: &mut Vec<Value>, piece: Value) {
+    let more = match piece {
+        Value::Array(more) => more,
+        one => vec![one],
+    };
+    for (at, part) in more.into_iter().enumerate() {
+        let last = parts.last_mut().and_then(|last| last.get_mut("text"));
+        match (last, part.get("text").and_then(Value::as_str)) {
+            (Some(Value::String(words)), Some(text)) if at == 0 => words.push_str(text),
+            _ => parts.push(part),
+        }
+    }
+}

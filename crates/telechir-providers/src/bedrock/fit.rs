@@ -1,0 +1,102 @@
+//! What no door of Bedrock but one takes: toolsets, pictures by their address, files that
+//! another service holds. Contents of a history are put into forms that can be sent.
+
+use serde_json::Value;
+use telechir_protocol::{Content, Media, Meta, TextContent};
+
+use super::own;
+use crate::Report;
+use crate::anthropic;
+
+/// Puts contents into forms that every door takes. Those of `provider` itself are let be.
+pub(super) fn contents(contents: &mut [Content], provider: &str, place: &str, report: &mut Report) {
+    for (at, content) in contents.iter_mut().enumerate() {
+        let place = format!("{place}.contents[{at}]");
+        own::each_meta(content, &mut without_toolset);
+        pictures(content, provider, &place, report);
+    }
+}
+
+/// A call of a toolset's member is written anew, as one of the older tools.
+fn without_toolset(meta: &mut Meta) {
+    let says_toolset = |json: &Value| json.get("toolset_name").is_some();
+    let is_member = meta.raw_representation.as_ref().is_some_and(|raw| {
+        raw.dialect == anthropic::DIALECT
+            && match &raw.json {
+                Value::Array(run) => run.iter().any(says_toolset),
+                one => says_toolset(one),
+            }
+    });
+    if is_member {
+        meta.raw_representation = None;
+        if let Some(Value::Object(theirs)) = meta.additional_properties.get_mut("anthropic") {
+            theirs.shift_remove("toolset_name");
+            if theirs.is_empty() {
+                meta.additional_properties.shift_remove("anthropic");
+            }
+        }
+    }
+}
+
+/// What a picture that cannot be sent is replaced with.
+fn note(media: &Content) -> Option<String> {
+    match media {
+        Content::Uri(uri) if !uri.uri.starts_with("s3://") => {
+            Some(format!("[A file at {} could not be sent here.]", uri.uri))
+        }
+        Content::HostedFile(file) => Some(format!(
+            "[A file that another service holds as {} could not be sent here.]",
+            file.file_id
+        )),
+        _ => None,
+    }
+}
+
+const WHY: &str = "pictures and files are sent as their bytes only";
+const HOW: &str = "as a text that names it";
+
+fn pictures(content: &mut Content, provider: &str, place: &str, report: &mut Report) {
+    let _ = provider;
+    match content {
+        Content::ComputerResult(result) => {
+            let held = result.screenshot.clone().map(Content::from);
+            if let Some(note) = held.as_ref().and_then(note) {
+                report.kept("a picture by its address", place, WHY, HOW);
+                let said = result.text_output.take();
+                result.text_output =
+                    Some(said.map_or_else(|| note.clone(), |said| format!("{said}\n{note}")));
+                result.screenshot = None;
+                result.meta.raw_representation = None;
+            }
+            for step in &mut result.steps {
+                let held: Option<Content> = step.picture.clone().map(Media::into);
+                if held.as_ref().and_then(note).is_some() {
+                    report.lost("a step's picture by its address", place, WHY);
+                    step.picture = None;
+                    result.meta.raw_representation = None;
+                }
+            }
+        }
+        Content::FunctionResult(result) => {
+            let mut is_changed = false;
+            for item in &mut result.items {
+                is_changed |= replaced(item, place, report);
+            }
+            if is_changed {
+                result.meta.raw_representation = None;
+            }
+        }
+        other => {
+            replaced(other, place, report);
+        }
+    }
+}
+
+fn replaced(content: &mut Content, place: &str, report: &mut Report) -> bool {
+    let Some(note) = note(content) else {
+        return false;
+    };
+    report.kept("a file by its address or name", place, WHY, HOW);
+    *content = Content::Text(TextContent::new(note));
+    true
+}

@@ -1,0 +1,155 @@
+//! AWS event-stream frames: bytes to messages, however they are cut.
+//!
+//! A frame is its length, the length of its headers, a CRC-32 of these eight bytes, headers,
+//! payload, and a CRC-32 of all before; numbers are big-endian. A frame whose checksum is wrong
+//! ends the stream: nothing behind it can be trusted.
+
+use crate::StreamError;
+
+/// Lengths and their checksum.
+const PRELUDE: usize = 12;
+/// The checksum of the whole.
+const CHECKSUM: usize = 4;
+/// Most bytes of one frame, by AWS's rule for event streams: 16 MiB of payload and 128 KiB of
+/// headers.
+const MOST: usize = 16 * 1024 * 1024 + 128 * 1024 + PRELUDE + CHECKSUM;
+
+/// What one frame says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// `:message-type`: `event`, `exception` or `error`.
+    pub(super) kind: String,
+    /// `:event-type` or `:exception-type` or `:error-code`.
+    pub(super) name: String,
+    /// `:error-message` of an `error`, which has no payload.
+    pub(super) message: String,
+    /// The body.
+    pub(super) payload: Vec<u8>,
+}
+
+/// The frames of a stream of bytes.
+#[derive(Debug, Default)]
+pub(super) struct FrameReader {
+    held: Vec<u8>,
+    number: usize,
+}
+
+impl FrameReader {
+    /// Whether a frame has begun and not ended.
+    pub(super) fn is_open(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// How many frames came so far.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Takes bytes and gives the frames that ended in them.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, StreamError> {
+        self.held.extend_from_slice(bytes);
+        let mut frames = Vec::new();
+        let mut start = 0;
+        while let Some(length) = self.length(start)? {
+            let Some(frame) = self.held.get(start..start + length) else {
+                break;
+            };
+            let frame = read(frame).map_err(|problem| self.bad(problem))?;
+            frames.push(frame);
+            self.number += 1;
+            start += length;
+        }
+        self.held.drain(..start);
+        Ok(frames)
+    }
+
+    /// The length of the frame that begins here, once its prelude is there.
+    fn length(&self, start: usize) -> Result<Option<usize>, StreamError> {
+        let Some(prelude) = self.held.get(start..start + PRELUDE) else {
+            return Ok(None);
+        };
+        let (total, headers) = (number(prelude, 0), number(prelude, 4));
+        if number(prelude, 8) != crc32fast::hash(&prelude[..8]) as usize {
+            return Err(self.bad("the checksum of its lengths is wrong".to_owned()));
+        }
+        if total > MOST || total < PRELUDE + CHECKSUM + headers {
+            return Err(self.bad(format!("its lengths cannot be: {total} and {headers}")));
+        }
+        Ok(Some(total))
+    }
+
+    fn bad(&self, problem: String) -> StreamError {
+        StreamError::BadEvent {
+            number: self.number + 1,
+            problem,
+        }
+    }
+}
+
+/// The 32-bit number at this place; the caller has looked that it is there.
+fn number(bytes: &[u8], at: usize) -> usize {
+    bytes[at..at + 4]
+        .iter()
+        .fold(0, |number, byte| number << 8 | usize::from(*byte))
+}
+
+fn read(frame: &[u8]) -> Result<Frame, String> {
+    let (said, checksum) = frame.split_at(frame.len() - CHECKSUM);
+    if number(checksum, 0) != crc32fast::hash(said) as usize {
+        return Err("its checksum is wrong".to_owned());
+    }
+    let (headers, payload) = said[PRELUDE..].split_at(number(said, 4));
+    let mut frame = Frame {
+        kind: "event".to_owned(),
+        payload: payload.to_vec(),
+        ..Frame::default()
+    };
+    for (name, value) in headers_of(headers).ok_or("its headers cannot be read")? {
+        match name.as_str() {
+            ":message-type" => frame.kind = value,
+            ":event-type" | ":exception-type" | ":error-code" => frame.name = value,
+            ":error-message" => frame.message = value,
+            _ => {}
+        }
+    }
+    Ok(frame)
+}
+
+/// The headers that are strings; others are stepped over.
+fn headers_of(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    while !bytes.is_empty() {
+        let name = take(&mut bytes, 1)?[0];
+        let name = String::from_utf8(take(&mut bytes, usize::from(name))?.to_vec()).ok()?;
+        let kind = take(&mut bytes, 1)?[0];
+        let length = match kind {
+            0 | 1 => 0,
+            2 => 1,
+            3 => 2,
+            4 => 4,
+            5 | 8 => 8,
+            9 => 16,
+            6 | 7 => take(&mut bytes, 2)?
+                .iter()
+                .fold(0, |number, byte| number << 8 | usize::from(*byte)),
+            _ => return None,
+        };
+        let value = take(&mut bytes, length)?;
+        if kind == STRING {
+            headers.push((name, String::from_utf8(value.to_vec()).ok()?));
+        }
+    }
+    Some(headers)
+}
+
+/// The type of a header that is a string.
+const STRING: u8 = 7;
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests;

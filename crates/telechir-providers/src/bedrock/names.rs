@@ -1,0 +1,148 @@
+//! Ids and names in the letters and lengths that Bedrock takes, and back.
+//!
+//! An id or a name that another provider made is written in a form from which it can be read
+//! again, where it is short enough.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// Begins an id that holds another one, in base64.
+const HOLDS: &str = "tcid-";
+/// Begins an id that stands for one too long to be held.
+const STANDS_FOR: &str = "tcid_";
+/// The most characters of an id of a call's blocks, which may get `-12of34` behind it.
+const LONGEST_ID: usize = 56;
+/// The most characters of a tool's name.
+const LONGEST_NAME: usize = 64;
+
+/// What is sent instead of an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// It can be read again from this.
+    Held(String),
+    /// It is gone; this is as good as unique.
+    Digest(String),
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// What is sent instead of this id; none when it is taken as it is.
+pub(super) fn id_out(id: &str) -> Option<Stand> {
+    if !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(is_plain) {
+        return None;
+    }
+    let held = format!("{HOLDS}{}", URL_SAFE_NO_PAD.encode(id));
+    Some(if held.len() <= LONGEST_ID {
+        Stand::Held(held)
+    } else {
+        Stand::Digest(format!("{STANDS_FOR}{:016x}", digest(id)))
+    })
+}
+
+/// The id that one holds; none when it is no such id.
+pub(super) fn id_in(id: &str) -> Option<String> {
+    let bytes = URL_SAFE_NO_PAD.decode(id.strip_prefix(HOLDS)?).ok()?;
+    let held = String::from_utf8(bytes).ok()?;
+    (id_out(&held) == Some(Stand::Held(id.to_owned()))).then_some(held)
+}
+
+/// What is sent instead of this name: letters that are not taken as `_x2e_`. None when it is
+/// taken as it is.
+pub(super) fn name_out(name: &str) -> Option<String> {
+    if name.chars().all(is_plain) {
+        return None;
+    }
+    let mut sent = String::new();
+    for (at, c) in name.char_indices() {
+        // What looks like an escape is escaped itself.
+        if is_plain(c) && !name[at..].starts_with("_x") {
+            sent.push(c);
+        } else {
+            sent.push_str(&format!("_x{:x}_", u32::from(c)));
+        }
+    }
+    Some(sent)
+}
+
+/// The name that one was written for; none when it is taken as it is.
+pub(super) fn name_in(name: &str) -> Option<String> {
+    let mut read = String::new();
+    let mut rest = name;
+    while let Some(at) = rest.find("_x") {
+        let escaped = rest[at + 2..].split_once('_').and_then(|(digits, after)| {
+            let c = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
+            Some((c, after))
+        });
+        match escaped {
+            Some((c, after)) => {
+                read.push_str(&rest[..at]);
+                read.push(c);
+                rest = after;
+            }
+            None => {
+                read.push_str(&rest[..at + 2]);
+                rest = &rest[at + 2..];
+            }
+        }
+    }
+    read.push_str(rest);
+    (name_out(&read).as_deref() == Some(name)).then_some(read)
+}
+
+/// A name that is too long, with a digest for its end; none when it is not.
+pub(super) fn shortened(name: &str) -> Option<String> {
+    if name.len() <= LONGEST_NAME {
+        return None;
+    }
+    let start: String = name.chars().take(LONGEST_NAME - 17).collect();
+    Some(format!("{start}-{:016x}", digest(name)))
+}
+
+/// FNV-1a.
+fn digest(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stand, id_in, id_out, name_in, name_out, shortened};
+
+    #[test]
+    fn ids_of_others_are_sent_in_legal_letters_and_read_again() {
+        for id in ["call.1", "a b", "ü", "", "functions.browser:0"] {
+            let Some(Stand::Held(sent)) = id_out(id) else {
+                panic!("{id:?}")
+            };
+            assert!(
+                sent.len() <= 64 && sent.chars().all(super::is_plain),
+                "{sent}"
+            );
+            assert_eq!(id_in(&sent).as_deref(), Some(id));
+        }
+        for id in [
+            "toolu_01",
+            "tooluse_Hc3MXzVAJJ7C28xbJu45mA",
+            "tcid-Y2FsbF8x",
+        ] {
+            assert_eq!((id_out(id), id_in(id)), (None, None), "{id}");
+        }
+        assert!(matches!(id_out(&"x".repeat(65)), Some(Stand::Digest(id)) if id.len() == 21));
+    }
+
+    #[test]
+    fn names_of_others_are_sent_in_legal_letters_and_read_again() {
+        for name in ["fs.read", "a b_x2e_c", "mcp/server.tool", "über"] {
+            let sent = name_out(name).unwrap();
+            assert!(sent.chars().all(super::is_plain), "{sent}");
+            assert_eq!(name_in(&sent).as_deref(), Some(name), "{sent}");
+        }
+        for name in ["get_weather", "_x", "max_xyz_", "snake_x41_case"] {
+            assert_eq!((name_out(name), name_in(name)), (None, None), "{name}");
+        }
+        assert_eq!(shortened(&"n".repeat(65)).map(|name| name.len()), Some(64));
+        assert_eq!(shortened(&"n".repeat(64)), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Walks over the contents of a history: what belongs to Bedrock goes in and out of the forms
+//! that the writers of Anthropic's Messages know.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use telechir_protocol::{CallId, Content, FunctionResult, Media, Meta};
+
+use super::names::{self, Stand};
+use crate::Report;
+
+/// The provider under which Anthropic's readers keep what they do not know.
+const THEIRS: &str = "anthropic";
+
+/// Every meta of a content, that of its parts included.
+pub(super) fn each_meta(content: &mut Content, visit: &mut dyn FnMut(&mut Meta)) {
+    match content {
+        Content::ComputerResult(result) => {
+            let steps = result.steps.iter_mut();
+            let pictures = steps.filter_map(|step| step.picture.as_mut());
+            for picture in pictures.chain(result.screenshot.as_mut()) {
+                visit(media_meta(picture));
+            }
+        }
+        Content::FunctionResult(FunctionResult { items, .. }) => {
+            items.iter_mut().for_each(|item| each_meta(item, visit));
+        }
+        _ => {}
+    }
+    if let Some(meta) = content.meta_mut() {
+        visit(meta);
+    }
+}
+
+pub(super) fn media_meta(media: &mut Media) -> &mut Meta {
+    match media {
+        Media::Data(data) => &mut data.meta,
+        Media::Uri(uri) => &mut uri.meta,
+        Media::HostedFile(file) => &mut file.meta,
+    }
+}
+
+/// Moves `anthropic.bedrock` to `bedrock`.
+pub(super) fn out_of_theirs(meta: &mut Meta, provider: &str) {
+    let Some(Value::Object(theirs)) = meta.additional_properties.get_mut(THEIRS) else {
+        return;
+    };
+    let own = theirs.shift_remove(provider);
+    if theirs.is_empty() {
+        meta.additional_properties.shift_remove(THEIRS);
+    }
+    if let Some(own) = own {
+        meta.additional_properties.insert(provider.to_owned(), own);
+    }
+}
+
+/// Moves `bedrock` to `anthropic.bedrock`.
+pub(super) fn into_theirs(meta: &mut Meta, provider: &str) {
+    let Some(own) = meta.additional_properties.shift_remove(provider) else {
+        return;
+    };
+    let theirs = meta
+        .additional_properties
+        .entry(THEIRS)
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(theirs) = theirs {
+        theirs.insert(provider.to_owned(), own);
+    }
+}
+
+/// The ids of a content, and the name of the function it calls.
+fn named(content: &mut Content) -> (Option<&mut CallId>, Option<&mut String>) {
+    match content {
+        Content::FunctionCall(call) => (call.call_id.as_mut(), Some(&mut call.name)),
+        Content::FunctionResult(result) => (result.call_id.as_mut(), result.name.as_mut()),
+        Content::ComputerCall(call) => (Some(&mut call.call_id), None),
+        Content::ComputerResult(result) => (Some(&mut result.call_id), None),
+        Content::ShellCall(call) => (Some(&mut call.call_id), None),
+        Content::ShellResult(result) => (Some(&mut result.call_id), None),
+        Content::EditCall(call) => (Some(&mut call.call_id), None),
+        Content::EditResult(result) => (Some(&mut result.call_id), None),
+        Content::CommandCall(call) | Content::CommandResult(call) => (call.call_id.as_mut(), None),
+        _ => (None, None),
+    }
+}
+
+/// Ids and names that stand for others are these others again.
+pub(super) fn names_in(content: &mut Content) {
+    let (id, name) = named(content);
+    if let Some(id) = id
+        && let Some(held) = names::id_in(id.as_str())
+    {
+        *id = held.into();
+    }
+    if let Some(name) = name
+        && let Some(held) = names::name_in(name)
+    {
+        *name = held;
+    }
+}
+
+/// The ids that are sent instead of others, so that a result goes with its call.
+#[derive(Debug, Default)]
+pub(super) struct Renaming(HashMap<CallId, CallId>);
+
+impl Renaming {
+    /// Puts ids and names into the letters that are taken; what came from this dialect has them.
+    pub(super) fn out(&mut self, content: &mut Content, dialect: &str, report: &mut Report) {
+        let raw = content
+            .meta()
+            .and_then(|meta| meta.raw_representation.as_ref());
+        let own = raw
+            .filter(|raw| raw.dialect == dialect)
+            .map(|raw| own_names(&raw.json));
+        let (id, name) = named(content);
+        if let Some(name) = name
+            && let Some(sent) = names::name_out(name)
+            && own.as_ref().is_none_or(|own| own.contains(&sent))
+        {
+            *name = sent;
+        }
+        let Some(id) = id else { return };
+        let sent = match (names::id_out(id.as_str()), own) {
+            (Some(Stand::Held(held)), Some(own))
+                if own.iter().any(|own| own.starts_with(&held)) =>
+            {
+                CallId::from(held)
+            }
+            (_, Some(_)) | (None, None) => id.clone(),
+            (Some(stand), None) => match self.0.get(id) {
+                Some(sent) => sent.clone(),
+                None => stand_in(id, stand, report),
+            },
+        };
+        self.0.insert(id.clone(), sent.clone());
+        *id = sent;
+    }
+}
+
+fn stand_in(id: &CallId, stand: Stand, report: &mut Report) -> CallId {
+    match stand {
+        Stand::Held(held) => held.into(),
+        Stand::Digest(digest) => {
+            report.kept(
+                format!("id {id}"),
+                format!("call {id}"),
+                "an id has 64 characters at most",
+                format!("as {digest}"),
+            );
+            digest.into()
+        }
+    }
+}
+
+/// The ids and names in a block or a run of blocks.
+fn own_names(json: &Value) -> Vec<String> {
+    let blocks = match json {
+        Value::Array(blocks) => blocks.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let inner = blocks
+        .iter()
+        .filter_map(|block| block.as_object()?.values().next());
+    let names = inner.flat_map(|inner| {
+        ["toolUseId", "name"]
+            .into_iter()
+            .filter_map(|name| inner.get(name)?.as_str())
+    });
+    names.map(str::to_owned).collect()
+}

@@ -1,0 +1,117 @@
+//! What a JSON value is as a whole, for errors that say it, and AWS's own errors.
+
+use serde_json::Value;
+
+use crate::conversation::text_of;
+use crate::{DecodeError, EncodeError};
+
+/// JSON that is not what it should be.
+pub(super) fn wrong(
+    dialect: &'static str,
+    problem: impl Into<String>,
+    whole: &Value,
+) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect,
+        problem: problem.into(),
+        looks_like: likely(whole).filter(|likely| *likely != dialect),
+    }
+}
+
+/// Whether a block says its type, as those of other dialects do.
+pub(super) fn is_typed(block: &Value) -> bool {
+    block.get("type").is_some_and(Value::is_string)
+}
+
+fn likely(whole: &Value) -> Option<&'static str> {
+    let has = |name: &str| whole.get(name).is_some();
+    if has("invocationInputs") || has("returnControl") || has("completion") {
+        return Some("bedrock-agents");
+    }
+    if has("candidates") || has("contents") {
+        return Some("google-generate-content");
+    }
+    if has("anthropic_version") {
+        return Some("bedrock-invoke");
+    }
+    if whole.get("output").is_some_and(Value::is_object) || has("toolConfig") {
+        return Some("bedrock-converse");
+    }
+    if has("input") || whole.get("output").is_some_and(Value::is_array) {
+        return Some("openai-responses");
+    }
+    let messages = whole.get("messages").unwrap_or(whole);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut blocks = list(messages)
+        .iter()
+        .filter_map(|message| message.get("content").map(list))
+        .flatten()
+        .chain(whole.get("content").map(list).into_iter().flatten())
+        .collect::<Vec<_>>();
+    blocks.truncate(100);
+    match blocks.first() {
+        Some(block) if is_typed(block) => Some("anthropic-messages"),
+        Some(block) if block.is_object() => Some("bedrock-converse"),
+        _ => None,
+    }
+}
+
+/// An error of AWS instead of a turn: a body that says little more than a message.
+pub(super) fn refuse_error(document: &Value) -> Result<(), DecodeError> {
+    let Some(members) = document.as_object() else {
+        return Ok(());
+    };
+    let said = ["message", "Message"]
+        .into_iter()
+        .find_map(|name| members.get(name)?.as_str());
+    let is_answer = [
+        "output",
+        "messages",
+        "content",
+        "completion",
+        "returnControl",
+    ]
+    .iter()
+    .any(|name| members.contains_key(*name));
+    let Some(said) = said.filter(|_| !is_answer) else {
+        return Ok(());
+    };
+    let kind = ["__type", "code"]
+        .into_iter()
+        .map(|name| text_of(document, name))
+        .find(|kind| !kind.is_empty())
+        .map(|kind| kind.rsplit('#').next().unwrap_or(kind));
+    let message = kind.map_or_else(|| said.to_owned(), |kind| format!("{kind}: {said}"));
+    Err(DecodeError::ProviderError { message })
+}
+
+/// The same error with this dialect's name instead of the one whose readers found it.
+pub(super) fn renamed(error: DecodeError, name: &'static str) -> DecodeError {
+    match error {
+        DecodeError::WrongShape {
+            problem,
+            looks_like,
+            ..
+        } => DecodeError::WrongShape {
+            dialect: name,
+            problem,
+            looks_like: looks_like.filter(|likely| {
+                *likely != name && !(*likely == "anthropic-messages" && name != "bedrock-converse")
+            }),
+        },
+        DecodeError::NotJson { .. }
+        | DecodeError::ProviderError { .. }
+        | DecodeError::InvalidTurn(_) => error,
+    }
+}
+
+/// The same for writing.
+pub(super) fn renamed_out(error: EncodeError, name: &'static str) -> EncodeError {
+    match error {
+        EncodeError::Missing { problem, .. } => EncodeError::Missing {
+            dialect: name,
+            problem,
+        },
+        EncodeError::Lossy { .. } => error,
+    }
+}

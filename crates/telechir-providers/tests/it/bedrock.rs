@@ -1,0 +1,39 @@
+//! The dialects of Amazon Bedrock.
+
+mod converse;
+
+use serde_json::{Value, json};
+use telechir_protocol::{DataContent, Media, ModelTurn, ToolResult};
+use telechir_providers::{Dialect, EncodeError, EncodedReply};
+
+/// A PNG of 8 by 6 pixels.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
+
+fn picture() -> Media {
+    Media::Data(DataContent::from_base64("image/png", PNG))
+}
+
+fn read(dialect: Dialect, document: &Value) -> ModelTurn {
+    dialect
+        .decode_response(document.to_string().as_bytes())
+        .unwrap()
+        .0
+}
+
+/// A whole response of Converse with these content blocks.
+fn converse(blocks: &Value) -> Value {
+    json!({
+        "output": {"message": {"role": "assistant", "content": blocks}},
+        "stopReason": "tool_use",
+        "usage": {"inputTokens": 10, "outputTokens": 9, "totalTokens": 19},
+        "metrics": {"latencyMs": 990},
+    })
+}
+
+fn reply(
+    dialect: Dialect,
+    response: &Value,
+    results: Vec<ToolResult>,
+) -> Result<EncodedReply, EncodeError> {
+    dialect.encode_answers(&read(dialect, response).answer(results).unwrap())
+}
