@@ -8,7 +8,7 @@ use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
     Computer, DeviceError, Edited, Editor, Frame, PageContext, Performed, Screen, ScreenAction,
-    Settle, Settled, Shell, ShellCommand,
+    Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -144,6 +144,12 @@ impl Screen for BoxScreen {
 
 trait AnyShell: Send {
     fn run<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput>;
+    fn send<'a>(&'a mut self, input: &'a ShellInput) -> Boxed<'a, CommandOutput>;
+    fn hides_input(&self, job: Option<&str>) -> bool;
+    fn start<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput>;
+    fn jobs(&mut self) -> Boxed<'_, Vec<ShellJob>>;
+    fn read<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput>;
+    fn stop<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput>;
     fn end_command(&mut self) -> Boxed<'_, ()>;
     fn restart(&mut self) -> Boxed<'_, ()>;
     fn cwd(&self) -> Option<String>;
@@ -154,6 +160,24 @@ trait AnyShell: Send {
 impl<S: Shell + 'static> AnyShell for S {
     fn run<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput> {
         Box::pin(Shell::run(self, command))
+    }
+    fn send<'a>(&'a mut self, input: &'a ShellInput) -> Boxed<'a, CommandOutput> {
+        Box::pin(Shell::send(self, input))
+    }
+    fn hides_input(&self, job: Option<&str>) -> bool {
+        Shell::hides_input(self, job)
+    }
+    fn start<'a>(&'a mut self, command: &'a ShellCommand) -> Boxed<'a, CommandOutput> {
+        Box::pin(Shell::start(self, command))
+    }
+    fn jobs(&mut self) -> Boxed<'_, Vec<ShellJob>> {
+        Box::pin(Shell::jobs(self))
+    }
+    fn read<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput> {
+        Box::pin(Shell::read(self, job, max_bytes))
+    }
+    fn stop<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput> {
+        Box::pin(Shell::stop(self, job, max_bytes))
     }
     fn end_command(&mut self) -> Boxed<'_, ()> {
         Box::pin(Shell::end_command(self))
@@ -185,6 +209,24 @@ impl BoxShell {
 impl Shell for BoxShell {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         self.0.run(command).await
+    }
+    async fn send(&mut self, input: &ShellInput) -> Result<CommandOutput, DeviceError> {
+        self.0.send(input).await
+    }
+    fn hides_input(&self, job: Option<&str>) -> bool {
+        self.0.hides_input(job)
+    }
+    async fn start(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        self.0.start(command).await
+    }
+    async fn jobs(&mut self) -> Result<Vec<ShellJob>, DeviceError> {
+        self.0.jobs().await
+    }
+    async fn read(&mut self, job: &str, max_bytes: usize) -> Result<CommandOutput, DeviceError> {
+        self.0.read(job, max_bytes).await
+    }
+    async fn stop(&mut self, job: &str, max_bytes: usize) -> Result<CommandOutput, DeviceError> {
+        self.0.stop(job, max_bytes).await
     }
     async fn end_command(&mut self) -> Result<(), DeviceError> {
         self.0.end_command().await

@@ -17,5 +17,5 @@ pub use erased::{BoxComputer, BoxEditor, BoxScreen, BoxShell};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
-pub use shell::{Shell, ShellCommand};
+pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
 pub use viewport::{Misplaced, Viewport};

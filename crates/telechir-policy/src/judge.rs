@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use telechir_protocol::{Action, Command, EditTool, SafetyCheck};
+use telechir_protocol::{Action, Command, EditTool, SafetyCheck, ShellAction};
 
 use crate::edit_rule::{Edit, EditMatch};
 use crate::key_rule::{KeysMatch, Pressed};
@@ -151,9 +151,22 @@ impl Judge {
         proposal: ShellProposal,
         facts: &ShellFacts,
     ) -> Judgement<ShellProposal> {
-        let ShellTask::Run(commands) = &proposal.task else {
-            let ground = Ground::built_in(Verdict::Allow, "restart", "A restart only forgets.");
-            return Judgement::Allowed(Permitted::new(proposal, ground, Vec::new()));
+        let commands = match &proposal.task {
+            ShellTask::Run(commands) | ShellTask::Start(commands) => commands,
+            ShellTask::Send {
+                input,
+                job,
+                is_hidden,
+            } => {
+                let line = shown::input_line(input, job.as_deref(), *is_hidden);
+                let ground = self.input(input, facts);
+                return conclude(proposal, vec![ground], vec![line], Vec::new());
+            }
+            ShellTask::Restart => return harmless(proposal, "restart", "A restart only forgets."),
+            ShellTask::Look(_) => return harmless(proposal, "look", "Looking changes nothing."),
+            ShellTask::Stop(_) => {
+                return harmless(proposal, "stop", "Stopping a job only ends it.");
+            }
         };
         let mut facts = facts.clone();
         let mut grounds = Vec::new();
@@ -195,6 +208,24 @@ impl Judge {
             lines.extend(shown::edit_lines(step));
         }
         conclude(proposal, grounds, lines, Vec::new())
+    }
+
+    /// Judges what is typed into a program: it can do whatever the program lets it.
+    fn input(&mut self, input: &ShellAction, facts: &ShellFacts) -> Ground {
+        if shell_rule::only_ends(input) {
+            return Ground::built_in(Verdict::Allow, "input", "It only ends what runs.");
+        }
+        let part = Part {
+            command: None,
+            unknown: "it is typed into a program that runs",
+            is_sandboxed: facts.is_sandboxed,
+            is_tainted: facts.is_tainted,
+        };
+        let default = || shell_rule::default(&part);
+        let rules = &self.policy.shell;
+        let mut ground = strictest(rules, &part, &mut self.tally, facts.now, default);
+        ground.verdict = ground.verdict.in_place(facts.is_sandboxed);
+        ground
     }
 
     fn kind(&mut self, step: &Step, action: &Action, now: Duration) -> Ground {
@@ -287,6 +318,15 @@ impl Judge {
         ground.verdict = ground.verdict.in_place(facts.is_sandboxed);
         ground
     }
+}
+
+fn harmless(
+    proposal: ShellProposal,
+    rule: &'static str,
+    why: &'static str,
+) -> Judgement<ShellProposal> {
+    let ground = Ground::built_in(Verdict::Allow, rule, why);
+    Judgement::Allowed(Permitted::new(proposal, ground, Vec::new()))
 }
 
 /// Brings the grounds of all steps to one judgement.

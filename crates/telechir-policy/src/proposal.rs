@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Action, CallId, Command, EditStep, EditTool, SafetyCheck};
+use telechir_protocol::{Action, CallId, Command, EditStep, EditTool, SafetyCheck, ShellAction};
 
 use crate::Digest;
 
@@ -88,6 +88,29 @@ pub enum ShellTask {
     Run(Vec<Command>),
     /// End the shell and start a new one.
     Restart,
+    /// Start these commands in the background.
+    Start(Vec<Command>),
+    /// Type something into a command that runs.
+    Send {
+        /// What: one of the actions that are input.
+        input: ShellAction,
+        /// The background job it is for; absent means the command that waits in front.
+        job: Option<String>,
+        /// Whether the terminal does not show it: then nobody else is to see it either.
+        is_hidden: bool,
+    },
+    /// Look at background jobs: list them, or read one.
+    Look(ShellAction),
+    /// End a background job.
+    Stop(String),
+}
+
+/// The record's words for input: its text is left out when the terminal hides it.
+fn shown_input(input: &ShellAction, is_hidden: bool) -> Value {
+    match input.text().filter(|_| is_hidden) {
+        Some(text) => json!({"action": input.name(), "hidden_characters": text.chars().count()}),
+        None => json!(input),
+    }
 }
 
 /// Commands for the shell, in order.
@@ -112,6 +135,14 @@ impl Proposal for ShellProposal {
         let task = match &self.task {
             ShellTask::Run(commands) => json!({ "run": commands }),
             ShellTask::Restart => json!("restart"),
+            ShellTask::Start(commands) => json!({ "start": commands }),
+            ShellTask::Send {
+                input,
+                job,
+                is_hidden,
+            } => json!({ "send": shown_input(input, *is_hidden), "job": job }),
+            ShellTask::Look(look) => json!({ "look": look }),
+            ShellTask::Stop(job) => json!({ "stop": job }),
         };
         json!({
             "call_id": self.call_id.as_str(),

@@ -1,5 +1,7 @@
 //! Shell commands, judged by their words where those are certain.
 
+use telechir_protocol::{Chord, ShellAction};
+
 use crate::rule::{Fit, Ground, Matcher, Sense};
 use crate::safe_list::is_safe;
 use crate::{SimpleCommand, Verdict};
@@ -86,6 +88,24 @@ fn writes(command: &SimpleCommand) -> bool {
         .redirections
         .iter()
         .any(|redirection| redirection.writes)
+}
+
+/// Whether input can do nothing but end what runs.
+pub(crate) fn only_ends(input: &ShellAction) -> bool {
+    match input {
+        ShellAction::Interrupt | ShellAction::CloseInput => true,
+        ShellAction::SendKey(key) => Chord::parse(key).is_some_and(|chord| {
+            matches!(chord.canonical().to_string().as_str(), "ctrl+c" | "ctrl+d")
+        }),
+        ShellAction::SendText(_)
+        | ShellAction::Execute
+        | ShellAction::Restart
+        | ShellAction::Start
+        | ShellAction::List
+        | ShellAction::Read(_)
+        | ShellAction::Stop(_)
+        | ShellAction::Other(_) => false,
+    }
 }
 
 /// What holds where no rule applies.

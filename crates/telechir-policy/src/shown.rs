@@ -1,7 +1,7 @@
 //! Text for people: what would be done, with nothing that hides, overwrites or turns around.
 
 use telechir_protocol::display::Shown;
-use telechir_protocol::{Action, Command, EditStep, Region, Target};
+use telechir_protocol::{Action, Command, EditStep, Region, ShellAction, Target};
 
 /// A text on one line with nothing in it that hides, overwrites or turns around, and as head and
 /// tail when it is long. A line of it can never look like a line of ours.
@@ -78,6 +78,49 @@ pub fn summarize(action: &Action) -> String {
 /// One line about a command for a timeline.
 pub fn summarize_command(command: &Command) -> String {
     format!("$ {}", shorten(&command.to_line()))
+}
+
+/// One line about what a shell is asked beside running commands: never the text it types.
+pub fn summarize_shell_action(action: &ShellAction) -> String {
+    let name = escape(action.name());
+    match action {
+        ShellAction::SendText(text) => format!("{name} ({} characters)", text.chars().count()),
+        ShellAction::SendKey(word) | ShellAction::Read(word) | ShellAction::Stop(word) => {
+            format!("{name} {}", shorten(word))
+        }
+        ShellAction::Execute
+        | ShellAction::Restart
+        | ShellAction::CloseInput
+        | ShellAction::Interrupt
+        | ShellAction::Start
+        | ShellAction::List
+        | ShellAction::Other(_) => name,
+    }
+}
+
+/// What a person is asked about input for a running command.
+pub(crate) fn input_line(input: &ShellAction, job: Option<&str>, is_hidden: bool) -> String {
+    let into = match job {
+        Some(job) => format!("into the background job {}", escape(job)),
+        None => "into the command that waits".to_owned(),
+    };
+    match input {
+        ShellAction::SendText(text) if is_hidden => {
+            let count = text.chars().count();
+            format!("type text ({count} characters, hidden) {into}")
+        }
+        ShellAction::SendText(text) => format!("type \"{}\" {into}", escape(text)),
+        ShellAction::SendKey(key) => format!("press {} {into}", escape(key)),
+        ShellAction::CloseInput => format!("end the input {into}"),
+        ShellAction::Execute
+        | ShellAction::Restart
+        | ShellAction::Interrupt
+        | ShellAction::Start
+        | ShellAction::List
+        | ShellAction::Read(_)
+        | ShellAction::Stop(_)
+        | ShellAction::Other(_) => format!("{} {into}", escape(input.name())),
+    }
 }
 
 fn shorten(text: &str) -> String {

@@ -65,8 +65,8 @@ pub use media::{DataContent, HostedFileContent, Media, UriContent};
 #[cfg(feature = "schema")]
 pub use schema::json_schema;
 pub use shell::{
-    Command, CommandExecution, CommandOutput, ShellAction, ShellCall, ShellEnvironment,
-    ShellOutcome, ShellResult,
+    Awaiting, AwaitingKind, Command, CommandExecution, CommandOutput, ShellAction, ShellCall,
+    ShellEnvironment, ShellOutcome, ShellResult,
 };
 pub use tool::{
     ApprovalMode, ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,

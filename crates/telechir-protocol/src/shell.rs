@@ -1,5 +1,6 @@
 //! Shell calls and their results, one output a command.
 
+mod awaiting;
 mod json;
 mod text;
 mod view;
@@ -7,6 +8,7 @@ mod view;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use awaiting::{Awaiting, AwaitingKind};
 pub use view::CommandExecution;
 
 use crate::{CallId, Failure, Meta};
@@ -100,6 +102,8 @@ pub struct ShellCall {
     pub action: ShellAction,
     /// The commands in order; empty where the action needs none.
     pub commands: Vec<Command>,
+    /// The background job that input is for; absent means the command that waits in front.
+    pub job: Option<String>,
     /// Milliseconds the commands may take together; absent means our own limit.
     pub timeout_ms: Option<u64>,
     /// Characters of output the model wants at most; absent means our own limit.
@@ -128,6 +132,7 @@ impl ShellCall {
             item_id: None,
             action: ShellAction::Execute,
             commands,
+            job: None,
             timeout_ms: None,
             max_output: None,
             cwd: None,
@@ -159,6 +164,8 @@ pub enum ShellOutcome {
     NotStarted,
     /// It waits for input on its terminal and still runs.
     AwaitingInput,
+    /// It runs in the background.
+    Running,
     /// A word of another vocabulary.
     #[serde(untagged)]
     Other(String),
@@ -188,6 +195,9 @@ pub struct CommandOutput {
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// What it waits for, when it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaiting: Option<Awaiting>,
 }
 
 fn is_zero(n: &u64) -> bool {

@@ -1,10 +1,13 @@
 //! Our own function tools beside the provider's: `browser` for what its one screen tool cannot
-//! do, and two that are never declared and keep a history of another dialect whole.
+//! do, `shell_session` for what its shell tool cannot, and one that is never declared and keeps a
+//! history of another dialect whole.
+
+mod shell;
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{
-    Action, Arguments, CallId, ComputerCall, ShellAction, ShellCall, TargetId,
-};
+use telechir_protocol::{Action, Arguments, ComputerCall, TargetId};
+
+pub(crate) use shell::{SHELL, of_shell_call, shell_call, shell_tool};
 
 use crate::openai::members::{Item, list, owned, text};
 
@@ -12,8 +15,6 @@ use crate::openai::members::{Item, list, owned, text};
 pub(crate) const BROWSER: &str = "browser";
 /// Actions on a screen that the computer tool does not have.
 pub(crate) const COMPUTER: &str = "computer_action";
-/// What a shell is asked beside running commands.
-pub(crate) const SHELL: &str = "shell_session";
 
 /// The family of calls of the computer tool.
 pub(crate) const COMPUTER_FAMILY: &str = "computer";
@@ -190,46 +191,4 @@ pub(crate) fn of_computer_call(call: &ComputerCall) -> (&'static str, String) {
     }
     let name = if in_browser { BROWSER } else { COMPUTER };
     (name, Value::Object(arguments).to_string())
-}
-
-/// A call of `shell_session`; none when it is another function's.
-pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Option<ShellCall> {
-    let Value::Object(arguments) = arguments.to_value().ok().filter(|_| name == SHELL)? else {
-        return None;
-    };
-    let said = || owned(&arguments, "text").unwrap_or_default();
-    let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
-    call.action = match text(&arguments, "action")? {
-        "restart" => ShellAction::Restart,
-        "send_text" => ShellAction::SendText(said()),
-        "send_key" => ShellAction::SendKey(said()),
-        "close_input" => ShellAction::CloseInput,
-        "interrupt" => ShellAction::Interrupt,
-        "list" => ShellAction::List,
-        "read" => ShellAction::Read(said()),
-        "stop" => ShellAction::Stop(said()),
-        other => ShellAction::Other(other.to_owned()),
-    };
-    Some(call)
-}
-
-/// The arguments that say this action; none for what the shell tool itself can be asked.
-pub(crate) fn of_shell_action(action: &ShellAction) -> Option<String> {
-    let (name, said) = match action {
-        ShellAction::Execute | ShellAction::Start => return None,
-        ShellAction::Restart => ("restart", None),
-        ShellAction::SendText(said) => ("send_text", Some(said)),
-        ShellAction::SendKey(said) => ("send_key", Some(said)),
-        ShellAction::CloseInput => ("close_input", None),
-        ShellAction::Interrupt => ("interrupt", None),
-        ShellAction::List => ("list", None),
-        ShellAction::Read(said) => ("read", Some(said)),
-        ShellAction::Stop(said) => ("stop", Some(said)),
-        ShellAction::Other(name) => (name.as_str(), None),
-    };
-    let mut arguments = json!({"action": name});
-    if let Some(said) = said {
-        arguments["text"] = said.as_str().into();
-    }
-    Some(arguments.to_string())
 }

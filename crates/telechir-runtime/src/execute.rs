@@ -1,16 +1,19 @@
 //! The only caller of devices. What acts takes the permission for it.
 
+mod shell;
+
 use std::future::Future;
 use std::time::Duration;
 
 use telechir_device::{
-    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, PageContext, Performed, Settle,
-    Settled, Shell as _, ShellCommand, Viewport,
+    BoxComputer, Computer as _, DeviceError, Frame, PageContext, Performed, Settle, Settled,
+    Viewport,
 };
-use telechir_policy::{Device, Display, Permitted, ScreenProposal, ShellProposal, ShellTask, hold};
-use telechir_protocol::{Action, ActionKind, CommandOutput, Failure, FailureKind, Key, Size};
+use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
+use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
 
 use crate::{DeviceKind, Limits};
+pub(crate) use shell::ShellSlot;
 
 /// A screen of the session with what is known of it.
 #[derive(Debug)]
@@ -171,106 +174,6 @@ impl Screen {
     }
 
     /// Remembers when the device is gone.
-    fn note<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
-        if let Err(error @ DeviceError::Disconnected { .. }) = &result {
-            self.lost = Some(error.to_string());
-        }
-        result
-    }
-}
-
-/// The shell of the session with what is known of it.
-#[derive(Debug)]
-pub(crate) struct ShellSlot {
-    shell: BoxShell,
-    /// Whether words may mean something else by now.
-    pub(crate) is_tainted: bool,
-    /// What it said when it went away.
-    pub(crate) lost: Option<String>,
-}
-
-impl ShellSlot {
-    pub(crate) fn new(shell: BoxShell) -> Self {
-        Self {
-            shell,
-            is_tainted: false,
-            lost: None,
-        }
-    }
-
-    pub(crate) fn is_sandboxed(&self) -> bool {
-        self.shell.is_sandboxed()
-    }
-
-    pub(crate) fn cwd(&self) -> Option<String> {
-        self.shell.cwd()
-    }
-
-    /// Runs one of the permitted commands.
-    pub(crate) async fn run(
-        &mut self,
-        permit: &Permitted<ShellProposal>,
-        step: usize,
-        timeout: Duration,
-        max_output_bytes: usize,
-        limits: &Limits,
-    ) -> Result<CommandOutput, DeviceError> {
-        let proposal = permit.proposal();
-        let ShellTask::Run(commands) = &proposal.task else {
-            return Err(unpermitted());
-        };
-        let command = commands.get(step).ok_or_else(unpermitted)?.clone();
-        let env = proposal.env.iter().map(|(name, value)| {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            (name.clone(), text)
-        });
-        let command = ShellCommand {
-            command,
-            timeout,
-            max_output_bytes,
-            cwd: proposal.cwd.clone(),
-            env: env.collect(),
-        };
-        let ran = within(
-            "end the command",
-            timeout + limits.action,
-            self.shell.run(&command),
-        )
-        .await;
-        self.note(ran)
-    }
-
-    /// Ends what a dropped turn left running.
-    pub(crate) async fn end_command(&mut self, limits: &Limits) -> Result<(), DeviceError> {
-        let ended = within("end the command", limits.action, self.shell.end_command()).await;
-        self.note(ended)
-    }
-
-    /// Starts the shell anew, when that is permitted.
-    pub(crate) async fn restart(
-        &mut self,
-        permit: &Permitted<ShellProposal>,
-        limits: &Limits,
-    ) -> Result<(), DeviceError> {
-        if permit.proposal().task != ShellTask::Restart {
-            return Err(unpermitted());
-        }
-        let restarted = within("restart the shell", limits.action, self.shell.restart()).await;
-        if restarted.is_ok() {
-            self.is_tainted = false;
-            self.lost = None;
-        }
-        self.note(restarted)
-    }
-
-    pub(crate) async fn close(self, limit: Duration) -> Result<(), String> {
-        within("close", limit, self.shell.close())
-            .await
-            .map_err(|error| error.to_string())
-    }
-
     fn note<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if let Err(error @ DeviceError::Disconnected { .. }) = &result {
             self.lost = Some(error.to_string());

@@ -9,7 +9,7 @@ mod step;
 
 use std::time::Instant;
 
-use telechir_policy::{escape, summarize, summarize_command};
+use telechir_policy::{escape, summarize, summarize_command, summarize_shell_action};
 use telechir_protocol::{
     AnsweredTurn, CallId, Content, EditCall, EditResult, Failure, FailureKind, FunctionCall,
     FunctionResult, Meta, ModelTurn, ShellAction, ToolCall, ToolResult,
@@ -88,7 +88,7 @@ async fn answer(
 ) -> Result<ToolResult, RuntimeError> {
     let began = Instant::now();
     let call_id = call.call_id().cloned().unwrap_or_else(|| CallId::new(""));
-    let (kind, content, steps) = described(call);
+    let (kind, content, steps) = described(session, call);
     session.recorder.call(&content).await?;
     session.recorder.announce(SessionEvent::CallReceived {
         call_id: call_id.clone(),
@@ -116,7 +116,7 @@ async fn answer(
     Ok(result)
 }
 
-fn described(call: &ToolCall) -> (CallKind, Content, Vec<String>) {
+fn described(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<String>) {
     match call {
         ToolCall::Computer(call) => {
             let steps = call.actions.iter().map(summarize).collect();
@@ -130,9 +130,10 @@ fn described(call: &ToolCall) -> (CallKind, Content, Vec<String>) {
             let steps = if call.action == ShellAction::Execute {
                 call.commands.iter().map(summarize_command).collect()
             } else {
-                vec![escape(call.action.name())]
+                vec![summarize_shell_action(&call.action)]
             };
-            (CallKind::Shell, Content::ShellCall(call.clone()), steps)
+            let shown = shell::recordable(session, call);
+            (CallKind::Shell, Content::ShellCall(shown), steps)
         }
         ToolCall::Edit(call) => {
             let steps = call

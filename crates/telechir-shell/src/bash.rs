@@ -1,12 +1,14 @@
 //! The shell that the engine sees: one bash, begun anew whenever it was lost.
 
+mod input;
+
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use telechir_device::{DeviceError, Shell, ShellCommand};
+use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput};
 use telechir_process::Signal;
-use telechir_protocol::{CommandOutput, ShellOutcome};
+use telechir_protocol::{Awaiting, AwaitingKind, CommandOutput, ShellOutcome};
 use tokio::time::Instant;
 
 use crate::config::Isolation;
@@ -50,7 +52,7 @@ enum End {
         signal: Signal,
         report: Option<Report>,
     },
-    Waiting,
+    Waiting(AwaitingKind),
 }
 
 impl Bash {
@@ -103,6 +105,8 @@ impl Bash {
         };
         let running = prepared(session).map_err(gone)?;
         let line = script::line(&session.exchange);
+        let mut running = running;
+        running.expect_echo(line.as_bytes());
         let deadline = running.started + command.timeout;
         // Before it is typed: whoever drops this must find it.
         self.running = Some(running);
@@ -112,6 +116,11 @@ impl Bash {
             .type_line(&line)
             .await
             .map_err(gone)?;
+        self.end(deadline).await
+    }
+
+    /// Follows the command to its end, or until it waits.
+    async fn end(&mut self, deadline: Instant) -> Result<End, DeviceError> {
         match self.follow(deadline, LookFor::EndOrInput).await? {
             Event::Reported(report) => Ok(End::Reported(report)),
             Event::Ended(status) => {
@@ -121,7 +130,7 @@ impl Bash {
                     code: status.code().or(signal),
                 })
             }
-            Event::Waiting => Ok(End::Waiting),
+            Event::Waiting(kind) => Ok(End::Waiting(kind)),
             Event::TimeOver => self.stop().await,
         }
     }
@@ -160,7 +169,7 @@ impl Bash {
                     });
                 }
                 Event::Ended(_) => break,
-                Event::TimeOver | Event::Waiting => signal = Signal::KILL,
+                Event::TimeOver | Event::Waiting(_) => signal = Signal::KILL,
             }
         }
         self.lose().await;
@@ -179,18 +188,40 @@ impl Bash {
         }
     }
 
+    /// The result of a command, or why there is none.
+    async fn finish(
+        &mut self,
+        end: Result<End, DeviceError>,
+        before: String,
+    ) -> Result<CommandOutput, DeviceError> {
+        match end {
+            Ok(end) => Ok(self.result(end, before).await),
+            // What was wrong with the command itself leaves the shell as it is.
+            Err(error @ (DeviceError::Refused { .. } | DeviceError::Unavailable { .. })) => {
+                Err(error)
+            }
+            Err(error) => {
+                self.running = None;
+                self.lose().await;
+                Err(error)
+            }
+        }
+    }
+
     /// The result of a command, and a new bash when the old one was lost.
     async fn result(&mut self, end: End, before: String) -> CommandOutput {
+        let mut prompt = String::new();
         let (mut out, mut err, duration) = match &mut self.running {
             Some(running) => {
                 running.drain(self.session.as_ref().map(|session| &session.terminal));
+                prompt = running.prompt();
                 let [out, err] = running.to_captured();
                 (out, err, running.started.elapsed())
             }
             None => Default::default(),
         };
         let lost = self.session.is_none();
-        if !matches!(end, End::Waiting)
+        if !matches!(end, End::Waiting(_))
             && let Some(running) = self.running.take()
             && !lost
         {
@@ -200,6 +231,7 @@ impl Bash {
         if lost {
             err.text.push_str(&self.replace().await);
         }
+        let mut awaiting = None;
         let (outcome, exit_code, signal) = match end {
             End::Reported(report) => {
                 self.cwd = Some(report.cwd);
@@ -210,7 +242,10 @@ impl Bash {
                 self.cwd = report.map(|report| report.cwd).or_else(|| self.cwd.take());
                 (ShellOutcome::Timeout, None, Some(signal.as_raw()))
             }
-            End::Waiting => (ShellOutcome::AwaitingInput, None, None),
+            End::Waiting(kind) => {
+                awaiting = Some(Awaiting { kind, prompt });
+                (ShellOutcome::AwaitingInput, None, None)
+            }
         };
         CommandOutput {
             stdout: std::mem::take(&mut out.text),
@@ -220,6 +255,7 @@ impl Bash {
             outcome,
             truncated_bytes: out.truncated_bytes + err.truncated_bytes,
             duration_ms: u64::try_from(duration.as_millis()).ok(),
+            awaiting,
         }
     }
 
@@ -244,19 +280,17 @@ impl Shell for Bash {
             before.push_str("[the command before was still running and was ended]\n");
         }
         before.push_str(&self.late.take());
-        let end = match self.execute(command).await {
-            Ok(end) => end,
-            // What was wrong with the command itself leaves the shell as it is.
-            Err(error @ (DeviceError::Refused { .. } | DeviceError::Unavailable { .. })) => {
-                return Err(error);
-            }
-            Err(error) => {
-                self.running = None;
-                self.lose().await;
-                return Err(error);
-            }
-        };
-        Ok(self.result(end, before).await)
+        let end = self.execute(command).await;
+        self.finish(end, before).await
+    }
+
+    async fn send(&mut self, input: &ShellInput) -> Result<CommandOutput, DeviceError> {
+        let end = self.answer(input).await;
+        self.finish(end, String::new()).await
+    }
+
+    fn hides_input(&self, _job: Option<&str>) -> bool {
+        self.hides()
     }
 
     async fn end_command(&mut self) -> Result<(), DeviceError> {

@@ -45,6 +45,21 @@ impl Capture {
         self.tail.extend(rest);
     }
 
+    /// The last bytes, at most so many.
+    pub(crate) fn tail(&self, max: usize) -> Vec<u8> {
+        let all = self.head.iter().chain(&self.tail).copied();
+        let skip = (self.head.len() + self.tail.len()).saturating_sub(max);
+        if self.tail.len() >= max {
+            return self
+                .tail
+                .iter()
+                .skip(self.tail.len() - max)
+                .copied()
+                .collect();
+        }
+        all.skip(skip).collect()
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.total == 0
     }

@@ -15,6 +15,8 @@ pub(crate) struct Process {
     pub(crate) session: i32,
     /// In the kernel's ticks since it started.
     pub(crate) started: u64,
+    /// Ticks of the processor that it used.
+    pub(crate) used: u64,
 }
 
 /// All processes that we can see.
@@ -40,13 +42,15 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
         return None;
     }
     let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
-    let started = fields.get(19)?.parse().ok()?;
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let started = ticks(19)?;
     Some(Process {
         pid,
         parent: number(1)?,
         group: number(2)?,
         session: number(3)?,
         started,
+        used: ticks(11)? + ticks(12)?,
     })
 }
 
@@ -142,18 +146,20 @@ mod tests {
             group: pid,
             session: 1,
             started,
+            used: 0,
         }
     }
 
     #[test]
     fn reads_a_name_with_parentheses_and_spaces() {
-        let stat = "42 (a) b (c) S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0";
+        let stat = "42 (a) b (c) S 7 8 9 0 -1 0 0 0 0 0 10 20 0 0 20 0 1 0 12345 0";
         let expected = Process {
             pid: 42,
             parent: 7,
             group: 8,
             session: 9,
             started: 12_345,
+            used: 30,
         };
         assert_eq!(parse(42, stat), Some(expected));
         assert_eq!(

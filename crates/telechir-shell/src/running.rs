@@ -1,5 +1,6 @@
 //! A command that runs: its outputs, and the events that can happen to it.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -7,15 +8,17 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use telechir_process::Watch;
+use telechir_protocol::AwaitingKind;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capture::{Capture, Captured};
 use crate::exchange::{PIPE_BYTES, Report};
 use crate::late::Late;
 use crate::processes;
+use crate::prompt;
 use crate::session::Session;
 use crate::terminal::Terminal;
-use crate::waiting::reads_terminal;
+use crate::waiting::Watcher;
 
 /// Without any output for so long, it may be waiting for input.
 const QUIET: Duration = Duration::from_millis(150);
@@ -24,6 +27,8 @@ const QUIET_MAX: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 * 1024;
 /// Bytes of what programs say to the terminal itself.
 const TERMINAL_KEPT: usize = 4096;
+/// Bytes in which a prompt is looked for.
+const PROMPT_MAX: usize = 512;
 
 /// What happened to a command.
 #[derive(Debug)]
@@ -34,8 +39,8 @@ pub(crate) enum Event {
     Ended(ExitStatus),
     /// The deadline came first.
     TimeOver,
-    /// It reads the terminal, where nobody types.
-    Waiting,
+    /// It waits for someone to type this.
+    Waiting(AwaitingKind),
 }
 
 /// Whether to look out for a command that waits for input.
@@ -53,9 +58,25 @@ pub(crate) struct Running {
     out: Stream,
     err: Stream,
     terminal: Stream,
+    /// What the terminal will show back of what we typed.
+    echo: VecDeque<u8>,
+    /// Which of them spoke last.
+    last: Voice,
+    /// What it asked last.
+    prompt: String,
+    watcher: Watcher,
+    /// Whether the last that was typed into it was a line without its end.
+    pub(crate) has_open_line: bool,
     /// When it began, in the kernel's ticks.
     pub(crate) since: u64,
     pub(crate) started: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    Out,
+    Err,
+    Terminal,
 }
 
 #[derive(Debug)]
@@ -74,9 +95,38 @@ impl Running {
             out: Stream::new(Some(Watch::reading(out)?), max),
             err: Stream::new(Some(Watch::reading(err)?), max),
             terminal: Stream::new(None, TERMINAL_KEPT),
+            echo: VecDeque::new(),
+            last: Voice::Out,
+            prompt: String::new(),
+            watcher: Watcher::default(),
+            has_open_line: false,
             since: processes::now(),
             started: Instant::now(),
         })
+    }
+
+    /// Expects the terminal to show these bytes back, which are no words of the command.
+    pub(crate) fn expect_echo(&mut self, bytes: &[u8]) {
+        self.echo = bytes.iter().copied().collect();
+    }
+
+    /// Keeps what the terminal said, but for what it only shows back.
+    fn hear(&mut self, read: usize) {
+        let said = &self.terminal.buffer[..read];
+        let shown = said
+            .iter()
+            .zip(&self.echo)
+            .take_while(|(said, typed)| said == typed);
+        let shown = shown.count();
+        self.echo.drain(..shown);
+        if shown < read {
+            // Whatever else was typed is not shown any more.
+            self.echo.clear();
+            self.terminal
+                .capture
+                .push(&self.terminal.buffer[shown..read]);
+            self.last = Voice::Terminal;
+        }
     }
 
     /// Reads on until something happens. Can be dropped and called again.
@@ -105,17 +155,22 @@ impl Running {
                     // A report may have been its last word.
                     return Ok(exchange.try_report().map_or(Event::Ended(status?), Event::Reported));
                 }
-                read = self.out.read() => self.out.take(read?),
-                read = self.err.read() => self.err.take(read?),
+                read = self.out.read() => {
+                    self.out.take(read?);
+                    self.last = Voice::Out;
+                }
+                read = self.err.read() => {
+                    self.err.take(read?);
+                    self.last = Voice::Err;
+                }
                 read = terminal.read(&mut self.terminal.buffer) => match read? {
                     0 => tokio::task::yield_now().await,
-                    read => self.terminal.take(read),
+                    read => self.hear(read),
                 },
                 () = sleep_until(look), if look_for == LookFor::EndOrInput => {
-                    let foreground = terminal.foreground();
-                    let took_line = terminal.unread() == 0;
-                    if took_line && foreground.is_ok_and(reads_terminal) {
-                        return Ok(exchange.try_report().map_or(Event::Waiting, Event::Reported));
+                    if let Some(kind) = self.watcher.look(terminal) {
+                        let waiting = Event::Waiting(kind);
+                        return Ok(exchange.try_report().map_or(waiting, Event::Reported));
                     }
                     quiet = (quiet * 2).min(QUIET_MAX);
                     look = Instant::now() + quiet;
@@ -134,8 +189,28 @@ impl Running {
         while let Some(read @ 1..) =
             terminal.and_then(|terminal| terminal.read_now(&mut self.terminal.buffer).ok())
         {
-            self.terminal.take(read);
+            self.hear(read);
         }
+    }
+
+    /// What it asks: the line it did not end, or its last words. Said again when it said no more.
+    pub(crate) fn prompt(&mut self) -> String {
+        let voice = match self.last {
+            Voice::Out => &self.out,
+            Voice::Err => &self.err,
+            Voice::Terminal => &self.terminal,
+        };
+        if !voice.capture.is_empty() {
+            self.prompt = prompt::of(&voice.capture.tail(PROMPT_MAX));
+        }
+        self.prompt.clone()
+    }
+
+    /// Keeps so many bytes of each output from here on, which begins anew.
+    pub(crate) fn begin_again(&mut self, max: usize) {
+        self.out.capture = Capture::new(max);
+        self.err.capture = Capture::new(max);
+        self.terminal.capture = Capture::new(TERMINAL_KEPT);
     }
 
     /// Its outputs so far, what it said to the terminal joined to the second.

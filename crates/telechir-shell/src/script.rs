@@ -9,7 +9,8 @@ use crate::exchange::Exchange;
 ///
 /// `exec` stands alone there: behind `builtin` its redirections would not last.
 /// `$?` must come through untouched: the report saves it first, and bash restores it after
-/// `PROMPT_COMMAND`. The prompt variables are set anew each time because commands change them.
+/// `PROMPT_COMMAND`. An end of input that a command left for bash must not end it. The prompt
+/// variables are set anew each time because commands change them.
 pub(crate) fn startup(exchange: &Exchange) -> String {
     let (control, own) = (
         quote(&exchange.inside("control")),
@@ -17,7 +18,7 @@ pub(crate) fn startup(exchange: &Exchange) -> String {
     );
     format!(
         "unset HISTFILE\nset +o history\n\
-         PS1= PS2= PS0=\n\
+         PS1= PS2= PS0= IGNOREEOF=1000\n\
          __telechir_report() {{\n\
          builtin local code=$?\n\
          exec >{own} 2>&1\n\

@@ -32,7 +32,8 @@ pub(crate) struct Session {
     pub(crate) exchange: Exchange,
     /// Its folder when it was ready.
     pub(crate) cwd: String,
-    shell: Pid,
+    /// bash, which leads its terminal's session.
+    pub(crate) shell: Pid,
     shell_fd: OwnedFd,
     /// The sandbox's first process: when it is gone, so is all inside.
     first: Option<OwnedFd>,

@@ -12,6 +12,18 @@ use rustix::termios::{
 };
 use telechir_process::{Identity, Pid, Watch};
 
+/// How a terminal treats what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Modes {
+    /// Whether it shows it.
+    pub(crate) has_echo: bool,
+    /// Whether programs get it by lines.
+    pub(crate) is_canonical: bool,
+}
+
+/// The longest line that a terminal holds until its end comes.
+pub(crate) const LINE_MAX: usize = 4095;
+
 /// Our side of it.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -37,8 +49,9 @@ impl Terminal {
             )?;
         }
         let mut modes = tcgetattr(&slave)?;
-        // Nobody types here, so nothing is to be shown back; and output comes as it was written.
-        modes.local_modes.remove(LocalModes::ECHO);
+        // What is typed is shown back, as programs that hide a password expect to switch off; and
+        // output comes as it was written.
+        modes.local_modes.insert(LocalModes::ECHO);
         modes.output_modes.remove(OutputModes::OPOST);
         tcsetattr(&slave, OptionalActions::Now, &modes)?;
         tcsetwinsize(
@@ -66,7 +79,12 @@ impl Terminal {
     pub(crate) async fn type_line(&self, line: &str) -> io::Result<()> {
         tcflush(&self.slave, QueueSelector::IFlush)?;
         tcsetattr(&self.slave, OptionalActions::Now, &self.modes)?;
-        let mut rest = line.as_bytes();
+        self.send(line.as_bytes()).await
+    }
+
+    /// Types bytes.
+    pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
         while !rest.is_empty() {
             let written = self
                 .master
@@ -85,6 +103,15 @@ impl Terminal {
     /// Reads what is there without waiting.
     pub(crate) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         read_open(self.master.as_fd(), buffer)
+    }
+
+    /// How it treats what is typed now.
+    pub(crate) fn modes_now(&self) -> io::Result<Modes> {
+        let modes = tcgetattr(&self.slave)?.local_modes;
+        Ok(Modes {
+            has_echo: modes.contains(LocalModes::ECHO),
+            is_canonical: modes.contains(LocalModes::ICANON),
+        })
     }
 
     /// How much of what was typed nobody read yet.

@@ -1,31 +1,102 @@
-//! Whether a command waits for someone to type.
+//! Whether a command waits for someone to type, and for what.
 
 use std::fs;
 
 use telechir_process::Pid;
+use telechir_protocol::AwaitingKind;
 
-use crate::processes;
+use crate::processes::{self, Process};
+use crate::terminal::{Modes, Terminal};
 
 #[cfg(target_arch = "x86_64")]
 const READ: &str = "0";
 #[cfg(not(target_arch = "x86_64"))]
 const READ: &str = "63";
 
-/// Whether a process of the foreground group is inside a read of a terminal. Certain when true;
-/// a program that waits in another way, such as one with a line editor, is not seen.
-pub(crate) fn reads_terminal(foreground: Pid) -> bool {
-    let group = foreground.as_raw_nonzero().get();
-    let of_group = |process: &processes::Process| process.group == group;
-    processes::all()
-        .into_values()
-        .filter(of_group)
-        .any(|process| is_reading(process.pid))
+/// `poll`, `select`, `epoll_wait` and their kin.
+#[cfg(target_arch = "x86_64")]
+const POLLS: &[&str] = &["7", "23", "232", "270", "271", "281", "441"];
+#[cfg(not(target_arch = "x86_64"))]
+const POLLS: &[&str] = &["22", "72", "73", "441"];
+
+const PAGERS: [&str; 5] = ["less", "more", "most", "pager", "man"];
+const EDITORS: [&str; 14] = [
+    "vi",
+    "vim",
+    "vim.basic",
+    "vim.tiny",
+    "vim.nox",
+    "nvim",
+    "view",
+    "nano",
+    "pico",
+    "rnano",
+    "emacs",
+    "micro",
+    "joe",
+    "mcedit",
+];
+
+/// What is remembered from one look to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Watcher {
+    /// The time that the group had used when it was last seen to watch the terminal.
+    used: Option<u64>,
+}
+
+impl Watcher {
+    /// What the foreground group of a terminal waits for, when it does.
+    ///
+    /// Certain for a process inside a read of the terminal. One that takes keys one by one may
+    /// watch the terminal and other things at once: it counts when its whole group did nothing
+    /// between two looks.
+    pub(crate) fn look(&mut self, terminal: &Terminal) -> Option<AwaitingKind> {
+        let foreground = terminal.foreground().ok()?;
+        // What was typed and not read yet is its business, not ours.
+        if terminal.unread() > 0 {
+            return None;
+        }
+        let group: Vec<Process> = of_group(foreground);
+        let modes = terminal.modes_now().ok()?;
+        if let Some(reader) = group.iter().find(|process| is_reading(process.pid)) {
+            return Some(kind(reader, modes));
+        }
+        let before = self.used.take();
+        if modes.is_canonical {
+            return None;
+        }
+        let watcher = group.iter().find(|process| is_polling(process.pid))?;
+        let used = group.iter().map(|process| process.used).sum();
+        self.used = Some(used);
+        (before == Some(used)).then(|| kind(watcher, modes))
+    }
+}
+
+/// The processes of a group.
+pub(crate) fn of_group(group: Pid) -> Vec<Process> {
+    let group = group.as_raw_nonzero().get();
+    let all = processes::all().into_values();
+    all.filter(|process| process.group == group).collect()
+}
+
+fn kind(process: &Process, modes: Modes) -> AwaitingKind {
+    let name = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
+    let name = name.trim_end();
+    if PAGERS.contains(&name) {
+        AwaitingKind::Pager
+    } else if EDITORS.contains(&name) {
+        AwaitingKind::Editor
+    } else if !modes.is_canonical {
+        AwaitingKind::Keys
+    } else if modes.has_echo {
+        AwaitingKind::Line
+    } else {
+        AwaitingKind::Hidden
+    }
 }
 
 fn is_reading(pid: i32) -> bool {
-    let Ok(call) = fs::read_to_string(format!("/proc/{pid}/syscall")) else {
-        return false;
-    };
+    let Some(call) = call(pid) else { return false };
     let mut words = call.split_ascii_whitespace();
     if words.next() != Some(READ) {
         return false;
@@ -33,8 +104,25 @@ fn is_reading(pid: i32) -> bool {
     let number = words
         .next()
         .and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok());
-    let Some(number) = number else { return false };
-    let Ok(file) = fs::read_link(format!("/proc/{pid}/fd/{number}")) else {
+    number.is_some_and(|number| is_terminal(&format!("/proc/{pid}/fd/{number}")))
+}
+
+fn is_polling(pid: i32) -> bool {
+    let Some(call) = call(pid) else { return false };
+    let is_poll = call
+        .split_ascii_whitespace()
+        .next()
+        .is_some_and(|number| POLLS.contains(&number));
+    is_poll && (0..3).any(|number| is_terminal(&format!("/proc/{pid}/fd/{number}")))
+}
+
+/// The system call a process is in.
+fn call(pid: i32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/syscall")).ok()
+}
+
+fn is_terminal(link: &str) -> bool {
+    let Ok(file) = fs::read_link(link) else {
         return false;
     };
     file.starts_with("/dev/pts") || file == std::path::Path::new("/dev/tty")

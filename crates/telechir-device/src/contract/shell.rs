@@ -3,6 +3,7 @@
 //! [`shell_contract!`](crate::shell_contract) makes a test of each. Functions panic when the fact
 //! does not hold, as tests do.
 
+mod answer;
 mod ends;
 mod input;
 mod output;
@@ -14,6 +15,12 @@ use telechir_protocol::{Command, CommandOutput, ShellOutcome};
 
 use crate::{Shell, ShellCommand};
 
+pub use answer::{
+    a_hidden_text_is_known_and_not_shown, a_prompt_is_told_and_answered,
+    a_waiting_command_can_be_interrupted, an_answer_has_a_time_too, input_can_be_closed,
+    keys_are_sent, long_text_arrives_or_is_refused, only_what_waits_is_answered,
+    questions_follow_each_other,
+};
 pub use ends::{
     a_killed_shell_is_replaced, a_list_is_not_continued_after_a_timeout, a_loop_ends_by_timeout,
     a_program_that_ignores_requests_ends_by_timeout, a_replaced_program_has_its_own_code,
@@ -82,6 +89,15 @@ macro_rules! shell_contract {
             a_zero_byte_is_refused
             a_program_that_reads_the_terminal_does_not_hang
             a_shell_that_reads_the_terminal_does_not_hang
+            a_prompt_is_told_and_answered
+            questions_follow_each_other
+            a_hidden_text_is_known_and_not_shown
+            input_can_be_closed
+            a_waiting_command_can_be_interrupted
+            keys_are_sent
+            long_text_arrives_or_is_refused
+            only_what_waits_is_answered
+            an_answer_has_a_time_too
             outputs_are_exact
             outputs_are_apart
             long_output_is_bounded_and_counted

@@ -54,6 +54,20 @@ impl ShellAction {
         self.carried().map(|(_, text)| text.as_str())
     }
 
+    /// Whether it sends something to a command that runs.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::SendText(_) | Self::SendKey(_) | Self::CloseInput | Self::Interrupt => true,
+            Self::Execute
+            | Self::Restart
+            | Self::Start
+            | Self::List
+            | Self::Read(_)
+            | Self::Stop(_)
+            | Self::Other(_) => false,
+        }
+    }
+
     fn read(m: &mut Members) -> Result<Self, InvalidMember> {
         let Some(name) = m.text("action")? else {
             return Ok(Self::Execute);
@@ -111,6 +125,9 @@ impl Serialize for ShellCall {
         if !self.commands.is_empty() {
             map.serialize_entry("commands", &self.commands)?;
         }
+        if self.action.is_input() {
+            entry(&mut map, "job", self.job.as_ref())?;
+        }
         entry(&mut map, "timeout_ms", self.timeout_ms.as_ref())?;
         entry(&mut map, "max_output", self.max_output.as_ref())?;
         entry(&mut map, "cwd", self.cwd.as_ref())?;
@@ -143,6 +160,9 @@ fn read_call(mut m: Members) -> Result<ShellCall, InvalidMember> {
     call.commands = m.typed("commands")?.unwrap_or_default();
     if call.commands.is_empty() {
         call.commands.extend(m.typed::<Command>("command")?);
+    }
+    if call.action.is_input() {
+        call.job = m.text("job")?;
     }
     call.timeout_ms = m.typed("timeout_ms")?;
     call.max_output = max_output(&mut m)?;
@@ -290,6 +310,7 @@ fn read_output(m: &mut Members) -> Result<CommandOutput, InvalidMember> {
         outcome: read_outcome(outcome, exit_code, timed_out)?,
         truncated_bytes: m.typed("truncated_bytes")?.unwrap_or_default(),
         duration_ms: m.typed("duration_ms")?,
+        awaiting: m.typed("awaiting")?,
     })
 }
 
@@ -345,6 +366,7 @@ impl ShellOutcome {
             "cancelled" => Self::Cancelled,
             "not_started" => Self::NotStarted,
             "awaiting_input" => Self::AwaitingInput,
+            "running" => Self::Running,
             other => Self::Other(other.to_owned()),
         }
     }

@@ -3,13 +3,14 @@
 use super::{CommandOutput, ShellOutcome};
 
 /// What stands in a trailer's place for the outcomes without an exit code.
-const WORDS: [(&str, ShellOutcome); 6] = [
+const WORDS: [(&str, ShellOutcome); 7] = [
     ("success", ShellOutcome::Success),
     ("error", ShellOutcome::Error),
     ("timeout", ShellOutcome::Timeout),
     ("cancelled", ShellOutcome::Cancelled),
     ("not started", ShellOutcome::NotStarted),
     ("awaiting input", ShellOutcome::AwaitingInput),
+    ("running", ShellOutcome::Running),
 ];
 
 impl CommandOutput {
@@ -18,7 +19,7 @@ impl CommandOutput {
     /// that output alone, unless it could be mistaken for more.
     ///
     /// [`Self::from_text`] gives back both streams, the exit code and the outcome exactly.
-    /// Signals, durations, byte counts and words of other vocabularies are not part of it.
+    /// Signals, durations, byte counts, prompts and words of other vocabularies are not part of it.
     ///
     /// ```
     /// use telechir_protocol::{CommandOutput, ShellOutcome};
@@ -88,7 +89,8 @@ impl CommandOutput {
             | ShellOutcome::Timeout
             | ShellOutcome::Cancelled
             | ShellOutcome::NotStarted
-            | ShellOutcome::AwaitingInput) => WORDS
+            | ShellOutcome::AwaitingInput
+            | ShellOutcome::Running) => WORDS
                 .iter()
                 .find(|(_, outcome)| outcome == known)
                 .map_or("", |(word, _)| word),

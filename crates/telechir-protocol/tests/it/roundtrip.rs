@@ -75,6 +75,7 @@ proptest! {
             signal: None,
             truncated_bytes: 0,
             duration_ms: None,
+            awaiting: None,
             ..output
         };
         prop_assert_eq!(back, kept);

@@ -11,7 +11,9 @@
 //! what (no line end, or the output looks like such a line), it counts them as well. Text
 //! without such a last line is another program's: both streams in one.
 
-use telechir_protocol::{CallId, CommandOutput, Failure, FailureKind, ShellOutcome, ShellResult};
+use telechir_protocol::{
+    Awaiting, AwaitingKind, CallId, CommandOutput, Failure, FailureKind, ShellOutcome, ShellResult,
+};
 
 const STDERR_LINE: &str = "[stderr]\n";
 
@@ -54,7 +56,7 @@ pub(super) fn is_error(result: &ShellResult) -> bool {
     let ended = |output: &CommandOutput| {
         matches!(
             output.outcome,
-            ShellOutcome::Success | ShellOutcome::AwaitingInput
+            ShellOutcome::Success | ShellOutcome::AwaitingInput | ShellOutcome::Running
         )
     };
     result.error.is_some() || !result.outputs.iter().all(ended)
@@ -143,6 +145,13 @@ fn ending(output: &CommandOutput) -> Vec<String> {
     if output.exit_code.is_none() || implied(output.exit_code) != output.outcome {
         facts.push(outcome_name(&output.outcome));
     }
+    if let Some(awaiting) = &output.awaiting {
+        facts.push(format!("it waits for {}", awaiting.kind.words()));
+        if !awaiting.prompt.is_empty() {
+            let prompt = serde_json::Value::from(awaiting.prompt.as_str());
+            facts.push(format!("prompt {prompt}"));
+        }
+    }
     if output.truncated_bytes > 0 {
         facts.push(format!("{} bytes left out", output.truncated_bytes));
     }
@@ -166,6 +175,7 @@ fn outcome_name(outcome: &ShellOutcome) -> String {
         ShellOutcome::Cancelled => "cancelled".to_owned(),
         ShellOutcome::NotStarted => "not started".to_owned(),
         ShellOutcome::AwaitingInput => "waiting for input".to_owned(),
+        ShellOutcome::Running => "running in the background".to_owned(),
         ShellOutcome::Other(word) => format!("outcome {}", serde_json::Value::from(word.as_str())),
     }
 }
@@ -178,6 +188,7 @@ fn outcome_of(name: &str) -> Option<ShellOutcome> {
         "cancelled" => ShellOutcome::Cancelled,
         "not started" => ShellOutcome::NotStarted,
         "waiting for input" => ShellOutcome::AwaitingInput,
+        "running in the background" => ShellOutcome::Running,
         _ => ShellOutcome::Other(serde_json::from_str(name.strip_prefix("outcome ")?).ok()?),
     })
 }
@@ -239,6 +250,11 @@ fn fact(ending: &mut Ending, fact: &str) -> Option<()> {
         ending.lengths[2] = Some(bytes(count)?);
     } else if let Some(ms) = fact.strip_suffix(" ms") {
         ending.output.duration_ms = Some(ms.parse().ok()?);
+    } else if let Some(words) = fact.strip_prefix("it waits for ") {
+        let (kind, prompt) = (AwaitingKind::of_words(words)?, String::new());
+        ending.output.awaiting = Some(Awaiting { kind, prompt });
+    } else if let Some(prompt) = fact.strip_prefix("prompt ") {
+        ending.output.awaiting.as_mut()?.prompt = serde_json::from_str(prompt).ok()?;
     } else if fact == "nothing was run" {
         ending.nothing = true;
     } else {

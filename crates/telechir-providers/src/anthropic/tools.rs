@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 
 use super::block::{Block, text};
-use super::call::BROWSER;
 use super::media::missing;
 use super::models::{self, OCTOBER_2024_BETA, Version};
 use super::{DIALECT, PROVIDER};
@@ -123,6 +122,7 @@ impl Declaring<'_> {
                     ("name".to_owned(), json!("bash")),
                 ]);
                 self.add(entry, &tool.additional_properties, CLIENT_TOOL);
+                self.companion(companion::shell_tool(), &Map::new());
             }
             Tool::Function(tool) => self.function(tool),
             Tool::CodeInterpreter {
@@ -223,14 +223,19 @@ impl Declaring<'_> {
             self.add(entry, &tool.additional_properties, TOOLSET);
             return Ok(());
         }
-        let mut function = companion::tool(&tool.excluded_actions);
+        let function = companion::tool(&tool.excluded_actions);
+        self.companion(function, &tool.additional_properties);
+        Ok(())
+    }
+
+    /// A function of ours in this provider's shape.
+    fn companion(&mut self, mut function: Value, settings: &Map<String, Value>) {
         let entry = Map::from_iter([
-            ("name".to_owned(), json!(BROWSER)),
+            ("name".to_owned(), function["name"].take()),
             ("description".to_owned(), function["description"].take()),
             ("input_schema".to_owned(), function["parameters"].take()),
         ]);
-        self.add(entry, &tool.additional_properties, CLIENT_TOOL);
-        Ok(())
+        self.add(entry, settings, CLIENT_TOOL);
     }
 
     /// Members that are switched off, those of the provider's own settings included.

@@ -80,7 +80,7 @@ impl Asked {
             Form::LocalShell {
                 item_id: call.item_id.clone(),
             }
-        } else if matches!(call.action, ShellAction::Execute | ShellAction::Start) {
+        } else if call.action == ShellAction::Execute {
             Form::Shell {
                 commands: call.commands.len(),
                 max_output: call.max_output,

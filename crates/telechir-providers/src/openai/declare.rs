@@ -41,7 +41,7 @@ impl Declarer {
     fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
         match tool {
             Tool::ComputerUse(tool) => self.computer(tool, place)?,
-            Tool::Shell(tool) => self.shell(tool),
+            Tool::Shell(tool) => self.shell(tool)?,
             Tool::ImageGeneration {
                 additional_properties,
             } => {
@@ -164,7 +164,7 @@ impl Declarer {
         Ok(())
     }
 
-    fn shell(&mut self, tool: &ShellTool) {
+    fn shell(&mut self, tool: &ShellTool) -> Result<(), EncodeError> {
         let mut declared = if self.local_shell {
             json!({"type": "local_shell"})
         } else {
@@ -172,6 +172,7 @@ impl Declarer {
         };
         add_settings(&mut declared, &tool.additional_properties);
         self.tools.push(declared);
+        self.add_function(companion::shell_tool())
     }
 
     fn hosted(&mut self, kind: &str, members: Map<String, Value>, additional: &Map<String, Value>) {

@@ -5,9 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 use telechir_policy::{
-    Digest, Judge, Permitted, ShellProposal, Tainting, Verdict, summarize_command,
+    Digest, Judge, Permitted, Proposal as _, ShellProposal, ShellTask, Tainting, Verdict,
+    summarize_command, summarize_shell_action,
 };
-use telechir_protocol::{CallId, CommandOutput, Failure, FailureKind, ShellCall, ShellOutcome};
+use telechir_protocol::{
+    CallId, CommandOutput, Failure, FailureKind, ShellAction, ShellCall, ShellOutcome,
+};
 
 use crate::journal::{ActionKey, Begun, BegunTurn, Repeat};
 use crate::recorder::{OpenStep, millis};
@@ -62,13 +65,67 @@ pub(super) async fn carry_out(
     };
     shell.is_tainted |= Judge::tainting(command) == Tainting::Tainted;
     let ran = shell.run(permit, step, timeout, max_output, &limits).await;
-    if let (Err(_), Some(message)) = (&ran, &shell.lost) {
-        let (device, message) = (DeviceKind::Shell, message.clone());
+    tell_loss(session, ran.is_err());
+    finish(open, &said, ran).await
+}
+
+/// What is asked beside running commands: its intent, the doing, its outcome.
+pub(super) async fn attend(
+    session: &mut Session,
+    turn: BegunTurn,
+    call: &ShellCall,
+    permit: &Permitted<ShellProposal>,
+    timeout: Duration,
+) -> Result<Ran, RuntimeError> {
+    let said = Said {
+        call_id: call.call_id.clone(),
+        step: 0,
+        summary: summarize_shell_action(&call.action),
+        verdict: permit.ground().verdict,
+    };
+    // As it was judged: without what a terminal hides.
+    let does = json!({ "device": "shell", "asked": permit.proposal().to_json() });
+    let (key, intent) = said.intent(turn, does);
+    let repeat = match &permit.proposal().task {
+        ShellTask::Look(ShellAction::List) => Repeat::Harmless,
+        ShellTask::Look(_)
+        | ShellTask::Run(_)
+        | ShellTask::Start(_)
+        | ShellTask::Restart
+        | ShellTask::Send { .. }
+        | ShellTask::Stop(_) => Repeat::Never,
+    };
+    match session.recorder.begin(&key, intent, repeat).await? {
+        Begun::Fresh => {}
+        Begun::Recorded(body) => return Ok(recorded(session, &said, body)),
+        Begun::Interrupted => return Ok(interrupted(session, &said)),
+    }
+    session.recorder.announce(said.started());
+    let open = OpenStep::new(
+        &session.recorder,
+        key,
+        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
+    );
+    let (limits, max_output) = (session.limits, max_output(session, call));
+    let Some(shell) = &mut session.shell else {
+        return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
+    };
+    // Whoever types into a program may change what words mean, if that program is the shell.
+    shell.is_tainted |= matches!(permit.proposal().task, ShellTask::Send { .. });
+    let ran = shell.attend(permit, timeout, max_output, &limits).await;
+    tell_loss(session, ran.is_err());
+    finish(open, &said, ran).await
+}
+
+/// Announces that the shell is gone, when this failed because of it.
+fn tell_loss(session: &Session, failed: bool) {
+    let lost = session.shell.as_ref().and_then(|shell| shell.lost.clone());
+    if let Some(message) = lost.filter(|_| failed) {
+        let device = DeviceKind::Shell;
         session
             .recorder
             .announce(SessionEvent::DeviceLost { device, message });
     }
-    finish(open, &said, ran).await
 }
 
 /// The commands at the head of a call that were begun before, told from the journal. What was
@@ -99,7 +156,13 @@ pub(super) async fn replay(
 
 /// What a command does, as the journal keeps it.
 fn does(call: &ShellCall, step: usize) -> Value {
-    json!({ "device": "shell", "command": call.commands[step], "cwd": call.cwd, "env": call.env })
+    let mut does = json!({
+        "device": "shell", "command": call.commands[step], "cwd": call.cwd, "env": call.env,
+    });
+    if call.action == ShellAction::Start {
+        does["background"] = true.into();
+    }
+    does
 }
 
 async fn finish(
@@ -146,6 +209,7 @@ fn seen(output: &CommandOutput) -> (ActionEffect, String) {
         (ShellOutcome::Cancelled, ..) => "cancelled".to_owned(),
         (ShellOutcome::NotStarted, ..) => "not started".to_owned(),
         (ShellOutcome::AwaitingInput, ..) => "awaiting input".to_owned(),
+        (ShellOutcome::Running, ..) => "running".to_owned(),
         (_, Some(code), _) => format!("exit {code}"),
         (_, None, Some(signal)) => format!("signal {signal}"),
         (ShellOutcome::Success, None, None) => "success".to_owned(),
@@ -157,7 +221,7 @@ fn seen(output: &CommandOutput) -> (ActionEffect, String) {
         }
         ShellOutcome::Timeout | ShellOutcome::Cancelled => ActionEffect::Cancelled,
         ShellOutcome::NotStarted => ActionEffect::Failed,
-        ShellOutcome::AwaitingInput => ActionEffect::Delivered,
+        ShellOutcome::AwaitingInput | ShellOutcome::Running => ActionEffect::Delivered,
     };
     (effect, outcome)
 }

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use telechir_policy::{
     Judge, Permitted, ShellFacts, ShellProposal, ShellTask, escape, summarize_command,
+    summarize_shell_action,
 };
 use telechir_protocol::{
-    CommandOutput, Failure, FailureKind, ShellAction, ShellCall, ShellOutcome, ShellResult,
+    CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
 };
 
 use super::command::{self, Ran, Said, gone};
@@ -48,7 +49,7 @@ async fn act(
         Ok(task) => task,
         Err(failure) => return Ok(Err(failure)),
     };
-    if call.action == ShellAction::Execute {
+    if matches!(task, ShellTask::Run(_) | ShellTask::Start(_)) {
         for ran in command::replay(session, turn, call).await? {
             if !follow(ran, result) {
                 let rest = call.commands.iter().skip(result.outputs.len());
@@ -66,13 +67,54 @@ async fn act(
     };
     match &permit.proposal().task {
         ShellTask::Restart => restart(session, turn, &permit).await,
-        ShellTask::Run(commands) => {
+        ShellTask::Run(commands) | ShellTask::Start(commands) => {
             let count = commands.len();
             run(session, turn, call, &permit, count, result)
                 .await
                 .map(Ok)
         }
+        ShellTask::Send { .. } | ShellTask::Look(_) | ShellTask::Stop(_) => {
+            attend(session, turn, call, &permit, result).await.map(Ok)
+        }
     }
+}
+
+/// What is asked beside running commands, with its one output.
+async fn attend(
+    session: &mut Session,
+    turn: BegunTurn,
+    call: &ShellCall,
+    permit: &Permitted<ShellProposal>,
+    result: &mut ShellResult,
+) -> Result<(), RuntimeError> {
+    let limits = session.limits;
+    let asked = call
+        .timeout_ms
+        .map_or(limits.command, Duration::from_millis);
+    let timeout = asked.min(limits.command_at_most);
+    let ran = command::attend(session, turn, call, permit, timeout).await?;
+    if ran.failure.is_none() {
+        result.outputs.push(ran.output);
+    }
+    result.error = ran.failure;
+    Ok(())
+}
+
+/// The call as it may be recorded and shown: what a terminal hides is left out.
+pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
+    let mut shown = call.clone();
+    let hides = |job: Option<&str>| {
+        let shell = session.shell.as_ref();
+        shell.is_some_and(|shell| shell.hides_input(job))
+    };
+    if let ShellAction::SendText(text) = &call.action
+        && hides(call.job.as_deref())
+    {
+        let count = text.chars().count();
+        shown.action = ShellAction::SendText(format!("({count} characters, hidden)"));
+        shown.meta = Meta::default();
+    }
+    shown
 }
 
 /// What is to be done, when this shell can do it.
@@ -90,13 +132,31 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
     if call.action == ShellAction::Restart {
         return Ok(ShellTask::Restart);
     }
-    if call.action != ShellAction::Execute {
-        let name = escape(call.action.name());
-        let message = format!("This shell cannot do {name:?}; it can execute and restart.");
-        return fail(FailureKind::Unsupported, &message);
-    }
     if let Some(message) = &shell.lost {
         return Err(lost(DeviceKind::Shell, message));
+    }
+    match &call.action {
+        ShellAction::Execute | ShellAction::Start => {}
+        ShellAction::Other(name) => {
+            let name = escape(name);
+            let message = format!("No shell can do {name:?}.");
+            return fail(FailureKind::Unsupported, &message);
+        }
+        ShellAction::List | ShellAction::Read(_) => {
+            return Ok(ShellTask::Look(call.action.clone()));
+        }
+        ShellAction::Stop(job) => return Ok(ShellTask::Stop(job.clone())),
+        ShellAction::SendText(_)
+        | ShellAction::SendKey(_)
+        | ShellAction::CloseInput
+        | ShellAction::Interrupt
+        | ShellAction::Restart => {
+            return Ok(ShellTask::Send {
+                input: call.action.clone(),
+                job: call.job.clone(),
+                is_hidden: shell.hides_input(call.job.as_deref()),
+            });
+        }
     }
     if call.user.is_some() {
         return fail(
@@ -113,7 +173,11 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
             "The call has too many commands; send fewer.",
         );
     }
-    Ok(ShellTask::Run(call.commands.clone()))
+    Ok(if call.action == ShellAction::Start {
+        ShellTask::Start(call.commands.clone())
+    } else {
+        ShellTask::Run(call.commands.clone())
+    })
 }
 
 async fn judge(
@@ -123,8 +187,12 @@ async fn judge(
 ) -> Result<Permitted<ShellProposal>, Failure> {
     let facts = facts(session);
     let steps = match &task {
-        ShellTask::Run(commands) => commands.iter().map(summarize_command).collect(),
-        ShellTask::Restart => vec!["restart".to_owned()],
+        ShellTask::Run(commands) | ShellTask::Start(commands) => {
+            commands.iter().map(summarize_command).collect()
+        }
+        ShellTask::Restart | ShellTask::Send { .. } | ShellTask::Look(_) | ShellTask::Stop(_) => {
+            vec![summarize_shell_action(&call.action)]
+        }
     };
     let proposal = ShellProposal {
         call_id: call.call_id.clone(),
@@ -239,7 +307,10 @@ fn follow(ran: Ran, result: &mut ShellResult) -> bool {
 
 fn ended(outcome: &ShellOutcome) -> bool {
     match outcome {
-        ShellOutcome::Success | ShellOutcome::Error | ShellOutcome::Other(_) => true,
+        ShellOutcome::Success
+        | ShellOutcome::Error
+        | ShellOutcome::Running
+        | ShellOutcome::Other(_) => true,
         ShellOutcome::Timeout
         | ShellOutcome::Cancelled
         | ShellOutcome::NotStarted

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use telechir_device::{
     BoxComputer, BoxShell, Computer, DeviceError, Frame, PageContext, Performed, ScreenAction,
-    Settle, Settled, Shell, ShellCommand,
+    Settle, Settled, Shell, ShellCommand, ShellInput,
 };
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{
@@ -138,6 +138,7 @@ fn place(action: &ScreenAction) -> String {
 pub(crate) struct FakeShell {
     pub(crate) log: Log,
     pub(crate) is_sandboxed: bool,
+    pub(crate) hides: bool,
 }
 
 impl Shell for FakeShell {
@@ -157,6 +158,10 @@ impl Shell for FakeShell {
         match line.split(' ').next().unwrap() {
             "hang" => Ok(output(ShellOutcome::Timeout, None)),
             "ask" => Ok(output(ShellOutcome::AwaitingInput, None)),
+            "hide" => {
+                self.hides = true;
+                Ok(output(ShellOutcome::AwaitingInput, None))
+            }
             "fail" => Ok(output(ShellOutcome::Error, Some(3))),
             "vanish" => Err(DeviceError::Disconnected {
                 device: "shell",
@@ -164,6 +169,19 @@ impl Shell for FakeShell {
             }),
             _ => Ok(output(ShellOutcome::Success, Some(0))),
         }
+    }
+
+    async fn send(&mut self, input: &ShellInput) -> Result<CommandOutput, DeviceError> {
+        self.log.lock().unwrap().push(format!("{:?}", input.typed));
+        Ok(CommandOutput {
+            stdout: "took it\n".to_owned(),
+            exit_code: Some(0),
+            ..CommandOutput::default()
+        })
+    }
+
+    fn hides_input(&self, _job: Option<&str>) -> bool {
+        self.hides
     }
 
     async fn restart(&mut self) -> Result<(), DeviceError> {
@@ -234,6 +252,7 @@ pub(crate) fn shell(policy: Policy) -> (SessionBuilder, Log) {
     let shell = FakeShell {
         log: Arc::clone(&log),
         is_sandboxed: true,
+        hides: false,
     };
     (Session::builder(policy).shell(BoxShell::new(shell)), log)
 }

@@ -2,9 +2,9 @@
 
 use telechir_policy::Policy;
 use telechir_protocol::{FailureKind, ShellAction, ShellCall, ShellOutcome};
-use telechir_runtime::Session;
+use telechir_runtime::{Journal, Session};
 
-use crate::fakes::{commands, in_shell, log_of, open_policy, shell};
+use crate::fakes::{Person, commands, in_shell, log_of, open_policy, shell};
 
 fn outcomes(result: &telechir_protocol::ShellResult) -> Vec<ShellOutcome> {
     result
@@ -105,10 +105,10 @@ async fn what_the_shell_cannot_do_is_said() {
     for (asked, wanted) in [
         (
             ShellCall {
-                action: ShellAction::Interrupt,
+                action: ShellAction::List,
                 ..commands("s", &[])
             },
-            "cannot do \"interrupt\"",
+            "carry out `list`: this shell cannot do it",
         ),
         (commands("s", &[]), "has no command"),
         (
@@ -137,4 +137,89 @@ async fn what_the_shell_cannot_do_is_said() {
         .unwrap()
         .message;
     assert!(message.contains("--shell"), "{message}");
+}
+
+fn input(call_id: &str, action: ShellAction) -> ShellCall {
+    ShellCall {
+        action,
+        ..commands(call_id, &[])
+    }
+}
+
+#[tokio::test]
+async fn input_reaches_the_command_that_waits() {
+    let (builder, log) = shell(open_policy());
+    let mut session = builder.build().unwrap();
+    let asked = in_shell(&mut session, commands("s1", &["ask me"])).await;
+    assert_eq!(outcomes(&asked), [ShellOutcome::AwaitingInput]);
+    let said = ShellAction::SendText("yes\n".to_owned());
+    let answered = in_shell(&mut session, input("s2", said)).await;
+    assert_eq!(answered.stdout(), "took it\n");
+    in_shell(
+        &mut session,
+        input("s3", ShellAction::SendKey("ctrl+x".to_owned())),
+    )
+    .await;
+    in_shell(&mut session, input("s4", ShellAction::CloseInput)).await;
+    in_shell(&mut session, input("s5", ShellAction::Interrupt)).await;
+    let odd = ShellAction::SendKey("ctrl+".to_owned());
+    let refused = in_shell(&mut session, input("s6", odd)).await;
+    assert_eq!(refused.error.unwrap().kind, FailureKind::InvalidInput);
+    let seen = log_of(&log)[1..].to_vec();
+    assert_eq!(seen, ["Text(4 characters)", "Key(..)", "End", "Interrupt"]);
+}
+
+#[tokio::test]
+async fn input_is_judged_and_what_only_ends_is_not_asked_about() {
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder.build().unwrap();
+    let said = ShellAction::SendText("rm -rf x\n".to_owned());
+    for action in [said, ShellAction::SendKey("y".to_owned())] {
+        let denied = in_shell(&mut session, input("s", action)).await;
+        assert_eq!(denied.error.unwrap().kind, FailureKind::Denied);
+    }
+    for (id, action) in [
+        ("i", ShellAction::Interrupt),
+        ("c", ShellAction::CloseInput),
+        ("k", ShellAction::SendKey("Ctrl+C".to_owned())),
+    ] {
+        assert_eq!(in_shell(&mut session, input(id, action)).await.error, None);
+    }
+    assert_eq!(log_of(&log), ["Interrupt", "End", "Key(..)"]);
+}
+
+#[tokio::test]
+async fn hidden_input_is_nowhere_in_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let person = Person {
+        says_yes: true,
+        ..Person::default()
+    };
+    let (builder, log) = shell(Policy::default_policy());
+    let mut session = builder
+        .journal(Journal::open(folder.path()).unwrap())
+        .approver(person.clone())
+        .build()
+        .unwrap();
+    in_shell(&mut session, commands("s1", &["hide it"])).await;
+    let said = ShellAction::SendText("hunter2hunter2\n".to_owned());
+    let mut call = input("s2", said);
+    call.meta.raw_representation = Some(telechir_protocol::Raw {
+        dialect: "any".to_owned(),
+        json: serde_json::json!({"text": "hunter2hunter2"}),
+    });
+    assert_eq!(in_shell(&mut session, call).await.error, None);
+    let asked = person.asked.lock().unwrap().last().cloned().unwrap();
+    assert_eq!(
+        asked.lines,
+        ["type text (15 characters, hidden) into the command that waits"]
+    );
+    session.close().await.unwrap();
+    assert!(log_of(&log).contains(&"Text(15 characters)".to_owned()));
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let found = bytes.windows(7).any(|part| part == b"hunter2");
+        assert!(!found, "{}", path.display());
+    }
 }

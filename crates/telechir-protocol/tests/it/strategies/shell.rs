@@ -38,6 +38,7 @@ pub(crate) fn shell_call() -> BoxedStrategy<ShellCall> {
         of(any::<u64>()),
         members_of(json_value()),
         environment,
+        of(text()),
     );
     (
         call_id(),
@@ -50,6 +51,7 @@ pub(crate) fn shell_call() -> BoxedStrategy<ShellCall> {
         .prop_map(
             |(call_id, action, commands, words, limits, meta)| ShellCall {
                 item_id: words.0,
+                job: limits.4.filter(|_| action.is_input()),
                 action,
                 timeout_ms: limits.0,
                 max_output: limits.1,
@@ -74,7 +76,14 @@ pub(crate) fn outcome() -> impl Strategy<Value = ShellOutcome> {
         Just(ShellOutcome::Cancelled),
         Just(ShellOutcome::NotStarted),
         Just(ShellOutcome::AwaitingInput),
+        Just(ShellOutcome::Running),
     ]
+}
+
+fn awaiting() -> impl Strategy<Value = Awaiting> {
+    use AwaitingKind::{Editor, Hidden, Keys, Line, Pager};
+    let kind = prop::sample::select(vec![Line, Hidden, Pager, Editor, Keys]);
+    (kind, text()).prop_map(|(kind, prompt)| Awaiting { kind, prompt })
 }
 
 /// Output with lines like those we write ourselves.
@@ -94,16 +103,19 @@ pub(crate) fn command_output() -> BoxedStrategy<CommandOutput> {
         any::<u64>(),
         of(any::<u64>()),
     );
-    (stream(), stream(), outcome(), counts)
-        .prop_map(|(stdout, stderr, outcome, counts)| CommandOutput {
-            stdout,
-            stderr,
-            exit_code: counts.0,
-            signal: counts.1,
-            outcome,
-            truncated_bytes: counts.2,
-            duration_ms: counts.3,
-        })
+    (stream(), stream(), outcome(), counts, of(awaiting()))
+        .prop_map(
+            |(stdout, stderr, outcome, counts, awaiting)| CommandOutput {
+                stdout,
+                stderr,
+                exit_code: counts.0,
+                signal: counts.1,
+                outcome,
+                truncated_bytes: counts.2,
+                duration_ms: counts.3,
+                awaiting,
+            },
+        )
         .boxed()
 }
 

@@ -46,7 +46,15 @@ pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Writ
             vec![json!({"command": lines.join("\n")})]
         }
         ShellAction::Execute => lines.iter().map(|line| json!({"command": line})).collect(),
-        other => match companion::of_shell_action(other) {
+        ShellAction::Start
+        | ShellAction::SendText(_)
+        | ShellAction::SendKey(_)
+        | ShellAction::CloseInput
+        | ShellAction::Interrupt
+        | ShellAction::List
+        | ShellAction::Read(_)
+        | ShellAction::Stop(_)
+        | ShellAction::Other(_) => match companion::of_shell_call(call) {
             Some(arguments) => {
                 report.kept(
                     "a shell action",
@@ -59,10 +67,7 @@ pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Writ
                     json!({"type": "tool_use", "id": id, "name": companion::SHELL, "input": input});
                 return finish(vec![(block, 0)], &call.meta);
             }
-            None => {
-                report.lost("start in the background", &place, "bash has no such action");
-                lines.iter().map(|line| json!({"command": line})).collect()
-            }
+            None => Vec::new(),
         },
     };
     let inputs = if inputs.is_empty() {

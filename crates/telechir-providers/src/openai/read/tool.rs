@@ -74,7 +74,7 @@ impl Reader {
         }
         let mut call = companion::shell_call(name, call_id, args)?;
         self.known.insert(call_id.to_owned(), Known::ShellSession);
-        call.exception = unfinished(item);
+        call.exception = call.exception.or_else(|| unfinished(item));
         call.item_id = owned(item, "id");
         call.status = owned(item, "status");
         call.meta = meta;
@@ -152,15 +152,14 @@ fn computer_result(
 
 fn shell_result(call_id: &str, output: Option<&Value>, meta: Meta) -> Content {
     let (text, error) = words(output, &[]);
-    let outcome = if error.is_some() {
-        ShellOutcome::Error
-    } else {
-        ShellOutcome::Success
-    };
     let stdout = text.unwrap_or_default();
     let entry = CommandOutput {
         stdout,
-        outcome,
+        outcome: if error.is_some() {
+            ShellOutcome::Error
+        } else {
+            ShellOutcome::Success
+        },
         ..CommandOutput::default()
     };
     let mut result = ShellResult::new(call_id, vec![entry]);

@@ -192,7 +192,7 @@ impl Writer {
 
     /// What the shell tool cannot be asked, as a call of our own function.
     fn shell_function(&mut self, call: &ShellCall, place: &str) {
-        let Some(arguments) = companion::of_shell_action(&call.action) else {
+        let Some(arguments) = companion::of_shell_call(call) else {
             return;
         };
         let why = "the shell tool can only run commands";

@@ -5,6 +5,7 @@ use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 
 use super::Writer;
 use super::result::{clipped, told};
+use crate::companion;
 use crate::openai::asked::Form;
 use crate::openai::members::{object_of, property};
 
@@ -59,6 +60,7 @@ impl Writer {
                 ShellOutcome::Cancelled => "cancelled as exit code 130",
                 ShellOutcome::NotStarted => "not_started as exit code 1",
                 ShellOutcome::AwaitingInput => "awaiting_input as timeout",
+                ShellOutcome::Running => "running as timeout",
                 ShellOutcome::Success
                 | ShellOutcome::Error
                 | ShellOutcome::Timeout
@@ -113,6 +115,7 @@ fn lacks_an_end(output: &CommandOutput) -> bool {
         ShellOutcome::Cancelled
         | ShellOutcome::NotStarted
         | ShellOutcome::Timeout
+        | ShellOutcome::Running
         | ShellOutcome::AwaitingInput => true,
         ShellOutcome::Error => output.exit_code.is_none() && output.signal.is_none(),
         ShellOutcome::Success | ShellOutcome::Other(_) => false,
@@ -136,11 +139,15 @@ fn entry(output: &CommandOutput) -> Value {
         ShellOutcome::Success => (exit(code.unwrap_or(0)), None),
         ShellOutcome::Error | ShellOutcome::Other(_) => (exit(code.unwrap_or(1)), None),
         ShellOutcome::Timeout => (json!({"type": "timeout"}), None),
-        ShellOutcome::Cancelled => (exit(INTERRUPTED), Some("cancelled before its end")),
-        ShellOutcome::NotStarted => (exit(1), Some("not started")),
-        ShellOutcome::AwaitingInput => (
+        ShellOutcome::Cancelled => (
+            exit(INTERRUPTED),
+            Some("cancelled before its end".to_owned()),
+        ),
+        ShellOutcome::NotStarted => (exit(1), Some("not started".to_owned())),
+        ShellOutcome::AwaitingInput => (json!({"type": "timeout"}), Some(waits(output))),
+        ShellOutcome::Running => (
             json!({"type": "timeout"}),
-            Some("still running: it waits for input on its terminal"),
+            Some("running in the background".to_owned()),
         ),
     };
     let stderr = match note {
@@ -149,6 +156,21 @@ fn entry(output: &CommandOutput) -> Value {
         None => output.stderr.clone(),
     };
     json!({"stdout": clipped(&output.stdout), "stderr": clipped(&stderr), "outcome": outcome})
+}
+
+/// What a command waits for, and where it is answered.
+fn waits(output: &CommandOutput) -> String {
+    let answer = format!("answer it with {}", companion::SHELL);
+    let Some(awaiting) = &output.awaiting else {
+        return format!("still running: it waits for input on its terminal; {answer}");
+    };
+    let what = awaiting.kind.words();
+    let prompt = if awaiting.prompt.is_empty() {
+        String::new()
+    } else {
+        format!(" after {}", Value::from(awaiting.prompt.as_str()))
+    };
+    format!("still running: it waits for {what}{prompt}; {answer}")
 }
 
 /// The older tool's one text: the first command's output as JSON.
@@ -165,16 +187,16 @@ fn shell_text(result: &ShellResult) -> String {
     if let Some(failure) = &result.error {
         return told(failure);
     }
-    let texts = [result.stdout(), result.stderr()];
-    let said = texts
-        .iter()
-        .map(String::as_str)
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n");
-    if said.is_empty() {
+    let mut text = String::new();
+    for output in &result.outputs {
+        text.push_str(&output.to_text());
+        if output.outcome == ShellOutcome::AwaitingInput {
+            text.push_str(&format!("\n[{}]", waits(output)));
+        }
+    }
+    if text.is_empty() {
         "Done.".to_owned()
     } else {
-        said
+        text
     }
 }

@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use telechir_protocol::{
-    CommandOutput, ComputerResult, Content, DataContent, EditResult, Failure, FailureKind,
-    FunctionResult, Media, Meta, ShellOutcome, ShellResult, StepOutcome, StepState, TabState,
-    ToolResult,
+    Awaiting, AwaitingKind, CommandOutput, ComputerResult, Content, DataContent, EditResult,
+    Failure, FailureKind, FunctionResult, Media, Meta, ShellOutcome, ShellResult, StepOutcome,
+    StepState, TabState, ToolResult,
 };
 
 use super::{DIALECT, history, image, member, picture, reply, turn};
@@ -367,6 +367,7 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
         Just(ShellOutcome::Cancelled),
         Just(ShellOutcome::NotStarted),
         Just(ShellOutcome::AwaitingInput),
+        Just(ShellOutcome::Running),
         Just(ShellOutcome::Other("odd; \"word\"]".into())),
     ];
     let option = |numbers: std::ops::Range<i32>| prop::option::of(numbers);
@@ -378,9 +379,13 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
         outcome,
         0..3_u64,
         prop::option::of(0..9_u64),
+        prop::option::of((
+            prop::sample::select(vec![AwaitingKind::Line, AwaitingKind::Hidden]),
+            "[a-z?\"\n; \\]\\[]{0,6}",
+        )),
     )
         .prop_map(
-            |(stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms)| {
+            |(stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms, asks)| {
                 CommandOutput {
                     stdout,
                     stderr,
@@ -389,6 +394,7 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
                     outcome,
                     truncated_bytes,
                     duration_ms,
+                    awaiting: asks.map(|(kind, prompt)| Awaiting { kind, prompt }),
                 }
             },
         )

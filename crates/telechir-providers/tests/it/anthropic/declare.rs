@@ -132,7 +132,10 @@ fn shells_functions_and_hosted_tools_are_declared() {
         {"type": "hosted", "hosted_type": "web_search"}, {"type": "hosted", "hosted_type": "text_editor_20250728"},
         {"type": "hosted", "hosted_type": "memory_20250818"}, {"type": "image_generation"}, {"type": "hosted", "hosted_type": "mcp"},
     ]);
-    let (declaration, report) = declared(Some("claude-sonnet-5"), tools);
+    let (mut declaration, report) = declared(Some("claude-sonnet-5"), tools);
+    let session = declaration.tools.remove(1);
+    assert_eq!(session["name"], "shell_session");
+    assert_eq!(session["input_schema"]["required"], json!(["action"]));
     let expected = [
         json!({"type": "bash_20250124", "name": "bash"}),
         json!({"name": "f", "description": "d", "input_schema": {"type": "object"}}),

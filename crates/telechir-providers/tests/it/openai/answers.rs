@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    CommandOutput, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult,
-    SafetyCheck, SafetySource, ShellOutcome, ShellResult, StepOutcome, StepState, ToolResult,
+    Awaiting, AwaitingKind, CommandOutput, ComputerResult, Content, EditResult, Failure,
+    FailureKind, FunctionResult, SafetyCheck, SafetySource, ShellOutcome, ShellResult, StepOutcome,
+    StepState, ToolResult,
 };
 use telechir_providers::EncodeError;
 
@@ -236,7 +237,12 @@ fn outcomes_without_a_word_are_said_in_stderr() {
         (
             ShellOutcome::AwaitingInput,
             json!({"type": "timeout"}),
-            "[still running: it waits for input on its terminal]",
+            "[still running: it waits for input on its terminal; answer it with shell_session]",
+        ),
+        (
+            ShellOutcome::Running,
+            json!({"type": "timeout"}),
+            "[running in the background]",
         ),
     ] {
         let outputs = vec![output(outcome, None)];
@@ -449,4 +455,26 @@ fn answers_are_read_back_as_the_same_results() {
         (Some("browser"), None)
     );
     assert!(first.screenshot.is_some() && browser.screenshot.is_some());
+}
+
+#[test]
+fn what_a_command_waits_for_is_said_to_whoever_asked() {
+    let output = CommandOutput {
+        outcome: ShellOutcome::AwaitingInput,
+        awaiting: Some(Awaiting {
+            kind: AwaitingKind::Hidden,
+            prompt: "Password:".to_owned(),
+        }),
+        ..CommandOutput::default()
+    };
+    let call = json!({"type": "function_call", "call_id": "c", "name": "shell_session",
+        "arguments": "{\"action\":\"send_text\",\"text\":\"x\"}"});
+    let result = || ToolResult::Shell(ShellResult::new("c", vec![output.clone()]));
+    let item = answer(call, result());
+    assert_eq!(item["type"], "function_call_output");
+    let said = item["output"].as_str().unwrap();
+    assert!(
+        said.contains("such as a password after \"Password:\""),
+        "{said}"
+    );
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Command, ComputerCall, Content, InvalidTurn, SafetySource, ShellEnvironment, ToolCall,
+    Command, ComputerCall, Content, InvalidTurn, SafetySource, ShellAction, ShellEnvironment,
+    ToolCall,
 };
 use telechir_providers::DecodeError;
 
@@ -342,4 +343,30 @@ fn a_member_nobody_knows_is_reported() {
     assert_eq!(report.losses[0].what, "member `pressure` of click");
     assert_eq!(report.losses[0].place, "output[0].actions[0]");
     assert!(report.losses[0].kept.is_some());
+}
+
+#[test]
+fn a_call_of_shell_session_is_a_shell_call() {
+    let call = |arguments: Value| {
+        let item = json!({
+            "type": "function_call", "call_id": "c", "name": "shell_session",
+            "arguments": arguments.to_string(),
+        });
+        let calls = turn(json!([item])).calls();
+        match calls.first() {
+            Some(ToolCall::Shell(call)) => call.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let asked = call(json!({"action": "send_text", "text": "yes\n", "job": "job2"}));
+    assert_eq!(asked.action, ShellAction::SendText("yes\n".into()));
+    assert_eq!(asked.job.as_deref(), Some("job2"));
+    let asked = call(json!({"action": "start", "command": "npm run dev"}));
+    assert_eq!(asked.action, ShellAction::Start);
+    assert_eq!(asked.commands, [Command::Line("npm run dev".into())]);
+    let asked = call(json!({"action": "read", "job": "job1"}));
+    assert_eq!(asked.action, ShellAction::Read("job1".into()));
+    assert_eq!(asked.exception, None);
+    let asked = call(json!({"action": "stop"}));
+    assert!(asked.exception.unwrap().contains("needs `job`"));
 }

@@ -151,11 +151,16 @@ fn the_preview_tool_demands_a_size_and_an_environment() {
 fn the_shell_is_local_and_the_older_model_has_its_own() {
     let shell = || vec![Tool::Shell(ShellTool::default())];
     let local = json!({"type": "shell", "environment": {"type": "local"}});
-    assert_eq!(declared(Some("gpt-5.5"), shell()).0, [local]);
-    assert_eq!(
-        declared(Some("codex-mini-latest"), shell()).0,
-        [json!({"type": "local_shell"})]
-    );
+    for (model, tool) in [
+        ("gpt-5.5", local),
+        ("codex-mini-latest", json!({"type": "local_shell"})),
+    ] {
+        let tools = declared(Some(model), shell()).0;
+        assert_eq!(tools[0], tool);
+        // What it cannot be asked otherwise.
+        assert_eq!(tools[1]["name"], "shell_session");
+        assert_eq!(tools.len(), 2);
+    }
 }
 
 #[test]

@@ -1,0 +1,106 @@
+//! `shell_session`: what a shell is asked beside running commands.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Arguments, CallId, Command, ShellAction, ShellCall};
+
+use crate::openai::members::{owned, text};
+
+/// The function's name.
+pub(crate) const SHELL: &str = "shell_session";
+
+const DESCRIPTION: &str = "What the shell can do beside running commands. A command whose result \
+    says that it waits for input is answered with send_text, send_key, close_input or interrupt; \
+    the result is what it printed since, and whether it ended. start runs a command in the \
+    background as a job, from the shell's folder; list, read (what it printed since the last \
+    read) and stop are for such jobs, and with `job` so is input. restart begins a new shell.";
+
+/// Its declaration, as a function of the OpenAI shape.
+pub(crate) fn shell_tool() -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    json!({
+        "type": "function",
+        "name": SHELL,
+        "description": DESCRIPTION,
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": [
+                    "send_text", "send_key", "close_input", "interrupt",
+                    "start", "list", "read", "stop", "restart",
+                ]},
+                "text": text("Text of send_text, typed as it is; most prompts want it to end with a line break."),
+                "key": text("Key of send_key, such as ctrl+c, enter, down or q."),
+                "command": text("Command of start."),
+                "job": text("The job of read and stop; with input, the job it is for instead of the command in front."),
+            },
+            "required": ["action"],
+            "additionalProperties": false,
+        },
+        "strict": false,
+    })
+}
+
+/// A call of `shell_session`; none when it is another function's.
+pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Option<ShellCall> {
+    let Value::Object(arguments) = arguments.to_value().ok().filter(|_| name == SHELL)? else {
+        return None;
+    };
+    let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
+    let mut missing = None;
+    let mut said = |member: &'static str| {
+        // Earlier histories say everything as `text`.
+        let said = owned(&arguments, member).or_else(|| owned(&arguments, "text"));
+        if said.is_none() {
+            missing = Some(member);
+        }
+        said.unwrap_or_default()
+    };
+    call.action = match text(&arguments, "action")? {
+        "restart" => ShellAction::Restart,
+        "send_text" => ShellAction::SendText(said("text")),
+        "send_key" => ShellAction::SendKey(said("key")),
+        "close_input" => ShellAction::CloseInput,
+        "interrupt" => ShellAction::Interrupt,
+        "start" => {
+            call.commands = vec![Command::Line(said("command"))];
+            ShellAction::Start
+        }
+        "list" => ShellAction::List,
+        "read" => ShellAction::Read(said("job")),
+        "stop" => ShellAction::Stop(said("job")),
+        other => ShellAction::Other(other.to_owned()),
+    };
+    call.exception = missing.map(|member| {
+        let action = call.action.name();
+        format!("`{action}` needs `{member}`, and there is none")
+    });
+    if call.action.is_input() {
+        call.job = owned(&arguments, "job");
+    }
+    Some(call)
+}
+
+/// The arguments that say this call; none for what the shell tool itself can be asked.
+pub(crate) fn of_shell_call(call: &ShellCall) -> Option<String> {
+    let said = match &call.action {
+        ShellAction::Execute => return None,
+        ShellAction::SendText(said) => Some(("text", said.clone())),
+        ShellAction::SendKey(said) => Some(("key", said.clone())),
+        ShellAction::Read(job) | ShellAction::Stop(job) => Some(("job", job.clone())),
+        ShellAction::Start => {
+            let lines: Vec<String> = call.commands.iter().map(Command::to_line).collect();
+            Some(("command", lines.join("\n")))
+        }
+        ShellAction::Restart
+        | ShellAction::CloseInput
+        | ShellAction::Interrupt
+        | ShellAction::List
+        | ShellAction::Other(_) => None,
+    };
+    let job = call.job.clone().map(|job| ("job", job));
+    let mut arguments = Map::from_iter([("action".to_owned(), call.action.name().into())]);
+    for (member, value) in said.into_iter().chain(job) {
+        arguments.insert(member.to_owned(), value.into());
+    }
+    Some(Value::Object(arguments).to_string())
+}

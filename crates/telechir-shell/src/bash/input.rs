@@ -1,0 +1,97 @@
+//! Answering a command that waits for input.
+
+use telechir_device::{DeviceError, ShellInput, Typed};
+use telechir_process::Signal;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Bash, End, gone};
+use crate::terminal::{LINE_MAX, Modes};
+use crate::{keys, processes, waiting};
+
+impl Bash {
+    /// Whether the terminal does not show what is typed into the command that runs.
+    pub(super) fn hides(&self) -> bool {
+        let session = self.session.as_ref().filter(|_| self.running.is_some());
+        // When it cannot be told, nothing is lost by silence.
+        session.is_some_and(|session| {
+            let modes = session.terminal.modes_now();
+            modes.map_or(true, |modes| !modes.has_echo)
+        })
+    }
+
+    /// Types into the command that waits, and follows it on.
+    pub(super) async fn answer(&mut self, input: &ShellInput) -> Result<End, DeviceError> {
+        let (Some(session), Some(running)) = (&mut self.session, &mut self.running) else {
+            let message = "No command waits for input; run one first.".to_owned();
+            return Err(DeviceError::Refused { message });
+        };
+        let modes = session.terminal.modes_now().map_err(gone)?;
+        let bytes = bytes(&input.typed, modes, running.has_open_line)?;
+        running.has_open_line = is_open(&input.typed);
+        running.drain(Some(&session.terminal));
+        running.begin_again(input.max_output_bytes);
+        running.expect_echo(echo(&input.typed, modes));
+        running.started = Instant::now();
+        let deadline = running.started + input.timeout;
+        match bytes {
+            None => {
+                let foreground = session.terminal.foreground().map_err(gone)?;
+                if foreground == session.shell {
+                    session.interrupt();
+                } else {
+                    processes::signal(&waiting::of_group(foreground), Signal::INT);
+                }
+            }
+            Some(bytes) => {
+                // A program that does not read leaves no room for more; that is its time-out.
+                if let Ok(sent) = timeout_at(deadline, session.terminal.send(&bytes)).await {
+                    sent.map_err(gone)?;
+                }
+            }
+        }
+        self.end(deadline).await
+    }
+}
+
+/// What is typed; none for an interrupt, which is a signal and not a byte.
+pub(super) fn bytes(
+    typed: &Typed,
+    modes: Modes,
+    has_open_line: bool,
+) -> Result<Option<Vec<u8>>, DeviceError> {
+    Ok(match typed {
+        Typed::Text(text) => {
+            let longest = text.split('\n').map(str::len).max().unwrap_or(0);
+            if modes.is_canonical && longest > LINE_MAX {
+                let message = format!(
+                    "A terminal takes lines of up to {LINE_MAX} bytes, and this text has one of \
+                     {longest}; send shorter lines, or give the text to the program in a file."
+                );
+                return Err(DeviceError::Refused { message });
+            }
+            Some(text.clone().into_bytes())
+        }
+        Typed::Key(chord) => match keys::bytes(chord)? {
+            // Some programs switch the key off and still heed the signal.
+            byte if byte == [0x03] && modes.is_canonical => None,
+            bytes => Some(bytes),
+        },
+        // Twice then: the first time it only hands on what was typed of a line.
+        Typed::End if modes.is_canonical && has_open_line => Some(vec![0x04, 0x04]),
+        Typed::End => Some(vec![0x04]),
+        Typed::Interrupt => None,
+    })
+}
+
+/// Whether it leaves a line without its end.
+pub(super) fn is_open(typed: &Typed) -> bool {
+    matches!(typed, Typed::Text(text) if !text.is_empty() && !text.ends_with('\n'))
+}
+
+/// What the terminal shows back of plain text.
+pub(super) fn echo(typed: &Typed, modes: Modes) -> &[u8] {
+    match typed {
+        Typed::Text(text) if modes.has_echo => text.as_bytes(),
+        Typed::Text(_) | Typed::Key(_) | Typed::End | Typed::Interrupt => &[],
+    }
+}
