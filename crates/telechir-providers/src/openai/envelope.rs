@@ -112,7 +112,8 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
         _ => Value::Array(items),
     };
     body.insert((*member).to_owned(), said);
-    if text(rest, "instructions").is_some() {
+    // A response only repeats them.
+    if *member == "input" && text(rest, "instructions").is_some() {
         let said = first.map_or(Value::Null, |message| {
             Value::String(super::write::words_of(message))
         });

@@ -9,6 +9,7 @@ mod calls;
 mod declare;
 mod histories;
 mod order;
+mod recorded;
 mod robust;
 mod stream;
 mod translate;

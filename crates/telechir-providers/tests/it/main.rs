@@ -4,5 +4,7 @@
 mod anthropic;
 mod bedrock;
 mod conform;
+mod differences;
 mod openai;
+mod recordings;
 mod streams;

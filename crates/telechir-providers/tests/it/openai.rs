@@ -4,6 +4,7 @@ mod answers;
 mod calls;
 mod declare;
 mod histories;
+mod recorded;
 mod robust;
 mod stream;
 mod translate;

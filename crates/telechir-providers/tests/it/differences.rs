@@ -1,0 +1,53 @@
+//! Where two documents differ, place by place.
+
+use serde_json::Value;
+
+/// A place and what stands there in the first and in the second document.
+pub(crate) type Difference = (String, Option<Value>, Option<Value>);
+
+/// The differences; none when the documents are the same, key order aside.
+pub(crate) fn differences(first: &Value, second: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare(String::new(), Some(first), Some(second), &mut found);
+    found
+}
+
+/// The same, each in a short line.
+pub(crate) fn told(first: &Value, second: &Value) -> String {
+    let short = |value: &Option<Value>| {
+        let text = value
+            .as_ref()
+            .map_or_else(|| "nothing".to_owned(), Value::to_string);
+        text.chars().take(120).collect::<String>()
+    };
+    let lines = differences(first, second);
+    let lines = lines
+        .iter()
+        .map(|(place, was, is)| format!("{place}: {} became {}\n", short(was), short(is)));
+    lines.collect()
+}
+
+fn compare(
+    place: String,
+    first: Option<&Value>,
+    second: Option<&Value>,
+    found: &mut Vec<Difference>,
+) {
+    match (first, second) {
+        (Some(Value::Object(first)), Some(Value::Object(second))) => {
+            let added = second.keys().filter(|name| !first.contains_key(*name));
+            for name in first.keys().chain(added) {
+                let place = format!("{place}.{name}");
+                compare(place, first.get(name), second.get(name), found);
+            }
+        }
+        (Some(Value::Array(first)), Some(Value::Array(second))) => {
+            for at in 0..first.len().max(second.len()) {
+                let place = format!("{place}[{at}]");
+                compare(place, first.get(at), second.get(at), found);
+            }
+        }
+        (first, second) if first == second => {}
+        (first, second) => found.push((place, first.cloned(), second.cloned())),
+    }
+}

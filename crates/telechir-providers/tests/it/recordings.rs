@@ -1,0 +1,97 @@
+//! Real traffic that others recorded, where a folder of it lies beside the project. It is not
+//! ours to pass on, so a test of it has nothing to do elsewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::streams::sse;
+
+/// One thing that was sent.
+pub(crate) struct Recording {
+    /// Its file, and which of several it is.
+    pub(crate) name: String,
+    pub(crate) sent: Sent,
+}
+
+pub(crate) enum Sent {
+    Document(Value),
+    Stream(Vec<u8>),
+}
+
+/// All recordings of a provider's folder; none where there is no such folder.
+pub(crate) fn recordings(provider: &str) -> Vec<Recording> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let beside = |folder: &Path| folder.join("shared/fixtures").join(provider);
+    let folder = project
+        .ancestors()
+        .map(beside)
+        .find(|folder| folder.is_dir());
+    let mut files = Vec::new();
+    folder.iter().for_each(|folder| collect(folder, &mut files));
+    files.sort();
+    files.iter().flat_map(|file| read(file)).collect()
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+fn read(file: &Path) -> Vec<Recording> {
+    let name = file.file_name().unwrap().to_string_lossy().into_owned();
+    let bytes = fs::read(file).unwrap();
+    let sent = if name.ends_with(".json") {
+        vec![Sent::Document(serde_json::from_slice(&bytes).unwrap())]
+    } else if name.ends_with(".sse.txt") {
+        vec![Sent::Stream(bytes)]
+    } else if name.ends_with(".chunks.txt") {
+        let lines = String::from_utf8(bytes).unwrap();
+        let events: Vec<Value> = lines
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        vec![Sent::Stream(sse(&events))]
+    } else if name.ends_with(".yaml") {
+        cassette(&String::from_utf8(bytes).unwrap())
+    } else {
+        Vec::new()
+    };
+    let recording = |(at, sent)| Recording {
+        name: format!("{name}#{at}"),
+        sent,
+    };
+    sent.into_iter().enumerate().map(recording).collect()
+}
+
+/// The requests and responses of a cassette.
+fn cassette(text: &str) -> Vec<Sent> {
+    let cassette: Value = serde_saphyr::from_str(text).unwrap();
+    let mut sent = Vec::new();
+    for interaction in cassette["interactions"].as_array().unwrap() {
+        for side in ["request", "response"] {
+            let said = &interaction[side];
+            if said["parsed_body"].is_object() {
+                sent.push(Sent::Document(said["parsed_body"].clone()));
+            }
+            let body = said["body"]["string"]
+                .as_str()
+                .or_else(|| said["body"].as_str());
+            if let Some(body) = body {
+                sent.push(match serde_json::from_str(body) {
+                    Ok(document) => Sent::Document(document),
+                    Err(_) => Sent::Stream(body.as_bytes().to_vec()),
+                });
+            }
+        }
+    }
+    sent
+}
