@@ -8,7 +8,10 @@ use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
 use crate::wire::{Service, Talk, Wire};
-use crate::{Declaration, DecodeError, EncodeError, Offer, Report, anthropic, bedrock, openai};
+use crate::{
+    Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
+    openai,
+};
 
 /// A provider's way of writing calls and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +22,8 @@ pub enum Dialect {
     OpenaiResponses,
     /// Amazon Bedrock's Converse: `bedrock-converse`.
     BedrockConverse,
+    /// The messages of Agent Framework: `agent-framework`.
+    AgentFramework,
 }
 
 /// A name that is no dialect's.
@@ -40,10 +45,11 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 4] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
+        Self::AgentFramework,
     ];
 
     /// Its name on the command line.
@@ -60,6 +66,7 @@ impl Dialect {
             Self::AnthropicMessages => &anthropic::Messages,
             Self::OpenaiResponses => &openai::Responses,
             Self::BedrockConverse => &bedrock::Converse,
+            Self::AgentFramework => &agent_framework::AgentFramework,
         }
     }
 

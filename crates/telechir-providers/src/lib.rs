@@ -3,6 +3,7 @@
 //!
 //! Every function returns a [`Report`]: nothing is lost in silence.
 
+mod agent_framework;
 mod anthropic;
 mod bedrock;
 mod companion;

@@ -4,7 +4,7 @@
 //! `answers` and `declare` serve a turn. An item keeps its own JSON and goes back as it came
 //! unless somebody edited what it means.
 
-mod action;
+pub(crate) mod action;
 mod answers;
 mod asked;
 mod declare;

@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub(super) use read::{Batch, batch, single, unreadable};
-pub(super) use write::{Said, Speaker};
+pub(crate) use read::{Batch, batch, single, unreadable};
+pub(crate) use write::{Said, Speaker};

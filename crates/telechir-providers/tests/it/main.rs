@@ -1,6 +1,7 @@
 //! What every dialect promises, on documents as providers write them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod agent_framework;
 mod anthropic;
 mod bedrock;
 mod conform;

@@ -9,13 +9,13 @@ use crate::Report;
 use crate::openai::members::{Item, kind, list, text};
 
 /// The actions of a call and why they cannot be run, when they cannot.
-pub(in crate::openai) struct Batch {
-    pub(in crate::openai) actions: Vec<Action>,
-    pub(in crate::openai) problem: Option<String>,
+pub(crate) struct Batch {
+    pub(crate) actions: Vec<Action>,
+    pub(crate) problem: Option<String>,
 }
 
 /// A batch that holds nothing because it could not be read.
-pub(in crate::openai) fn unreadable(problem: &str) -> Batch {
+pub(crate) fn unreadable(problem: &str) -> Batch {
     Batch {
         actions: Vec::new(),
         problem: Some(problem.to_owned()),
@@ -23,7 +23,7 @@ pub(in crate::openai) fn unreadable(problem: &str) -> Batch {
 }
 
 /// The legacy tool's one action.
-pub(in crate::openai) fn single(action: &Value, place: &str, report: &mut Report) -> Batch {
+pub(crate) fn single(action: &Value, place: &str, report: &mut Report) -> Batch {
     if action.is_null() {
         return unreadable("`action` is null");
     }
@@ -31,7 +31,7 @@ pub(in crate::openai) fn single(action: &Value, place: &str, report: &mut Report
 }
 
 /// The tool's list of actions.
-pub(in crate::openai) fn batch(actions: &Value, place: &str, report: &mut Report) -> Batch {
+pub(crate) fn batch(actions: &Value, place: &str, report: &mut Report) -> Batch {
     match actions.as_array() {
         None if actions.is_null() => unreadable("`actions` is null"),
         None => unreadable("`actions` is no list"),

@@ -13,25 +13,22 @@ const MOST_REPEATS: u32 = 100;
 
 /// What could not be said as it was.
 #[derive(Debug)]
-pub(in crate::openai) struct Said {
-    pub(in crate::openai) what: String,
-    pub(in crate::openai) why: &'static str,
+pub(crate) struct Said {
+    pub(crate) what: String,
+    pub(crate) why: &'static str,
     /// How it is said instead; absent when it is gone.
-    pub(in crate::openai) how: Option<&'static str>,
+    pub(crate) how: Option<&'static str>,
 }
 
 /// Writes actions and remembers where the pointer is, for actions that mean its place.
 #[derive(Clone, Debug, Default)]
-pub(in crate::openai) struct Speaker {
+pub(crate) struct Speaker {
     pointer: Option<(i64, i64)>,
 }
 
 impl Speaker {
     /// The actions as the tool's; none when one of them is not among the nine.
-    pub(in crate::openai) fn actions(
-        &mut self,
-        actions: &[Action],
-    ) -> Option<(Vec<Value>, Vec<Said>)> {
+    pub(crate) fn actions(&mut self, actions: &[Action]) -> Option<(Vec<Value>, Vec<Said>)> {
         let mut said = Vec::new();
         let mut written = Vec::new();
         let mut trial = self.clone();

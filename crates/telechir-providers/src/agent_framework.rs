@@ -1,0 +1,79 @@
+//! Agent Framework: the JSON of its messages and contents.
+//!
+//! `envelope` finds the messages, `read` takes one content to a neutral one, `native` says a
+//! neutral content in the framework's members, `carry` keeps beside those whatever they have no
+//! place for, so that every neutral content comes back as it was.
+
+mod carry;
+mod envelope;
+mod native;
+mod read;
+mod write;
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use crate::openai::Responses;
+use crate::stream::Receive;
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
+
+/// The dialect's name.
+const DIALECT: &str = "agent-framework";
+
+/// Under this name contents keep what only the framework says.
+const PROVIDER: &str = "agent_framework";
+
+/// Under this additional property of the framework's contents stands what it has no members for.
+const CARRIED: &str = "telechir";
+
+/// The dialect.
+pub(crate) struct AgentFramework;
+
+impl Wire for AgentFramework {
+    fn name(&self) -> &'static str {
+        DIALECT
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        envelope::read_response(document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        envelope::read_history(document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        Ok(write::answers(turn))
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        Ok(envelope::write_history(history))
+    }
+
+    /// Its clients take tools as a service's own JSON; its computer and shell contents are those
+    /// of OpenAI's Responses.
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        Responses.declare(offer)
+    }
+
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
+        Responses.picture_size(model, size)
+    }
+
+    fn picture_need(&self) -> PictureNeed {
+        Responses.picture_need()
+    }
+
+    /// Its updates are objects within a program, no bytes.
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        None
+    }
+
+    /// A framework, no service.
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        None
+    }
+}

@@ -1,0 +1,240 @@
+//! Where the messages stand: a list, a response or a thread, one message, or contents alone.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
+
+use super::{DIALECT, PROVIDER, carry, native, read, write};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member that says that a message is only a list of contents.
+const BARE: &str = "contents_alone";
+
+/// Reads a response: everything the assistant's messages say.
+pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    let (history, report) = read_history(document)?;
+    let contents: Vec<Content> = history
+        .messages
+        .into_iter()
+        .flat_map(|message| message.contents)
+        .collect();
+    if let Some(name) = contents.iter().find_map(without_id) {
+        return Err(InvalidTurn::MissingCallId { name }.into());
+    }
+    Ok((ModelTurn::new(contents)?, report))
+}
+
+/// The name of a call that could not be read because nothing could answer it.
+fn without_id(content: &Content) -> Option<String> {
+    const CALLS: [&str; 2] = ["shell_tool_call", "function_call"];
+    let Content::Other(other) = content else {
+        return None;
+    };
+    let kind = other.kind.as_deref()?;
+    CALLS.contains(&kind).then(|| kind.to_owned())
+}
+
+/// Reads a history.
+pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
+    let mut report = Report::default();
+    let (messages, envelope) = match document {
+        Value::Array(list) => (list, Envelope::List),
+        Value::Object(members) => enveloped(members)?,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(wrong("it is neither a list nor an object"));
+        }
+    };
+    let messages = read_messages(messages, &mut report)?;
+    Ok((History { messages, envelope }, report))
+}
+
+/// The list within an object, which becomes the object's envelope.
+fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), DecodeError> {
+    for member in ["messages", "contents"] {
+        let Some(Value::Array(list)) = members.get_mut(member) else {
+            continue;
+        };
+        let list = std::mem::take(list);
+        members.insert(member.to_owned(), Value::Null);
+        let messages = if member == "contents" {
+            // One message: its own members stay around its contents.
+            let mut message = members.clone();
+            message.insert(member.to_owned(), list.into());
+            vec![Value::Object(message)]
+        } else {
+            list
+        };
+        let envelope = Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest: members,
+        };
+        return Ok((messages, envelope));
+    }
+    if native::knows(members.get("type").and_then(Value::as_str)) {
+        let envelope = Envelope::Object {
+            dialect: DIALECT,
+            member: "content",
+            rest: Map::new(),
+        };
+        return Ok((vec![Value::Object(members)], envelope));
+    }
+    let names = members.keys().map(|name| format!("`{name}`"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    Err(wrong(format!(
+        "it has neither `messages` nor `contents`, but {names}"
+    )))
+}
+
+fn wrong(problem: impl Into<String>) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: problem.into(),
+        looks_like: None,
+    }
+}
+
+fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, DecodeError> {
+    let mut messages = Vec::with_capacity(list.len());
+    for (at, item) in list.into_iter().enumerate() {
+        let Value::Object(members) = item else {
+            return Err(wrong(format!("messages[{at}] is no object")));
+        };
+        let place = format!("messages[{at}]");
+        let message = if members.contains_key("role") || members.contains_key("contents") {
+            read_message(members, &place, report)?
+        } else if members.get("type").is_some_and(Value::is_string) {
+            alone(members, &place, report)
+        } else {
+            return Err(wrong(format!("{place} has neither `role` nor `type`")));
+        };
+        messages.extend(message);
+    }
+    Ok(messages)
+}
+
+fn read_message(
+    mut members: Map<String, Value>,
+    place: &str,
+    report: &mut Report,
+) -> Result<Option<Message>, DecodeError> {
+    let contents = match members.insert("contents".to_owned(), Value::Null) {
+        Some(Value::Array(contents)) => contents,
+        None | Some(Value::Null) => Vec::new(),
+        Some(_) => return Err(wrong(format!("{place}.contents is no list"))),
+    };
+    let role = members
+        .get("role")
+        .and_then(Value::as_str)
+        .unwrap_or("user");
+    let Ok(role) = serde_json::from_value::<Role>(role.into()) else {
+        return Err(wrong(format!("{place}.role is `{role}`, which nobody is")));
+    };
+    let mut message = Message::new(role, Vec::with_capacity(contents.len()));
+    for (at, json) in contents.into_iter().enumerate() {
+        // A framework's message may hold a plain text.
+        let place = format!("{place}.contents[{at}]");
+        let content = match json.as_str() {
+            Some(text) => Some(Content::text(text)),
+            None => read::content(json, &place, report),
+        };
+        message.contents.extend(content);
+    }
+    match carry::take(&mut members) {
+        Some(carried) => carried_message(&mut message, carried, &members),
+        None => own_message(&mut message, members),
+    }
+    Ok(Some(message))
+}
+
+fn own_message(message: &mut Message, members: Map<String, Value>) {
+    if let Some(Value::Object(properties)) = members.get("additional_properties") {
+        message.meta.additional_properties = properties.clone();
+    }
+    if write::around(message) == members {
+        return;
+    }
+    message.meta.raw_representation = Some(Raw {
+        dialect: DIALECT.to_owned(),
+        json: Value::Object(members),
+    });
+}
+
+/// A message of another provider, as it was.
+fn carried_message(message: &mut Message, mut carried: Value, members: &Map<String, Value>) {
+    let mut take = |name: &str| carried.get_mut(name).map(Value::take);
+    if let Some(Ok(role)) = take("role").map(serde_json::from_value) {
+        message.role = role;
+    }
+    let properties = members.get("additional_properties");
+    let properties = properties.and_then(Value::as_object);
+    let raw = take("raw_representation");
+    message.meta = Meta {
+        annotations: match take("annotations") {
+            Some(Value::Array(annotations)) => annotations,
+            _ => Vec::new(),
+        },
+        additional_properties: properties.cloned().unwrap_or_default(),
+        raw_representation: raw.and_then(|raw| serde_json::from_value(raw).ok()),
+        extra: match take("extra") {
+            Some(Value::Object(extra)) => extra,
+            _ => Map::new(),
+        },
+    };
+}
+
+/// A content without a message around it.
+fn alone(members: Map<String, Value>, place: &str, report: &mut Report) -> Option<Message> {
+    let content = read::content(Value::Object(members), place, report)?;
+    let is_result = matches!(
+        content,
+        Content::ComputerResult(_)
+            | Content::ShellResult(_)
+            | Content::EditResult(_)
+            | Content::FunctionResult(_)
+    );
+    let role = if is_result {
+        Role::Tool
+    } else {
+        Role::Assistant
+    };
+    let mut message = Message::new(role, vec![content]);
+    message.meta.set_property(PROVIDER, BARE, true.into());
+    Some(message)
+}
+
+/// Writes a history in the envelope it came in.
+pub(super) fn write_history(history: &History) -> (Value, Report) {
+    let mut report = Report::default();
+    let mut list = Vec::with_capacity(history.messages.len());
+    for (at, message) in history.messages.iter().enumerate() {
+        let place = format!("messages[{at}]");
+        if message.meta.property(PROVIDER, BARE).is_some() {
+            list.extend(write::contents(&message.contents, &place, &mut report));
+        } else {
+            list.push(write::message(message, &place, &mut report));
+        }
+    }
+    let value = match &history.envelope {
+        Envelope::Object {
+            dialect,
+            member,
+            rest,
+        } if *dialect == DIALECT => put_back(member, rest, list),
+        Envelope::List | Envelope::Object { .. } => Value::Array(list),
+    };
+    (value, report)
+}
+
+fn put_back(member: &str, rest: &Map<String, Value>, mut list: Vec<Value>) -> Value {
+    let is_one = member != "messages";
+    match (is_one, list.len()) {
+        (true, 1) => list.remove(0),
+        // Somebody added messages to what was one.
+        (true, _) => Value::Array(list),
+        (false, _) => {
+            let mut members = rest.clone();
+            members.insert(member.to_owned(), Value::Array(list));
+            Value::Object(members)
+        }
+    }
+}

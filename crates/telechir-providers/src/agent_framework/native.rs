@@ -1,0 +1,358 @@
+//! A neutral content in the framework's own members, as its `to_dict` would write them.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    ComputerCall, ComputerResult, Content, EditCall, EditResult, EditTool, FunctionCall,
+    FunctionResult, HostedCall, Media, Meta, SafetyCheck, ShellCall, ShellOutcome, ShellResult,
+};
+
+use super::PROVIDER;
+use crate::openai::action::Speaker;
+
+/// Marks a text that says once more what another content carries.
+pub(super) const SAID_FOR: &str = "said_for";
+
+/// The content types that the framework has; it refuses members and types of others.
+const TYPES: [&str; 26] = [
+    "text",
+    "text_reasoning",
+    "data",
+    "uri",
+    "error",
+    "function_call",
+    "function_result",
+    "usage",
+    "hosted_file",
+    "hosted_vector_store",
+    "code_interpreter_tool_call",
+    "code_interpreter_tool_result",
+    "image_generation_tool_call",
+    "image_generation_tool_result",
+    "mcp_server_tool_call",
+    "mcp_server_tool_result",
+    "search_tool_call",
+    "search_tool_result",
+    "shell_tool_call",
+    "shell_tool_result",
+    "shell_command_output",
+    "computer_tool_call",
+    "computer_tool_result",
+    "function_approval_request",
+    "function_approval_response",
+    "oauth_consent_request",
+];
+
+/// Whether the framework has contents of this type.
+pub(super) fn knows(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| TYPES.contains(&kind))
+}
+
+/// The content in the framework's members. What they have no place for is left out.
+pub(super) fn content(content: &Content) -> Value {
+    let members = match content {
+        Content::Text(text) => json!({"type": "text", "text": text.text}),
+        Content::Reasoning(reasoning) => json!({
+            "type": "text_reasoning", "id": reasoning.item_id, "text": reasoning.text,
+            "protected_data": reasoning.protected_data,
+        }),
+        Content::Data(data) => {
+            json!({"type": "data", "uri": data.uri, "media_type": data.media_type(), "name": data.name})
+        }
+        Content::Uri(uri) => {
+            json!({"type": "uri", "uri": uri.uri, "media_type": uri.media_type})
+        }
+        Content::HostedFile(file) => {
+            json!({"type": "hosted_file", "file_id": file.file_id, "media_type": file.media_type, "name": file.name})
+        }
+        Content::FunctionCall(call) => function_call(call),
+        Content::FunctionResult(result) => function_result(result),
+        Content::ComputerCall(call) => computer_call(call),
+        Content::ComputerResult(result) => computer_result(result),
+        Content::ShellCall(call) => shell_call(call),
+        Content::ShellResult(result) => shell_result(result),
+        Content::EditCall(call) => edit_call(call),
+        Content::EditResult(result) => edit_result(result),
+        Content::CommandCall(call) => json!({
+            "type": "code_interpreter_tool_call", "call_id": call.call_id,
+            "inputs": all(&call.inputs), "status": call.status,
+        }),
+        Content::CommandResult(result) => json!({
+            "type": "code_interpreter_tool_result", "call_id": result.call_id,
+            "outputs": all(&result.results), "status": result.status,
+        }),
+        Content::ImageGenerationCall(call) => {
+            json!({"type": "image_generation_tool_call", "image_id": call.call_id})
+        }
+        Content::ImageGenerationResult(result) => images(result),
+        Content::ApprovalRequest(request) => json!({
+            "type": "function_approval_request", "id": request.id,
+            "function_call": self::content(&request.call), "user_input_request": true,
+        }),
+        Content::ApprovalResponse(response) => json!({
+            "type": "function_approval_response", "id": response.id, "approved": response.approved,
+            "function_call": response.call.as_deref().map(self::content),
+        }),
+        Content::Usage(usage) => json!({"type": "usage", "usage_details": {
+            "input_token_count": usage.input_token_count,
+            "output_token_count": usage.output_token_count,
+            "total_token_count": usage.total_token_count,
+        }}),
+        Content::Error(error) => json!({
+            "type": "error", "message": error.message, "error_code": error.error_code,
+            "error_details": error.error_details.as_ref().map(text_of),
+        }),
+        Content::Other(other) if knows(other.kind.as_deref()) => {
+            return Value::Object(other.json.clone());
+        }
+        // The framework refuses types that it does not have: an empty text carries it.
+        Content::Other(_) => json!({"type": "text", "text": ""}),
+    };
+    finished(members, content.meta())
+}
+
+/// Without absent members, and with what every content carries.
+fn finished(mut json: Value, meta: Option<&Meta>) -> Value {
+    without_null(&mut json);
+    let Value::Object(members) = &mut json else {
+        return json;
+    };
+    let annotations = meta.map(|meta| &meta.annotations);
+    if let Some(annotations) = annotations.filter(|annotations| !annotations.is_empty()) {
+        members.insert("annotations".to_owned(), annotations.clone().into());
+    }
+    let properties = meta.map(|meta| meta.additional_properties.clone());
+    let mut properties = properties.unwrap_or_default();
+    // Said by the type and the server's name.
+    properties.shift_remove(PROVIDER);
+    members.insert(
+        "additional_properties".to_owned(),
+        Value::Object(properties),
+    );
+    json
+}
+
+fn without_null(value: &mut Value) {
+    if let Value::Object(members) = value {
+        members.retain(|_, value| !value.is_null());
+        if let Some(usage) = members.get_mut("usage_details") {
+            without_null(usage);
+        }
+    }
+}
+
+fn all(contents: &[Content]) -> Vec<Value> {
+    contents.iter().map(content).collect()
+}
+
+fn media(media: &Media) -> Value {
+    content(&Content::from(media.clone()))
+}
+
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn hosted(meta: &Meta) -> Option<&str> {
+    meta.property(PROVIDER, "type")?.as_str()
+}
+
+fn function_call(call: &FunctionCall) -> Value {
+    let arguments = serde_json::to_value(&call.arguments).unwrap_or_default();
+    if let Some(kind) = hosted(&call.meta) {
+        return json!({
+            "type": kind, "call_id": call.call_id, "tool_name": call.name,
+            "server_name": call.meta.property(PROVIDER, "server_name"), "arguments": arguments,
+        });
+    }
+    json!({
+        "type": "function_call", "call_id": call.call_id.as_ref().map_or("", |id| id.as_str()),
+        "name": call.name, "arguments": arguments, "exception": call.exception, "id": call.item_id,
+        "hosted": false,
+        "informational_only": (!call.requires_local_execution).then_some(true),
+    })
+}
+
+fn function_result(result: &FunctionResult) -> Value {
+    if let Some(kind) = hosted(&result.meta) {
+        let member = if kind.starts_with("mcp") {
+            "output"
+        } else {
+            "result"
+        };
+        let items = (!result.items.is_empty()).then(|| all(&result.items));
+        return json!({
+            "type": kind, "call_id": result.call_id, "tool_name": result.name,
+            member: result.result, "items": items,
+        });
+    }
+    let text = |item: &Content| {
+        let Content::Text(text) = item else {
+            return None;
+        };
+        Some(text.text.clone())
+    };
+    let texts = result.items.iter().filter_map(text);
+    let texts = texts.collect::<Vec<_>>().join("\n");
+    let error = result.error.as_ref().map(|error| error.message.clone());
+    let said = result.result.as_ref().map(text_of);
+    let said = said.unwrap_or_else(|| match &error {
+        Some(error) if texts.is_empty() => error.clone(),
+        _ => texts,
+    });
+    let items = match result.items.as_slice() {
+        [] => vec![content(&Content::text(said.clone()))],
+        items => all(items),
+    };
+    json!({
+        "type": "function_result", "call_id": result.call_id.as_ref().map_or("", |id| id.as_str()),
+        "result": said, "items": items, "exception": error,
+    })
+}
+
+fn computer_call(call: &ComputerCall) -> Value {
+    // Each action for itself: the framework keeps a service's actions as they are, and what
+    // that service has no action for stands there in our own words.
+    let actions = call.actions.iter().flat_map(|action| {
+        let theirs = Speaker::default().actions(std::slice::from_ref(action));
+        theirs.map_or_else(|| vec![Value::Object(action.to_json())], |(said, _)| said)
+    });
+    let actions: Vec<Value> = actions
+        .map(|mut action| {
+            if let Some(members) = action.as_object_mut() {
+                members.retain(|_, value| !value.is_null());
+            }
+            action
+        })
+        .collect();
+    let is_question = !call.pending_safety_checks.is_empty();
+    json!({
+        "type": "computer_tool_call",
+        "id": call.item_id.as_deref().unwrap_or_else(|| call.call_id.as_str()),
+        "call_id": call.call_id, "actions": actions, "status": call.status,
+        "pending_safety_checks": checks(&call.pending_safety_checks),
+        "user_input_request": is_question.then_some(true),
+    })
+}
+
+fn checks(checks: &[SafetyCheck]) -> Option<Value> {
+    let check = |check: &SafetyCheck| {
+        let mut json = json!({"id": check.id, "code": check.code, "message": check.message});
+        without_null(&mut json);
+        json
+    };
+    (!checks.is_empty()).then(|| checks.iter().map(check).collect())
+}
+
+fn computer_result(result: &ComputerResult) -> Value {
+    json!({
+        "type": "computer_tool_result", "call_id": result.call_id, "id": result.item_id,
+        "screenshot": result.screenshot.as_ref().map(media),
+        "acknowledged_safety_checks": checks(&result.acknowledged_safety_checks),
+    })
+}
+
+/// What a computer's result says in words, for which the framework has no member.
+pub(super) fn words_of(result: &ComputerResult) -> Option<String> {
+    let error = result.error.as_ref().map(|error| error.message.as_str());
+    let said: Vec<&str> = error
+        .into_iter()
+        .chain(result.text_output.as_deref())
+        .collect();
+    (!said.is_empty()).then(|| said.join("\n"))
+}
+
+fn shell_call(call: &ShellCall) -> Value {
+    let commands: Vec<String> = call
+        .commands
+        .iter()
+        .map(|command| command.to_line())
+        .collect();
+    json!({
+        "type": "shell_tool_call", "call_id": call.call_id, "commands": commands,
+        "timeout_ms": call.timeout_ms, "max_output_length": call.max_output, "status": call.status,
+    })
+}
+
+fn shell_result(result: &ShellResult) -> Value {
+    let output = |stdout: &str, stderr: &str, exit_code: Option<i32>, timed_out: bool| {
+        let mut json = json!({
+            "type": "shell_command_output", "stdout": stdout, "stderr": stderr,
+            "exit_code": exit_code, "timed_out": timed_out, "additional_properties": {},
+        });
+        without_null(&mut json);
+        json
+    };
+    let mut outputs: Vec<Value> = result
+        .outputs
+        .iter()
+        .map(|one| {
+            let timed_out = one.outcome == ShellOutcome::Timeout;
+            output(&one.stdout, &one.stderr, one.exit_code, timed_out)
+        })
+        .collect();
+    if let Some(error) = result.error.as_ref().filter(|_| outputs.is_empty()) {
+        // A command that was refused or never begun ends like one that the shell refuses.
+        outputs.push(output("", &error.message, Some(1), false));
+    }
+    json!({
+        "type": "shell_tool_result", "call_id": result.call_id, "outputs": outputs,
+        "max_output_length": result.max_output,
+    })
+}
+
+fn edit_call(call: &EditCall) -> Value {
+    let name = match call.tool {
+        EditTool::Patch => "apply_patch",
+        EditTool::Editor => "text_editor",
+        EditTool::Memory => "memory",
+    };
+    json!({
+        "type": "function_call", "call_id": call.call_id, "id": call.item_id, "name": name,
+        "arguments": {"operations": call.operations}, "exception": call.exception, "hosted": false,
+    })
+}
+
+fn edit_result(result: &EditResult) -> Value {
+    let error = result.error.as_ref().map(|error| error.message.clone());
+    let said = result
+        .text
+        .clone()
+        .or_else(|| error.clone())
+        .unwrap_or_default();
+    json!({
+        "type": "function_result", "call_id": result.call_id, "result": said,
+        "items": [content(&Content::text(said.clone()))], "exception": error,
+    })
+}
+
+fn images(result: &HostedCall) -> Value {
+    let outputs = match result.results.as_slice() {
+        [] => None,
+        [only] => Some(content(only)),
+        many => Some(all(many).into()),
+    };
+    json!({"type": "image_generation_tool_result", "image_id": result.call_id, "outputs": outputs})
+}
+
+/// Whether two contents of the framework say the same: it writes a fixed word for every
+/// exception, and builds items of a result that has none.
+pub(super) fn same(ours: &Value, theirs: &Value) -> bool {
+    let (Value::Object(ours), Value::Object(theirs)) = (ours, theirs) else {
+        return false;
+    };
+    let mut names = ours.keys().chain(theirs.keys());
+    names.all(|name| {
+        let (ours, theirs) = (ours.get(name), theirs.get(name));
+        match name.as_str() {
+            "exception" => ours.is_some() == theirs.is_some(),
+            "additional_properties" => properties(ours) == properties(theirs),
+            _ => ours == theirs,
+        }
+    })
+}
+
+fn properties(value: Option<&Value>) -> Option<&Map<String, Value>> {
+    value?.as_object().filter(|members| !members.is_empty())
+}

@@ -1,0 +1,273 @@
+//! A content of the framework as a neutral one.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Action, Arguments, CallId, ComputerCall, Content, FunctionCall, FunctionResult, Meta,
+    OtherContent, Raw, ShellCall,
+};
+
+use super::{DIALECT, PROVIDER, carry, native};
+use crate::Report;
+use crate::openai::action;
+
+/// Calls and results of tools that the framework or a service carries out.
+const HOSTED: [&str; 4] = [
+    "mcp_server_tool_call",
+    "mcp_server_tool_result",
+    "search_tool_call",
+    "search_tool_result",
+];
+
+/// What was read of one content: nothing when it only said another once more.
+pub(super) fn content(json: Value, place: &str, report: &mut Report) -> Option<Content> {
+    let Value::Object(mut members) = json else {
+        return Some(other(Map::from_iter([("value".to_owned(), json)])));
+    };
+    let Some(carried) = carry::take(&mut members) else {
+        return Some(with_raw(members));
+    };
+    if carried.get(native::SAID_FOR).is_some() {
+        return None;
+    }
+    let plain = Value::Object(members);
+    let whole = carry::lengthen(carried, &plain);
+    if let Some(content) = own(whole, &plain) {
+        return Some(content);
+    }
+    report.lost(
+        "what another provider said of it",
+        place,
+        "the framework's members were changed since, and they win",
+    );
+    let Value::Object(members) = plain else {
+        return None;
+    };
+    Some(with_raw(members))
+}
+
+/// The carried content, as long as the framework's members still say the same.
+fn own(carried: Value, plain: &Value) -> Option<Content> {
+    // An unknown content is carried alone.
+    let content: Content = serde_json::from_value(carried).ok()?;
+    native::same(&native::content(&content), plain).then_some(content)
+}
+
+/// Its own JSON is kept where the neutral members would be written in another way.
+fn with_raw(members: Map<String, Value>) -> Content {
+    let json = Value::Object(members.clone());
+    let mut content = plain(members);
+    if native::content(&content) == json {
+        return content;
+    }
+    if let Some(meta) = content.meta_mut() {
+        meta.raw_representation = Some(Raw {
+            dialect: DIALECT.to_owned(),
+            json,
+        });
+    }
+    content
+}
+
+/// A content that carries nothing, without its own JSON.
+pub(super) fn plain(mut members: Map<String, Value>) -> Content {
+    let came = members.clone();
+    let kind = kind(&members).to_owned();
+    usual(&kind, &mut members);
+    if HOSTED.contains(&kind.as_str()) {
+        return hosted(&kind, members).unwrap_or_else(|| other(came));
+    }
+    if kind == "computer_tool_call" {
+        return computer_call(members);
+    }
+    match serde_json::from_value(Value::Object(members.clone())) {
+        // Kept whole, with what is usual.
+        Ok(Content::Other(_)) => other(came),
+        Ok(content) => content,
+        Err(problem) => unreadable(&kind, &members, &problem.to_string()),
+    }
+}
+
+fn kind(members: &Map<String, Value>) -> &str {
+    members
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// Takes off what the framework writes into every content of a type, whatever it says.
+fn usual(kind: &str, members: &mut Map<String, Value>) {
+    let is = |members: &Map<String, Value>, name: &str, value: bool| {
+        members.get(name) == Some(&Value::Bool(value))
+    };
+    if kind == "function_call" {
+        for name in ["hosted", "informational_only"] {
+            if is(members, name, false) {
+                members.shift_remove(name);
+            }
+        }
+        // A client that knows no arguments yet writes none.
+        members.entry("arguments").or_insert_with(|| "".into());
+    }
+    if is(members, "user_input_request", true) {
+        members.shift_remove("user_input_request");
+    }
+    for inner in ["function_call", "screenshot"] {
+        if let Some(Value::Object(inner)) = members.get_mut(inner) {
+            let kind = self::kind(inner).to_owned();
+            usual(&kind, inner);
+        }
+    }
+    for list in ["items", "inputs", "outputs"] {
+        let Some(Value::Array(contents)) = members.get_mut(list) else {
+            continue;
+        };
+        for content in contents.iter_mut().filter_map(Value::as_object_mut) {
+            let kind = self::kind(content).to_owned();
+            if kind == "shell_command_output" && no_properties(content) {
+                content.shift_remove("additional_properties");
+            }
+            usual(&kind, content);
+        }
+    }
+}
+
+fn no_properties(members: &Map<String, Value>) -> bool {
+    let properties = members.get("additional_properties");
+    properties
+        .and_then(Value::as_object)
+        .is_some_and(Map::is_empty)
+}
+
+/// Its actions are those of OpenAI's tool, or in our own words what that does not have.
+fn computer_call(mut members: Map<String, Value>) -> Content {
+    let steps = match members.shift_remove("actions") {
+        Some(Value::Array(steps)) => steps,
+        _ => Vec::new(),
+    };
+    let call_id = text(&members, "call_id").unwrap_or_default().to_owned();
+    members.insert("exception".to_owned(), "not read yet".into());
+    members.insert("actions".to_owned(), Value::Array(Vec::new()));
+    let mut call = match serde_json::from_value(Value::Object(members)) {
+        Ok(Content::ComputerCall(call)) => call,
+        Ok(other) => return other,
+        Err(problem) => {
+            let mut call = ComputerCall::new(call_id, Vec::new());
+            call.exception = Some(problem.to_string());
+            return Content::ComputerCall(call);
+        }
+    };
+    call.exception = None;
+    for (at, step) in steps.iter().enumerate() {
+        match actions(step) {
+            Ok(actions) => call.actions.extend(actions),
+            Err(problem) => {
+                let problem = format!("actions[{at}]: {problem}");
+                call.exception.get_or_insert(problem);
+            }
+        }
+    }
+    if call.actions.is_empty() && call.exception.is_none() {
+        call.exception = Some("`actions` is empty".to_owned());
+    }
+    Content::ComputerCall(call)
+}
+
+fn actions(step: &Value) -> Result<Vec<Action>, String> {
+    let mut unused = Report::default();
+    let theirs = action::batch(&Value::Array(vec![step.clone()]), "", &mut unused);
+    if theirs.problem.is_none() && unused.is_lossless() {
+        return Ok(theirs.actions);
+    }
+    let Value::Object(members) = step.clone() else {
+        return Err("it is no object".to_owned());
+    };
+    match Action::from_json(members) {
+        Ok((Action::Other { name, .. }, _)) => Err(theirs
+            .problem
+            .unwrap_or_else(|| format!("no action `{name}` is known"))),
+        Ok((action, _)) => Ok(vec![action]),
+        Err(ours) => Err(theirs.problem.unwrap_or(ours.problem)),
+    }
+}
+
+/// A tool of a server: a function that is not ours to carry out.
+fn hosted(kind: &str, mut members: Map<String, Value>) -> Option<Content> {
+    let mut take = |name: &str| members.shift_remove(name);
+    let call_id = match take("call_id") {
+        Some(Value::String(id)) => Some(CallId::from(id)),
+        _ => None,
+    };
+    let name = match take("tool_name") {
+        Some(Value::String(name)) => Some(name),
+        _ => None,
+    };
+    let server = take("server_name");
+    let mut content = if kind.ends_with("_call") {
+        let arguments = match take("arguments") {
+            Some(Value::Object(arguments)) => Arguments::Json(arguments),
+            Some(Value::String(arguments)) => Arguments::Text(arguments),
+            None => Arguments::Text(String::new()),
+            Some(_) => return None,
+        };
+        Content::FunctionCall(FunctionCall {
+            call_id,
+            requires_local_execution: false,
+            ..FunctionCall::new(name?, arguments)
+        })
+    } else {
+        let result = take("output").or_else(|| take("result"));
+        let items = match take("items") {
+            Some(items) => serde_json::from_value(items).ok()?,
+            None => Vec::new(),
+        };
+        Content::FunctionResult(FunctionResult {
+            call_id,
+            name,
+            items,
+            result,
+            error: None,
+            meta: Meta::default(),
+        })
+    };
+    take("type");
+    let meta = content.meta_mut()?;
+    if let Some(Value::Object(properties)) = take("additional_properties") {
+        meta.additional_properties = properties;
+    }
+    meta.extra = members;
+    meta.set_property(PROVIDER, "type", kind.into());
+    if let Some(server) = server {
+        meta.set_property(PROVIDER, "server_name", server);
+    }
+    Some(content)
+}
+
+/// A call that cannot be read is answered with an error; anything else is kept whole.
+fn unreadable(kind: &str, members: &Map<String, Value>, problem: &str) -> Content {
+    let call_id = text(members, "call_id").map(CallId::from);
+    match (kind, call_id) {
+        ("shell_tool_call", Some(call_id)) => {
+            let mut call = ShellCall::execute(call_id, Vec::new());
+            call.exception = Some(problem.to_owned());
+            Content::ShellCall(call)
+        }
+        ("function_call", Some(call_id)) => {
+            let name = text(members, "name").unwrap_or_default();
+            Content::FunctionCall(FunctionCall {
+                call_id: Some(call_id),
+                exception: Some(problem.to_owned()),
+                ..FunctionCall::new(name, Arguments::Json(Map::new()))
+            })
+        }
+        _ => other(members.clone()),
+    }
+}
+
+fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    members.get(name)?.as_str()
+}
+
+fn other(json: Map<String, Value>) -> Content {
+    let kind = text(&json, "type").map(str::to_owned);
+    Content::Other(OtherContent { kind, json })
+}

@@ -1,0 +1,177 @@
+//! Neutral contents as the framework's, with what it has no members for beside them.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
+
+use super::{CARRIED, DIALECT, carry, native, read};
+use crate::{EncodedReply, Report};
+
+/// The message with the answers to a turn.
+pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
+    let results = turn.results().iter().cloned();
+    let contents = results.map(ToolResult::into_content).collect();
+    let mut report = Report::default();
+    let message = message(&Message::new(Role::Tool, contents), "answers", &mut report);
+    EncodedReply {
+        items: vec![message],
+        report,
+    }
+}
+
+/// One message.
+pub(super) fn message(message: &Message, place: &str, report: &mut Report) -> Value {
+    let contents = contents(&message.contents, place, report);
+    let mut members = around(message);
+    members.insert("contents".to_owned(), contents.into());
+    Value::Object(members)
+}
+
+/// A message's own members, the place of its contents held by null.
+pub(super) fn around(message: &Message) -> Map<String, Value> {
+    let raw = message.meta.raw_representation.as_ref();
+    let own = raw.filter(|raw| raw.dialect == DIALECT);
+    if let Some(Value::Object(members)) = own.map(|raw| &raw.json) {
+        let mut members = members.clone();
+        let role = serde_json::to_value(&message.role).unwrap_or_default();
+        members.insert("role".to_owned(), role);
+        return members;
+    }
+    let properties = message.meta.additional_properties.clone();
+    let mut members = Map::from_iter([
+        ("type".to_owned(), "message".into()),
+        ("role".to_owned(), role(message)),
+        ("contents".to_owned(), Value::Null),
+        ("additional_properties".to_owned(), properties.into()),
+    ]);
+    if let Some(carried) = of_message(message) {
+        carry::put(&mut members, carried);
+    }
+    members
+}
+
+/// The framework keeps results of tools in messages of their own role.
+fn role(message: &Message) -> Value {
+    let is_result = |content: &Content| {
+        matches!(
+            content,
+            Content::ComputerResult(_)
+                | Content::ShellResult(_)
+                | Content::EditResult(_)
+                | Content::FunctionResult(_)
+        )
+    };
+    let is_of_tools = message.role == Role::User
+        && !message.contents.is_empty()
+        && message.contents.iter().all(is_result);
+    let role = if is_of_tools {
+        &Role::Tool
+    } else {
+        &message.role
+    };
+    serde_json::to_value(role).unwrap_or_default()
+}
+
+/// What a message says beside its contents; none when the framework's members say it all.
+fn of_message(message: &Message) -> Option<Value> {
+    let meta = &message.meta;
+    let mut carried = Map::new();
+    let said = serde_json::to_value(&message.role).unwrap_or_default();
+    if role(message) != said {
+        carried.insert("role".to_owned(), said);
+    }
+    if let Some(raw) = &meta.raw_representation {
+        let raw = serde_json::to_value(raw).unwrap_or_default();
+        carried.insert("raw_representation".to_owned(), raw);
+    }
+    if !meta.annotations.is_empty() {
+        let annotations = meta.annotations.clone();
+        carried.insert("annotations".to_owned(), annotations.into());
+    }
+    if !meta.extra.is_empty() {
+        carried.insert("extra".to_owned(), meta.extra.clone().into());
+    }
+    (!carried.is_empty()).then_some(Value::Object(carried))
+}
+
+/// A message's contents, one or two of the framework's for each.
+pub(super) fn contents(contents: &[Content], place: &str, report: &mut Report) -> Vec<Value> {
+    let each = contents.iter().enumerate();
+    each.flat_map(|(at, one)| content(one, &format!("{place}.contents[{at}]"), report))
+        .collect()
+}
+
+fn content(content: &Content, place: &str, report: &mut Report) -> Vec<Value> {
+    if let Some(raw) = own_raw(content) {
+        return vec![raw];
+    }
+    let plain = native::content(content);
+    let Value::Object(mut members) = plain.clone() else {
+        return vec![plain];
+    };
+    let back = read::plain(members.clone());
+    if back == *content {
+        return vec![plain];
+    }
+    let neutral = serde_json::to_value(content).unwrap_or_default();
+    let missing = missing(&neutral, &back);
+    if !missing.is_empty() {
+        let kind = content.type_name().unwrap_or("content without a type");
+        report.kept(
+            format!("{missing} of {kind}"),
+            place,
+            "the framework has no member for it",
+            format!("in additional_properties.{CARRIED}, read back from there"),
+        );
+    }
+    carry::put(&mut members, carry::shorten(neutral, &plain));
+    let mut written = vec![Value::Object(members)];
+    written.extend(said_again(content));
+    written
+}
+
+/// The content as it came from here, unless it was changed since.
+fn own_raw(content: &Content) -> Option<Value> {
+    let Some(meta) = content.meta() else {
+        let Content::Other(other) = content else {
+            return None;
+        };
+        return native::knows(other.kind.as_deref()).then(|| Value::Object(other.json.clone()));
+    };
+    let raw = meta.raw_representation.as_ref()?;
+    let Value::Object(members) = raw.json.clone() else {
+        return None;
+    };
+    if raw.dialect != DIALECT {
+        return None;
+    }
+    let mut now = content.clone();
+    now.meta_mut()?.raw_representation = None;
+    (read::plain(members) == now).then(|| raw.json.clone())
+}
+
+/// The neutral members that the framework's own do not give back.
+fn missing(neutral: &Value, back: &Content) -> String {
+    let back = serde_json::to_value(back).unwrap_or_default();
+    let Value::Object(members) = neutral else {
+        return String::new();
+    };
+    let differs = |name: &&String| {
+        *name != "raw_representation" && neutral.get(name.as_str()) != back.get(name.as_str())
+    };
+    let names: Vec<String> = members
+        .keys()
+        .filter(differs)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    names.join(", ")
+}
+
+/// A text for the model with what only the carried content says.
+fn said_again(content: &Content) -> Option<Value> {
+    let Content::ComputerResult(result) = content else {
+        return None;
+    };
+    let words = native::words_of(result)?;
+    let properties = json!({CARRIED: {native::SAID_FOR: result.call_id}});
+    Some(json!({"type": "text", "text": words, "additional_properties": properties}))
+}

@@ -1,0 +1,190 @@
+//! Agent Framework: everything neutral goes through it and comes back as it was.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    ComputerResult, Content, Failure, FailureKind, Message, Role, ShellResult, ToolResult,
+};
+use telechir_providers::conform::Manifest;
+use telechir_providers::{Dialect, Envelope, History, Loss};
+
+const DIALECT: Dialect = Dialect::AgentFramework;
+
+fn read(document: &Value) -> History {
+    DIALECT
+        .decode_history(document.to_string().as_bytes())
+        .unwrap()
+        .0
+}
+
+fn written(messages: Vec<Message>) -> (Value, Vec<Loss>) {
+    let envelope = Envelope::List;
+    let (value, report) = DIALECT
+        .encode_history(&History { messages, envelope })
+        .unwrap();
+    (value, report.losses)
+}
+
+fn through(messages: Vec<Message>) -> Vec<Message> {
+    read(&written(messages).0).messages
+}
+
+/// Every history of the other dialects' vectors, with its file.
+fn histories() -> Vec<(PathBuf, Dialect, History)> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let mut found = Vec::new();
+    for folder in fs::read_dir(vectors)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
+        let manifest = ["manifest.json", "index.json"]
+            .iter()
+            .find_map(|name| fs::read(folder.join(name)).ok())
+            .unwrap();
+        for vector in Manifest::read(&manifest, None).unwrap().vectors {
+            let file = folder.join(&vector.file);
+            let dialect = vector.dialect.unwrap();
+            let bytes = fs::read(&file).unwrap();
+            if let Ok((history, _)) = dialect.decode_history(&bytes) {
+                found.push((file, dialect, history));
+            }
+        }
+    }
+    assert!(found.len() > 50, "{}", found.len());
+    found
+}
+
+#[test]
+fn every_history_of_every_dialect_comes_back_with_all_that_was_read() {
+    for (file, dialect, history) in histories() {
+        if dialect != DIALECT {
+            let back = through(history.messages.clone());
+            assert_eq!(back, history.messages, "{}", file.display());
+        }
+    }
+}
+
+#[test]
+fn nothing_that_the_framework_has_a_member_for_is_reported() {
+    let history = json!([{"type": "message", "role": "assistant", "contents": [
+        {"type": "computer_tool_call", "id": "cu_1", "call_id": "c", "actions": [{"type": "screenshot"}], "additional_properties": {}},
+        {"type": "shell_tool_call", "call_id": "d", "commands": ["ls"], "additional_properties": {}},
+    ], "additional_properties": {}}]);
+    let mut messages = read(&history).messages;
+    messages[0].meta.raw_representation = None;
+    for content in &mut messages[0].contents {
+        content.meta_mut().unwrap().raw_representation = None;
+    }
+    assert_eq!(written(messages), (history, Vec::new()));
+}
+
+#[test]
+fn what_it_has_no_member_for_is_named_and_kept() {
+    let call = json!({"type": "computer_call", "call_id": "c", "family": "computer", "intent": "look",
+        "actions": [{"action": "zoom", "region": [0, 0, 10, 10]}]});
+    let messages = vec![Message::new(
+        Role::Assistant,
+        vec![serde_json::from_value(call).unwrap()],
+    )];
+    let (value, losses) = written(messages.clone());
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    assert_eq!(losses[0].what, "`intent`, `family` of computer_call");
+    assert_eq!(losses[0].place, "messages[0].contents[0]");
+    assert!(losses[0].kept.is_some());
+    assert_eq!(read(&value).messages, messages);
+}
+
+#[test]
+fn a_member_that_somebody_changed_wins() {
+    let call = json!({"type": "shell_call", "call_id": "c", "commands": ["ls"], "cwd": "/tmp"});
+    let content: Content = serde_json::from_value(call).unwrap();
+    let (mut value, _) = written(vec![Message::new(Role::Assistant, vec![content])]);
+    value[0]["contents"][0]["commands"] = json!(["pwd"]);
+    let (history, report) = DIALECT
+        .decode_history(value.to_string().as_bytes())
+        .unwrap();
+    let Content::ShellCall(call) = &history.messages[0].contents[0] else {
+        panic!("{history:?}")
+    };
+    assert_eq!(call.commands[0].to_line(), "pwd");
+    assert_eq!(call.cwd, None);
+    assert_eq!(report.losses.len(), 1);
+}
+
+#[test]
+fn a_changed_neutral_value_wins_over_the_frameworks_json() {
+    let history = json!([{"type": "message", "role": "user", "contents": [
+        {"type": "text", "text": "before", "additional_properties": {}}], "additional_properties": {}}]);
+    let mut messages = read(&history).messages;
+    let Content::Text(text) = &mut messages[0].contents[0] else {
+        panic!("no text")
+    };
+    text.text = "after".to_owned();
+    assert_eq!(written(messages).0[0]["contents"][0]["text"], "after");
+}
+
+/// The framework has no word for a failed computer call: the model is told in a text, and the
+/// text is taken out again.
+#[test]
+fn a_failure_is_told_once_and_read_once() {
+    let failure = Failure::new(FailureKind::Denied, "The policy forbids it.");
+    let results = vec![
+        Content::ComputerResult(ComputerResult::err("c", failure.clone())),
+        Content::ShellResult(ShellResult {
+            error: Some(failure),
+            ..ShellResult::new("d", Vec::new())
+        }),
+    ];
+    let messages = vec![Message::new(Role::User, results)];
+    let (value, _) = written(messages.clone());
+    let contents = value[0]["contents"].as_array().unwrap();
+    assert_eq!(value[0]["role"], "tool");
+    assert_eq!(contents[1]["text"], "The policy forbids it.");
+    assert_eq!(
+        contents[2]["outputs"][0]["stderr"],
+        "The policy forbids it."
+    );
+    assert_eq!(through(messages.clone()), messages);
+}
+
+#[test]
+fn results_in_a_message_of_a_person_stay_there() {
+    let history = json!([{"type": "message", "role": "user", "contents": [
+        {"type": "shell_tool_result", "call_id": "d", "outputs": [], "additional_properties": {}},
+    ], "additional_properties": {}}]);
+    assert_eq!(written(read(&history).messages).0, history);
+}
+
+#[test]
+fn answers_are_one_message_of_the_tools() {
+    let response = json!({"type": "message", "role": "assistant", "contents": [
+        {"type": "shell_tool_call", "call_id": "d", "commands": ["ls"], "additional_properties": {}}]});
+    let (turn, _) = DIALECT
+        .decode_response(response.to_string().as_bytes())
+        .unwrap();
+    let answered = turn
+        .answer(vec![ToolResult::Shell(ShellResult::new("d", Vec::new()))])
+        .unwrap();
+    let reply = DIALECT.encode_answers(&answered).unwrap();
+    assert_eq!(reply.items.len(), 1);
+    assert_eq!(reply.items[0]["role"], "tool");
+    assert_eq!(reply.items[0]["contents"][0]["call_id"], "d");
+}
+
+/// A picture is in the framework's member once, however many other places say it.
+#[test]
+fn a_picture_is_not_written_twice() {
+    let picture = "iVBORw0KGgo".repeat(1_000);
+    let history = json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "screenshot", "toolset_name": "computer", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "toolset_name": "computer", "content": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}]}]},
+    ]);
+    let read = Dialect::AnthropicMessages.decode_history(history.to_string().as_bytes());
+    let (value, _) = written(read.unwrap().0.messages);
+    let length = value.to_string().len();
+    assert!(length < history.to_string().len() * 5 / 4, "{length}");
+}
