@@ -14,6 +14,8 @@ pub enum DeviceKind {
     Browser,
     /// The shell.
     Shell,
+    /// The editor.
+    Editor,
 }
 
 impl DeviceKind {
@@ -23,6 +25,7 @@ impl DeviceKind {
             Self::Desktop => "desktop",
             Self::Browser => "browser",
             Self::Shell => "shell",
+            Self::Editor => "editor",
         }
     }
 }

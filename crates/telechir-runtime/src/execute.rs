@@ -1,5 +1,6 @@
 //! The only caller of devices. What acts takes the permission for it.
 
+mod editor;
 mod shell;
 
 use std::future::Future;
@@ -14,6 +15,8 @@ use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
 
 use crate::{DeviceKind, Limits};
 pub(crate) use shell::ShellSlot;
+
+pub(crate) use editor::EditorSlot;
 
 /// A screen of the session with what is known of it.
 #[derive(Debug)]

@@ -3,15 +3,19 @@
 mod batch;
 mod command;
 mod desk;
+mod edit;
+mod said;
 mod screen;
 mod shell;
 mod step;
 
 use std::time::Instant;
 
-use telechir_policy::{escape, summarize, summarize_command, summarize_shell_action};
+use telechir_policy::{
+    escape, summarize, summarize_command, summarize_edit, summarize_shell_action,
+};
 use telechir_protocol::{
-    AnsweredTurn, CallId, Content, EditCall, EditResult, Failure, FailureKind, FunctionCall,
+    AnsweredTurn, CallId, Content, EditOperation, Failure, FailureKind, FunctionCall,
     FunctionResult, Meta, ModelTurn, ShellAction, ToolCall, ToolResult,
 };
 
@@ -100,7 +104,7 @@ async fn answer(
             ToolResult::Computer(screen::answer(session, turn, place, call, batch).await?)
         }
         ToolCall::Shell(call) => ToolResult::Shell(shell::answer(session, turn, call).await?),
-        ToolCall::Edit(call) => ToolResult::Edit(edit(call)),
+        ToolCall::Edit(call) => ToolResult::Edit(edit::answer(session, turn, call).await?),
         ToolCall::Function(call) => ToolResult::Function(function(session, call)),
     };
     session
@@ -136,11 +140,11 @@ fn described(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<Stri
             (CallKind::Shell, Content::ShellCall(shown), steps)
         }
         ToolCall::Edit(call) => {
-            let steps = call
-                .operations
-                .iter()
-                .map(|operation| escape(&operation.name))
-                .collect();
+            let told = |operation: &EditOperation| match operation.step() {
+                Ok(step) => summarize_edit(&step),
+                Err(_) => escape(&operation.name),
+            };
+            let steps = call.operations.iter().map(told).collect();
             (CallKind::Edit, Content::EditCall(call.clone()), steps)
         }
         ToolCall::Function(call) => (
@@ -157,24 +161,6 @@ fn failure(result: &ToolResult) -> Option<&Failure> {
         ToolResult::Shell(result) => result.error.as_ref(),
         ToolResult::Edit(result) => result.error.as_ref(),
         ToolResult::Function(result) => result.error.as_ref(),
-    }
-}
-
-/// No editor is part of a session yet, and saying so is better than a wrong edit.
-fn edit(call: &EditCall) -> EditResult {
-    let failure = match &call.exception {
-        Some(exception) => not_understood(exception),
-        None => Failure::new(
-            FailureKind::Unsupported,
-            "This session has no file editor; use shell commands to read and change files.",
-        ),
-    };
-    let (call_id, meta) = (call.call_id.clone(), Meta::default());
-    EditResult {
-        call_id,
-        text: None,
-        error: Some(failure),
-        meta,
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_device::{BoxComputer, BoxShell, Computer as _, Viewport};
+use telechir_device::{BoxComputer, BoxEditor, BoxShell, Computer as _, Viewport};
 use telechir_policy::{Device, Display, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
 use crate::bus::Bus;
-use crate::execute::{Screen, ShellSlot};
+use crate::execute::{EditorSlot, Screen, ShellSlot};
 use crate::pipeline::{Arrival, Asked};
 use crate::recorder::Recorder;
 use crate::{
@@ -23,6 +23,7 @@ pub struct SessionBuilder {
     policy: Policy,
     screens: Vec<(Device, Display, BoxComputer)>,
     shell: Option<BoxShell>,
+    editor: Option<BoxEditor>,
     approver: BoxApprover,
     journal: Option<Journal>,
     run: Option<RunId>,
@@ -60,6 +61,13 @@ impl SessionBuilder {
     #[must_use]
     pub fn shell(mut self, shell: BoxShell) -> Self {
         self.shell = Some(shell);
+        self
+    }
+
+    /// An editor of files.
+    #[must_use]
+    pub fn editor(mut self, editor: BoxEditor) -> Self {
+        self.editor = Some(editor);
         self
     }
 
@@ -134,6 +142,8 @@ impl SessionBuilder {
         let shell = self.shell.map(ShellSlot::new);
         let mut devices: Vec<DeviceKind> = screens.iter().map(Screen::kind).collect();
         devices.extend(shell.as_ref().map(|_| DeviceKind::Shell));
+        let editor = self.editor.map(EditorSlot::new);
+        devices.extend(editor.as_ref().map(|_| DeviceKind::Editor));
         recorder.announce(SessionEvent::SessionOpened {
             run: recorder.run.as_str().to_owned(),
             policy: self.policy.digest(),
@@ -146,6 +156,7 @@ impl SessionBuilder {
             asked: Asked::default(),
             screens,
             shell,
+            editor,
             observe: self.observe,
             picture,
             limits: self.limits,
@@ -174,6 +185,7 @@ pub struct Session {
     pub(crate) asked: Asked,
     pub(crate) screens: Vec<Screen>,
     pub(crate) shell: Option<ShellSlot>,
+    pub(crate) editor: Option<EditorSlot>,
     pub(crate) observe: Observe,
     pub(crate) picture: PictureRule,
     pub(crate) limits: Limits,
@@ -192,6 +204,7 @@ impl Session {
             policy,
             screens: Vec::new(),
             shell: None,
+            editor: None,
             approver: BoxApprover::new(DenyAll),
             journal: None,
             run: None,
@@ -284,6 +297,7 @@ impl Session {
         let screens = self.screens.iter().map(Screen::kind);
         screens
             .chain(self.shell.as_ref().map(|_| DeviceKind::Shell))
+            .chain(self.editor.as_ref().map(|_| DeviceKind::Editor))
             .collect()
     }
 

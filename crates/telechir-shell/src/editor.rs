@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use rustix::process::{Gid, Uid};
 use telechir_device::{DeviceError, Edited, Editor};
-use telechir_process::Identity;
+use telechir_process::{Identity, confinement};
 use telechir_protocol::{EditStep, EditTool};
 use tokio::sync::oneshot;
 
@@ -82,14 +82,10 @@ impl FileEditor {
             let message = "started as root, it needs an unprivileged user to edit as";
             return Err(unavailable(message.to_owned()));
         }
-        let open = Root::open(workspace).map_err(|error| {
-            unavailable(format!(
-                "the workspace {} cannot be opened: {error}",
-                workspace.display()
-            ))
-        })?;
+        let workspace = owned_folder(workspace, identity)
+            .map_err(|message| unavailable(format!("as workspace: {message}")))?;
         Ok(Self {
-            workspace: Arc::new(open),
+            workspace: Arc::new(workspace),
             memory: None,
             identity: identity.filter(|_| telechir_process::am_root()),
             before: Before::default(),
@@ -101,11 +97,12 @@ impl FileEditor {
     /// # Errors
     /// When it cannot be opened.
     pub fn with_memory(mut self, folder: &Path) -> Result<Self, DeviceError> {
-        let open = Root::open(folder).map_err(|error| DeviceError::Unavailable {
-            what: "the memory",
-            message: format!("{} cannot be opened: {error}", folder.display()),
-        })?;
-        self.memory = Some(Arc::new(open));
+        let memory =
+            owned_folder(folder, self.identity).map_err(|message| DeviceError::Unavailable {
+                what: "the memory",
+                message,
+            })?;
+        self.memory = Some(Arc::new(memory));
         Ok(self)
     }
 
@@ -146,6 +143,12 @@ impl FileEditor {
             .map_err(|_| failed("it ended without an answer".to_owned()))?
             .map_err(|message| refuse(&message))
     }
+}
+
+/// A folder that a person named, which is the session user's from now on.
+fn owned_folder(folder: &Path, identity: Option<Identity>) -> Result<Root, String> {
+    let folder = confinement::workspace(folder, identity).map_err(|error| error.to_string())?;
+    Root::open(&folder).map_err(|error| format!("{} cannot be opened: {error}", folder.display()))
 }
 
 /// Makes the calling thread another user's for good, without any right of root.

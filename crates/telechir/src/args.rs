@@ -138,10 +138,16 @@ pub(crate) struct DeviceArguments {
     /// Give a shell in a sandbox, or with =host one on this machine, unconfined.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = ["sandbox", "host"])]
     pub(crate) shell: Option<String>,
+    /// Give an editor of the files in the workspace: apply_patch and text editors.
+    #[arg(long)]
+    pub(crate) editor: bool,
+    /// Give the editor a memory too, in this folder, which lasts.
+    #[arg(long, value_name = "DIR", requires = "editor")]
+    pub(crate) memory: Option<PathBuf>,
     /// Pixels of the private desktop and browser; 1280x800 unless given.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
-    /// The folder that shell and desktop share; a fresh private one unless given.
+    /// The folder that shell, editor and desktop share; a fresh private one unless given.
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
     /// Start this program on the private desktop; may be given more than once.
@@ -156,6 +162,11 @@ impl DeviceArguments {
     /// Pixels of the private desktop and browser.
     pub(crate) fn screen_size(&self) -> Size {
         self.display.unwrap_or(Size::new(1280, 800))
+    }
+
+    /// Whether any device was asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.desktop.is_none() && self.browser.is_none() && self.shell.is_none() && !self.editor
     }
 
     /// The address that the browser is to open before the model's first turn.

@@ -1,10 +1,12 @@
 //! Starts the devices that the flags ask for and joins the browser with its screen.
 
 use telechir_browser::{Browser, Options, Sandbox as BrowserSandbox, Surface};
-use telechir_device::{BoxComputer, BoxScreen, BoxShell, Computer, DeviceError, Screen, Shell};
+use telechir_device::{
+    BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Screen, Shell,
+};
 use telechir_policy::Display;
 use telechir_protocol::{ComputerUseTool, Environment, ShellTool, Size, Tool};
-use telechir_shell::{Bash, Host, Isolation, Sandbox};
+use telechir_shell::{Bash, FileEditor, Host, Isolation, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::DeviceArguments;
@@ -21,6 +23,7 @@ pub(crate) struct Devices {
     pub(crate) display: Display,
     pub(crate) browser: Option<BoxComputer>,
     pub(crate) shell: Option<BoxShell>,
+    pub(crate) editor: Option<BoxEditor>,
     desktop_size: Option<Size>,
     browser_size: Option<Size>,
 }
@@ -35,6 +38,7 @@ impl Devices {
             display: Display::Private,
             browser: None,
             shell: None,
+            editor: None,
             desktop_size: None,
             browser_size: None,
         };
@@ -70,6 +74,12 @@ impl Devices {
                 .await
                 .map_err(|e| unavailable("shell", &e))?;
             self.shell = Some(shell);
+        }
+        if arguments.editor {
+            let editor = self
+                .start_editor(arguments)
+                .map_err(|e| unavailable("editor", &e))?;
+            self.editor = Some(BoxEditor::new(editor));
         }
         Ok(())
     }
@@ -149,6 +159,14 @@ impl Devices {
             })
         };
         Bash::start(isolation).await.map(BoxShell::new)
+    }
+
+    fn start_editor(&self, arguments: &DeviceArguments) -> Result<FileEditor, DeviceError> {
+        let editor = FileEditor::new(&self.folder.workspace(), self.folder.identity())?;
+        match &arguments.memory {
+            Some(folder) => editor.with_memory(folder),
+            None => Ok(editor),
+        }
     }
 
     /// The tools to declare to a model for these devices.

@@ -74,6 +74,9 @@ pub(crate) async fn start(
     if let Some(shell) = devices.shell {
         builder = builder.shell(shell);
     }
+    if let Some(editor) = devices.editor {
+        builder = builder.editor(editor);
+    }
     let session = builder.build()?;
     Ok(Open {
         session,

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_device::{Effect, Performed};
-use telechir_policy::{Digest, Permitted, ScreenProposal, Verdict, summarize};
+use telechir_policy::{Digest, Permitted, ScreenProposal, summarize};
 use telechir_protocol::{
-    Action, ActionKind, CallId, ComputerCall, Failure, FailureKind, StepOutcome, StepState,
+    Action, ActionKind, ComputerCall, Failure, FailureKind, StepOutcome, StepState,
 };
 
+use super::said::Said;
 use crate::execute::Screen;
-use crate::journal::{ActionKey, Begun, BegunTurn, Repeat};
+use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::observe::{Camera, Shot, View};
 use crate::recorder::{OpenStep, millis};
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session, SessionEvent};
+use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
 
 /// One step: its intent, the deed, its outcome.
 pub(super) async fn carry_out(
@@ -24,15 +25,8 @@ pub(super) async fn carry_out(
     step: usize,
 ) -> Result<(StepOutcome, Option<Shot>), RuntimeError> {
     let action = &permit.proposal().actions[step];
-    let said = Said::of(permit, step, session.screens[at].kind());
-    let body = does(said.device, action);
-    let key = ActionKey {
-        turn: turn.number,
-        call_id: permit.proposal().call_id.clone(),
-        step,
-        digest: Digest::of_json(&body),
-    };
-    let intent = json!({ "turn": turn.number, "call_id": key.call_id.as_str(), "step": step, "digest": key.digest.to_string(), "verdict": said.verdict, "does": body });
+    let said = said(permit, step, session.screens[at].kind());
+    let (key, intent) = said.intent(turn, does(said.device, action));
     match session
         .recorder
         .begin(&key, intent, repeat(action.kind()))
@@ -46,7 +40,7 @@ pub(super) async fn carry_out(
     let open = OpenStep::new(
         &session.recorder,
         key,
-        said.finished(ActionEffect::Cancelled, None, Duration::ZERO),
+        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
     let (state, text, shot) = deed(session, at, permit, step).await?;
     let elapsed = open.elapsed();
@@ -59,8 +53,11 @@ pub(super) async fn carry_out(
         duration_ms,
     };
     let (effect, failure) = effect(&outcome.state);
-    open.finish(json!(outcome), said.finished(effect, failure, elapsed))
-        .await?;
+    open.finish(
+        json!(outcome),
+        said.finished(effect, failure, None, elapsed),
+    )
+    .await?;
     Ok((outcome, shot))
 }
 
@@ -86,7 +83,7 @@ pub(super) async fn replay(
             call_id: call.call_id.clone(),
             step,
             device,
-            kind: action.kind(),
+            kind: Some(action.kind()),
             summary: summarize(action),
             verdict: known.verdict,
         };
@@ -173,58 +170,15 @@ pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<Screen>) {
     (camera, &mut session.screens)
 }
 
-/// What the events of a step say.
-struct Said {
-    call_id: CallId,
-    step: usize,
-    device: DeviceKind,
-    kind: ActionKind,
-    summary: String,
-    verdict: Verdict,
-}
-
-impl Said {
-    fn of(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> Self {
-        let action = &permit.proposal().actions[step];
-        Self {
-            call_id: permit.proposal().call_id.clone(),
-            step,
-            device,
-            kind: action.kind(),
-            summary: summarize(action),
-            verdict: permit.ground().verdict,
-        }
-    }
-
-    fn started(&self) -> SessionEvent {
-        SessionEvent::ActionStarted {
-            call_id: self.call_id.clone(),
-            step: self.step,
-            device: self.device,
-            kind: Some(self.kind),
-            summary: self.summary.clone(),
-            verdict: self.verdict,
-        }
-    }
-
-    fn finished(
-        &self,
-        effect: ActionEffect,
-        failure: Option<Failure>,
-        took: Duration,
-    ) -> SessionEvent {
-        SessionEvent::ActionFinished {
-            call_id: self.call_id.clone(),
-            step: self.step,
-            device: self.device,
-            kind: Some(self.kind),
-            summary: self.summary.clone(),
-            verdict: self.verdict,
-            effect,
-            failure,
-            outcome: None,
-            ms: millis(took),
-        }
+fn said(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> Said {
+    let action = &permit.proposal().actions[step];
+    Said {
+        call_id: permit.proposal().call_id.clone(),
+        step,
+        device,
+        kind: Some(action.kind()),
+        summary: summarize(action),
+        verdict: permit.ground().verdict,
     }
 }
 
@@ -237,7 +191,7 @@ fn recorded(session: &Session, said: &Said, action: &Action, body: Value) -> Ste
     let (_, failure) = effect(&outcome.state);
     session
         .recorder
-        .announce(said.finished(ActionEffect::Recorded, failure, Duration::ZERO));
+        .announce(said.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
     outcome
 }
 
@@ -247,6 +201,7 @@ fn interrupted(session: &Session, said: &Said, action: &Action) -> StepOutcome {
     let event = said.finished(
         ActionEffect::Interrupted,
         Some(failure.clone()),
+        None,
         Duration::ZERO,
     );
     session.recorder.announce(event);

@@ -13,9 +13,9 @@ use crate::settings::{self, Access};
 
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let devices = &arguments.devices;
-    if devices.desktop.is_none() && devices.browser.is_none() && devices.shell.is_none() {
+    if devices.is_empty() {
         return Err(Failure::usage(
-            "the model has nothing to work with: give --desktop, --browser or --shell",
+            "the model has nothing to work with: give --desktop, --browser, --shell or --editor",
         ));
     }
     let dialect = dialect(&arguments.provider);

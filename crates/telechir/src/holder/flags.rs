@@ -25,6 +25,8 @@ impl Flags {
         flags.add("--browser", devices.browser.clone());
         flags.add("--headless", devices.headless.then(String::new));
         flags.add("--shell", devices.shell.clone());
+        flags.add("--editor", devices.editor.then(String::new));
+        flags.add("--memory", devices.memory.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));
         flags.add("--workspace", devices.workspace.as_deref().map(whole));
         for program in &devices.launch {
@@ -61,7 +63,7 @@ impl Flags {
 
     /// The devices among them.
     pub(super) fn devices(&self) -> Vec<String> {
-        let devices = ["--desktop", "--browser", "--shell"].into_iter();
+        let devices = ["--desktop", "--browser", "--shell", "--editor"].into_iter();
         devices
             .filter(|flag| self.values(flag).next().is_some())
             .map(|flag| flag.trim_start_matches('-').to_owned())

@@ -73,7 +73,7 @@ pub(crate) struct Description {
     pub(crate) name: String,
     pub(crate) pid: u32,
     pub(crate) state: State,
-    /// `desktop`, `browser`, `shell`.
+    /// `desktop`, `browser`, `shell`, `editor`.
     pub(crate) devices: Vec<String>,
     pub(crate) age_seconds: u64,
     /// Since the last call ended; zero while one runs.

@@ -193,7 +193,7 @@ async fn enter(
     arguments: &ExecArguments,
     policy: Option<Digest>,
 ) -> Result<Visit, Failure> {
-    const START_WITH: &str = "give --desktop, --browser or --shell to start";
+    const START_WITH: &str = "give --desktop, --browser, --shell or --editor to start";
     let name = &place.name;
     let given = Flags::given(&arguments.devices, &arguments.safety, arguments.idle);
     let has_devices = !given.devices().is_empty();

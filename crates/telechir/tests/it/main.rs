@@ -9,6 +9,7 @@ mod approval;
 mod bad_input;
 mod conform;
 mod doctor;
+mod edits;
 mod exec;
 mod journal_kills;
 mod kills;
