@@ -24,7 +24,7 @@ mod picture;
 mod result;
 mod scene;
 mod shape;
-mod shell_text;
+pub(crate) mod shell_text;
 mod spelling;
 mod stream;
 mod tabs;

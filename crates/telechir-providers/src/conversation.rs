@@ -132,19 +132,43 @@ pub struct ProviderError {
 impl ProviderError {
     /// Reads an error body; none when it is no such body (a proxy's HTML page, say).
     pub fn from_body(bytes: &[u8]) -> Option<Self> {
-        let body: Value = serde_json::from_slice(bytes).ok()?;
-        let error = body.get("error")?;
+        Self::from_value(&serde_json::from_slice(bytes).ok()?)
+    }
+
+    /// The error that a body is: under `error`, as a sentence there, at the top of an object
+    /// `error`, or the `detail` of a body that was not valid.
+    pub(crate) fn from_value(body: &Value) -> Option<Self> {
+        let top = body.get("object").and_then(Value::as_str) == Some("error");
+        let error = body.get("error").filter(|error| !error.is_null());
+        let Some(error) = error.or_else(|| top.then_some(body)) else {
+            return Self::from_detail(body);
+        };
         let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+        let message = match error.get("message") {
+            Some(Value::String(sentence)) => sentence.clone(),
+            Some(said) => said.to_string(),
+            None => error.as_str()?.to_owned(),
+        };
         let kind = text("code").or_else(|| text("type")).unwrap_or_default();
-        Some(Self {
-            kind,
-            message: text("message")?,
-        })
+        Some(Self { kind, message })
+    }
+
+    fn from_detail(body: &Value) -> Option<Self> {
+        let only = |name: &String| matches!(name.as_str(), "detail" | "status" | "request_id");
+        let body = body.as_object().filter(|body| body.keys().all(only))?;
+        let detail = body.get("detail")?;
+        let sentence = detail.as_str().map(str::to_owned);
+        let message = sentence.unwrap_or_else(|| detail.to_string());
+        let kind = "invalid_request_error".to_owned();
+        Some(Self { kind, message })
     }
 
     /// Whether it says that the conversation became too long for the model.
     pub fn is_context_exceeded(&self) -> bool {
-        self.kind == "context_length_exceeded" || self.message.starts_with("prompt is too long")
+        let too_long = ["maximum context length", "too large for model"];
+        self.kind == "context_length_exceeded"
+            || self.message.starts_with("prompt is too long")
+            || too_long.iter().any(|words| self.message.contains(words))
     }
 }
 

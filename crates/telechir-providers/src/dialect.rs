@@ -10,7 +10,7 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 use crate::wire::{Service, Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
-    openai,
+    chat, openai,
 };
 
 /// A provider's way of writing calls and results.
@@ -24,6 +24,12 @@ pub enum Dialect {
     BedrockConverse,
     /// The messages of Agent Framework: `agent-framework`.
     AgentFramework,
+    /// Our tools as functions of any chat completions; pictures follow the results: `functions`.
+    Functions,
+    /// The same with the pictures in the results themselves: `functions-inline`.
+    FunctionsInline,
+    /// Mistral's chat completions: `mistral-chat`.
+    MistralChat,
 }
 
 /// A name that is no dialect's.
@@ -45,11 +51,14 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 7] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
         Self::AgentFramework,
+        Self::Functions,
+        Self::FunctionsInline,
+        Self::MistralChat,
     ];
 
     /// Its name on the command line.
@@ -67,6 +76,9 @@ impl Dialect {
             Self::OpenaiResponses => &openai::Responses,
             Self::BedrockConverse => &bedrock::Converse,
             Self::AgentFramework => &agent_framework::AgentFramework,
+            Self::Functions => &chat::Chat(chat::Flavour::Functions),
+            Self::FunctionsInline => &chat::Chat(chat::Flavour::Inline),
+            Self::MistralChat => &chat::Chat(chat::Flavour::Mistral),
         }
     }
 

@@ -6,12 +6,15 @@
 mod agent_framework;
 mod anthropic;
 mod bedrock;
+mod chat;
 mod companion;
 pub mod conform;
 mod conversation;
 mod declaration;
 mod dialect;
 mod error;
+mod fields;
+mod function_tools;
 mod openai;
 mod report;
 mod stream;

@@ -18,7 +18,7 @@ use telechir_protocol::{
 const STDERR_LINE: &str = "[stderr]\n";
 
 /// The text of a result. Never empty, except for another program's empty text.
-pub(super) fn write(result: &ShellResult) -> String {
+pub(crate) fn write(result: &ShellResult) -> String {
     if let ([output], true, None) = (result.outputs.as_slice(), result.combined, &result.error) {
         return output.stdout.clone();
     }
@@ -30,7 +30,7 @@ pub(super) fn write(result: &ShellResult) -> String {
 }
 
 /// Reads a text that [`write`] wrote; another program's comes out as one text of both streams.
-pub(super) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
+pub(crate) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
     read(call_id.clone(), text, true).unwrap_or_else(|| {
         let outcome = if is_error {
             ShellOutcome::Error

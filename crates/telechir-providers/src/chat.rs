@@ -1,0 +1,79 @@
+//! Chat completions: messages with function tools, as most services and servers speak.
+//!
+//! `envelope` finds the list of messages, `read` takes one to what it means, `write` back,
+//! `pictures` shows screenshots where a tool's message cannot, `answers` and `declare` serve a
+//! turn. A message keeps its own JSON and goes back as it came unless somebody edited what it
+//! means.
+
+mod answers;
+mod call;
+mod declare;
+mod envelope;
+mod flavour;
+mod parts;
+mod pictures;
+mod read;
+mod speech;
+mod stream;
+mod talk;
+mod write;
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use crate::stream::{Events, Receive};
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
+
+pub(crate) use flavour::Flavour;
+
+/// The dialects.
+pub(crate) struct Chat(pub(crate) Flavour);
+
+impl Wire for Chat {
+    fn name(&self) -> &'static str {
+        self.0.dialect()
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        envelope::read_response(self.0, document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        envelope::read_history(self.0, document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        Ok(answers::write_answers(self.0, turn))
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        Ok(write::write_history(self.0, history))
+    }
+
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        declare::declare(self.0, offer)
+    }
+
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
+        self.0.picture_size(model, size)
+    }
+
+    fn picture_need(&self) -> PictureNeed {
+        PictureNeed::LastOfBatch
+    }
+
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        Some(Box::new(Events::new(stream::Arriving::default())))
+    }
+
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        Some(match self.0 {
+            Flavour::Functions => &talk::ChatTalk(Flavour::Functions),
+            Flavour::Inline => &talk::ChatTalk(Flavour::Inline),
+            Flavour::Mistral => &talk::ChatTalk(Flavour::Mistral),
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! The answers to a turn: a tool's message for every call, in their order, then their pictures.
+
+use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
+
+use super::Flavour;
+use super::call;
+use super::read::LEGACY_ROLE;
+use super::write::Writer;
+use crate::EncodedReply;
+
+/// Writes the answers to a turn.
+pub(super) fn write_answers(flavour: Flavour, turn: &AnsweredTurn) -> EncodedReply {
+    let mut writer = Writer::new(flavour);
+    let pairs: Vec<_> = turn
+        .pairs()
+        .map(|(call, result)| (content_of(call), result))
+        .collect();
+    for (content, result) in &pairs {
+        let id = result.call_id().map_or("", CallId::as_str).to_owned();
+        if content
+            .meta()
+            .is_some_and(|meta| call::has_no_id(flavour, meta))
+        {
+            writer.note_without_id(&id);
+        }
+        writer.learn(content, id);
+    }
+    for (content, result) in &pairs {
+        let mut message = Message::new(Role::Tool, Vec::new());
+        if call::is_legacy(flavour, content) {
+            message
+                .meta
+                .set_property(flavour.provider(), LEGACY_ROLE, true.into());
+        }
+        let place = format!("call {}", result.call_id().map_or("", CallId::as_str));
+        let content = (*result).clone().into_content();
+        writer.result(result, &content, &message, &place);
+    }
+    let (items, report) = writer.finish();
+    EncodedReply { items, report }
+}
+
+fn content_of(call: ToolCall) -> Content {
+    match call {
+        ToolCall::Computer(call) => Content::ComputerCall(call),
+        ToolCall::Shell(call) => Content::ShellCall(call),
+        ToolCall::Edit(call) => Content::EditCall(call),
+        ToolCall::Function(call) => Content::FunctionCall(call),
+    }
+}

@@ -1,0 +1,176 @@
+//! An entry of `tool_calls` and the call it is.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Arguments, Content, FunctionCall, Meta};
+
+use super::Flavour;
+use crate::fields::{Fields, kind, object, object_of, present, raw, raw_of, some_text};
+use crate::function_tools;
+
+/// Under this name a call keeps the entry it is, where that is not `function`.
+const FORM: &str = "form";
+const CUSTOM: &str = "custom";
+/// The older form, in which a message has one call without an id.
+const LEGACY: &str = "function_call";
+/// Marks a call to which the service gave no id.
+const NO_ID: &str = "no_id";
+/// Keeps members of an entry without a neutral name.
+const MEMBERS: &str = "members";
+const OWN_MEMBERS: [&str; 5] = ["id", "type", "index", "function", "custom"];
+
+/// What the reading of an entry came to.
+pub(super) struct Entry {
+    pub(super) content: Content,
+    pub(super) call_id: String,
+}
+
+/// The id that a service gave; some say an empty one or the word null instead of none.
+pub(super) fn given_id(entry: &Fields, name: &str) -> Option<String> {
+    let id = some_text(entry, name).filter(|id| *id != "null");
+    id.map(str::to_owned)
+}
+
+/// Reads an entry of `tool_calls`; `made_up` is its id when it has none.
+pub(super) fn read(flavour: Flavour, value: &Value, made_up: &str) -> Entry {
+    let none = Fields::new();
+    let entry = value.as_object().unwrap_or(&none);
+    let given = given_id(entry, "id");
+    let call_id = given.clone().unwrap_or_else(|| made_up.to_owned());
+    let mut content = match kind(entry) {
+        CUSTOM => custom(entry, &call_id),
+        _ => function(object(entry, "function"), &call_id),
+    };
+    if let Some(meta) = content.meta_mut() {
+        *meta = meta_of(flavour, entry, value);
+        if given.is_none() {
+            meta.set_property(flavour.provider(), NO_ID, true.into());
+        }
+        if kind(entry) == CUSTOM {
+            meta.set_property(flavour.provider(), FORM, CUSTOM.into());
+        }
+    }
+    Entry { content, call_id }
+}
+
+/// Reads the older `function_call`.
+pub(super) fn read_legacy(flavour: Flavour, value: &Value, made_up: &str) -> Entry {
+    let mut content = function(value.as_object(), made_up);
+    if let Some(meta) = content.meta_mut() {
+        *meta = raw(flavour.dialect(), value.clone());
+        meta.set_property(flavour.provider(), NO_ID, true.into());
+        meta.set_property(flavour.provider(), FORM, LEGACY.into());
+    }
+    Entry {
+        content,
+        call_id: made_up.to_owned(),
+    }
+}
+
+fn meta_of(flavour: Flavour, entry: &Fields, value: &Value) -> Meta {
+    let mut meta = raw(flavour.dialect(), value.clone());
+    let members: Map<String, Value> = entry
+        .iter()
+        .filter(|(name, value)| !OWN_MEMBERS.contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if !members.is_empty() {
+        meta.set_property(flavour.provider(), MEMBERS, Value::Object(members));
+    }
+    if let Some(index) = present(entry, "index") {
+        meta.set_property(flavour.provider(), "index", index.clone());
+    }
+    meta
+}
+
+fn function(function: Option<&Fields>, call_id: &str) -> Content {
+    let name = function.and_then(|function| some_text(function, "name"));
+    let arguments = match function.and_then(|function| present(function, "arguments")) {
+        Some(Value::Object(members)) => Arguments::Json(members.clone()),
+        Some(Value::String(text)) => Arguments::Text(text.clone()),
+        Some(other) => Arguments::Text(other.to_string()),
+        None => Arguments::Text(String::new()),
+    };
+    match name {
+        Some(name) => function_tools::read(name, call_id, arguments),
+        None => unreadable(call_id, "it names no function", arguments),
+    }
+}
+
+fn custom(entry: &Fields, call_id: &str) -> Content {
+    let custom = object(entry, CUSTOM);
+    let input = custom.and_then(|custom| some_text(custom, "input"));
+    let input = Arguments::Text(input.unwrap_or_default().to_owned());
+    let Some(name) = custom.and_then(|custom| some_text(custom, "name")) else {
+        return unreadable(call_id, "it names no tool", input);
+    };
+    let mut call = FunctionCall::new(name, input);
+    call.call_id = Some(call_id.into());
+    Content::FunctionCall(call)
+}
+
+fn unreadable(call_id: &str, problem: &str, arguments: Arguments) -> Content {
+    let mut call = FunctionCall::new("", arguments);
+    call.call_id = Some(call_id.into());
+    call.exception = Some(problem.to_owned());
+    Content::FunctionCall(call)
+}
+
+/// Whether the service gave the call no id, so that its result names none either.
+pub(super) fn has_no_id(flavour: Flavour, meta: &Meta) -> bool {
+    meta.property(flavour.provider(), NO_ID).is_some()
+}
+
+/// Whether a call stands in the older `function_call`.
+pub(super) fn is_legacy(flavour: Flavour, content: &Content) -> bool {
+    let form = content
+        .meta()
+        .and_then(|meta| meta.property(flavour.provider(), FORM));
+    form.is_some_and(|form| form == LEGACY)
+}
+
+/// The entry a call came as, unless somebody edited it.
+pub(super) fn unedited<'a>(flavour: Flavour, content: &'a Content, id: &str) -> Option<&'a Value> {
+    let json = raw_of(content.meta()?, flavour.dialect())?;
+    let again = if is_legacy(flavour, content) {
+        read_legacy(flavour, json, id)
+    } else {
+        read(flavour, json, id)
+    };
+    (again.content == *content).then_some(json)
+}
+
+/// Writes a call as an entry; none for what is no call.
+pub(super) fn write(flavour: Flavour, content: &Content, id: &str) -> Option<Value> {
+    if let Some(json) = unedited(flavour, content, id) {
+        return Some(json.clone());
+    }
+    let called = function_tools::called(content)?;
+    let meta = content.meta()?;
+    let property = |name: &str| meta.property(flavour.provider(), name);
+    let arguments = match &called.arguments {
+        Arguments::Text(text) if text.trim().is_empty() => "{}".to_owned(),
+        Arguments::Text(_) | Arguments::Json(_) => called.arguments.to_text(),
+    };
+    let function = json!({"name": called.name, "arguments": arguments});
+    if is_legacy(flavour, content) {
+        return Some(function);
+    }
+    let id = Value::from(id);
+    let no_id = has_no_id(flavour, meta);
+    let mut entry = object_of([("id", if no_id { Value::Null } else { id })]);
+    if property(FORM).is_some_and(|form| form == CUSTOM) {
+        entry.insert("type".to_owned(), CUSTOM.into());
+        let custom = json!({"name": called.name, "input": called.arguments.to_text()});
+        entry.insert(CUSTOM.to_owned(), custom);
+    } else {
+        entry.insert("type".to_owned(), "function".into());
+        entry.insert("function".to_owned(), function);
+    }
+    if let Some(index) = property("index") {
+        entry.insert("index".to_owned(), index.clone());
+    }
+    if let Some(members) = property(MEMBERS).and_then(Value::as_object) {
+        entry.extend(members.clone());
+    }
+    Some(Value::Object(entry))
+}

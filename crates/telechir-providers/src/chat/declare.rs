@@ -1,0 +1,168 @@
+//! Tools as chat completions want them declared.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerUseTool, HostedTool, RawTool, Tool};
+
+use super::Flavour;
+use crate::fields::Fields;
+use crate::function_tools::{self, Function};
+use crate::{Declaration, EncodeError, Offer, Report};
+
+/// The longest name of a function.
+const LONGEST_NAME: usize = 64;
+
+/// Tools that Mistral carries out itself in chat completions.
+const MISTRAL_HOSTED: [&str; 3] = ["image_generation", "document_library", "connector"];
+
+/// Declares tools; no headers go with them.
+pub(super) fn declare(
+    flavour: Flavour,
+    offer: &Offer,
+) -> Result<(Declaration, Report), EncodeError> {
+    let hosted: &[&str] = match flavour {
+        Flavour::Functions | Flavour::Inline => &[],
+        Flavour::Mistral => &MISTRAL_HOSTED,
+    };
+    declare_as(flavour.dialect(), flavour.provider(), hosted, offer)
+}
+
+/// Declares tools where functions stand in a member `function`, and these hosted types beside
+/// them.
+pub(crate) fn declare_as(
+    dialect: &'static str,
+    provider: &'static str,
+    hosted: &[&str],
+    offer: &Offer,
+) -> Result<(Declaration, Report), EncodeError> {
+    let mut declarer = Declarer {
+        dialect,
+        provider,
+        hosted,
+        tools: Vec::new(),
+        report: Report::default(),
+    };
+    for (index, tool) in offer.tools.iter().enumerate() {
+        declarer.tool(tool, &format!("tools[{index}]"))?;
+    }
+    let declaration = Declaration {
+        tools: declarer.tools,
+        headers: Vec::new(),
+    };
+    Ok((declaration, declarer.report))
+}
+
+struct Declarer<'a> {
+    dialect: &'static str,
+    provider: &'static str,
+    hosted: &'a [&'a str],
+    tools: Vec<Value>,
+    report: Report,
+}
+
+impl Declarer<'_> {
+    fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
+        if let Some(function) = function_tools::function(tool) {
+            if let Tool::ComputerUse(tool) = tool {
+                self.note_screen(tool, place);
+            }
+            return self.function(function, tool);
+        }
+        match tool {
+            Tool::ImageGeneration {
+                additional_properties,
+            } => self.own("image_generation", additional_properties, place),
+            Tool::CodeInterpreter {
+                additional_properties,
+            } => self.own("code_interpreter", additional_properties, place),
+            Tool::Hosted(HostedTool {
+                hosted_type,
+                additional_properties,
+            }) => self.own(hosted_type, additional_properties, place),
+            Tool::Raw(RawTool { dialect, json }) if dialect == self.dialect => {
+                self.tools.push(json.clone());
+            }
+            Tool::Raw(RawTool { dialect, .. }) => {
+                let what = format!("a tool in the words of {dialect}");
+                self.report.lost(what, place, "it is another dialect's");
+            }
+            Tool::ComputerUse(_) | Tool::Shell(_) | Tool::Function(_) => {}
+        }
+        Ok(())
+    }
+
+    fn note_screen(&mut self, tool: &ComputerUseTool, place: &str) {
+        if tool.display_width.is_some() && tool.display_height.is_some() {
+            let how = "as words of the function's description";
+            self.report
+                .kept("display size", place, "a function has no size", how);
+        }
+    }
+
+    /// A tool that the provider carries out, where it has it.
+    fn own(&mut self, kind: &str, additional: &Map<String, Value>, place: &str) {
+        if !self.hosted.contains(&kind) {
+            let why = "there are only functions here";
+            return self.report.lost(format!("tool `{kind}`"), place, why);
+        }
+        let mut tool = json!({"type": kind});
+        add_settings(&mut tool, self.provider, additional);
+        self.tools.push(tool);
+    }
+
+    fn function(&mut self, function: Function, tool: &Tool) -> Result<(), EncodeError> {
+        let name = function.name.clone();
+        let refused = |problem: String| {
+            Err(EncodeError::Missing {
+                dialect: self.dialect,
+                problem,
+            })
+        };
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) {
+            return refused(format!(
+                "a function's name has 1 to {LONGEST_NAME} letters, digits, `_` or `-`, and `{name}` has not"
+            ));
+        }
+        let mut inner = json!({"name": name});
+        if let Some(description) = function.description {
+            inner["description"] = description.into();
+        }
+        inner["parameters"] = function.parameters;
+        if let Some(additional) = settings_of(tool) {
+            add_settings(&mut inner, self.provider, additional);
+        }
+        let declared = json!({"type": "function", "function": inner});
+        if self.tools.contains(&declared) {
+            return Ok(());
+        }
+        if self
+            .tools
+            .iter()
+            .any(|tool| tool["function"]["name"] == name.as_str())
+        {
+            return refused(format!(
+                "two functions are called `{name}`; each needs a name of its own"
+            ));
+        }
+        self.tools.push(declared);
+        Ok(())
+    }
+}
+
+fn settings_of(tool: &Tool) -> Option<&Map<String, Value>> {
+    match tool {
+        Tool::ComputerUse(tool) => Some(&tool.additional_properties),
+        Tool::Shell(tool) => Some(&tool.additional_properties),
+        Tool::Function(tool) => Some(&tool.additional_properties),
+        Tool::Hosted(tool) => Some(&tool.additional_properties),
+        Tool::ImageGeneration { .. } | Tool::CodeInterpreter { .. } | Tool::Raw(_) => None,
+    }
+}
+
+/// The provider's own settings among all providers'.
+fn add_settings(declared: &mut Value, provider: &str, additional: &Fields) {
+    let own = additional.get(provider).and_then(Value::as_object);
+    for (name, value) in own.into_iter().flatten() {
+        declared[name.as_str()] = value.clone();
+    }
+}

@@ -1,0 +1,367 @@
+//! What messages come in: a list, a request, a response, or one alone.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageContent};
+
+use super::Flavour;
+use super::read::Reader;
+use crate::conversation::text_of;
+use crate::fields::{Fields, kind, list, object, present, raw, text};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member's name where one message stands alone, without a list.
+const ALONE: &str = "";
+const MESSAGES: &str = "messages";
+const CHOICES: &str = "choices";
+
+/// Keeps of a message what its choice says beside it, under the name of the member it stands in.
+const CHOICE: &str = "choice";
+/// Says which choice a message belongs to.
+const CHOICE_NUMBER: &str = "choice_number";
+
+/// Ends after which a call may be cut off.
+const CUT: [&str; 4] = ["length", "model_length", "content_filter", "error"];
+
+/// Reads one response: an object with `choices`, one of its choices, or its message.
+pub(super) fn read_response(
+    flavour: Flavour,
+    value: Value,
+) -> Result<(ModelTurn, Report), DecodeError> {
+    refuse_error(&value)?;
+    let body = value
+        .as_object()
+        .ok_or_else(|| wrong(flavour, "it is no object".to_owned(), &value))?;
+    let choices = list(body, CHOICES);
+    let single = || {
+        if text(body, "role") == Some("assistant") {
+            let choice = Fields::from_iter([("message".to_owned(), value.clone())]);
+            return Ok(choice);
+        }
+        if present(body, "message").is_some_and(Value::is_object) {
+            return Ok(body.clone());
+        }
+        Err(wrong(flavour, lacks(body), &value))
+    };
+    let choice = match choices.first() {
+        Some(choice) => choice
+            .as_object()
+            .cloned()
+            .ok_or_else(|| wrong(flavour, "choices[0] is no object".to_owned(), &value))?,
+        None => single()?,
+    };
+    let mut reader = Reader::new(flavour);
+    let messages = messages_of(flavour, &choice, 0)?;
+    let mut contents: Vec<Content> = reader
+        .messages(&messages)
+        .into_iter()
+        .flat_map(|message| message.contents)
+        .collect();
+    for number in 1..choices.len() {
+        let why = "a turn is one answer; calls in it were not carried out";
+        let place = format!("choices[{number}]");
+        reader
+            .report
+            .lost("another answer to the same request", place, why);
+    }
+    let finish = text(&choice, "finish_reason").unwrap_or_default();
+    if CUT.contains(&finish) {
+        contents
+            .iter_mut()
+            .for_each(|content| stop(content, finish));
+        contents.push(cut_short(finish));
+    }
+    contents.extend(object(body, "usage").map(|usage| self::usage(flavour, usage)));
+    Ok((ModelTurn::new(contents)?, reader.report))
+}
+
+/// The messages of a choice: one, or with connectors of the service several.
+fn messages_of(
+    flavour: Flavour,
+    choice: &Fields,
+    number: usize,
+) -> Result<Vec<Fields>, DecodeError> {
+    let several = list(choice, MESSAGES);
+    let one = present(choice, "message").into_iter();
+    let message = |value: &Value| {
+        value.as_object().cloned().ok_or_else(|| {
+            let problem = format!("a message of choices[{number}] is no object");
+            wrong(flavour, problem, value)
+        })
+    };
+    let messages: Vec<Fields> = several
+        .iter()
+        .chain(one)
+        .map(message)
+        .collect::<Result<_, _>>()?;
+    if messages.is_empty() {
+        let problem = if choice.contains_key("delta") {
+            "it is one event of a stream".to_owned()
+        } else {
+            format!("choices[{number}] has no `message`")
+        };
+        return Err(wrong(flavour, problem, &Value::Null));
+    }
+    Ok(messages)
+}
+
+/// Marks a call that may be cut off as one that cannot be carried out.
+fn stop(content: &mut Content, finish: &str) {
+    let problem = || Some(format!("the response ended before its end: {finish}"));
+    if let Content::ComputerCall(call) = content {
+        call.exception = problem();
+    } else if let Content::ShellCall(call) = content {
+        call.exception = problem();
+    } else if let Content::EditCall(call) = content {
+        call.exception = problem();
+    } else if let Content::FunctionCall(call) = content {
+        call.exception = problem();
+    }
+}
+
+fn cut_short(finish: &str) -> Content {
+    Content::Error(ErrorContent {
+        message: format!("the response is incomplete: {finish}"),
+        error_code: Some("incomplete".to_owned()),
+        error_details: None,
+        meta: Meta::default(),
+    })
+}
+
+fn usage(flavour: Flavour, usage: &Fields) -> Content {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    Content::Usage(UsageContent {
+        input_token_count: count("prompt_tokens"),
+        output_token_count: count("completion_tokens"),
+        total_token_count: count("total_tokens"),
+        meta: raw(flavour.dialect(), Value::Object(usage.clone())),
+    })
+}
+
+/// Reads a history: a request, its list, a response, or one message.
+pub(super) fn read_history(
+    flavour: Flavour,
+    value: Value,
+) -> Result<(History, Report), DecodeError> {
+    refuse_error(&value)?;
+    let mut reader = Reader::new(flavour);
+    let envelope = |member, rest| Envelope::Object {
+        dialect: flavour.dialect(),
+        member,
+        rest,
+    };
+    let has = |name: &str| value.get(name).is_some_and(Value::is_array);
+    let (has_messages, has_choices) = (has(MESSAGES), has(CHOICES));
+    let (messages, envelope) = match value {
+        Value::Array(values) => {
+            let values = said(flavour, &values)?;
+            (reader.messages(&values), Envelope::List)
+        }
+        Value::Object(body) if body.contains_key("role") => {
+            let values = said(flavour, &[Value::Object(body)])?;
+            (reader.messages(&values), envelope(ALONE, Fields::new()))
+        }
+        Value::Object(mut body) if has_messages => {
+            let values = body.insert(MESSAGES.to_owned(), Value::Null);
+            let values = values.as_ref().and_then(Value::as_array);
+            let values = said(flavour, values.map_or(&[], Vec::as_slice))?;
+            (reader.messages(&values), envelope(MESSAGES, body))
+        }
+        Value::Object(mut body) if has_choices => {
+            let messages = choices(flavour, &mut reader, list(&body, CHOICES))?;
+            body.insert(CHOICES.to_owned(), Value::Null);
+            (messages, envelope(CHOICES, body))
+        }
+        Value::Object(body) => {
+            let problem = lacks(&body);
+            return Err(wrong(flavour, problem, &Value::Object(body)));
+        }
+        value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            let problem = "it is neither an object nor a list of messages".to_owned();
+            return Err(wrong(flavour, problem, &value));
+        }
+    };
+    Ok((History { messages, envelope }, reader.report))
+}
+
+fn said(flavour: Flavour, values: &[Value]) -> Result<Vec<Fields>, DecodeError> {
+    let message = |(index, value): (usize, &Value)| {
+        let message = value
+            .as_object()
+            .filter(|message| text(message, "role").is_some());
+        let message = message.ok_or_else(|| {
+            let problem = format!("message {index} is no object with a `role`");
+            wrong(flavour, problem, value)
+        })?;
+        match foreign_part(message) {
+            None => Ok(message.clone()),
+            Some(part) => {
+                let problem = format!("message {index} has a part of the type `{part}`");
+                Err(wrong(flavour, problem, value))
+            }
+        }
+    };
+    values.iter().enumerate().map(message).collect()
+}
+
+/// The messages of all choices; each keeps what its choice says.
+fn choices(
+    flavour: Flavour,
+    reader: &mut Reader,
+    choices: &[Value],
+) -> Result<Vec<Message>, DecodeError> {
+    let mut all = Vec::new();
+    for (number, choice) in choices.iter().enumerate() {
+        let problem = || wrong(flavour, format!("choices[{number}] is no object"), choice);
+        let mut choice = choice.as_object().cloned().ok_or_else(problem)?;
+        let values = messages_of(flavour, &choice, number)?;
+        let mut messages = reader.messages(&values);
+        for name in ["message", MESSAGES] {
+            if present(&choice, name).is_some() {
+                choice.insert(name.to_owned(), Value::Null);
+            }
+        }
+        let provider = flavour.provider();
+        for message in &mut messages {
+            message
+                .meta
+                .set_property(provider, CHOICE_NUMBER, number.into());
+        }
+        if let Some(first) = messages.first_mut() {
+            first
+                .meta
+                .set_property(provider, CHOICE, Value::Object(choice));
+        }
+        all.extend(messages);
+    }
+    Ok(all)
+}
+
+/// Writes messages back into what they came in.
+pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History) -> Value {
+    let Envelope::Object {
+        dialect,
+        member,
+        rest,
+    } = &history.envelope
+    else {
+        return Value::Array(items);
+    };
+    if *dialect != flavour.dialect() {
+        return Value::Array(items);
+    }
+    if *member == ALONE {
+        return if items.len() == 1 {
+            items.pop().unwrap_or_default()
+        } else {
+            Value::Array(items)
+        };
+    }
+    let mut body = rest.clone();
+    let said = if *member == CHOICES {
+        match grouped(flavour, &items, history) {
+            Some(choices) => Value::Array(choices),
+            None => return Value::Array(items),
+        }
+    } else {
+        Value::Array(items)
+    };
+    body.insert((*member).to_owned(), said);
+    Value::Object(body)
+}
+
+/// The choices again; none when the messages are no longer those of a response.
+fn grouped(flavour: Flavour, items: &[Value], history: &History) -> Option<Vec<Value>> {
+    let provider = flavour.provider();
+    if items.len() != history.messages.len() {
+        return None;
+    }
+    let mut choices: Vec<Fields> = Vec::new();
+    for (message, item) in history.messages.iter().zip(items) {
+        if let Some(choice) = message.meta.property(provider, CHOICE) {
+            choices.push(choice.as_object()?.clone());
+        }
+        message.meta.property(provider, CHOICE_NUMBER)?;
+        let choice = choices.last_mut()?;
+        match choice.get_mut(MESSAGES) {
+            Some(Value::Array(several)) => several.push(item.clone()),
+            Some(several) => *several = Value::Array(vec![item.clone()]),
+            None => {
+                choice.insert("message".to_owned(), item.clone());
+            }
+        }
+    }
+    Some(choices.into_iter().map(Value::Object).collect())
+}
+
+fn lacks(body: &Fields) -> String {
+    if text(body, "object") == Some("chat.completion.chunk") {
+        return "it is one event of a stream".to_owned();
+    }
+    let names: Vec<&str> = body.keys().take(6).map(String::as_str).collect();
+    format!(
+        "it has neither `choices`, `messages` nor a `role`, but `{}`",
+        names.join("`, `")
+    )
+}
+
+/// A part that only another dialect has.
+fn foreign_part(message: &Map<String, Value>) -> Option<&str> {
+    const FOREIGN: [&str; 8] = [
+        "tool_use",
+        "tool_result",
+        "redacted_thinking",
+        "image",
+        "input_text",
+        "output_text",
+        "input_image",
+        "input_file",
+    ];
+    list(message, "content")
+        .iter()
+        .filter_map(Value::as_object)
+        .map(kind)
+        .find(|kind| FOREIGN.contains(kind))
+}
+
+fn wrong(flavour: Flavour, problem: String, value: &Value) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: flavour.dialect(),
+        problem,
+        looks_like: looks_like(value),
+    }
+}
+
+fn looks_like(value: &Value) -> Option<&'static str> {
+    let fields = value.as_object().or_else(|| value.get(0)?.as_object())?;
+    let part = foreign_part(fields);
+    let blocks = |fields: &Fields| matches!(kind(fields), "message" | "tool_use" | "tool_result");
+    if fields.contains_key("stop_reason")
+        || part.is_some_and(|part| !part.starts_with("input_") && part != "output_text")
+        || (blocks(fields) && kind(fields) != "message")
+    {
+        return Some("anthropic-messages");
+    }
+    if fields.contains_key("candidates") || fields.contains_key("contents") {
+        return Some("google-generate-content");
+    }
+    if fields.contains_key("outputs") || text_of(value, "object") == "conversation.response" {
+        return Some("mistral-conversations");
+    }
+    let items = ["output", "input"];
+    (part.is_some() || items.iter().any(|name| fields.contains_key(*name)))
+        .then_some("openai-responses")
+}
+
+/// An error instead of a turn, in any of the forms that services have.
+fn refuse_error(value: &Value) -> Result<(), DecodeError> {
+    match crate::conversation::ProviderError::from_value(value) {
+        None => Ok(()),
+        Some(error) => Err(DecodeError::ProviderError {
+            message: if error.kind.is_empty() {
+                error.message
+            } else {
+                format!("{}: {}", error.kind, error.message)
+            },
+        }),
+    }
+}

@@ -1,0 +1,298 @@
+//! Parts of a message: words, pictures, sound, files, thinking.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    Content, DataContent, HostedFileContent, Media, Meta, ReasoningContent, TextContent, UriContent,
+};
+
+use super::Flavour;
+use crate::fields::{
+    Fields, all_words, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of, restore,
+    text, verbatim,
+};
+
+/// Members of a part without a neutral name.
+const KEPT: [&str; 2] = ["detail", "cache_control"];
+/// Marks words with which the model refuses.
+pub(super) const REFUSAL: &str = "refusal";
+/// Marks a document, and keeps its name.
+const DOCUMENT: &str = "document_name";
+/// Marks a file that the service itself holds.
+const FILE: &str = "file";
+/// Marks thinking that stands among the parts.
+const CHUNK: &str = "thinking";
+
+/// The contents of `content`: one text, a list of parts, or nothing.
+pub(super) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
+    match content {
+        Some(Value::String(said)) if said.is_empty() => Vec::new(),
+        Some(Value::String(said)) => vec![Content::text(said.as_str())],
+        Some(Value::Array(parts)) => parts.iter().map(|part| read_part(flavour, part)).collect(),
+        Some(part @ Value::Object(_)) => vec![read_part(flavour, part)],
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn read_part(flavour: Flavour, value: &Value) -> Content {
+    let Some(part) = value.as_object() else {
+        let said = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        return Content::text(said);
+    };
+    let read = match kind(part) {
+        "text" => text(part, "text").map(|said| spoken(flavour, said, part)),
+        "refusal" => text(part, "refusal").map(refused(flavour)),
+        "image_url" => picture(flavour, part),
+        "input_audio" => sound(flavour, part),
+        "file" => file(flavour, part),
+        "document_url" => document(flavour, part),
+        "thinking" => Some(thinking(flavour, part)),
+        _ => None,
+    };
+    read.unwrap_or_else(|| verbatim(part, flavour.wrapped()))
+}
+
+fn spoken(flavour: Flavour, said: &str, part: &Fields) -> Content {
+    let mut meta = Meta::default();
+    keep(&mut meta, flavour.provider(), part, &KEPT);
+    meta.annotations = list(part, "annotations").to_vec();
+    Content::Text(TextContent {
+        text: said.to_owned(),
+        meta,
+    })
+}
+
+/// Words with which the model refuses.
+pub(super) fn refused(flavour: Flavour) -> impl Fn(&str) -> Content {
+    move |said| {
+        let mut text = TextContent::new(said);
+        text.meta
+            .set_property(flavour.provider(), REFUSAL, true.into());
+        Content::Text(text)
+    }
+}
+
+/// `image_url` is an address, or an object with one.
+fn picture(flavour: Flavour, part: &Fields) -> Option<Content> {
+    let mut meta = Meta::default();
+    keep(&mut meta, flavour.provider(), part, &KEPT);
+    let image = part.get("image_url")?;
+    let url = match image.as_object() {
+        Some(image) => {
+            keep(&mut meta, flavour.provider(), image, &KEPT);
+            text(image, "url")?
+        }
+        None => image.as_str()?,
+    };
+    Some(addressed(url, meta))
+}
+
+/// Content of an address, which may hold the bytes itself.
+pub(super) fn addressed(uri: &str, meta: Meta) -> Content {
+    if !uri.starts_with("data:") {
+        return Content::Uri(UriContent {
+            uri: uri.to_owned(),
+            media_type: None,
+            meta,
+        });
+    }
+    let data = DataContent {
+        uri: uri.to_owned(),
+        media_type: None,
+        name: None,
+        meta,
+    };
+    let media_type = data.media_type().map(str::to_owned);
+    Content::Data(DataContent { media_type, ..data })
+}
+
+fn sound(flavour: Flavour, part: &Fields) -> Option<Content> {
+    let audio = object(part, "input_audio")?;
+    let media_type = format!("audio/{}", text(audio, "format")?);
+    let mut data = DataContent::from_base64(&media_type, text(audio, "data")?);
+    keep(&mut data.meta, flavour.provider(), part, &KEPT);
+    Some(Content::Data(data))
+}
+
+fn file(flavour: Flavour, part: &Fields) -> Option<Content> {
+    let mut meta = Meta::default();
+    keep(&mut meta, flavour.provider(), part, &KEPT);
+    meta.set_property(flavour.provider(), FILE, true.into());
+    let held = |file_id: &str, name, meta| {
+        Some(Content::HostedFile(HostedFileContent {
+            file_id: file_id.to_owned(),
+            media_type: None,
+            name,
+            meta,
+        }))
+    };
+    if let Some(file_id) = text(part, "file_id") {
+        return held(file_id, None, meta);
+    }
+    let inner = object(part, "file")?;
+    let name = owned(inner, "filename");
+    if let Some(file_id) = text(inner, "file_id") {
+        return held(file_id, name, meta);
+    }
+    let uri = text(inner, "file_data").filter(|uri| uri.starts_with("data:"))?;
+    let Content::Data(data) = addressed(uri, meta) else {
+        return None;
+    };
+    Some(Content::Data(DataContent { name, ..data }))
+}
+
+fn document(flavour: Flavour, part: &Fields) -> Option<Content> {
+    let mut meta = Meta::default();
+    let name = text(part, "document_name").unwrap_or_default();
+    meta.set_property(flavour.provider(), DOCUMENT, name.into());
+    Some(addressed(text(part, "document_url")?, meta))
+}
+
+fn thinking(flavour: Flavour, part: &Fields) -> Content {
+    let chunks = read(flavour, part.get("thinking"));
+    let mut meta = raw(flavour.dialect(), Value::Object(part.clone()));
+    meta.set_property(flavour.provider(), CHUNK, true.into());
+    keep(&mut meta, flavour.provider(), part, &["closed"]);
+    Content::Reasoning(ReasoningContent {
+        text: Some(all_words(&chunks, "")).filter(|said| !said.is_empty()),
+        item_id: None,
+        protected_data: owned(part, "signature"),
+        meta,
+    })
+}
+
+/// The thinking as a part; none when it came from elsewhere.
+pub(super) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> Option<Value> {
+    let provider = flavour.provider();
+    reasoning.meta.property(provider, CHUNK)?;
+    let own = raw_of(&reasoning.meta, flavour.dialect()).and_then(Value::as_object);
+    if let Some(own) = own
+        && thinking(flavour, own) == Content::Reasoning(reasoning.clone())
+    {
+        return Some(Value::Object(own.clone()));
+    }
+    let said = reasoning.text.as_deref().unwrap_or_default();
+    let mut part = object_of([
+        ("type", "thinking".into()),
+        ("signature", reasoning.protected_data.as_deref().into()),
+    ]);
+    part.insert(
+        "thinking".to_owned(),
+        json!([{"type": "text", "text": said}]),
+    );
+    restore(&mut part, &reasoning.meta, provider, &["closed"]);
+    Some(Value::Object(part))
+}
+
+/// A part that says a content; none for what no part says.
+pub(super) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
+    if let Content::Text(text) = content {
+        let refused = text.meta.property(flavour.provider(), REFUSAL).is_some();
+        let kind = if refused { REFUSAL } else { "text" };
+        let mut part = object_of([("type", kind.into()), (kind, text.text.as_str().into())]);
+        restore(&mut part, &text.meta, flavour.provider(), &KEPT);
+        return Some(Value::Object(part));
+    }
+    if let Content::Other(other) = content {
+        let part = passed_on(other, flavour.wrapped());
+        return PARTS
+            .contains(&kind(part))
+            .then(|| Value::Object(part.clone()));
+    }
+    write_media(flavour, &crate::fields::media(content)?)
+}
+
+/// Parts that are only passed on.
+const PARTS: [&str; 8] = [
+    "input_audio",
+    "file",
+    "video_url",
+    "audio_url",
+    "reference",
+    "resource",
+    "resource_link",
+    "tool_reference",
+];
+
+/// A picture or file as a part; none for what only its own provider can show.
+pub(super) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
+    match media {
+        Media::Data(data) => of_data(flavour, data),
+        Media::Uri(uri) => {
+            let is_picture = uri
+                .media_type
+                .as_deref()
+                .is_none_or(|kind| kind.starts_with("image/"));
+            if let Some(name) = uri.meta.property(flavour.provider(), DOCUMENT) {
+                return Some(of_document(&uri.uri, name));
+            }
+            is_picture.then(|| of_picture(flavour, &uri.uri, &uri.meta))
+        }
+        Media::HostedFile(file) => of_file(flavour, file),
+    }
+}
+
+fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
+    if let Some(name) = data.meta.property(flavour.provider(), DOCUMENT) {
+        return Some(of_document(&data.uri, name));
+    }
+    let kind = data.media_type().unwrap_or_default();
+    if kind.starts_with("image/") {
+        return Some(of_picture(flavour, &data.uri, &data.meta));
+    }
+    if let Some(format) = kind.strip_prefix("audio/") {
+        let data = data.base64()?;
+        let audio = match flavour {
+            Flavour::Functions | Flavour::Inline => json!({"data": data, "format": format}),
+            Flavour::Mistral => data.into(),
+        };
+        return Some(json!({"type": "input_audio", "input_audio": audio}));
+    }
+    let name = data.name.as_deref().unwrap_or("file");
+    Some(match flavour {
+        Flavour::Functions | Flavour::Inline => {
+            json!({"type": "file", "file": {"filename": name, "file_data": data.uri}})
+        }
+        Flavour::Mistral => of_document(&data.uri, &name.into()),
+    })
+}
+
+fn of_document(uri: &str, name: &Value) -> Value {
+    let mut part = object_of([
+        ("type", "document_url".into()),
+        ("document_url", uri.into()),
+    ]);
+    if name.as_str().is_some_and(|name| !name.is_empty()) {
+        part.insert("document_name".to_owned(), name.clone());
+    }
+    Value::Object(part)
+}
+
+/// Mistral's own examples have the address alone.
+fn of_picture(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
+    let mut image: Map<String, Value> = object_of([("url", uri.into())]);
+    restore(&mut image, meta, flavour.provider(), &["detail"]);
+    let plain = flavour == Flavour::Mistral && image.len() == 1;
+    let image = if plain {
+        uri.into()
+    } else {
+        Value::Object(image)
+    };
+    let mut part = object_of([("type", "image_url".into()), ("image_url", image)]);
+    restore(&mut part, meta, flavour.provider(), &["cache_control"]);
+    Value::Object(part)
+}
+
+/// Only a file that this very service holds can be named.
+fn of_file(flavour: Flavour, file: &HostedFileContent) -> Option<Value> {
+    file.meta.property(flavour.provider(), FILE)?;
+    let inner = object_of([
+        ("file_id", file.file_id.as_str().into()),
+        ("filename", file.name.as_deref().into()),
+    ]);
+    Some(match flavour {
+        Flavour::Functions | Flavour::Inline => json!({"type": "file", "file": inner}),
+        Flavour::Mistral => json!({"type": "file", "file_id": file.file_id}),
+    })
+}

@@ -1,0 +1,264 @@
+//! One message to what it means. What is not understood is kept whole; what cannot be carried
+//! out says why.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::{Map, Value};
+use telechir_protocol::{Content, Message, ReasoningContent, Role};
+
+use super::call::{self, given_id};
+use super::parts;
+use super::{Flavour, pictures};
+use crate::Report;
+use crate::fields::{Fields, list, owned, present, raw, some_text, text};
+use crate::function_tools::{self, Answer, Known};
+
+/// Keeps members of a message without a neutral name.
+pub(super) const MEMBERS: &str = "members";
+/// Marks content that came as a list of parts.
+pub(super) const PARTS: &str = "parts";
+/// Says in which member the thinking stood.
+pub(super) const MEMBER: &str = "member";
+/// Says how many pictures of a result stand in the message after it.
+pub(super) const AFTER: &str = "pictures_after";
+/// Marks a message of the older role `function`.
+pub(super) const LEGACY_ROLE: &str = "function";
+/// Members of thinking beside the words.
+pub(super) const THINKING: [&str; 2] = ["reasoning_content", "reasoning"];
+
+const OWN_MEMBERS: [&str; 7] = [
+    "role",
+    "content",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "tool_call_id",
+    "name",
+];
+
+/// Reads messages one after another.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    pub(super) flavour: Flavour,
+    /// Calls by id.
+    pub(super) known: HashMap<String, Known>,
+    /// Calls that got an id from us, in order, until something answers them.
+    waiting: VecDeque<(String, Option<String>)>,
+    made_up: usize,
+    pub(super) report: Report,
+}
+
+impl Reader {
+    pub(super) fn new(flavour: Flavour) -> Self {
+        Self {
+            flavour,
+            known: HashMap::new(),
+            waiting: VecDeque::new(),
+            made_up: 0,
+            report: Report::default(),
+        }
+    }
+
+    /// Reads a list of messages. Pictures that stand after the results they belong to come back
+    /// to them.
+    pub(super) fn messages(&mut self, values: &[Fields]) -> Vec<Message> {
+        let mut read = Vec::new();
+        let mut at = 0;
+        while at < values.len() {
+            let run = values[at..].iter().take_while(|value| is_result(value));
+            let run = run.count();
+            if run == 0 {
+                read.push(self.message(&values[at], &[]));
+                at += 1;
+                continue;
+            }
+            let (results, rest) = values[at..].split_at(run);
+            let ids: Vec<String> = results.iter().map(|result| self.expected(result)).collect();
+            let shown = pictures::read(self.flavour, rest, &ids);
+            for (result, id) in results.iter().zip(&ids) {
+                let own: Vec<Content> = shown
+                    .pictures
+                    .iter()
+                    .filter(|(of, _)| of == id)
+                    .map(|(_, picture)| picture.clone())
+                    .collect();
+                read.push(self.message(result, &own));
+            }
+            at += run + shown.messages;
+            if shown.bridged
+                && let Some(next) = values.get(at)
+            {
+                let mut message = self.message(next, &[]);
+                let provider = self.flavour.provider();
+                message
+                    .meta
+                    .set_property(provider, pictures::BRIDGED, true.into());
+                read.push(message);
+                at += 1;
+            }
+        }
+        read
+    }
+
+    /// The id of a result: its own, or that of the call that waits for one without.
+    fn expected(&self, result: &Fields) -> String {
+        let own = given_id(result, "tool_call_id");
+        own.or_else(|| {
+            self.waits(some_text(result, "name"))
+                .map(|(id, _)| id.clone())
+        })
+        .unwrap_or_default()
+    }
+
+    fn waits(&self, name: Option<&str>) -> Option<&(String, Option<String>)> {
+        let named = self
+            .waiting
+            .iter()
+            .find(|(_, of)| name.is_some() && of.as_deref() == name);
+        named.or_else(|| self.waiting.front())
+    }
+
+    /// Reads one message; `after` are the pictures of its result in the message after it.
+    pub(super) fn message(&mut self, value: &Fields, after: &[Content]) -> Message {
+        let mut meta = raw(self.flavour.dialect(), Value::Object(value.clone()));
+        let provider = self.flavour.provider();
+        if value.get("content").is_some_and(Value::is_array) {
+            meta.set_property(provider, PARTS, true.into());
+        }
+        let is_result = is_result(value);
+        let mut members = unknown(value);
+        if is_result {
+            let mut content = self.result(value, after);
+            if !after.is_empty()
+                && let Some(meta) = content.meta_mut()
+            {
+                meta.set_property(provider, AFTER, after.len().into());
+            }
+            if text(value, "role") == Some("function") {
+                meta.set_property(provider, LEGACY_ROLE, true.into());
+            }
+            members.extend(present(value, "name").map(|name| ("name".to_owned(), name.clone())));
+            keep_members(&mut meta, provider, members);
+            return Message {
+                role: Role::Tool,
+                contents: vec![content],
+                meta,
+            };
+        }
+        let role = role(value);
+        let contents = if role == Role::Assistant {
+            self.spoken(value, &mut members)
+        } else {
+            parts::read(self.flavour, value.get("content"))
+        };
+        members.extend(present(value, "name").map(|name| ("name".to_owned(), name.clone())));
+        keep_members(&mut meta, provider, members);
+        Message {
+            role,
+            contents,
+            meta,
+        }
+    }
+
+    /// What the model said: its thinking, its words, its calls.
+    fn spoken(&mut self, value: &Fields, members: &mut Map<String, Value>) -> Vec<Content> {
+        let mut contents: Vec<Content> = self.thinking(value, members).into_iter().collect();
+        contents.extend(parts::read(self.flavour, value.get("content")));
+        let refusal = some_text(value, parts::REFUSAL);
+        contents.extend(refusal.map(parts::refused(self.flavour)));
+        for entry in list(value, "tool_calls") {
+            let made_up = self.next_id();
+            let read = call::read(self.flavour, entry, &made_up);
+            self.learn(&read, &made_up);
+            contents.push(read.content);
+        }
+        if let Some(legacy) = present(value, "function_call") {
+            let made_up = self.next_id();
+            let read = call::read_legacy(self.flavour, legacy, &made_up);
+            self.learn(&read, &made_up);
+            contents.push(read.content);
+        }
+        contents
+    }
+
+    /// Thinking in a member of its own; a second member with the same is kept as it is.
+    fn thinking(&self, value: &Fields, members: &mut Map<String, Value>) -> Option<Content> {
+        let member = THINKING
+            .into_iter()
+            .find(|name| some_text(value, name).is_some())?;
+        members.shift_remove(member);
+        let mut thinking = ReasoningContent {
+            text: owned(value, member),
+            ..ReasoningContent::default()
+        };
+        let provider = self.flavour.provider();
+        thinking.meta.set_property(provider, MEMBER, member.into());
+        Some(Content::Reasoning(thinking))
+    }
+
+    fn next_id(&self) -> String {
+        format!("no-id-{}", self.made_up)
+    }
+
+    fn learn(&mut self, entry: &call::Entry, made_up: &str) {
+        let Some((_, known)) = function_tools::known(&entry.content) else {
+            return;
+        };
+        if entry.call_id == made_up {
+            self.made_up += 1;
+            let name = function_tools::called(&entry.content).map(|called| called.name);
+            self.waiting.push_back((made_up.to_owned(), name));
+        }
+        self.known.insert(entry.call_id.clone(), known);
+    }
+
+    fn result(&mut self, value: &Fields, after: &[Content]) -> Content {
+        let id = Some(self.expected(value)).filter(|id| !id.is_empty());
+        if let Some(id) = &id {
+            self.waiting.retain(|(waiting, _)| waiting != id);
+        }
+        let content = value.get("content");
+        let mut parts = match content {
+            Some(Value::String(_)) | None => Vec::new(),
+            other => parts::read(self.flavour, other),
+        };
+        parts.extend(after.iter().cloned());
+        let answer = Answer {
+            call_id: id.as_deref().map(Into::into),
+            name: owned(value, "name"),
+            text: content.and_then(Value::as_str).map(str::to_owned),
+            parts,
+            meta: Default::default(),
+        };
+        let known = id.as_ref().and_then(|id| self.known.get(id));
+        function_tools::answer(known, answer)
+    }
+}
+
+/// Whether a message is a tool's.
+pub(super) fn is_result(value: &Fields) -> bool {
+    matches!(text(value, "role"), Some("tool" | "function"))
+}
+
+fn role(value: &Fields) -> Role {
+    match text(value, "role") {
+        Some("assistant" | "model") => Role::Assistant,
+        Some("system") => Role::System,
+        Some("developer") => Role::Developer,
+        _ => Role::User,
+    }
+}
+
+fn unknown(value: &Fields) -> Map<String, Value> {
+    value
+        .iter()
+        .filter(|(name, value)| !OWN_MEMBERS.contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn keep_members(meta: &mut telechir_protocol::Meta, provider: &str, members: Map<String, Value>) {
+    if !members.is_empty() {
+        meta.set_property(provider, MEMBERS, Value::Object(members));
+    }
+}

@@ -1,0 +1,361 @@
+//! What a message says, written anew: whatever came from elsewhere or was edited.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Content, ErrorContent, HostedCall, Message, ReasoningContent, Role};
+
+use super::Flavour;
+use super::call;
+use super::parts;
+use super::read::{LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
+use super::write::Writer;
+use crate::function_tools::{self, Known, Told};
+
+/// A message of the model that is being put together.
+#[derive(Debug, Default)]
+struct Speech {
+    parts: Vec<Value>,
+    calls: Vec<Value>,
+    legacy: Option<Value>,
+    refusal: Option<String>,
+    members: Map<String, Value>,
+    /// Pictures and files, which the model cannot say.
+    media: Vec<Value>,
+}
+
+impl Writer {
+    /// Writes contents that are no results.
+    pub(super) fn say(&mut self, message: &Message, contents: &[Content], place: &str) {
+        if message.role == Role::Assistant {
+            self.say_as_model(message, contents, place);
+            return;
+        }
+        let role = match message.role {
+            Role::System => "system",
+            Role::Developer => {
+                let why = "not every service knows this role";
+                self.report
+                    .kept("the role developer", place, why, "as the role system");
+                "system"
+            }
+            Role::User | Role::Tool | Role::Assistant => "user",
+        };
+        let mut said = Vec::new();
+        for content in contents {
+            match parts::write_part(self.flavour, content) {
+                Some(part) => said.push(part),
+                None => self.unsaid(content, place, &mut said),
+            }
+        }
+        self.note_annotations(contents, place);
+        if said.is_empty() {
+            return;
+        }
+        let mut item = json!({"role": role, "content": content_of(self.flavour, message, said)});
+        restore_members(self.flavour, message, &mut item);
+        self.push_user(item);
+    }
+
+    /// What no part says, in words where it has any.
+    fn unsaid(&mut self, content: &Content, place: &str, said: &mut Vec<Value>) {
+        let mut words = |what: &str, text: String| {
+            self.report
+                .kept(what, place, "a message has no such part", "as words");
+            said.push(json!({"type": "text", "text": text}));
+        };
+        if let Content::Error(ErrorContent { message, .. }) = content {
+            words("an error in a message", format!("Error: {message}"));
+        } else if let Content::Uri(uri) = content {
+            words("a file by address", uri.uri.clone());
+        } else if let Content::ApprovalResponse(response) = content {
+            let verb = if response.approved {
+                "approves"
+            } else {
+                "declines"
+            };
+            let text = format!("The user {verb} the request {}.", response.id);
+            words("an approval response", text);
+        } else {
+            let what = content.type_name().unwrap_or("unknown").to_owned();
+            let why = "a message has no such part";
+            self.report
+                .lost(format!("content of type `{what}`"), place, why);
+        }
+    }
+
+    fn say_as_model(&mut self, message: &Message, contents: &[Content], place: &str) {
+        let mut speech = Speech::default();
+        for content in contents {
+            self.add(&mut speech, message, content, place);
+        }
+        self.note_annotations(contents, place);
+        let media = std::mem::take(&mut speech.media);
+        if let Some(item) = speech.into_message(self.flavour, message) {
+            self.push(item);
+        }
+        if !media.is_empty() {
+            let how = "as a message with the role user";
+            let why = "the model's messages are words";
+            self.report
+                .kept("a picture or file of the model", place, why, how);
+            self.push_user(json!({"role": "user", "content": media}));
+        }
+    }
+
+    fn add(&mut self, speech: &mut Speech, message: &Message, content: &Content, place: &str) {
+        if function_tools::known(content).is_some() {
+            return self.add_call(speech, content, place);
+        }
+        if let Content::Reasoning(reasoning) = content {
+            return self.add_thinking(speech, reasoning, place);
+        }
+        if let Content::CommandCall(hosted)
+        | Content::CommandResult(hosted)
+        | Content::ImageGenerationCall(hosted)
+        | Content::ImageGenerationResult(hosted) = content
+        {
+            return self.add_hosted(speech, content, hosted, place);
+        }
+        if let Content::Usage(_) = content {
+            return self
+                .report
+                .lost("usage", place, "messages of a request carry no usage");
+        }
+        if let Content::Text(text) = content
+            && text
+                .meta
+                .property(self.flavour.provider(), parts::REFUSAL)
+                .is_some()
+            && message
+                .meta
+                .property(self.flavour.provider(), PARTS)
+                .is_none()
+        {
+            speech.refusal = Some(text.text.clone());
+            return;
+        }
+        let is_media = crate::fields::media(content).is_some();
+        match parts::write_part(self.flavour, content) {
+            Some(part) if is_media => speech.media.push(part),
+            Some(part) => speech.parts.push(part),
+            None => self.unsaid(content, place, &mut speech.parts),
+        }
+    }
+
+    fn add_call(&mut self, speech: &mut Speech, content: &Content, place: &str) {
+        let id = self.wire_id(content, place);
+        let Some(entry) = call::write(self.flavour, content, &id) else {
+            return;
+        };
+        if call::unedited(self.flavour, content, &id).is_none() {
+            self.note_call(content, place);
+        }
+        if call::is_legacy(self.flavour, content) {
+            speech.legacy = Some(entry);
+        } else {
+            speech.calls.push(entry);
+        }
+    }
+
+    /// What a call says that a function's cannot.
+    fn note_call(&mut self, content: &Content, place: &str) {
+        let why = "a call of a function has no place for it";
+        if let Content::ComputerCall(call) = content {
+            if let Some(intent) = &call.intent {
+                self.report.lost(format!("intent `{intent}`"), place, why);
+            }
+            if !call.pending_safety_checks.is_empty() {
+                self.report.lost("pending safety checks", place, why);
+            }
+            if call.actions.is_empty() {
+                let how = "as a call without actions";
+                self.report
+                    .kept("a call that could not be understood", place, why, how);
+            }
+        }
+        if let Content::ShellCall(call) = content
+            && call.environment != telechir_protocol::ShellEnvironment::Local
+        {
+            let how = "as a call of the function `shell`";
+            self.report.kept("who ran the commands", place, why, how);
+        }
+        if let Content::FunctionCall(call) = content
+            && !call.requires_local_execution
+        {
+            let how = "as a call of a function of the same name";
+            let what = format!("a call of `{}` by the provider itself", call.name);
+            self.report
+                .kept(what, place, "it is another provider's", how);
+        }
+    }
+
+    fn add_thinking(&mut self, speech: &mut Speech, reasoning: &ReasoningContent, place: &str) {
+        let provider = self.flavour.provider();
+        if let Some(member) = reasoning.meta.property(provider, MEMBER)
+            && let (Some(member), Some(text)) = (member.as_str(), &reasoning.text)
+        {
+            speech
+                .members
+                .insert(member.to_owned(), text.as_str().into());
+        } else if let Some(part) = parts::write_thinking(self.flavour, reasoning) {
+            speech.parts.push(part);
+        } else {
+            let why = "thinking of another provider cannot be repeated";
+            self.report.lost("thinking", place, why);
+        }
+    }
+
+    /// What another provider carried out itself, in words.
+    fn add_hosted(
+        &mut self,
+        speech: &mut Speech,
+        content: &Content,
+        hosted: &HostedCall,
+        place: &str,
+    ) {
+        let what = content.type_name().unwrap_or_default().to_owned();
+        let why = "it is another provider's own tool";
+        let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
+        let words: Vec<String> = parts
+            .iter()
+            .filter_map(|part| crate::fields::words(part))
+            .map(str::to_owned)
+            .collect();
+        for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
+            match parts::write_media(self.flavour, &media) {
+                Some(part) => speech.media.push(part),
+                None => self.report.lost("a picture or file", place, why),
+            }
+        }
+        let text = format!("[{what}] {}", words.join("\n"));
+        self.report.kept(what, place, why, "as words of the model");
+        speech
+            .parts
+            .push(json!({"type": "text", "text": text.trim_end()}));
+    }
+
+    fn note_annotations(&mut self, contents: &[Content], place: &str) {
+        let annotated = |content: &Content| matches!(content, Content::Text(text) if !text.meta.annotations.is_empty());
+        if contents.iter().any(annotated) {
+            let why = "messages carry no annotations";
+            self.report.lost("annotations", place, why);
+        }
+    }
+}
+
+impl Speech {
+    fn into_message(self, flavour: Flavour, message: &Message) -> Option<Value> {
+        let silent = self.parts.is_empty() && self.refusal.is_none() && self.members.is_empty();
+        if silent && self.calls.is_empty() && self.legacy.is_none() {
+            return None;
+        }
+        let content = if self.parts.is_empty() {
+            Value::Null
+        } else {
+            content_of(flavour, message, self.parts)
+        };
+        let calls = !self.calls.is_empty() || self.legacy.is_some();
+        let content = if content.is_null() && !calls {
+            "".into()
+        } else {
+            content
+        };
+        let mut item = json!({"role": "assistant", "content": content});
+        if let Some(members) = item.as_object_mut() {
+            members.extend(self.members);
+            members.extend(
+                self.refusal
+                    .map(|said| (parts::REFUSAL.to_owned(), said.into())),
+            );
+            members.extend(self.legacy.map(|call| ("function_call".to_owned(), call)));
+            if !self.calls.is_empty() {
+                members.insert("tool_calls".to_owned(), self.calls.into());
+            }
+        }
+        restore_members(flavour, message, &mut item);
+        Some(item)
+    }
+}
+
+/// One text alone, or the list of parts.
+fn content_of(flavour: Flavour, message: &Message, parts: Vec<Value>) -> Value {
+    let listed = message.meta.property(flavour.provider(), PARTS).is_some();
+    match parts.as_slice() {
+        [only]
+            if !listed && only["type"] == "text" && only.as_object().map_or(0, Map::len) == 2 =>
+        {
+            only["text"].clone()
+        }
+        _ => Value::Array(parts),
+    }
+}
+
+fn restore_members(flavour: Flavour, message: &Message, item: &mut Value) {
+    let kept = message.meta.property(flavour.provider(), MEMBERS);
+    if let (Some(item), Some(Value::Object(kept))) = (item.as_object_mut(), kept) {
+        for (name, value) in kept {
+            item.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+/// The message of a tool.
+pub(super) fn result(
+    writer: &Writer,
+    id: &str,
+    told: &Told,
+    known: Option<&Known>,
+    message: &Message,
+) -> Value {
+    let flavour = writer.flavour;
+    let legacy = message
+        .meta
+        .property(flavour.provider(), LEGACY_ROLE)
+        .is_some();
+    let mut item = Map::new();
+    item.insert(
+        "role".to_owned(),
+        if legacy { "function" } else { "tool" }.into(),
+    );
+    let no_id = legacy || id.is_empty() || writer.names_no_id(id);
+    if !no_id {
+        item.insert("tool_call_id".to_owned(), id.into());
+    }
+    let name = match known {
+        Some(Known::Function(name)) => Some(name.as_str()),
+        Some(Known::Computer(family, _)) if family.as_deref() == Some("browser") => Some("browser"),
+        Some(Known::Computer(..)) => Some(function_tools::COMPUTER),
+        Some(Known::Shell) => Some(function_tools::SHELL),
+        Some(Known::Edit) | None => None,
+    };
+    if let Some(name) = name.filter(|_| no_id || flavour == Flavour::Mistral) {
+        item.insert("name".to_owned(), name.into());
+    }
+    let pictures = told
+        .pictures
+        .iter()
+        .filter_map(|media| parts::write_media(flavour, media));
+    let content = if flavour == Flavour::Inline && !told.pictures.is_empty() {
+        let words = (!told.text.is_empty()).then(|| json!({"type": "text", "text": told.text}));
+        Value::Array(words.into_iter().chain(pictures).collect())
+    } else {
+        told.text.as_str().into()
+    };
+    item.insert("content".to_owned(), content);
+    let mut item = Value::Object(item);
+    restore_members(flavour, message, &mut item);
+    item
+}
+
+/// Words of instructions, as one text or in parts.
+pub(super) fn instructions(value: &Value) -> Option<String> {
+    if let Some(words) = value.as_str() {
+        return Some(words.to_owned());
+    }
+    let parts = value
+        .get("parts")
+        .and_then(Value::as_array)
+        .or_else(|| value.as_array())?;
+    let words = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
+    let words: Option<Vec<String>> = parts.iter().map(words).collect();
+    words.map(|words| words.join("\n\n"))
+}

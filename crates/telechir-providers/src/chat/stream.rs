@@ -1,0 +1,232 @@
+//! A response in chunks: what each adds to its choice, put together.
+//!
+//! A call goes on with the chunk that has its index, or its id, or neither; servers differ in
+//! which they send, and some repeat the name or send an empty one.
+
+mod calls;
+mod content;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use self::calls::Calls;
+use crate::StreamError;
+use crate::conversation::ProviderError;
+use crate::fields::{Fields, list, object, present, some_text};
+use crate::stream::{Assemble, CallPiece, Delta};
+
+/// Most choices that one response may have.
+const MOST_CHOICES: u64 = 128;
+
+/// What has come of a response.
+#[derive(Debug, Default)]
+pub(super) struct Arriving {
+    number: usize,
+    /// Members of the response, usage included.
+    response: Fields,
+    choices: BTreeMap<u64, Choice>,
+}
+
+/// What has come of a choice.
+#[derive(Debug, Default)]
+struct Choice {
+    members: Fields,
+    message: Fields,
+    calls: Calls,
+    /// With connectors of the service several messages follow one another.
+    earlier: Vec<Value>,
+    finish: Option<String>,
+}
+
+impl Assemble for Arriving {
+    fn event(&mut self, _name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
+        self.number += 1;
+        if let Some(error) = ProviderError::from_value(&event) {
+            return Err(StreamError::Provider {
+                message: error.message,
+            });
+        }
+        let Value::Object(mut chunk) = event else {
+            return Err(self.bad("it is no object"));
+        };
+        let choices = match chunk.shift_remove("choices") {
+            Some(Value::Array(choices)) => choices,
+            None | Some(Value::Null) => Vec::new(),
+            Some(_) => return Err(self.bad("its `choices` are no list")),
+        };
+        chunk.retain(|_, value| !value.is_null());
+        self.response.extend(chunk);
+        let mut deltas = Vec::new();
+        for choice in choices {
+            deltas.extend(self.choice(choice)?);
+        }
+        Ok(deltas)
+    }
+
+    fn finish(self) -> Result<Value, StreamError> {
+        let missing = |missing: String| StreamError::Truncated { missing };
+        if self.choices.is_empty() {
+            return Err(missing("no choice came".to_owned()));
+        }
+        let mut choices = Vec::new();
+        for (index, choice) in self.choices {
+            let Some(finish) = choice.finish.clone() else {
+                return Err(missing(format!("choice {index} has no `finish_reason`")));
+            };
+            choices.push(choice.into_whole(index, finish)?);
+        }
+        let mut response = self.response;
+        response.insert("object".to_owned(), "chat.completion".into());
+        response.insert("choices".to_owned(), choices.into());
+        Ok(Value::Object(response))
+    }
+}
+
+impl Arriving {
+    fn bad(&self, problem: &str) -> StreamError {
+        StreamError::BadEvent {
+            number: self.number,
+            problem: problem.to_owned(),
+        }
+    }
+
+    fn choice(&mut self, value: Value) -> Result<Vec<Delta>, StreamError> {
+        let Value::Object(mut value) = value else {
+            return Err(self.bad("a choice is no object"));
+        };
+        let index = present(&value, "index")
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
+        if index >= MOST_CHOICES {
+            return Err(self.bad("the index of a choice is out of all measure"));
+        }
+        let delta = match value.shift_remove("delta") {
+            Some(Value::Object(delta)) => delta,
+            None | Some(Value::Null) => Fields::new(),
+            Some(_) => return Err(self.bad("a delta is no object")),
+        };
+        if let Some(error) = object(&value, "error") {
+            let message = some_text(error, "message").unwrap_or("it says no more");
+            return Err(StreamError::Provider {
+                message: message.to_owned(),
+            });
+        }
+        let choice = self.choices.entry(index).or_default();
+        let mut deltas = choice.grow(delta)?;
+        let finish = some_text(&value, "finish_reason").map(str::to_owned);
+        value.retain(|name, value| !value.is_null() && name != "index" && name != "finish_reason");
+        choice.members.extend(value);
+        if let Some(finish) = finish {
+            if choice.finish.is_none() {
+                deltas.extend(choice.calls.ends());
+            }
+            choice.finish = Some(finish);
+        }
+        // Only the first choice is the turn.
+        Ok(if index == 0 { deltas } else { Vec::new() })
+    }
+}
+
+/// Members of a delta that grow as text.
+const GROWING: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
+
+impl Choice {
+    fn grow(&mut self, mut delta: Fields) -> Result<Vec<Delta>, StreamError> {
+        let mut deltas = Vec::new();
+        self.turn_to(&delta)?;
+        for name in GROWING {
+            let Some(Value::String(text)) = delta.shift_remove(name) else {
+                continue;
+            };
+            content::append(&mut self.message, name, &text);
+            if !text.is_empty() {
+                deltas.push(shown(name, text));
+            }
+        }
+        if let Some(said) = delta.shift_remove("content").filter(|said| !said.is_null()) {
+            deltas.extend(content::grow(&mut self.message, said));
+        }
+        for piece in list(&delta, "tool_calls") {
+            let piece = self.calls.push(piece)?;
+            deltas.push(Delta::Call(piece));
+        }
+        delta.shift_remove("tool_calls");
+        if let Some(Value::Object(call)) = delta.shift_remove("function_call") {
+            let call = Value::Object(call);
+            let piece = self.calls.push_legacy(&call)?;
+            deltas.push(Delta::Call(piece));
+        }
+        self.keep(delta);
+        Ok(deltas)
+    }
+
+    /// A delta of another role, or of another place among several messages, begins a message.
+    fn turn_to(&mut self, delta: &Fields) -> Result<(), StreamError> {
+        let role = some_text(delta, "role");
+        let ours = some_text(&self.message, "role");
+        let other =
+            |one: Option<&str>, two: Option<&str>| one.is_some() && two.is_some() && one != two;
+        if other(role, ours) {
+            let message = std::mem::take(&mut self.message);
+            let calls = std::mem::take(&mut self.calls);
+            self.earlier.push(Value::Object(whole(message, calls)?));
+        }
+        Ok(())
+    }
+
+    /// Everything else: lists grow, the rest is what was said last.
+    fn keep(&mut self, delta: Fields) {
+        for (name, value) in delta {
+            if value.is_null() || (name == "index") {
+                continue;
+            }
+            match (self.message.get_mut(&name), value) {
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => {
+                    self.message.insert(name, value);
+                }
+            }
+        }
+    }
+
+    fn into_whole(self, index: u64, finish: String) -> Result<Value, StreamError> {
+        let mut choice = self.members;
+        choice.insert("index".to_owned(), index.into());
+        choice.insert("finish_reason".to_owned(), finish.into());
+        let last = whole(self.message, self.calls)?;
+        if self.earlier.is_empty() {
+            choice.insert("message".to_owned(), Value::Object(last));
+        } else {
+            let mut all = self.earlier;
+            all.push(Value::Object(last));
+            choice.insert("messages".to_owned(), all.into());
+        }
+        Ok(Value::Object(choice))
+    }
+}
+
+fn whole(mut message: Map<String, Value>, calls: Calls) -> Result<Fields, StreamError> {
+    message.entry("role").or_insert_with(|| "assistant".into());
+    message.entry("content").or_insert(Value::Null);
+    calls.finish(&mut message)?;
+    Ok(message)
+}
+
+fn shown(name: &str, text: String) -> Delta {
+    if name == "refusal" {
+        Delta::Text { index: 0, text }
+    } else {
+        Delta::Reasoning { index: 0, text }
+    }
+}
+
+/// A piece of a call to show.
+fn piece(index: usize, call_id: Option<&str>, name: Option<&str>, arguments: &str) -> CallPiece {
+    CallPiece {
+        index: u64::try_from(index).unwrap_or(u64::MAX),
+        call_id: call_id.map(str::to_owned),
+        name: name.map(str::to_owned),
+        arguments: arguments.to_owned(),
+    }
+}

@@ -1,0 +1,152 @@
+//! Calls that arrive in pieces, by the rules of the incomplete call.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{IncompleteCall, IncompleteCalls};
+
+use super::piece;
+use crate::StreamError;
+use crate::fields::{Fields, object, present, some_text};
+use crate::stream::{CallPiece, Delta};
+
+/// Most calls that one message may have.
+const MOST_CALLS: usize = 1024;
+
+/// The calls of one message.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pieces: IncompleteCalls,
+    /// What the entries say beside id, name and arguments, in the order of the calls.
+    members: Vec<Fields>,
+    legacy: Option<IncompleteCall>,
+}
+
+impl Calls {
+    /// Adds a piece of an entry of `tool_calls`.
+    pub(super) fn push(&mut self, value: &Value) -> Result<CallPiece, StreamError> {
+        let none = Fields::new();
+        let entry = value.as_object().unwrap_or(&none);
+        let form = if present(entry, "custom").is_some() {
+            "custom"
+        } else {
+            "function"
+        };
+        let function = object(entry, form).unwrap_or(&none);
+        let arguments = match present(
+            function,
+            if form == "custom" {
+                "input"
+            } else {
+                "arguments"
+            },
+        ) {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => String::new(),
+        };
+        let id = some_text(entry, "id").filter(|id| *id != "null");
+        let index = present(entry, "index").and_then(Value::as_u64);
+        let name = some_text(function, "name");
+        let incomplete = IncompleteCall {
+            index,
+            call_id: id.map(Into::into),
+            name: self.new_name(index, id, name),
+            arguments: arguments.clone(),
+        };
+        let before = self.pieces.as_slice().len();
+        let at = self.place_of(&incomplete).unwrap_or(before);
+        self.pieces.push(incomplete)?;
+        if before >= MOST_CALLS {
+            return Err(StreamError::TooLong { limit: MOST_CALLS });
+        }
+        self.members
+            .resize_with(self.pieces.as_slice().len(), Map::new);
+        if let Some(members) = self.members.get_mut(at) {
+            let own = |name: &str| matches!(name, "id" | "function" | "custom");
+            let said = entry
+                .iter()
+                .filter(|(name, value)| !own(name) && !value.is_null());
+            members.extend(said.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        Ok(piece(at, id, name, &arguments))
+    }
+
+    /// Some servers give every call the same index, or repeat the name with every piece.
+    fn new_name(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<String> {
+        let nameless = IncompleteCall {
+            index,
+            call_id: id.map(Into::into),
+            ..IncompleteCall::default()
+        };
+        let known = self
+            .place_of(&nameless)
+            .and_then(|at| self.pieces.as_slice()[at].name.as_deref());
+        let is_piece = index.is_some() || id.is_some();
+        name.filter(|name| !(is_piece && known == Some(name)))
+            .map(str::to_owned)
+    }
+
+    /// Which call a piece goes on with, by the rule that adds it.
+    fn place_of(&self, piece: &IncompleteCall) -> Option<usize> {
+        let calls = self.pieces.as_slice();
+        let nameless = piece.index.is_none() && piece.call_id.is_none();
+        let most = if nameless { 1 } else { calls.len() };
+        let newest_first = calls.iter().enumerate().rev().take(most);
+        newest_first
+            .into_iter()
+            .find(|(_, call)| call.is_continued_by(piece))
+            .map(|(at, _)| at)
+    }
+
+    /// Adds a piece of the older `function_call`.
+    pub(super) fn push_legacy(&mut self, value: &Value) -> Result<CallPiece, StreamError> {
+        let none = Fields::new();
+        let function = value.as_object().unwrap_or(&none);
+        let arguments = some_text(function, "arguments").unwrap_or_default();
+        let name = some_text(function, "name");
+        let call = self.legacy.get_or_insert_with(IncompleteCall::default);
+        call.name = call.name.take().or_else(|| name.map(str::to_owned));
+        call.arguments.push_str(arguments);
+        Ok(piece(0, None, name, arguments))
+    }
+
+    /// That all the calls are there.
+    pub(super) fn ends(&self) -> Vec<Delta> {
+        let count = self.pieces.as_slice().len() + usize::from(self.legacy.is_some());
+        let end = |index: usize| Delta::CallEnd {
+            index: u64::try_from(index).unwrap_or(u64::MAX),
+        };
+        (0..count).map(end).collect()
+    }
+
+    /// Puts the calls into their message. One that is not whole stays as it is and is answered
+    /// with an error.
+    pub(super) fn finish(self, message: &mut Fields) -> Result<(), StreamError> {
+        let mut calls = Vec::new();
+        for (call, members) in self.pieces.as_slice().iter().zip(self.members) {
+            let mut entry = Map::new();
+            if let Some(id) = &call.call_id {
+                entry.insert("id".to_owned(), id.as_str().into());
+            }
+            entry.insert("type".to_owned(), "function".into());
+            entry.extend(members);
+            let name = call.name.as_deref().unwrap_or_default();
+            let (form, said) = if entry["type"] == "custom" {
+                ("custom", json!({"name": name, "input": call.arguments}))
+            } else {
+                let said = json!({"name": name, "arguments": call.arguments});
+                ("function", said)
+            };
+            entry.insert(form.to_owned(), said);
+            calls.push(Value::Object(entry));
+        }
+        if !calls.is_empty() {
+            message.insert("tool_calls".to_owned(), calls.into());
+        }
+        if let Some(call) = self.legacy {
+            let name = call.name.unwrap_or_default();
+            let said = json!({"name": name, "arguments": call.arguments});
+            message.insert("function_call".to_owned(), said);
+        }
+        Ok(())
+    }
+}

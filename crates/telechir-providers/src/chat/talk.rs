@@ -1,0 +1,243 @@
+//! A conversation in messages, which the service does not store.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use super::Flavour;
+use super::read::is_result;
+use crate::conversation::text_of;
+use crate::fields::{Fields, list, object, present, some_text};
+use crate::wire::{Service, Talk};
+use crate::{Opening, PictureLimit, Request, Stop};
+
+const GONE: &str = "[An older screenshot was removed to save room.]";
+
+/// Pictures that Mistral takes in one request.
+const MISTRAL_PICTURES: usize = 8;
+
+/// How to converse in it.
+pub(super) struct ChatTalk(pub(super) Flavour);
+
+impl Talk for ChatTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"role": "user", "content": words})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(self.0, opening, items)
+    }
+
+    fn failure(&self, response: &Value) -> Option<Stop> {
+        failure(response)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(answers);
+    }
+
+    fn service(&self) -> Service {
+        let host = match self.0 {
+            Flavour::Functions | Flavour::Inline => None,
+            Flavour::Mistral => Some("https://api.mistral.ai"),
+        };
+        Service {
+            host,
+            prefix: "/v1",
+        }
+    }
+}
+
+fn request(flavour: Flavour, opening: &Opening, items: &mut [Value]) -> Request {
+    prune(items, limit(flavour, opening.pictures));
+    let system = opening
+        .system
+        .iter()
+        .map(|system| json!({"role": "system", "content": system}));
+    let messages: Vec<Value> = system.chain(items.iter().cloned()).collect();
+    let mut body = Map::new();
+    body.insert("model".into(), opening.model.clone().into());
+    body.insert("messages".into(), messages.into());
+    if !opening.declaration.tools.is_empty() {
+        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    }
+    if let Some(max_tokens) = opening.max_tokens {
+        body.insert("max_tokens".into(), max_tokens.into());
+    }
+    Request {
+        path: "/chat/completions".to_owned(),
+        headers: opening.declaration.headers.clone(),
+        body: Value::Object(body),
+        pictures: items.iter().map(pictures_in).sum(),
+    }
+}
+
+/// Mistral refuses a request with more pictures than it takes.
+fn limit(flavour: Flavour, asked: PictureLimit) -> PictureLimit {
+    match flavour {
+        Flavour::Functions | Flavour::Inline => asked,
+        Flavour::Mistral => PictureLimit {
+            keep: asked.keep.min(MISTRAL_PICTURES / 2),
+            prune_above: asked.prune_above.min(MISTRAL_PICTURES),
+        },
+    }
+}
+
+fn choice(response: &Value) -> Option<&Fields> {
+    response.get("choices")?.get(0)?.as_object()
+}
+
+/// What a response means that has nothing to read.
+fn failure(response: &Value) -> Option<Stop> {
+    let choice = choice(response)?;
+    let error = object(choice, "error");
+    let ended = some_text(choice, "finish_reason").unwrap_or_default();
+    if ended != "error" && error.is_none() {
+        return None;
+    }
+    let text = |name: &str| {
+        let text = error.and_then(|error| some_text(error, name));
+        text.unwrap_or_default().to_owned()
+    };
+    let said = text("message");
+    Some(Stop::Failed {
+        code: "error".to_owned(),
+        message: if said.is_empty() {
+            "the service ended the answer with an error".to_owned()
+        } else {
+            said
+        },
+    })
+}
+
+fn take(response: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
+    let none = Fields::new();
+    let choice = choice(response).unwrap_or(&none);
+    let message = object(choice, "message").into_iter().cloned();
+    let several = list(choice, "messages").iter().filter_map(Value::as_object);
+    let messages: Vec<Fields> = several.cloned().chain(message).collect();
+    let last = messages.last().unwrap_or(&none);
+    let stop = stop(choice, last, has_calls);
+    items.extend(messages.into_iter().filter_map(replayed));
+    (stop, usage(response))
+}
+
+fn stop(choice: &Fields, message: &Fields, has_calls: bool) -> Stop {
+    let refusal = some_text(message, "refusal").map(str::to_owned);
+    let ended = some_text(choice, "finish_reason").unwrap_or_default();
+    match ended {
+        "length" => Stop::MaxTokens,
+        "model_length" => Stop::ContextExceeded,
+        "content_filter" => Stop::Refused {
+            reason: refusal.unwrap_or_else(|| "content_filter".to_owned()),
+        },
+        _ if has_calls => Stop::Calls,
+        "tool_calls" | "function_call" => Stop::Incomplete {
+            reason: "it announced calls and made none".to_owned(),
+        },
+        "stop" | "" | "eos" | "end_turn" | "stop_sequence" => match refusal {
+            Some(reason) => Stop::Refused { reason },
+            None => Stop::Done,
+        },
+        other => Stop::Incomplete {
+            reason: other.to_owned(),
+        },
+    }
+}
+
+fn usage(response: &Value) -> UsageContent {
+    let count = |name: &str| response.get("usage")?.get(name)?.as_u64();
+    UsageContent {
+        input_token_count: count("prompt_tokens"),
+        output_token_count: count("completion_tokens"),
+        total_token_count: count("total_tokens"),
+        ..UsageContent::default()
+    }
+}
+
+/// The message as a request takes it: nothing null, no empty list of calls, and arguments that
+/// every server can parse. One that says nothing stays out.
+fn replayed(mut message: Fields) -> Option<Value> {
+    let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    message.retain(|name, value| !empty(value) && name != "annotations");
+    let calls = message
+        .get_mut("tool_calls")
+        .and_then(Value::as_array_mut)
+        .map(Vec::as_mut_slice)
+        .unwrap_or_default();
+    for call in calls.iter_mut().filter_map(|call| call.get_mut("function")) {
+        repair(call);
+    }
+    if let Some(call) = message.get_mut("function_call") {
+        repair(call);
+    }
+    let calls = message.contains_key("tool_calls") || message.contains_key("function_call");
+    let said = present(&message, "content").is_some_and(|content| content != "");
+    if !calls && !said && some_text(&message, "refusal").is_none() && !is_result(&message) {
+        return None;
+    }
+    message
+        .entry("content")
+        .or_insert_with(|| if calls { Value::Null } else { "".into() });
+    Some(Value::Object(message))
+}
+
+/// Servers that parse what is sent back refuse arguments that are no JSON; the answer to the call
+/// says what was wrong with them.
+fn repair(function: &mut Value) {
+    let Some(arguments) = function.get("arguments").and_then(Value::as_str) else {
+        return;
+    };
+    let valid = serde_json::from_str::<Fields>(arguments).is_ok();
+    if !valid {
+        let repaired = if arguments.trim().is_empty() {
+            json!({})
+        } else {
+            json!({"malformed": arguments})
+        };
+        function["arguments"] = repaired.to_string().into();
+    }
+}
+
+/// Removes old pictures; words stand in their place.
+fn prune(items: &mut [Value], limit: PictureLimit) {
+    let count: usize = items.iter().map(pictures_in).sum();
+    if count <= limit.prune_above {
+        return;
+    }
+    let mut left = count.saturating_sub(limit.keep);
+    let parts = items
+        .iter_mut()
+        .filter_map(|item| item.get_mut("content")?.as_array_mut())
+        .flatten();
+    for part in parts.filter(|part| is_picture(part)) {
+        if left == 0 {
+            return;
+        }
+        left -= 1;
+        *part = json!({"type": "text", "text": GONE});
+    }
+}
+
+fn is_picture(part: &Value) -> bool {
+    text_of(part, "type") == "image_url"
+}
+
+fn pictures_in(item: &Value) -> usize {
+    let parts = item.get("content").and_then(Value::as_array);
+    parts.map_or(0, |parts| {
+        parts.iter().filter(|part| is_picture(part)).count()
+    })
+}

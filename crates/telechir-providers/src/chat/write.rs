@@ -1,0 +1,428 @@
+//! Messages of any dialect to messages of this one, in the order that the services demand: each
+//! call is answered right after the message it stands in.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+use telechir_protocol::{CallId, Content, Media, Message, Role, ToolResult};
+
+use super::call;
+use super::envelope::enclose;
+use super::pictures;
+use super::read::{AFTER, Reader, is_result};
+use super::{Flavour, speech};
+use crate::fields::raw_of;
+use crate::function_tools;
+use crate::{Envelope, History, Report};
+
+/// Writes a history in the envelope it came in, or as a list of messages.
+pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
+    let mut writer = Writer::new(flavour);
+    writer.foreign_envelope(history);
+    for (index, message) in history.messages.iter().enumerate() {
+        writer.message(message, &format!("messages[{index}]"));
+    }
+    let (items, report) = writer.finish();
+    (enclose(flavour, items, history), report)
+}
+
+/// Writes messages one after another.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) flavour: Flavour,
+    pub(super) items: Vec<Value>,
+    pub(super) report: Report,
+    /// What was written, read again: it knows the calls.
+    reader: Reader,
+    /// Ids that had to be replaced.
+    ids: HashMap<String, String>,
+    /// Calls of the last message of the model that nothing answers yet, by the id they are sent
+    /// with; and whether it was written here.
+    open: Vec<String>,
+    open_is_ours: bool,
+    /// Calls whose results name no id.
+    without_id: HashSet<String>,
+    /// Pictures that follow the results.
+    pictures: Vec<(String, Media)>,
+}
+
+impl Writer {
+    pub(super) fn new(flavour: Flavour) -> Self {
+        Self {
+            flavour,
+            items: Vec::new(),
+            report: Report::default(),
+            reader: Reader::new(flavour),
+            ids: HashMap::new(),
+            open: Vec::new(),
+            open_is_ours: false,
+            without_id: HashSet::new(),
+            pictures: Vec::new(),
+        }
+    }
+
+    pub(super) fn finish(mut self) -> (Vec<Value>, Report) {
+        self.show_pictures();
+        (self.items, self.report)
+    }
+
+    fn show_pictures(&mut self) {
+        let pictures = std::mem::take(&mut self.pictures);
+        for message in pictures::write(self.flavour, &pictures) {
+            self.items.push(message);
+        }
+    }
+
+    /// Adds a message. What the interface demands before it comes first.
+    pub(super) fn push(&mut self, item: Value) {
+        let Some(fields) = item.as_object() else {
+            return;
+        };
+        let answers = is_result(fields);
+        if !answers {
+            self.answer_open();
+            self.show_pictures();
+        }
+        let mut calls = Vec::new();
+        if !answers {
+            let read = self.reader.message(fields, &[]);
+            calls.extend(read.contents.iter().filter_map(call_id));
+        }
+        self.open.extend(calls);
+        self.items.push(item);
+    }
+
+    /// The interface refuses a call without an answer.
+    fn answer_open(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        if !self.open_is_ours {
+            return;
+        }
+        for id in open {
+            self.report.kept(
+                "the absence of a result",
+                format!("call {id}"),
+                "every call must be answered before anything else is said",
+                "as a result that says so",
+            );
+            let words = "Error (not executed): The history has no result of this call.";
+            let item = json!({"role": "tool", "tool_call_id": id, "content": words});
+            self.items.push(item);
+        }
+    }
+
+    /// Members around a history of another dialect have no place in a list of messages; only its
+    /// instructions can be said as a message.
+    fn foreign_envelope(&mut self, history: &History) {
+        let Envelope::Object {
+            dialect,
+            member,
+            rest,
+        } = &history.envelope
+        else {
+            return;
+        };
+        if *dialect == self.flavour.dialect() {
+            return;
+        }
+        let said = history
+            .messages
+            .first()
+            .is_some_and(|message| message.role == Role::System);
+        let why = "a list of messages has no place for members of a request or response";
+        for (name, value) in rest {
+            if name == member || value.is_null() || (said && name == "instructions") {
+                continue;
+            }
+            let instructs = [
+                "system",
+                "instructions",
+                "systemInstruction",
+                "system_instruction",
+            ];
+            let words = speech::instructions(value).filter(|_| instructs.contains(&name.as_str()));
+            let Some(words) = words else {
+                self.report
+                    .lost(format!("member `{name}`"), name.clone(), why);
+                continue;
+            };
+            self.report.kept(
+                format!("member `{name}`"),
+                name.clone(),
+                why,
+                "as a message of the system",
+            );
+            self.push(json!({"role": "system", "content": words}));
+        }
+    }
+
+    pub(super) fn message(&mut self, message: &Message, place: &str) {
+        if self.repeat(message) {
+            return;
+        }
+        let mut rest = message.contents.as_slice();
+        let mut at = 0;
+        while !rest.is_empty() {
+            let place = format!("{place}.contents[{at}]");
+            let count = self.contents(message, rest, &place);
+            rest = rest.get(count..).unwrap_or_default();
+            at += count;
+        }
+        if message.contents.is_empty() && message.role == Role::User {
+            self.push(json!({"role": "user", "content": ""}));
+        }
+    }
+
+    /// Writes a message as it came, when it is this dialect's and nobody edited it.
+    fn repeat(&mut self, message: &Message) -> bool {
+        let Some(Value::Object(json)) = raw_of(&message.meta, self.flavour.dialect()) else {
+            return false;
+        };
+        let provider = self.flavour.provider();
+        let result = message.contents.first().and_then(result_of);
+        let told = result.as_ref().map(function_tools::tell);
+        let after = result
+            .as_ref()
+            .and_then(|_| message.contents.first()?.meta()?.property(provider, AFTER))
+            .and_then(Value::as_u64)
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(0);
+        let own = told.map(|told| told.pictures).unwrap_or_default();
+        let own = own
+            .get(own.len().saturating_sub(after)..)
+            .unwrap_or_default()
+            .to_vec();
+        let shown: Vec<Content> = own.iter().cloned().map(Content::from).collect();
+        let mut reader = self.reader.clone();
+        let bridged = message.meta.property(provider, pictures::BRIDGED).is_some();
+        let mut again = reader.message(json, &shown);
+        if bridged {
+            again
+                .meta
+                .set_property(provider, pictures::BRIDGED, true.into());
+        }
+        if !same(&again, message) {
+            return false;
+        }
+        if is_result(json) {
+            self.reader = reader;
+            let id = result
+                .as_ref()
+                .and_then(ToolResult::call_id)
+                .map_or("", CallId::as_str);
+            self.open.retain(|open| open != id);
+            self.pictures
+                .extend(own.into_iter().map(|picture| (id.to_owned(), picture)));
+            self.items.push(Value::Object(json.clone()));
+            return true;
+        }
+        if bridged {
+            self.push(pictures::bridge());
+        }
+        self.push(Value::Object(json.clone()));
+        self.open_is_ours = false;
+        true
+    }
+
+    /// Writes as many of these contents as make one message; says how many.
+    fn contents(&mut self, message: &Message, rest: &[Content], place: &str) -> usize {
+        if let Some(result) = result_of(&rest[0]) {
+            self.result(&result, &rest[0], message, place);
+            return 1;
+        }
+        let spoken = rest
+            .iter()
+            .take_while(|content| result_of(content).is_none())
+            .count();
+        self.say(message, &rest[..spoken], place);
+        self.open_is_ours = true;
+        spoken
+    }
+
+    /// The id a call is sent with: its own, or one that the interface takes.
+    pub(super) fn wire_id(&mut self, content: &Content, place: &str) -> String {
+        let own = match function_tools::known(content) {
+            Some((Some(id), _)) => id.to_owned(),
+            _ => format!("call_{}", self.items.len()),
+        };
+        if let Some(meta) = content.meta()
+            && call::has_no_id(self.flavour, meta)
+        {
+            self.without_id.insert(own.clone());
+            return own;
+        }
+        let came = call::unedited(self.flavour, content, &own).is_some();
+        if came || self.flavour.takes_id(&own) {
+            return own;
+        }
+        if let Some(id) = self.ids.get(&own) {
+            return id.clone();
+        }
+        let id = synthetic(self.flavour, &own, &self.ids);
+        let why = match self.flavour {
+            Flavour::Mistral => "an id has nine letters and digits",
+            Flavour::Functions | Flavour::Inline => "an id has forty characters at most",
+        };
+        let how = format!("as `{id}`, which does not lead back");
+        self.report.kept(format!("id `{own}`"), place, why, how);
+        self.ids.insert(own, id.clone());
+        id
+    }
+
+    /// Writes the result of a call.
+    pub(super) fn result(
+        &mut self,
+        result: &ToolResult,
+        content: &Content,
+        message: &Message,
+        place: &str,
+    ) {
+        let own = result.call_id().map_or("", CallId::as_str).to_owned();
+        let id = self.ids.get(&own).cloned().unwrap_or(own);
+        let told = function_tools::tell(result);
+        let known = self.reader.known.get(&id).cloned();
+        let late = !self.reader.known.is_empty() && !self.open.contains(&id);
+        if late {
+            return self.say_late(&id, told, place);
+        }
+        self.open.retain(|open| *open != id);
+        let unsayable = told
+            .pictures
+            .iter()
+            .filter(|media| super::parts::write_media(self.flavour, media).is_none());
+        for _ in 0..unsayable.count() {
+            let why = "only its own provider can show it";
+            self.report.lost("a picture or file", place, why);
+        }
+        self.note_parts(content, place);
+        let item = speech::result(self, &id, &told, known.as_ref(), message);
+        if self.flavour != Flavour::Inline {
+            let shown = told
+                .pictures
+                .into_iter()
+                .filter(|media| super::parts::write_media(self.flavour, media).is_some());
+            self.pictures
+                .extend(shown.map(|picture| (id.clone(), picture)));
+        }
+        // The reader takes the call off those that wait.
+        if let Some(fields) = item.as_object() {
+            self.reader.message(fields, &[]);
+        }
+        self.items.push(item);
+    }
+
+    pub(super) fn names_no_id(&self, id: &str) -> bool {
+        self.without_id.contains(id)
+    }
+
+    /// A call that came without an id, so that its result names none.
+    pub(super) fn note_without_id(&mut self, id: &str) {
+        self.without_id.insert(id.to_owned());
+    }
+
+    /// Learns of a call that stands in a message which is not written.
+    pub(super) fn learn(&mut self, content: &Content, id: String) {
+        if let Some((_, known)) = function_tools::known(content) {
+            self.reader.known.insert(id.clone(), known);
+            self.open.push(id);
+        }
+    }
+
+    fn say_late(&mut self, id: &str, told: function_tools::Told, place: &str) {
+        self.report.kept(
+            format!("the result of call {id}"),
+            place,
+            "a result stands right after its call",
+            "as a message of the user",
+        );
+        let mut content = vec![json!({
+            "type": "text", "text": format!("The result of call {id}: {}", told.text),
+        })];
+        let pictures = told.pictures.iter();
+        content.extend(pictures.filter_map(|media| super::parts::write_media(self.flavour, media)));
+        self.push_user(json!({"role": "user", "content": content}));
+    }
+
+    /// A message of the user or system; Mistral refuses one right after a tool's.
+    pub(super) fn push_user(&mut self, item: Value) {
+        let after_tool = |items: &[Value]| {
+            items
+                .last()
+                .and_then(Value::as_object)
+                .is_some_and(is_result)
+        };
+        self.answer_open();
+        self.show_pictures();
+        if self.flavour == Flavour::Mistral && after_tool(&self.items) {
+            self.push(pictures::bridge());
+        }
+        self.push(item);
+    }
+
+    /// Parts of a result that neither words nor pictures can say.
+    fn note_parts(&mut self, content: &Content, place: &str) {
+        let Content::FunctionResult(result) = content else {
+            return;
+        };
+        let unknown = |part: &&Content| matches!(part, Content::Other(_));
+        if result.items.iter().any(|part| unknown(&part)) && self.flavour != Flavour::Inline {
+            let why = "a result is words and pictures";
+            self.report
+                .lost("a part of a function's result", place, why);
+        }
+    }
+}
+
+fn call_id(content: &Content) -> Option<String> {
+    let (id, _) = function_tools::known(content)?;
+    Some(id?.to_owned())
+}
+
+/// A result of any kind.
+pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
+    if let Content::ComputerResult(result) = content {
+        Some(ToolResult::Computer(result.clone()))
+    } else if let Content::ShellResult(result) = content {
+        Some(ToolResult::Shell(result.clone()))
+    } else if let Content::EditResult(result) = content {
+        Some(ToolResult::Edit(result.clone()))
+    } else if let Content::FunctionResult(result) = content {
+        Some(ToolResult::Function(result.clone()))
+    } else {
+        None
+    }
+}
+
+/// Whether two messages say the same: what is kept beside the message itself does not matter.
+fn same(one: &Message, other: &Message) -> bool {
+    one.role == other.role && one.contents == other.contents
+}
+
+/// An id made of another, the same every time.
+fn synthetic(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let prefix = match flavour {
+        Flavour::Mistral => "tc",
+        Flavour::Functions | Flavour::Inline => "call_tc",
+    };
+    let hash = |salt: u64| {
+        own.bytes()
+            .fold(0xcbf2_9ce4_8422_2325 ^ salt, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            })
+    };
+    let spelled = |mut number: u64| {
+        let mut id = prefix.to_owned();
+        for _ in 0..7 {
+            let digit = usize::try_from(number % 62).unwrap_or_default();
+            id.push(char::from(DIGITS[digit]));
+            number /= 62;
+        }
+        id
+    };
+    let free = |id: &String| !taken.values().any(|other| other == id);
+    (0..)
+        .map(|salt| spelled(hash(salt)))
+        .find(free)
+        .unwrap_or_default()
+}

@@ -1,0 +1,188 @@
+//! Calls of our functions: what they stand for, and what stands for a call.
+
+use serde_json::Value;
+use telechir_protocol::{
+    Arguments, ComputerCall, Content, EditCall, EditTool, FunctionCall, ShellCall, TargetId,
+};
+
+use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
+use crate::companion;
+use crate::fields::Fields;
+
+/// What a result has to know of its call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Of a screen or browser, with its family and the names of its actions.
+    Computer(Option<String>, Vec<String>),
+    /// Of a shell.
+    Shell,
+    /// Of an editor.
+    Edit,
+    /// Of any other function.
+    Function(String),
+}
+
+/// A call as a function: its name and its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Called {
+    pub(crate) name: String,
+    pub(crate) arguments: Arguments,
+}
+
+/// The call that a function's call stands for. What cannot be understood is a call that says why.
+pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
+    let parsed = match arguments.to_value() {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(other) => Err(format!(
+            "its arguments are no object: {}",
+            shortened(&other.to_string())
+        )),
+        Err(error) => Err(format!("its arguments are not JSON: {error}")),
+    };
+    let ours = match name {
+        COMPUTER | companion::COMPUTER => Some(screen(companion::COMPUTER, call_id, &parsed)),
+        companion::BROWSER => Some(screen(companion::BROWSER, call_id, &parsed)),
+        SHELL | companion::SHELL => Some(Content::ShellCall(shell::read(call_id, &parsed))),
+        EDITOR => edit::read(EditTool::Editor, call_id, &parsed).map(Content::EditCall),
+        MEMORY => edit::read(EditTool::Memory, call_id, &parsed).map(Content::EditCall),
+        PATCH => edit::read(EditTool::Patch, call_id, &parsed).map(Content::EditCall),
+        _ => None,
+    };
+    ours.unwrap_or_else(|| {
+        let exception = parsed.err();
+        let mut call = FunctionCall::new(name, arguments);
+        call.call_id = Some(call_id.into());
+        call.exception = exception;
+        Content::FunctionCall(call)
+    })
+}
+
+fn screen(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Content {
+    let refused = |exception: String| {
+        let mut call = ComputerCall::new(call_id, Vec::new());
+        call.exception = Some(exception);
+        if name == companion::BROWSER {
+            call.family = Some(companion::BROWSER.to_owned());
+            call.target = Some(TargetId::from(companion::BROWSER));
+        } else {
+            call.family = Some(companion::COMPUTER_FAMILY.to_owned());
+        }
+        call
+    };
+    let read =
+        |arguments: Fields| companion::computer_call(name, call_id, &Arguments::Json(arguments));
+    let call = match arguments {
+        Err(problem) => refused(problem.clone()),
+        Ok(members) => match read(members.clone()) {
+            Some(call) if call.exception.is_none() => call,
+            strict => read(without_idle(members))
+                .filter(|call| call.exception.is_none())
+                .or(strict)
+                .unwrap_or_else(|| {
+                    refused("its arguments name no `action`; it takes one a call".to_owned())
+                }),
+        },
+    };
+    Content::ComputerCall(call)
+}
+
+/// Small models fill in every member they were told of. One that says nothing may go: null, an
+/// empty text or list, no distance, the left button of an action that has none.
+fn without_idle(members: &Fields) -> Fields {
+    let typing = members.get("action").is_some_and(|action| action == "type");
+    let idle = |name: &str, value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => {
+            (text.is_empty() && !(typing && name == "text")) || (name == "button" && text == "left")
+        }
+        Value::Array(items) => items.is_empty() || (name == "coordinate" && all_zero(items)),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Bool(said) => !said,
+        Value::Object(members) => members.is_empty(),
+    };
+    members
+        .iter()
+        .filter(|(name, value)| !idle(name, value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn all_zero(items: &[Value]) -> bool {
+    items.iter().all(|item| item.as_f64() == Some(0.0))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// The function and arguments that say a call; none for what is no call of ours to say.
+pub(crate) fn called(content: &Content) -> Option<Called> {
+    if let Content::ComputerCall(call) = content {
+        return Some(of_screen(call));
+    }
+    if let Content::ShellCall(call) = content {
+        return Some(of_shell(call));
+    }
+    if let Content::EditCall(call) = content {
+        return Some(of_edit(call));
+    }
+    if let Content::FunctionCall(call) = content {
+        return Some(Called {
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        });
+    }
+    None
+}
+
+fn of_screen(call: &ComputerCall) -> Called {
+    let (name, arguments) = companion::of_computer_call(call);
+    let name = if name == companion::COMPUTER {
+        COMPUTER
+    } else {
+        name
+    };
+    Called {
+        name: name.to_owned(),
+        arguments: Arguments::Text(arguments),
+    }
+}
+
+fn of_shell(call: &ShellCall) -> Called {
+    Called {
+        name: SHELL.to_owned(),
+        arguments: Arguments::Text(Value::Object(shell::write(call)).to_string()),
+    }
+}
+
+fn of_edit(call: &EditCall) -> Called {
+    let name = match call.tool {
+        EditTool::Patch => PATCH,
+        EditTool::Editor => EDITOR,
+        EditTool::Memory => MEMORY,
+    };
+    Called {
+        name: name.to_owned(),
+        arguments: Arguments::Text(Value::Object(edit::write(call)).to_string()),
+    }
+}
+
+/// The id of a call and what its result has to know; none for what is no call.
+pub(crate) fn known(content: &Content) -> Option<(Option<&str>, Known)> {
+    if let Content::ComputerCall(call) = content {
+        let actions = call.actions.iter().map(|action| action.name().to_owned());
+        let known = Known::Computer(call.family.clone(), actions.collect());
+        return Some((Some(call.call_id.as_str()), known));
+    }
+    if let Content::ShellCall(call) = content {
+        return Some((Some(call.call_id.as_str()), Known::Shell));
+    }
+    if let Content::EditCall(call) = content {
+        return Some((Some(call.call_id.as_str()), Known::Edit));
+    }
+    if let Content::FunctionCall(call) = content {
+        let call_id = call.call_id.as_ref().map(|id| id.as_str());
+        return Some((call_id, Known::Function(call.name.clone())));
+    }
+    None
+}

@@ -1,0 +1,228 @@
+//! What a model is told of our functions: short sentences and flat arguments, so that a small
+//! model fills them in right.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerUseTool, Environment, Tool};
+
+use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL};
+use crate::companion;
+
+/// A function as every interface with functions takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    /// JSON Schema of its arguments.
+    pub(crate) parameters: Value,
+}
+
+/// Actions of `computer`, in the order a model should think of them.
+const ACTIONS: [&str; 15] = [
+    "screenshot",
+    "click",
+    "double_click",
+    "triple_click",
+    "move",
+    "drag",
+    "scroll",
+    "type",
+    "key",
+    "hold_key",
+    "mouse_down",
+    "mouse_up",
+    "zoom",
+    "cursor_position",
+    "wait",
+];
+
+/// The function that a tool is; none for a tool that only a provider can carry out, or that is
+/// said in a provider's own words.
+pub(crate) fn function(tool: &Tool) -> Option<Function> {
+    match tool {
+        Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
+            Some(browser(tool))
+        }
+        Tool::ComputerUse(tool) => Some(computer(tool)),
+        Tool::Shell(_) => Some(shell()),
+        Tool::Function(tool) => Some(Function {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        }),
+        Tool::Hosted(tool) => match tool.hosted_type.as_str() {
+            "text_editor" => Some(editor()),
+            MEMORY => Some(memory()),
+            PATCH => Some(patch()),
+            _ => None,
+        },
+        Tool::ImageGeneration { .. } | Tool::CodeInterpreter { .. } | Tool::Raw(_) => None,
+    }
+}
+
+fn ours(name: &str, description: String, properties: Value, required: &[&str]) -> Function {
+    let parameters = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    Function {
+        name: name.to_owned(),
+        description: Some(description),
+        parameters,
+    }
+}
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn number(description: &str) -> Value {
+    json!({"type": "number", "description": description})
+}
+
+fn point(description: &str) -> Value {
+    json!({
+        "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2,
+        "description": description,
+    })
+}
+
+fn one_of<S: AsRef<str>>(words: &[S], description: &str) -> Value {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    json!({"type": "string", "enum": words, "description": description})
+}
+
+/// The sentence on how large the screen is; nothing when that is not known.
+fn size(tool: &ComputerUseTool) -> String {
+    match (tool.display_width, tool.display_height) {
+        (Some(width), Some(height)) => {
+            format!(" The screen has {width} x {height} pixels; a screenshot may have fewer.")
+        }
+        _ => String::new(),
+    }
+}
+
+fn computer(tool: &ComputerUseTool) -> Function {
+    let actions: Vec<&str> = ACTIONS
+        .into_iter()
+        .filter(|action| !tool.excluded_actions.iter().any(|name| name == action))
+        .collect();
+    let description = format!(
+        "Uses the mouse and keyboard of a computer and shows its screen. One action a call; every \
+         call returns a new screenshot. Coordinates are [x, y] in pixels of the newest screenshot, \
+         from its upper left corner.{}",
+        size(tool)
+    );
+    let properties = json!({
+        "action": one_of(&actions, "What to do. screenshot only looks."),
+        "coordinate": point("Where to click, double_click, triple_click, move, scroll, mouse_down or mouse_up, as [x, y]. Left out: where the pointer is."),
+        "path": {
+            "type": "array", "minItems": 2, "items": point("[x, y]"),
+            "description": "Only for drag: the points [x, y] from the start to the end.",
+        },
+        "button": one_of(&["left", "right", "middle", "back", "forward"], "The mouse button; left when left out."),
+        "modifiers": {
+            "type": "array", "items": one_of(&["ctrl", "alt", "shift", "super"], "A key."),
+            "description": "Keys to hold down during a click, drag or scroll.",
+        },
+        "dx": number("Only for scroll: wheel clicks to the right; negative is left."),
+        "dy": number("Only for scroll: wheel clicks down; negative is up."),
+        "text": text("Only for type: the text."),
+        "key": text("Only for key and hold_key: keys to press together, such as Enter or ctrl+shift+t."),
+        "duration": number("Only for wait and hold_key: milliseconds."),
+        "region": {
+            "type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4,
+            "description": "Only for zoom: [left, top, right, bottom] of the part to look at closely.",
+        },
+    });
+    ours(COMPUTER, description, properties, &["action"])
+}
+
+fn browser(tool: &ComputerUseTool) -> Function {
+    let mut flat: Map<String, Value> = companion::tool(&tool.excluded_actions)
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    let description = flat
+        .get("description")
+        .and_then(Value::as_str)
+        .map(|said| format!("{said}{}", size(tool)));
+    Function {
+        name: companion::BROWSER.to_owned(),
+        description,
+        parameters: flat.shift_remove("parameters").unwrap_or_default(),
+    }
+}
+
+fn shell() -> Function {
+    let actions = [
+        "run",
+        "start",
+        "send_text",
+        "send_key",
+        "close_input",
+        "interrupt",
+        "list",
+        "read",
+        "stop",
+        "restart",
+    ];
+    let properties = json!({
+        "command": text("The command line that bash runs, for example: ls -la"),
+        "action": one_of(&actions, "Left out: run the command and wait for its end. start: run it in the background. send_text, send_key, close_input, interrupt: for a command that waits for input. list, read, stop: background jobs. restart: a new shell."),
+        "text": text("Only for send_text: what to type; end it with a line break to confirm."),
+        "key": text("Only for send_key: a key such as Enter or ctrl+c."),
+        "job": text("Only for read and stop: the background job."),
+        "timeout_ms": {"type": "integer", "description": "Milliseconds to wait for the end of the command."},
+    });
+    let description = "Runs a command in a bash shell that stays open: the folder and variables \
+        last from call to call. Returns what the command prints and, when it fails, its exit code."
+        .to_owned();
+    ours(SHELL, description, properties, &[])
+}
+
+fn editor() -> Function {
+    let lines = json!({
+        "type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2,
+        "description": "Only for view: the first and the last line; -1 is the end.",
+    });
+    let properties = json!({
+        "command": one_of(&["view", "create", "str_replace", "insert"], "What to do."),
+        "path": text("The file or folder."),
+        "file_text": text("Only for create: the whole text."),
+        "old_str": text("Only for str_replace: the text to replace; it must be in the file once."),
+        "new_str": text("Only for str_replace: the text in its place."),
+        "insert_line": {"type": "integer", "description": "Only for insert: after which line; 0 is the top."},
+        "insert_text": text("Only for insert: the text."),
+        "view_range": lines,
+    });
+    let description = "Reads and changes text files.".to_owned();
+    ours(EDITOR, description, properties, &["command", "path"])
+}
+
+fn memory() -> Function {
+    let properties = json!({
+        "command": one_of(&["view", "create", "str_replace", "insert", "delete", "rename"], "What to do."),
+        "path": text("The file or folder, below /memories."),
+        "file_text": text("Only for create: the whole text."),
+        "old_str": text("Only for str_replace: the text to replace."),
+        "new_str": text("Only for str_replace: the text in its place."),
+        "insert_line": {"type": "integer", "description": "Only for insert: after which line."},
+        "insert_text": text("Only for insert: the text."),
+        "old_path": text("Only for rename: the present name."),
+        "new_path": text("Only for rename: the new name."),
+    });
+    let description = "Notes in files that last from one conversation to the next.".to_owned();
+    ours(MEMORY, description, properties, &["command"])
+}
+
+fn patch() -> Function {
+    let properties = json!({
+        "type": one_of(&super::edit::PATCHES, "What to do."),
+        "path": text("The file."),
+        "diff": text("The change as a V4A diff: lines that begin with a space, - or +, under @@ lines."),
+    });
+    let description = "Creates, changes or deletes a file.".to_owned();
+    ours(PATCH, description, properties, &["type", "path"])
+}

@@ -1,0 +1,88 @@
+//! The arguments of the functions that edit files.
+
+use serde_json::Value;
+use telechir_protocol::{EditCall, EditOperation, EditTool, Meta};
+
+use crate::fields::{Fields, list, owned, present, text};
+
+/// Operations of an editor and of a memory; a function of such a name that knows none of them is
+/// somebody else's.
+const EDITS: [&str; 7] = [
+    "view",
+    "create",
+    "str_replace",
+    "insert",
+    "delete",
+    "rename",
+    "undo_edit",
+];
+pub(super) const PATCHES: [&str; 3] = ["create_file", "update_file", "delete_file"];
+
+/// The edits that the arguments ask for; none when the function is another of the same name.
+pub(super) fn read(
+    tool: EditTool,
+    call_id: &str,
+    arguments: &Result<Fields, String>,
+) -> Option<EditCall> {
+    let members = arguments.as_ref().ok()?;
+    let operations: Vec<EditOperation> = if present(members, "operations").is_some() {
+        list(members, "operations")
+            .iter()
+            .map(|operation| operation_of(tool, operation.as_object()?))
+            .collect::<Option<_>>()?
+    } else {
+        vec![operation_of(tool, members)?]
+    };
+    (!operations.is_empty()).then(|| EditCall {
+        call_id: call_id.into(),
+        item_id: None,
+        tool,
+        operations,
+        exception: None,
+        meta: Meta::default(),
+    })
+}
+
+fn verb(tool: EditTool) -> (&'static str, &'static [&'static str]) {
+    match tool {
+        EditTool::Patch => ("type", &PATCHES),
+        EditTool::Editor | EditTool::Memory => ("command", &EDITS),
+    }
+}
+
+fn operation_of(tool: EditTool, members: &Fields) -> Option<EditOperation> {
+    let (verb, names) = verb(tool);
+    let name = text(members, verb).filter(|name| names.contains(name))?;
+    let args = members
+        .iter()
+        .filter(|(member, value)| *member != verb && (*member != "path" || !value.is_string()))
+        .map(|(member, value)| (member.clone(), value.clone()));
+    Some(EditOperation {
+        name: name.to_owned(),
+        path: owned(members, "path"),
+        args: args.collect(),
+    })
+}
+
+/// The arguments that ask for the same.
+pub(super) fn write(call: &EditCall) -> Fields {
+    match call.operations.as_slice() {
+        [only] => of_operation(call.tool, only),
+        operations => {
+            let all = operations
+                .iter()
+                .map(|operation| Value::Object(of_operation(call.tool, operation)));
+            Fields::from_iter([("operations".to_owned(), Value::Array(all.collect()))])
+        }
+    }
+}
+
+fn of_operation(tool: EditTool, operation: &EditOperation) -> Fields {
+    let mut members = Fields::new();
+    members.insert(verb(tool).0.to_owned(), operation.name.as_str().into());
+    if let Some(path) = &operation.path {
+        members.insert("path".to_owned(), path.as_str().into());
+    }
+    members.extend(operation.args.clone());
+    members
+}

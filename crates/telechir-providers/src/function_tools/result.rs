@@ -1,0 +1,322 @@
+//! Results as words and pictures, and what such words say again.
+//!
+//! ```text
+//! Error (denied): The policy denies this address.
+//! page: https://example.com/
+//! tab: {"tab_id":"1","title":"Example","url":"https://example.com/","active":true}
+//!
+//! the words of the result
+//! ```
+//!
+//! A result that has only words is these words, one that has nothing is `Done.`. The words of a
+//! shell have their own layout.
+
+use serde_json::Value;
+use telechir_protocol::{
+    CallId, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult, Media, Meta,
+    StepOutcome, StepState, TabState, ToolResult,
+};
+
+use super::Known;
+use crate::anthropic::shell_text;
+use crate::fields::{media, words};
+
+/// What a result without anything to say says.
+const DONE: &str = "Done.";
+
+/// A result as a function returns it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Told {
+    /// Its words; never empty.
+    pub(crate) text: String,
+    /// Its pictures, the screen's last.
+    pub(crate) pictures: Vec<Media>,
+}
+
+/// A result in words and pictures.
+pub(crate) fn tell(result: &ToolResult) -> Told {
+    match result {
+        ToolResult::Computer(result) => screen(result),
+        ToolResult::Shell(result) => Told {
+            text: shell_text::write(result),
+            pictures: Vec::new(),
+        },
+        ToolResult::Edit(result) => Told {
+            text: write(&Words {
+                error: result.error.clone(),
+                text: result.text.clone(),
+                ..Words::default()
+            }),
+            pictures: Vec::new(),
+        },
+        ToolResult::Function(result) => function(result),
+    }
+}
+
+fn screen(result: &ComputerResult) -> Told {
+    let of_steps = || {
+        let texts: Vec<&str> = result
+            .steps
+            .iter()
+            .filter_map(|step| step.text.as_deref())
+            .collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    };
+    let mut error = result.error.clone();
+    if let Some(failure) = &mut error {
+        failure.message.push_str(&progress(result));
+    }
+    let mut pictures: Vec<Media> = result
+        .steps
+        .iter()
+        .filter_map(|step| step.picture.clone())
+        .collect();
+    pictures.extend(result.screenshot.clone());
+    pictures.dedup();
+    Told {
+        text: write(&Words {
+            error,
+            url: result.current_url.clone(),
+            tabs: result.tabs.clone(),
+            text: result.text_output.clone().or_else(of_steps),
+        }),
+        pictures,
+    }
+}
+
+/// How many steps were carried out before one failed; nothing where there is only one.
+fn progress(result: &ComputerResult) -> String {
+    let total = result.steps.len();
+    if total < 2 {
+        return String::new();
+    }
+    let done = |state: &StepState| matches!(state, StepState::Delivered | StepState::Confirmed);
+    let done = result.steps.iter().filter(|step| done(&step.state)).count();
+    format!(" ({done} of {total} actions were carried out.)")
+}
+
+fn function(result: &FunctionResult) -> Told {
+    let plain = result.result.as_ref().map(|value| {
+        let text = value.as_str().map(str::to_owned);
+        text.unwrap_or_else(|| value.to_string())
+    });
+    let said: Vec<&str> = plain
+        .as_deref()
+        .into_iter()
+        .chain(result.items.iter().filter_map(words))
+        .collect();
+    let text = (!said.is_empty()).then(|| said.join("\n"));
+    let text = match &result.error {
+        None => text.unwrap_or_default(),
+        error => write(&Words {
+            error: error.clone(),
+            text,
+            ..Words::default()
+        }),
+    };
+    Told {
+        text,
+        pictures: result.items.iter().filter_map(media).collect(),
+    }
+}
+
+/// What a function returned, ready to be read as the result of the call it answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) call_id: Option<CallId>,
+    /// The function, where the result says it.
+    pub(crate) name: Option<String>,
+    /// Its content where that is one text.
+    pub(crate) text: Option<String>,
+    /// Its parts where it has parts.
+    pub(crate) parts: Vec<Content>,
+    pub(crate) meta: Meta,
+}
+
+/// The result that an answer to such a call is.
+pub(crate) fn answer(known: Option<&Known>, answer: Answer) -> Content {
+    match known {
+        Some(Known::Computer(family, actions)) => of_screen(family.clone(), actions, answer),
+        Some(Known::Shell) => {
+            let call_id = answer.call_id.clone().unwrap_or_else(|| CallId::from(""));
+            let mut result = shell_text::parse(call_id, &answer.words(), false);
+            result.meta = answer.meta;
+            Content::ShellResult(result)
+        }
+        Some(Known::Edit) => {
+            let said = parse(&answer.words());
+            Content::EditResult(EditResult {
+                call_id: answer.call_id.unwrap_or_else(|| CallId::from("")),
+                text: said.text,
+                error: said.error,
+                meta: answer.meta,
+            })
+        }
+        Some(Known::Function(_)) | None => of_function(answer),
+    }
+}
+
+impl Answer {
+    fn words(&self) -> String {
+        let parts = self.parts.iter().filter_map(words);
+        self.text
+            .as_deref()
+            .into_iter()
+            .chain(parts)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// The last picture is the screen's; those before it are what the actions asked for.
+fn of_screen(family: Option<String>, actions: &[String], answer: Answer) -> Content {
+    let mut pictures: Vec<Media> = answer.parts.iter().filter_map(media).collect();
+    let said = parse(&answer.words());
+    let call_id = answer.call_id.unwrap_or_else(|| CallId::from(""));
+    let mut result = ComputerResult::new(call_id);
+    result.error = said.error;
+    result.text_output = said.text;
+    result.current_url = said.url;
+    result.tabs = said.tabs;
+    result.family = family;
+    result.screenshot = pictures.pop();
+    let step = |(index, picture): (usize, Media)| StepOutcome {
+        action: actions.get(index).cloned().unwrap_or_default(),
+        state: StepState::Delivered,
+        text: None,
+        picture: Some(picture),
+        duration_ms: None,
+    };
+    result.steps = pictures.into_iter().enumerate().map(step).collect();
+    result.meta = answer.meta;
+    Content::ComputerResult(result)
+}
+
+fn of_function(answer: Answer) -> Content {
+    let (error, text) = match answer.text.as_deref().and_then(split_error) {
+        Some((error, text)) => (Some(error), text),
+        None => (None, answer.text),
+    };
+    Content::FunctionResult(FunctionResult {
+        call_id: answer.call_id,
+        name: answer.name,
+        items: answer.parts,
+        result: text.map(Value::String),
+        error,
+        meta: answer.meta,
+    })
+}
+
+/// The failure and the words of a text that [`tell`] wrote of a failed call.
+fn split_error(text: &str) -> Option<(Failure, Option<String>)> {
+    let said = parse(text);
+    let elsewhere = said.url.is_some() || !said.tabs.is_empty();
+    Some((said.error.filter(|_| !elsewhere)?, said.text))
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Words {
+    error: Option<Failure>,
+    url: Option<String>,
+    tabs: Vec<TabState>,
+    text: Option<String>,
+}
+
+fn write(said: &Words) -> String {
+    let mut head = Vec::new();
+    head.extend(said.error.as_ref().map(error_line));
+    head.extend(said.url.as_ref().map(|url| format!("page: {}", line(url))));
+    let tab = |tab: &TabState| {
+        let json = serde_json::to_string(tab).unwrap_or_default();
+        format!("tab: {json}")
+    };
+    head.extend(said.tabs.iter().map(tab));
+    let text = said.text.as_deref().filter(|text| !text.is_empty());
+    match (head.is_empty(), text) {
+        (true, None) => DONE.to_owned(),
+        (true, Some(text)) if parse(text).text.as_deref() == Some(text) => text.to_owned(),
+        (true, Some(text)) => format!("{DONE}\n\n{text}"),
+        (false, None) => head.join("\n"),
+        (false, Some(text)) => format!("{}\n\n{text}", head.join("\n")),
+    }
+}
+
+/// What words say; words of anybody else are only words.
+fn parse(text: &str) -> Words {
+    read_head(text).unwrap_or_else(|| Words {
+        text: (!text.is_empty()).then(|| text.to_owned()),
+        ..Words::default()
+    })
+}
+
+fn read_head(text: &str) -> Option<Words> {
+    let (head, rest) = match text.split_once("\n\n") {
+        Some((head, rest)) => (head, Some(rest.to_owned())),
+        None => (text, None),
+    };
+    let mut said = Words {
+        text: rest,
+        ..Words::default()
+    };
+    if head == DONE {
+        return Some(said);
+    }
+    for line in head.split('\n') {
+        if let Some(url) = line.strip_prefix("page: ") {
+            said.url = Some(unline(url)?);
+        } else if let Some(tab) = line.strip_prefix("tab: ") {
+            said.tabs.push(serde_json::from_str(tab).ok()?);
+        } else {
+            said.error = Some(failure_of(line)?);
+        }
+    }
+    Some(said)
+}
+
+fn error_line(failure: &Failure) -> String {
+    let message = line(&failure.message);
+    match kind_name(failure.kind) {
+        "device" => format!("Error: {message}"),
+        kind => format!("Error ({}): {message}", kind.replace('_', " ")),
+    }
+}
+
+fn failure_of(line: &str) -> Option<Failure> {
+    if let Some(message) = line.strip_prefix("Error: ") {
+        return Some(Failure::new(FailureKind::Device, unline(message)?));
+    }
+    let (kind, message) = line.strip_prefix("Error (")?.split_once("): ")?;
+    let kind = serde_json::from_value(Value::String(kind.replace(' ', "_"))).ok()?;
+    Some(Failure::new(kind, unline(message)?))
+}
+
+fn kind_name(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::InvalidInput => "invalid_input",
+        FailureKind::Denied => "denied",
+        FailureKind::Unsupported => "unsupported",
+        FailureKind::Stale => "stale",
+        FailureKind::Device => "device",
+        FailureKind::Timeout => "timeout",
+        FailureKind::Cancelled => "cancelled",
+        FailureKind::NotExecuted => "not_executed",
+        FailureKind::Interrupted => "interrupted",
+    }
+}
+
+/// A text on one line: as it is, or as a JSON string.
+fn line(text: &str) -> String {
+    if text.contains('\n') || text.starts_with('"') {
+        Value::from(text).to_string()
+    } else {
+        text.to_owned()
+    }
+}
+
+fn unline(text: &str) -> Option<String> {
+    if text.starts_with('"') {
+        serde_json::from_str(text).ok()
+    } else {
+        Some(text.to_owned())
+    }
+}
