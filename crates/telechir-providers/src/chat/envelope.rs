@@ -95,7 +95,7 @@ fn messages_of(
         .collect::<Result<_, _>>()?;
     if messages.is_empty() {
         let problem = if choice.contains_key("delta") {
-            "it is one event of a stream".to_owned()
+            format!("choices[{number}] has a `delta`: it is one event of a stream")
         } else {
             format!("choices[{number}] has no `message`")
         };

@@ -17,6 +17,10 @@ use crate::function_tools::{self, Answer, Known};
 pub(super) const MEMBERS: &str = "members";
 /// Marks content that came as a list of parts.
 pub(super) const PARTS: &str = "parts";
+/// Marks content that came as an empty text rather than as none.
+pub(super) const EMPTY: &str = "empty";
+/// Marks a role that this very service is known to have.
+pub(super) const DEVELOPER: &str = "developer";
 /// Says in which member the thinking stood.
 pub(super) const MEMBER: &str = "member";
 /// Says how many pictures of a result stand in the message after it.
@@ -124,6 +128,12 @@ impl Reader {
         let provider = self.flavour.provider();
         if value.get("content").is_some_and(Value::is_array) {
             meta.set_property(provider, PARTS, true.into());
+        }
+        if value.get("content").is_some_and(|content| content == "") {
+            meta.set_property(provider, EMPTY, true.into());
+        }
+        if text(value, "role") == Some(DEVELOPER) {
+            meta.set_property(provider, DEVELOPER, true.into());
         }
         let is_result = is_result(value);
         let mut members = unknown(value);

@@ -6,8 +6,9 @@ use telechir_protocol::{Content, ErrorContent, HostedCall, Message, ReasoningCon
 use super::Flavour;
 use super::call;
 use super::parts;
-use super::read::{LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
+use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::write::Writer;
+use crate::fields::passed_on;
 use crate::function_tools::{self, Known, Told};
 
 /// A message of the model that is being put together.
@@ -29,8 +30,15 @@ impl Writer {
             self.say_as_model(message, contents, place);
             return;
         }
+        let knows = |name: &str| {
+            message
+                .meta
+                .property(self.flavour.provider(), name)
+                .is_some()
+        };
         let role = match message.role {
             Role::System => "system",
+            Role::Developer if knows(DEVELOPER) => DEVELOPER,
             Role::Developer => {
                 let why = "not every service knows this role";
                 self.report
@@ -41,7 +49,7 @@ impl Writer {
         };
         let mut said = Vec::new();
         for content in contents {
-            match parts::write_part(self.flavour, content) {
+            match self.part_of(message, content) {
                 Some(part) => said.push(part),
                 None => self.unsaid(content, place, &mut said),
             }
@@ -53,6 +61,18 @@ impl Writer {
         let mut item = json!({"role": role, "content": content_of(self.flavour, message, said)});
         restore_members(self.flavour, message, &mut item);
         self.push_user(item);
+    }
+
+    /// A part that says the content. One of a type nobody knows goes back where it came from.
+    fn part_of(&self, message: &Message, content: &Content) -> Option<Value> {
+        let own = message.meta.property(self.flavour.provider(), PARTS);
+        if let Content::Other(other) = content
+            && own.is_some()
+        {
+            let part = passed_on(other, self.flavour.wrapped());
+            return Some(Value::Object(part.clone()));
+        }
+        parts::write_part(self.flavour, content)
     }
 
     /// What no part says, in words where it has any.
@@ -134,7 +154,7 @@ impl Writer {
             return;
         }
         let is_media = crate::fields::media(content).is_some();
-        match parts::write_part(self.flavour, content) {
+        match self.part_of(message, content) {
             Some(part) if is_media => speech.media.push(part),
             Some(part) => speech.parts.push(part),
             None => self.unsaid(content, place, &mut speech.parts),
@@ -254,7 +274,8 @@ impl Speech {
             content_of(flavour, message, self.parts)
         };
         let calls = !self.calls.is_empty() || self.legacy.is_some();
-        let content = if content.is_null() && !calls {
+        let empty = message.meta.property(flavour.provider(), EMPTY).is_some();
+        let content = if content.is_null() && (empty || (!calls && self.refusal.is_none())) {
             "".into()
         } else {
             content
@@ -334,7 +355,11 @@ pub(super) fn result(
         .pictures
         .iter()
         .filter_map(|media| parts::write_media(flavour, media));
-    let content = if flavour == Flavour::Inline && !told.pictures.is_empty() {
+    let listed = message.meta.property(flavour.provider(), PARTS).is_some();
+    let shows = flavour == Flavour::Inline && !told.pictures.is_empty();
+    let content = if listed && !shows && !told.text.is_empty() {
+        json!([{"type": "text", "text": told.text}])
+    } else if shows {
         let words = (!told.text.is_empty()).then(|| json!({"type": "text", "text": told.text}));
         Value::Array(words.into_iter().chain(pictures).collect())
     } else {

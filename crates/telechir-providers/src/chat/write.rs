@@ -168,8 +168,17 @@ impl Writer {
             rest = rest.get(count..).unwrap_or_default();
             at += count;
         }
-        if message.contents.is_empty() && message.role == Role::User {
-            self.push(json!({"role": "user", "content": ""}));
+        if message.contents.is_empty() && raw_of(&message.meta, self.flavour.dialect()).is_none() {
+            self.push_silence(message);
+        }
+    }
+
+    /// A message that says nothing; a user's may not.
+    fn push_silence(&mut self, message: &Message) {
+        match message.role {
+            Role::Assistant => self.push(json!({"role": "assistant", "content": null})),
+            Role::User => self.push(json!({"role": "user", "content": ""})),
+            Role::System | Role::Developer | Role::Tool => {}
         }
     }
 

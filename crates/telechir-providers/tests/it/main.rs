@@ -6,6 +6,7 @@ mod anthropic;
 mod bedrock;
 mod conform;
 mod differences;
+mod functions;
 mod openai;
 mod recordings;
 mod streams;

@@ -1,0 +1,157 @@
+//! Answers: a tool's message for every call, and the pictures by the route that the service has.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    CommandOutput, ComputerResult, Content, Failure, FailureKind, FunctionResult, ShellOutcome,
+    ShellResult, TabState, ToolResult,
+};
+use telechir_providers::Dialect;
+
+use super::{DIALECT, PICTURE, calls, history_of, picture, reply, turn_of};
+
+fn two_calls() -> Value {
+    calls(&[
+        ("call_a", "computer", json!({"action": "screenshot"})),
+        ("call_b", "shell", json!({"command": "false"})),
+    ])
+}
+
+fn two_results() -> Vec<ToolResult> {
+    let output = CommandOutput {
+        stdout: "a\n".to_owned(),
+        stderr: "no\n".to_owned(),
+        exit_code: Some(1),
+        outcome: ShellOutcome::Error,
+        ..CommandOutput::default()
+    };
+    vec![
+        ToolResult::Computer(ComputerResult::ok("call_a", picture())),
+        ToolResult::Shell(ShellResult::new("call_b", vec![output])),
+    ]
+}
+
+#[test]
+fn pictures_follow_the_results_in_a_message_of_the_user() {
+    let reply = reply(DIALECT, &two_calls(), two_results());
+    assert!(reply.report.is_lossless());
+    let expected = json!([
+        {"role": "tool", "tool_call_id": "call_a", "content": "Done."},
+        {"role": "tool", "tool_call_id": "call_b", "content": "a\n[stderr]\nno\n[exit code 1]"},
+        {"role": "user", "content": [
+            {"type": "text", "text": "The picture that call call_a returned:"},
+            {"type": "image_url", "image_url": {"url": PICTURE}},
+        ]},
+    ]);
+    assert_eq!(json!(reply.items), expected);
+}
+
+#[test]
+fn pictures_stand_in_the_result_where_the_service_has_them_there() {
+    let reply = reply(Dialect::FunctionsInline, &two_calls(), two_results());
+    let content = json!([
+        {"type": "text", "text": "Done."},
+        {"type": "image_url", "image_url": {"url": PICTURE}},
+    ]);
+    assert_eq!(
+        reply.items[0],
+        json!({"role": "tool", "tool_call_id": "call_a", "content": content})
+    );
+    assert_eq!(reply.items.len(), 2);
+}
+
+/// What our answers say is what they are read as, in both routes.
+#[test]
+fn answers_are_read_back_as_what_they_were() {
+    let denied = Failure::new(FailureKind::Denied, "The policy denies\nthis \"click\".");
+    let tab = TabState {
+        tab_id: "1".to_owned(),
+        title: "A page".to_owned(),
+        url: "https://example.com/".to_owned(),
+        active: true,
+    };
+    let results = [
+        ComputerResult::new("call_a"),
+        ComputerResult::ok("call_a", picture()),
+        ComputerResult::with_text("call_a", picture(), "two\n\nparagraphs"),
+        ComputerResult::with_text("call_a", picture(), "Done."),
+        ComputerResult::with_text("call_a", picture(), "Error: as a page says"),
+        ComputerResult::with_text("call_a", picture(), "page: 3\n\nof 4"),
+        ComputerResult::err("call_a", denied.clone()),
+        ComputerResult {
+            error: Some(denied),
+            text_output: Some("and words".to_owned()),
+            current_url: Some("https://example.com/".to_owned()),
+            tabs: vec![tab],
+            screenshot: Some(picture()),
+            ..ComputerResult::new("call_a")
+        },
+    ];
+    let document = calls(&[("call_a", "computer", json!({"action": "screenshot"}))]);
+    for dialect in [DIALECT, Dialect::FunctionsInline, Dialect::MistralChat] {
+        for result in &results {
+            let answered = vec![ToolResult::Computer(result.clone())];
+            let reply = reply(dialect, &document, answered);
+            let mut messages = vec![document["choices"][0]["message"].clone()];
+            messages.extend(reply.items);
+            let read = history_of(dialect, &json!(messages));
+            assert_eq!(read.messages.len(), 2, "{messages:?}");
+            let Content::ComputerResult(back) = &read.messages[1].contents[0] else {
+                panic!("no result")
+            };
+            let mut expected = result.clone();
+            expected.family = Some("computer".to_owned());
+            expected.meta = back.meta.clone();
+            assert_eq!(*back, expected, "{dialect}");
+        }
+    }
+}
+
+#[test]
+fn a_failed_function_says_so_first() {
+    let result = FunctionResult {
+        call_id: Some("call_a".into()),
+        name: None,
+        items: Vec::new(),
+        result: None,
+        error: Some(Failure::new(
+            FailureKind::Unsupported,
+            "There is no such tool.",
+        )),
+        meta: Default::default(),
+    };
+    let document = calls(&[("call_a", "weather", json!({}))]);
+    let reply = reply(DIALECT, &document, vec![ToolResult::Function(result)]);
+    assert_eq!(
+        reply.items[0]["content"],
+        "Error (unsupported): There is no such tool."
+    );
+}
+
+#[test]
+fn a_call_without_an_id_is_answered_without_one() {
+    let message = json!({"role": "assistant", "tool_calls": [
+        {"type": "function", "function": {"name": "shell", "arguments": "{\"command\":\"ls\"}"}},
+    ]});
+    let document = super::response(&message, "tool_calls");
+    let turn = turn_of(DIALECT, &document);
+    let id = turn.calls()[0].call_id().unwrap().clone();
+    let result = ToolResult::Shell(ShellResult::new(id, vec![CommandOutput::default()]));
+    let reply = reply(DIALECT, &document, vec![result]);
+    assert_eq!(reply.items[0].get("tool_call_id"), None);
+    assert_eq!(reply.items[0]["name"], "shell");
+}
+
+#[test]
+fn the_older_call_is_answered_in_the_older_role() {
+    let message = json!({"role": "assistant", "content": null,
+        "function_call": {"name": "shell", "arguments": "{\"command\":\"ls\"}"}});
+    let document = super::response(&message, "function_call");
+    let id = turn_of(DIALECT, &document).calls()[0]
+        .call_id()
+        .unwrap()
+        .clone();
+    let result = ToolResult::Shell(ShellResult::new(id, vec![CommandOutput::default()]));
+    let reply = reply(DIALECT, &document, vec![result]);
+    let (role, name) = (&reply.items[0]["role"], &reply.items[0]["name"]);
+    assert_eq!((role, name), (&json!("function"), &json!("shell")));
+}

@@ -1,0 +1,138 @@
+//! Our tools as they are declared.
+
+use serde_json::{Value, json};
+use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Tool};
+use telechir_providers::{Dialect, Offer};
+
+use super::{DIALECT, call};
+
+fn screen(environment: Environment) -> ComputerUseTool {
+    ComputerUseTool {
+        display_width: Some(1280),
+        display_height: Some(800),
+        environment: Some(environment),
+        ..ComputerUseTool::default()
+    }
+}
+
+fn declared(dialect: Dialect, tools: Vec<Tool>) -> Vec<Value> {
+    let offer = Offer { tools, model: None };
+    dialect.declare(&offer).unwrap().0.tools
+}
+
+fn all() -> Vec<Tool> {
+    vec![
+        Tool::ComputerUse(screen(Environment::Linux)),
+        Tool::ComputerUse(screen(Environment::Browser)),
+        Tool::Shell(ShellTool::default()),
+        Tool::Hosted(HostedTool::new("text_editor")),
+        Tool::Hosted(HostedTool::new("memory")),
+        Tool::Hosted(HostedTool::new("apply_patch")),
+    ]
+}
+
+#[test]
+fn every_tool_of_ours_is_a_function_with_a_description() {
+    let tools = declared(DIALECT, all());
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "computer",
+        "browser",
+        "shell",
+        "str_replace_based_edit_tool",
+        "memory",
+        "apply_patch",
+    ];
+    assert_eq!(names, expected);
+    for tool in &tools {
+        assert_eq!(tool["type"], "function");
+        let function = &tool["function"];
+        assert!(function["description"].as_str().unwrap().len() > 20);
+        let parameters = &function["parameters"];
+        assert_eq!(parameters["type"], "object");
+        for required in parameters["required"].as_array().unwrap() {
+            assert!(parameters["properties"][required.as_str().unwrap()].is_object());
+        }
+    }
+    let said = tools[0]["function"]["description"].as_str().unwrap();
+    assert!(said.contains("1280 x 800"), "{said}");
+}
+
+/// A model that does what the declaration says is understood.
+#[test]
+fn every_declared_action_is_one_that_is_read() {
+    let tools = declared(DIALECT, all());
+    let complete = |action: &str| {
+        json!({
+            "click": {"coordinate": [1, 2]}, "double_click": {"coordinate": [1, 2]},
+            "triple_click": {"coordinate": [1, 2]}, "move": {"coordinate": [1, 2]},
+            "drag": {"path": [[1, 2], [3, 4]]}, "scroll": {"dy": 1}, "type": {"text": "a"},
+            "key": {"key": "Enter"}, "hold_key": {"key": "shift", "duration": 10},
+            "zoom": {"region": [0, 0, 5, 5]}, "navigate": {"url": "https://example.com/"},
+            "switch_tab": {"tab": "1"}, "close_tab": {"tab": "1"},
+        })[action]
+            .clone()
+    };
+    for tool in &tools[..2] {
+        let function = &tool["function"];
+        let actions = function["parameters"]["properties"]["action"]["enum"].as_array();
+        for action in actions.unwrap() {
+            let mut arguments = json!({"action": action});
+            if let Value::Object(members) = complete(action.as_str().unwrap()) {
+                arguments.as_object_mut().unwrap().extend(members);
+            }
+            let call = call(function["name"].as_str().unwrap(), arguments);
+            let telechir_protocol::Content::ComputerCall(call) = call else {
+                panic!("{action}")
+            };
+            assert_eq!(call.exception, None, "{action}");
+        }
+    }
+}
+
+#[test]
+fn excluded_actions_are_not_declared() {
+    let tool = ComputerUseTool {
+        excluded_actions: vec!["zoom".to_owned(), "drag".to_owned()],
+        ..screen(Environment::Linux)
+    };
+    let tools = declared(DIALECT, vec![Tool::ComputerUse(tool)]);
+    let actions = &tools[0]["function"]["parameters"]["properties"]["action"]["enum"];
+    let actions = actions.as_array().unwrap();
+    assert!(!actions.contains(&json!("zoom")) && !actions.contains(&json!("drag")));
+    assert!(actions.contains(&json!("click")));
+}
+
+#[test]
+fn a_tool_that_only_a_provider_runs_is_reported() {
+    let offer = Offer {
+        tools: vec![Tool::CodeInterpreter {
+            additional_properties: Default::default(),
+        }],
+        model: None,
+    };
+    let (declaration, report) = DIALECT.declare(&offer).unwrap();
+    assert!(declaration.tools.is_empty());
+    assert_eq!(report.losses[0].what, "tool `code_interpreter`");
+}
+
+#[test]
+fn two_functions_of_one_name_are_refused() {
+    let shell = |description: &str| {
+        Tool::Function(telechir_protocol::FunctionTool {
+            name: "shell".to_owned(),
+            description: Some(description.to_owned()),
+            parameters: json!({"type": "object"}),
+            ..Default::default()
+        })
+    };
+    let offer = Offer {
+        tools: vec![Tool::Shell(ShellTool::default()), shell("another")],
+        model: None,
+    };
+    let error = DIALECT.declare(&offer).unwrap_err().to_string();
+    assert!(error.contains("`shell`"), "{error}");
+}

@@ -1,0 +1,250 @@
+//! Histories of other providers, written as messages and read back.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    Action, Command, CommandOutput, ComputerCall, ComputerResult, Content, FunctionCall,
+    HostedCall, Message, ReasoningContent, Role, ShellAction, ShellCall, ShellResult,
+};
+use telechir_providers::{Dialect, Envelope, History};
+
+use super::{DIALECT, history_of, picture, written};
+
+fn list(messages: Vec<Message>) -> History {
+    History {
+        messages,
+        envelope: Envelope::List,
+    }
+}
+
+fn assistant(contents: Vec<Content>) -> Message {
+    Message::new(Role::Assistant, contents)
+}
+
+fn user(contents: Vec<Content>) -> Message {
+    Message::new(Role::User, contents)
+}
+
+fn roles(items: &Value) -> Vec<&str> {
+    let items = items.as_array().unwrap().iter();
+    items.map(|item| item["role"].as_str().unwrap()).collect()
+}
+
+/// A history as another provider's would be: a batch, several commands, keys of a shell.
+fn foreign() -> Vec<Message> {
+    let click: Action = serde_json::from_value(
+        json!({"action": "click", "coordinate": [3, 4], "modifiers": ["ctrl"]}),
+    )
+    .unwrap();
+    let batch = ComputerCall::new("toolu_01ABCDEF", vec![click, Action::Screenshot]);
+    let lines = ["cd /tmp", "pwd"].map(|line| Command::Line(line.to_owned()));
+    let shell = ShellCall::execute("call_2", lines.to_vec());
+    let restart = ShellCall {
+        action: ShellAction::Restart,
+        ..ShellCall::execute("call_3", Vec::new())
+    };
+    let output = |stdout: &str| CommandOutput {
+        stdout: stdout.to_owned(),
+        exit_code: Some(0),
+        ..CommandOutput::default()
+    };
+    vec![
+        user(vec![Content::text("Go."), Content::from(picture())]),
+        assistant(vec![
+            Content::text("I go."),
+            Content::ComputerCall(batch),
+            Content::ShellCall(shell),
+            Content::ShellCall(restart),
+        ]),
+        user(vec![
+            Content::ComputerResult(ComputerResult::ok("toolu_01ABCDEF", picture())),
+            Content::ShellResult(ShellResult::new(
+                "call_2",
+                vec![output(""), output("/tmp\n")],
+            )),
+            Content::ShellResult(ShellResult::new("call_3", vec![output("restarted")])),
+            Content::text("Go on."),
+        ]),
+        assistant(vec![Content::text("Yes.")]),
+    ]
+}
+
+#[test]
+fn results_stand_behind_their_calls_and_words_behind_the_pictures() {
+    let (items, report) = written(DIALECT, &list(foreign()));
+    assert!(report.is_lossless(), "{report:?}");
+    let expected = [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "tool",
+        "user",
+        "user",
+        "assistant",
+    ];
+    assert_eq!(roles(&items), expected);
+    assert_eq!(items[6]["content"], "Go on.");
+}
+
+#[test]
+fn what_was_written_is_read_back_as_the_same_calls_and_results() {
+    for dialect in [DIALECT, Dialect::FunctionsInline] {
+        let (items, _) = written(dialect, &list(foreign()));
+        let read = history_of(dialect, &items);
+        let contents = |messages: &[Message]| {
+            let all = messages.iter().flat_map(|message| message.contents.clone());
+            let mut all: Vec<Content> = all.collect();
+            for content in &mut all {
+                if let Some(meta) = content.meta_mut() {
+                    *meta = Default::default();
+                }
+                if let Content::ComputerCall(call) = content {
+                    call.family = None;
+                } else if let Content::ComputerResult(result) = content {
+                    result.family = None;
+                }
+            }
+            all
+        };
+        assert_eq!(contents(&read.messages), contents(&foreign()), "{dialect}");
+    }
+}
+
+#[test]
+fn mistral_gets_ids_it_takes_and_words_between_a_tool_and_a_user() {
+    let (items, report) = written(Dialect::MistralChat, &list(foreign()));
+    let expected = [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "tool",
+        "assistant",
+        "user",
+        "user",
+        "assistant",
+    ];
+    assert_eq!(roles(&items), expected);
+    let calls = items[1]["tool_calls"].as_array().unwrap();
+    for (call, result) in calls.iter().zip(&items.as_array().unwrap()[2..5]) {
+        let id = call["id"].as_str().unwrap();
+        assert_eq!(id.len(), 9, "{id}");
+        assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        assert_eq!(result["tool_call_id"], id);
+        assert_eq!(result["name"], call["function"]["name"]);
+    }
+    assert_eq!(report.losses.len(), 3, "{report:?}");
+    assert!(
+        report
+            .losses
+            .iter()
+            .all(|loss| loss.what.starts_with("id `"))
+    );
+    // The words in between are ours, so they are taken out again.
+    let read = history_of(Dialect::MistralChat, &items);
+    assert_eq!(written(Dialect::MistralChat, &read).0, items);
+    assert_eq!(read.messages.len(), 7);
+}
+
+#[test]
+fn a_call_that_nothing_answers_is_answered_before_the_next_words() {
+    let messages = vec![
+        user(vec![Content::text("Go.")]),
+        assistant(vec![Content::ShellCall(ShellCall::execute(
+            "call_1",
+            vec![Command::Line("ls".to_owned())],
+        ))]),
+        user(vec![Content::text("Stop.")]),
+    ];
+    let (items, report) = written(DIALECT, &list(messages));
+    assert_eq!(roles(&items), ["user", "assistant", "tool", "user"]);
+    assert_eq!(report.losses[0].what, "the absence of a result");
+}
+
+#[test]
+fn a_result_that_comes_late_is_told_by_the_user() {
+    let result = ShellResult::new("call_1", vec![CommandOutput::default()]);
+    let messages = vec![
+        assistant(vec![Content::ShellCall(ShellCall::execute(
+            "call_1",
+            vec![Command::Line("ls".to_owned())],
+        ))]),
+        user(vec![Content::text("Well?")]),
+        user(vec![Content::ShellResult(result)]),
+    ];
+    let (items, report) = written(DIALECT, &list(messages));
+    assert_eq!(roles(&items), ["assistant", "tool", "user", "user"]);
+    assert_eq!(report.losses.len(), 2);
+}
+
+#[test]
+fn what_functions_cannot_say_is_reported() {
+    let thought = ReasoningContent {
+        text: Some("Hm.".to_owned()),
+        ..ReasoningContent::default()
+    };
+    let hosted = HostedCall {
+        inputs: vec![Content::text("1+1")],
+        ..HostedCall::default()
+    };
+    let mut searched = FunctionCall::new(
+        "web_search",
+        telechir_protocol::Arguments::Text("{}".to_owned()),
+    );
+    searched.call_id = Some("x".into());
+    searched.requires_local_execution = false;
+    let messages = vec![assistant(vec![
+        Content::Reasoning(thought),
+        Content::CommandCall(hosted),
+        Content::FunctionCall(searched),
+    ])];
+    let (items, report) = written(DIALECT, &list(messages));
+    let whats: Vec<&str> = report
+        .losses
+        .iter()
+        .map(|loss| loss.what.as_str())
+        .collect();
+    let expected = [
+        "thinking",
+        "command_call",
+        "a call of `web_search` by the provider itself",
+    ];
+    assert_eq!(whats, expected);
+    assert_eq!(items[0]["content"], "[command_call] 1+1");
+}
+
+#[test]
+fn an_edited_word_wins_over_the_services_own_json() {
+    let mut read = history_of(
+        DIALECT,
+        &json!([{"role": "assistant", "content": "One.", "mood": "calm"}]),
+    );
+    read.messages[0].contents = vec![Content::text("Two.")];
+    let (items, _) = written(DIALECT, &read);
+    assert_eq!(
+        items,
+        json!([{"role": "assistant", "content": "Two.", "mood": "calm"}])
+    );
+}
+
+#[test]
+fn an_id_that_is_too_long_is_replaced_in_the_call_and_its_result() {
+    let id = "x".repeat(64);
+    let line = vec![Command::Line("ls".to_owned())];
+    let output = vec![CommandOutput::default()];
+    let messages = vec![
+        assistant(vec![Content::ShellCall(ShellCall::execute(
+            id.as_str(),
+            line,
+        ))]),
+        user(vec![Content::ShellResult(ShellResult::new(
+            id.as_str(),
+            output,
+        ))]),
+    ];
+    let (items, report) = written(DIALECT, &list(messages));
+    let sent = &items[0]["tool_calls"][0]["id"];
+    assert!(sent.as_str().unwrap().len() <= 40);
+    assert_eq!(items[1]["tool_call_id"], *sent);
+    assert_eq!(report.losses.len(), 1);
+}
