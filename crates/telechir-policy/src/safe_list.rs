@@ -22,7 +22,8 @@ enum Operands {
     Formats,
 }
 
-/// `date -s`, `tail -f`, `grep -f`, `hostname NAME` and the like are missing on purpose.
+/// `date -s`, `tail -f`, `grep -f`, `hostname NAME`, `sort -o`, `uniq IN OUT`, `diff -l` (runs a
+/// program), `file -z`, `printf -v` and the like are missing on purpose.
 const SAFE: &[Safe] = &[
     Safe {
         name: "cat",
@@ -116,6 +117,265 @@ const SAFE: &[Safe] = &[
         operands: Operands::Any,
     },
     Safe {
+        name: "arch",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "basename",
+        flags: "az",
+        valued: "s",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "cmp",
+        flags: "bls",
+        valued: "in",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "comm",
+        flags: "123z",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "cut",
+        flags: "nsz",
+        valued: "bcdf",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "df",
+        flags: "ahHiklPT",
+        valued: "tx",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "diff",
+        flags: "abBdeEiHnNpqrstTuwy",
+        valued: "CUWx",
+        long: &["--", "--color=never"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "dirname",
+        flags: "z",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "du",
+        flags: "0abchHklLmPsSx",
+        valued: "dt",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "expand",
+        flags: "i",
+        valued: "t",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "file",
+        flags: "0bhikLNpr",
+        valued: "",
+        long: &["--", "--mime-type"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "fold",
+        flags: "bs",
+        valued: "w",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "free",
+        flags: "bghklmtvw",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "groups",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "hexdump",
+        flags: "bcCdovx",
+        valued: "ns",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "hostname",
+        flags: "dfiIs",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "md5sum",
+        flags: "btz",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "nl",
+        flags: "p",
+        valued: "bdfhilnsvw",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "nproc",
+        flags: "",
+        valued: "",
+        long: &["--all"],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "od",
+        flags: "bcdfhiloxsv",
+        valued: "AjNStw",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "printf",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "ps",
+        flags: "aAdefFHjlLNTwxy",
+        valued: "CGgopstuU",
+        long: &[],
+        operands: Operands::AtMostOne,
+    },
+    Safe {
+        name: "readlink",
+        flags: "efmnqsvz",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "realpath",
+        flags: "eLmPqsz",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "rev",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "seq",
+        flags: "w",
+        valued: "fs",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "sha256sum",
+        flags: "btz",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "sleep",
+        flags: "",
+        valued: "",
+        long: &[],
+        operands: Operands::AtMostOne,
+    },
+    Safe {
+        name: "sort",
+        flags: "bcCdfghimMnrRsuVz",
+        valued: "kt",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "stat",
+        flags: "fLt",
+        valued: "c",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "strings",
+        flags: "afow",
+        valued: "ent",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "tac",
+        flags: "br",
+        valued: "s",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "tr",
+        flags: "cCdst",
+        valued: "",
+        long: &["--"],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "type",
+        flags: "aft",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
+        name: "uniq",
+        flags: "cdDiuz",
+        valued: "fsw",
+        long: &[],
+        operands: Operands::AtMostOne,
+    },
+    Safe {
+        name: "uptime",
+        flags: "ps",
+        valued: "",
+        long: &[],
+        operands: Operands::None,
+    },
+    Safe {
+        name: "which",
+        flags: "a",
+        valued: "",
+        long: &[],
+        operands: Operands::Any,
+    },
+    Safe {
         name: "whoami",
         flags: "",
         valued: "",
@@ -131,9 +391,51 @@ pub(crate) fn is_safe(words: &[String]) -> bool {
     };
     // echo has no option that does anything but print.
     name == "echo"
+        || name == "find" && finds(rest)
         || SAFE
             .iter()
             .any(|safe| safe.name == name && safe.takes(rest))
+}
+
+/// Tests and prints of find that stand alone.
+const FIND_PLAIN: [&str; 14] = [
+    "!", "(", ")", "-H", "-L", "-P", "-a", "-and", "-empty", "-not", "-o", "-or", "-print",
+    "-print0",
+];
+/// Tests of find with one value.
+const FIND_VALUED: [&str; 16] = [
+    "-amin",
+    "-atime",
+    "-cmin",
+    "-ctime",
+    "-iname",
+    "-ipath",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-regex",
+    "-size",
+    "-type",
+];
+
+/// Whether a find only finds: no word is anything but a place, or a test of these. One that only
+/// looks like a place is one: find takes what begins with a dash, `(`, `)`, `!` or `,` as its own.
+fn finds(words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if FIND_VALUED.contains(&word) {
+            if words.next().is_none() {
+                return false;
+            }
+        } else if word.starts_with(['-', '(', ')', '!', ',']) && !FIND_PLAIN.contains(&word) {
+            return false;
+        }
+    }
+    true
 }
 
 impl Safe {

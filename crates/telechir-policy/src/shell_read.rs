@@ -99,8 +99,12 @@ fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
 
 /// bash takes these as ordinary characters, other readers do not; nobody needs them.
 fn check_characters(line: &str) -> Result<(), String> {
+    // Nothing that a person who reads the line would not see.
+    let unseen = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     let odd = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t')) || (c.is_whitespace() && !c.is_ascii())
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || (c.is_whitespace() && !c.is_ascii())
+            || unseen(c)
     };
     if let Some(c) = line.chars().find(|c| odd(*c)) {
         return Err(format!("it holds the character {}", c.escape_unicode()));

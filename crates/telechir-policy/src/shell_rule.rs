@@ -144,7 +144,7 @@ pub(crate) fn default(part: &Part<'_>) -> Ground {
 
 /// Whether a command may change what later words mean in the same shell.
 pub(crate) fn taints(command: &SimpleCommand) -> bool {
-    const CHANGE: [&str; 26] = [
+    const CHANGE: [&str; 25] = [
         ".",
         "alias",
         "bind",
@@ -159,7 +159,6 @@ pub(crate) fn taints(command: &SimpleCommand) -> bool {
         "let",
         "local",
         "mapfile",
-        "printf",
         "read",
         "readarray",
         "readonly",
@@ -174,7 +173,12 @@ pub(crate) fn taints(command: &SimpleCommand) -> bool {
     ];
     let name = command.words.first().map_or("", String::as_str);
     // `printf -v`, `read`, `test -v a[$(x)]` write variables or run substitutions.
+    let writes_variable = || {
+        let options = command.words.iter().skip(1);
+        name == "printf" && options.into_iter().any(|word| word.starts_with("-v"))
+    };
     CHANGE.contains(&name)
+        || writes_variable()
         || matches!(
             name,
             "getopts" | "[" | "coproc" | "fc" | "history" | "complete"

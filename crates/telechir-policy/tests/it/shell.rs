@@ -98,10 +98,10 @@ fn the_same_commands_with_more_power_are_asked_about() {
             "./ls",
             "head -n",
             "ls --c=never",
-            "sort f",
-            "find .",
+            "sort -o f f",
+            "find . -delete",
             "git status",
-            "printf x",
+            "printf -v x y",
         ],
     );
 }
