@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use telechir_protocol::Size;
 use telechir_providers::Dialect;
 
 use crate::holder::Name;
+use crate::service::SERVICES;
 
 /// Gives any model a computer, and you control over what it does there.
 #[derive(Debug, Parser)]
@@ -40,7 +42,7 @@ pub(crate) enum Command {
     Hold(HoldArguments),
     /// Read a response or a history; print neutral contents and the fidelity report.
     #[command(
-        after_help = "Example:\n  telechir decode --dialect openai-responses < response.json"
+        after_help = "Examples:\n  telechir decode --dialect openai-responses < response.json\n  curl -sN … | telechir decode --dialect openai-responses --stream"
     )]
     Decode(DecodeArguments),
     /// Write neutral contents in a dialect; the fidelity report goes to standard error.
@@ -84,8 +86,13 @@ Examples:
   telechir run \"Which news is on top?\" --provider openai --model gpt-5.6-sol --browser=https://example.com
   telechir run \"Count the lines of code here\" --provider anthropic --model claude-opus-5-5 --shell --workspace .
 
-The key comes from ANTHROPIC_API_KEY or OPENAI_API_KEY, the address from --base-url or
-ANTHROPIC_BASE_URL / OPENAI_BASE_URL.";
+  telechir run \"What is in this folder?\" --provider functions --base-url http://127.0.0.1:8000/v1 --model local --shell
+
+The key comes from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY,
+AWS_BEARER_TOKEN_BEDROCK (with AWS_REGION), MISTRAL_API_KEY or FUNCTIONS_API_KEY, the address from
+--base-url or from ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GOOGLE_GEMINI_BASE_URL,
+AWS_ENDPOINT_URL_BEDROCK_RUNTIME, MISTRAL_BASE_URL or FUNCTIONS_BASE_URL. The provider functions is
+any server that speaks chat completions.";
 
 const EXEC_EXAMPLES: &str = "\
 Examples:
@@ -193,9 +200,12 @@ pub(crate) struct SafetyArguments {
 pub(crate) struct RunArguments {
     /// What to do, in words.
     pub(crate) task: String,
-    /// Whose API: anthropic or openai.
-    #[arg(long, value_parser = ["anthropic", "openai"])]
+    /// Whose API.
+    #[arg(long, value_parser = SERVICES.map(|service| service.name))]
     pub(crate) provider: String,
+    /// What to speak with it, when it speaks several dialects.
+    #[arg(long, value_parser = dialects())]
+    pub(crate) dialect: Option<Dialect>,
     /// The model's name.
     #[arg(long)]
     pub(crate) model: String,
@@ -213,8 +223,8 @@ pub(crate) struct RunArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArguments {
-    /// The dialect of the response: anthropic-messages or openai-responses.
-    #[arg(long)]
+    /// The dialect of the response.
+    #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
     /// Fail with exit code 3 when an answer cannot be said in the dialect without loss.
     #[arg(long)]
@@ -267,14 +277,18 @@ pub(crate) struct HoldArguments {
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArguments {
     /// The dialect of the input.
-    #[arg(long)]
+    #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
+    /// The input is one response as it arrives in pieces: print a line for each delta as it
+    /// comes, at the end what all of it means.
+    #[arg(long)]
+    pub(crate) stream: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct EncodeArguments {
     /// The dialect to write.
-    #[arg(long)]
+    #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
     /// Fail with exit code 3 on a loss.
     #[arg(long)]
@@ -284,10 +298,10 @@ pub(crate) struct EncodeArguments {
 #[derive(Debug, Args)]
 pub(crate) struct TranslateArguments {
     /// The dialect of the input.
-    #[arg(long)]
+    #[arg(long, value_parser = dialects())]
     pub(crate) from: Dialect,
     /// The dialect to write.
-    #[arg(long)]
+    #[arg(long, value_parser = dialects())]
     pub(crate) to: Dialect,
     /// Fail with exit code 3 on a loss; nothing is printed then.
     #[arg(long)]
@@ -300,7 +314,7 @@ pub(crate) struct ConformArguments {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// The dialect of documents for which neither manifest nor kind names one.
-    #[arg(long)]
+    #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Option<Dialect>,
     /// Print JSON instead of a table.
     #[arg(long)]
@@ -310,7 +324,7 @@ pub(crate) struct ConformArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArguments {
     /// The dialect to declare in.
-    #[arg(long)]
+    #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
     /// The model; it decides between versions of a tool. The newest versions without it.
     #[arg(long)]
@@ -358,6 +372,12 @@ pub(crate) enum PolicyCommand {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// A dialect by its name; help lists them all.
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
+        .try_map(|name| name.parse::<Dialect>())
 }
 
 /// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.

@@ -8,6 +8,7 @@ mod policy;
 mod report;
 mod run;
 mod sessions;
+mod stream;
 mod tools;
 mod translate;
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::Serialize;
 use telechir_agent::ApiKey;
 
-use crate::settings;
+use crate::{service, settings};
 use finding::{About, Checked, Seen, Trouble, examine};
 pub(crate) use finding::{Finding, State};
 pub(crate) use machine::Machine;
@@ -121,16 +121,48 @@ const EDITOR: About = about(
     QUICK,
     "`make demo` has no editor to write in; all else works",
 );
-const ANTHROPIC: About = about(
-    "key-anthropic",
-    QUICK,
-    "no `run --provider anthropic`; `exec` needs no key",
-);
-const OPENAI: About = about(
-    "key-openai",
-    QUICK,
-    "no `run --provider openai`; `exec` needs no key",
-);
+/// A key for each service with one of its own; the check, and the service.
+const KEYS: [(About, &str); 5] = [
+    (
+        key_of(
+            "key-anthropic",
+            "no `run --provider anthropic`; `exec` needs no key",
+        ),
+        "anthropic",
+    ),
+    (
+        key_of(
+            "key-openai",
+            "no `run --provider openai`; `exec` needs no key",
+        ),
+        "openai",
+    ),
+    (
+        key_of(
+            "key-google",
+            "no `run --provider google`; `exec` needs no key",
+        ),
+        "google",
+    ),
+    (
+        key_of(
+            "key-bedrock",
+            "no `run --provider bedrock`; `exec` needs no key",
+        ),
+        "bedrock",
+    ),
+    (
+        key_of(
+            "key-mistral",
+            "no `run --provider mistral`; `exec` needs no key",
+        ),
+        "mistral",
+    ),
+];
+
+const fn key_of(id: &'static str, without: &'static str) -> About {
+    about(id, QUICK, without)
+}
 
 /// Makes every check and tells each finding as it comes.
 pub(crate) async fn check(
@@ -161,8 +193,9 @@ pub(crate) async fn check(
     note(examine(&DISK, machine::disk()).await);
     note(examine(&MEMORY, async { machine::memory() }).await);
     note(examine(&EDITOR, async { machine::editor() }).await);
-    note(examine(&ANTHROPIC, async { key("anthropic") }).await);
-    note(examine(&OPENAI, async { key("openai") }).await);
+    for (about, service) in &KEYS {
+        note(examine(about, async { key(service) }).await);
+    }
     Report::new(machine, checks)
 }
 
@@ -216,12 +249,13 @@ impl Report {
 }
 
 /// Whether there is a key; never which.
-fn key(provider: &str) -> Checked {
-    let access = settings::access(provider, None).map_err(|cause| {
-        let variable = cause.rsplit(' ').next().unwrap_or_default();
+fn key(service: &str) -> Checked {
+    let service = service::named(service).ok_or_else(|| Trouble::missing("no such service"))?;
+    let key = settings::key(service).map_err(|cause| {
+        let variable = service.keys.first().copied().unwrap_or_default();
         Trouble::missing(&cause).command(format!("export {variable}=…"))
     })?;
-    match ApiKey::new(&access.key) {
+    match ApiKey::new(&key) {
         Some(_) => Ok(Seen::new("set")),
         None => Err(Trouble::broken(
             "it is set to something that no header can carry: a space or a line's end inside it",

@@ -13,6 +13,7 @@ mod input;
 mod policy;
 mod progress;
 mod report;
+mod service;
 mod session;
 mod settings;
 

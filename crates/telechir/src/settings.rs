@@ -9,12 +9,14 @@ use std::path::PathBuf;
 
 use tracing_subscriber::EnvFilter;
 
+use crate::service::{REGION, Service, key_names};
+
 /// A provider's key and address. Not printable: the key is in no log.
 pub(crate) struct Access {
     /// The key.
     pub(crate) key: String,
-    /// The address before the path; absent means the provider's own.
-    pub(crate) base_url: Option<String>,
+    /// The address before the path.
+    pub(crate) base_url: String,
 }
 
 /// Logs to standard error: warnings, or more with `-v`, or what `TELECHIR_LOG` says.
@@ -34,20 +36,53 @@ pub(crate) fn start_logging(verbose: u8) {
         .init();
 }
 
-/// Key and address of `provider` (`anthropic` or `openai`); `base_url` wins over the environment.
-pub(crate) fn access(provider: &str, base_url: Option<String>) -> Result<Access, String> {
-    let (key, address) = match provider {
-        "anthropic" => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-        _ => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    };
-    let Some(secret) = env::var(key).ok().filter(|secret| !secret.is_empty()) else {
-        return Err(format!("no key for {provider}: set {key}"));
-    };
-    let base_url = base_url.or_else(|| env::var(address).ok().filter(|url| !url.is_empty()));
-    Ok(Access {
-        key: secret,
-        base_url,
+/// Key and address of a service; `base_url` wins over the environment.
+pub(crate) fn access(service: &Service, base_url: Option<String>) -> Result<Access, String> {
+    let key = key(service)?;
+    let given = base_url.or_else(|| first(service.addresses));
+    let base_url = given.map_or_else(|| address(service), Ok)?;
+    Ok(Access { key, base_url })
+}
+
+/// The key of a service.
+pub(crate) fn key(service: &Service) -> Result<String, String> {
+    let name = service.name;
+    first(service.keys).ok_or_else(|| {
+        let keys = service.keys.join(" or ");
+        format!("no key for {name}: set {keys}{}", service.hint)
     })
+}
+
+/// The service's own address.
+fn address(service: &Service) -> Result<String, String> {
+    let name = service.name;
+    let Some(host) = service.host else {
+        let addresses = service.addresses.join(" or ");
+        return Err(format!(
+            "no address for {name}: give --base-url or set {addresses}"
+        ));
+    };
+    if !host.contains(REGION) {
+        return Ok(host.to_owned());
+    }
+    let regions = ["AWS_REGION", "AWS_DEFAULT_REGION"];
+    let region = first(&regions).ok_or_else(|| {
+        format!(
+            "no region for {name}: set {}, or give --base-url",
+            regions[0]
+        )
+    })?;
+    let is_region = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if !region.chars().all(is_region) {
+        return Err(format!("{} is `{region}`, which is no region", regions[0]));
+    }
+    Ok(host.replace(REGION, &region))
+}
+
+/// The first of these variables that is set to something.
+fn first(names: &[&str]) -> Option<String> {
+    let values = names.iter().filter_map(|name| env::var(name).ok());
+    values.into_iter().find(|value| !value.is_empty())
 }
 
 /// Whether text for people may be coloured: <https://no-color.org> is heeded.
@@ -69,7 +104,7 @@ pub(crate) fn runtime_dir() -> Option<PathBuf> {
 
 /// Our own environment, for a shell on the host; keys of providers stay here.
 pub(crate) fn environment() -> Vec<(String, String)> {
-    let is_key = |name: &str| name.ends_with("_API_KEY");
+    let is_key = |name: &str| name.ends_with("_API_KEY") || key_names().any(|key| key == name);
     let texts = env::vars_os().filter_map(|(name, value)| {
         // What is no text is no use to a shell either.
         Some((name.into_string().ok()?, value.into_string().ok()?))

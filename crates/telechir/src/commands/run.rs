@@ -8,6 +8,7 @@ use telechir_providers::{Dialect, Offer, Opening, PictureLimit};
 use crate::args::RunArguments;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::service::{self, Service};
 use crate::session::{self, Open, Stopped};
 use crate::settings::{self, Access};
 
@@ -18,9 +19,9 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
             "the model has nothing to work with: give --desktop, --browser, --shell or --editor",
         ));
     }
-    let dialect = dialect(&arguments.provider);
-    let access = settings::access(&arguments.provider, arguments.base_url.clone())
-        .map_err(Failure::usage)?;
+    let service = service(&arguments.provider)?;
+    let dialect = service.dialect(arguments.dialect).map_err(Failure::usage)?;
+    let access = settings::access(service, arguments.base_url.clone()).map_err(Failure::usage)?;
     let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
     let (canceller, signal) = Canceller::new();
     let agent = agent(dialect, access, arguments.max_steps)?.cancelled_by(signal);
@@ -83,16 +84,13 @@ fn agent(dialect: Dialect, access: Access, max_steps: u32) -> Result<Agent, Fail
     let key = ApiKey::new(&access.key)
         .ok_or_else(|| Failure::usage("the key has characters that no key has"))?;
     let mut settings = Settings::new(dialect, key);
-    settings.base_url = access.base_url;
+    settings.base_url = Some(access.base_url);
     settings.max_steps = max_steps;
     Ok(Agent::new(settings)?)
 }
 
-fn dialect(provider: &str) -> Dialect {
-    match provider {
-        "anthropic" => Dialect::AnthropicMessages,
-        _ => Dialect::OpenaiResponses,
-    }
+fn service(name: &str) -> Result<&'static Service, Failure> {
+    service::named(name).ok_or_else(|| Failure::usage(format!("no provider is called `{name}`")))
 }
 
 /// Only a model that says it is done ends a run well.

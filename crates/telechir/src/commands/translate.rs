@@ -28,6 +28,9 @@ enum Neutral {
 }
 
 pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, Failure> {
+    if arguments.stream {
+        return super::stream::decode(arguments.dialect);
+    }
     let (history, report) = arguments.dialect.decode_history(&read_stdin()?)?;
     write_json(
         &Decoded {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use telechir_providers::Dialect;
 use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
@@ -39,11 +40,9 @@ fn the_wrong_dialect_is_named() {
 fn an_unknown_dialect_is_a_usage_error() {
     let ran = Telechir::new().run(&["exec", "--dialect", "latin"], "{}");
     assert_eq!(ran.code, Some(2));
-    assert!(
-        ran.stderr.contains("anthropic-messages, openai-responses"),
-        "{}",
-        ran.stderr
-    );
+    for dialect in Dialect::ALL {
+        assert!(ran.stderr.contains(dialect.name()), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 16] = [
+const CHECKS: [&str; 19] = [
     "user",
     "user-namespaces",
     "screen",
@@ -28,6 +28,9 @@ const CHECKS: [&str; 16] = [
     "editor",
     "key-anthropic",
     "key-openai",
+    "key-google",
+    "key-bedrock",
+    "key-mistral",
 ];
 /// A user with a name who is nobody in particular.
 const NOBODY: u32 = 65_534;

@@ -189,3 +189,90 @@ fn an_excluded_action_that_does_not_exist_is_named() {
         .run(&arguments, "")
         .fails(2, &["levitate", "there are", "screenshot"]);
 }
+
+/// A response of two calls as server-sent events, whole only with its last one.
+fn events() -> String {
+    let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [
+        {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": "{}", "status": "completed"}]});
+    [
+        json!({"type": "response.created", "response": {"id": "resp_1"}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": ""}}),
+        json!({"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_1", "delta": "{}"}),
+        json!({"type": "response.completed", "response": response}),
+    ]
+    .iter()
+    .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("a type")))
+    .collect()
+}
+
+fn stream(bytes: &str) -> crate::telechir::Ran {
+    let arguments = ["decode", "--dialect", "openai-responses", "--stream"];
+    Telechir::new().run(&arguments, bytes)
+}
+
+#[test]
+fn a_stream_is_a_line_a_delta_and_at_last_the_turn() {
+    let ran = stream(&events());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lines: Vec<Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON in every line"))
+        .collect();
+    assert_eq!(lines[0]["type"], "call");
+    let last = lines.last().expect("a line");
+    assert_eq!(last["type"], "turn");
+    assert_eq!(last["contents"][0]["type"], "function_call");
+    assert_eq!(last["report"], json!([]));
+}
+
+#[test]
+fn a_stream_that_is_cut_off_ends_badly_and_says_so() {
+    let events = events();
+    let end = events
+        .find("event: response.completed")
+        .expect("the last event");
+    let ran = stream(&events[..end]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("to its end"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("\"turn\""), "{}", ran.stdout);
+}
+
+#[test]
+fn a_dialect_without_streams_says_so() {
+    let arguments = ["decode", "--dialect", "agent-framework", "--stream"];
+    Telechir::new()
+        .run(&arguments, "")
+        .fails(2, &["agent-framework"]);
+}
+
+#[test]
+fn every_dialect_declares_tools_and_says_what_it_cannot() {
+    for dialect in telechir_providers::Dialect::ALL {
+        let ran = Telechir::new().run(
+            &[
+                "tools",
+                "--dialect",
+                dialect.name(),
+                "--display",
+                "1280x800",
+                "--shell",
+            ],
+            "",
+        );
+        let tools = ran.json()["tools"].as_array().map(Vec::len);
+        assert!(tools > Some(0), "{dialect}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn every_dialect_gives_every_other_a_history() {
+    let dialects = telechir_providers::Dialect::ALL.map(telechir_providers::Dialect::name);
+    for from in dialects {
+        let source = translate("anthropic-messages", from, &anthropic_history());
+        for to in dialects {
+            let there = translate(from, to, &source);
+            assert!(!there.is_null(), "{from} to {to}");
+        }
+    }
+}
