@@ -98,15 +98,18 @@ impl Service {
     /// # Errors
     /// A sentence when it does not speak that.
     pub(crate) fn dialect(&self, asked: Option<Dialect>) -> Result<Dialect, String> {
-        let mut spoken = self.spoken();
+        let spoken: Vec<Dialect> = self.spoken().collect();
         let found = match asked {
-            None => spoken.next(),
-            Some(asked) => spoken.find(|dialect| *dialect == asked),
+            None => spoken.first(),
+            Some(asked) => spoken.iter().find(|dialect| **dialect == asked),
         };
-        found.ok_or_else(|| {
-            let spoken: Vec<&str> = self.spoken().map(Dialect::name).collect();
-            let asked = asked.map_or("no dialect", Dialect::name);
-            format!("{} speaks {}, not {asked}", self.name, spoken.join(", "))
+        found.copied().ok_or_else(|| {
+            let name = self.name;
+            let known: Vec<&str> = spoken.iter().map(|dialect| dialect.name()).collect();
+            match asked {
+                Some(asked) => format!("{name} speaks {}, not {asked}", known.join(", ")),
+                None => format!("nothing here can converse with {name}"),
+            }
         })
     }
 }

@@ -20,8 +20,8 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         ));
     }
     let service = service(&arguments.provider)?;
-    let dialect = service.dialect(arguments.dialect).map_err(Failure::usage)?;
     let access = settings::access(service, arguments.base_url.clone()).map_err(Failure::usage)?;
+    let dialect = service.dialect(arguments.dialect).map_err(Failure::usage)?;
     let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
     let (canceller, signal) = Canceller::new();
     let agent = agent(dialect, access, arguments.max_steps)?.cancelled_by(signal);
