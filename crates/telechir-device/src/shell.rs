@@ -15,7 +15,7 @@ pub struct ShellCommand {
     pub command: Command,
     /// After so long the command and all it started is ended; the shell stays.
     pub timeout: Duration,
-    /// How many bytes of each stream are kept, as head and tail.
+    /// How many bytes of output are kept, of both streams together, as head and tail.
     pub max_output_bytes: usize,
     /// The folder to run in, for this command only.
     pub cwd: Option<String>,
@@ -57,7 +57,7 @@ pub struct ShellInput {
     pub typed: Typed,
     /// After so long the command in front is ended with all it started; a job goes on.
     pub timeout: Duration,
-    /// How many bytes of each stream are kept, as head and tail.
+    /// How many bytes of output are kept, of both streams together, as head and tail.
     pub max_output_bytes: usize,
 }
 

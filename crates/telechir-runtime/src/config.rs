@@ -71,7 +71,7 @@ pub struct Limits {
     pub command: Duration,
     /// For all commands of a call, whatever the model names.
     pub command_at_most: Duration,
-    /// Bytes of each stream of a command that are kept.
+    /// Bytes of output of a command that are kept, of both streams together.
     pub output_bytes: usize,
     /// For a wait whose length the model does not say.
     pub wait: Duration,

@@ -1,22 +1,25 @@
 //! The shell that the engine sees: one bash, begun anew whenever it was lost.
 
-mod input;
+mod background;
+pub(crate) mod input;
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput};
+use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput, ShellJob};
 use telechir_process::Signal;
 use telechir_protocol::{Awaiting, AwaitingKind, CommandOutput, ShellOutcome};
 use tokio::time::Instant;
 
 use crate::config::Isolation;
 use crate::exchange::Report;
+use crate::jobs::Jobs;
 use crate::late::Late;
 use crate::running::{Event, LookFor, Running};
 use crate::session::Session;
-use crate::{processes, script};
+use crate::spool::Spools;
+use crate::{processes, sandbox, script};
 
 /// After the request to end, so long until the kill.
 const GRACE: Duration = Duration::from_millis(500);
@@ -38,6 +41,8 @@ pub struct Bash {
     session: Option<Session>,
     running: Option<Running>,
     late: Late,
+    jobs: Jobs,
+    spools: Spools,
     cwd: Option<String>,
 }
 
@@ -63,6 +68,8 @@ impl Bash {
     /// do. There is never less isolation than was asked for.
     pub async fn start(isolation: Isolation) -> Result<Self, DeviceError> {
         let mut bash = Self {
+            spools: spools(&isolation)?,
+            jobs: Jobs::default(),
             isolation,
             session: None,
             running: None,
@@ -74,7 +81,7 @@ impl Bash {
     }
 
     async fn begin(&mut self) -> Result<(), DeviceError> {
-        let session = Session::start(&self.isolation).await?;
+        let session = Session::start(&self.isolation, &self.spools).await?;
         self.cwd = Some(session.cwd.clone());
         self.session = Some(session);
         Ok(())
@@ -96,9 +103,11 @@ impl Bash {
         let session = self.session().await?;
         let run = script::run(&session.exchange, command)?;
         let max = command.max_output_bytes;
+        let spools = self.spools.clone();
+        let session = self.session().await?;
         let prepared = |session: &mut Session| {
             session.exchange.clear();
-            let running = Running::new(session.exchange.next()?, max)?;
+            let running = Running::new(session.exchange.next()?, max, &spools)?;
             session.exchange.write("command", &text)?;
             session.exchange.write("run", &run)?;
             Ok(running)
@@ -181,11 +190,23 @@ impl Bash {
 
     /// Ends what is left of a bash that cannot be used any more.
     async fn lose(&mut self) {
+        self.jobs.lose();
         if let Some(session) = self.session.take()
             && let Err(error) = session.end().await
         {
             tracing::warn!(%error, "a lost shell did not end in time");
         }
+    }
+
+    /// Ends the command that still runs, before another; what is to be said about it.
+    async fn make_way(&mut self) -> Result<String, DeviceError> {
+        let mut before = String::new();
+        if self.running.is_some() {
+            self.end_command().await?;
+            before.push_str("[the command before was still running and was ended]\n");
+        }
+        before.push_str(&self.late.take());
+        Ok(before)
     }
 
     /// The result of a command, or why there is none.
@@ -215,7 +236,7 @@ impl Bash {
             Some(running) => {
                 running.drain(self.session.as_ref().map(|session| &session.terminal));
                 prompt = running.prompt();
-                let [out, err] = running.to_captured();
+                let [out, err] = running.captured();
                 (out, err, running.started.elapsed())
             }
             None => Default::default(),
@@ -274,23 +295,43 @@ impl Bash {
 
 impl Shell for Bash {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
-        let mut before = String::new();
-        if self.running.is_some() {
-            self.end_command().await?;
-            before.push_str("[the command before was still running and was ended]\n");
-        }
-        before.push_str(&self.late.take());
+        let before = self.make_way().await?;
         let end = self.execute(command).await;
         self.finish(end, before).await
     }
 
     async fn send(&mut self, input: &ShellInput) -> Result<CommandOutput, DeviceError> {
+        if let Some(job) = &input.job {
+            return self.jobs.send(job, input, &self.spools).await;
+        }
         let end = self.answer(input).await;
         self.finish(end, String::new()).await
     }
 
-    fn hides_input(&self, _job: Option<&str>) -> bool {
-        self.hides()
+    fn hides_input(&self, job: Option<&str>) -> bool {
+        match job {
+            Some(job) => self.jobs.hides_input(job),
+            None => self.hides(),
+        }
+    }
+
+    async fn start(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        let before = self.make_way().await?;
+        let mut output = self.begin_job(command).await?;
+        output.stderr.insert_str(0, &before);
+        Ok(output)
+    }
+
+    async fn jobs(&mut self) -> Result<Vec<ShellJob>, DeviceError> {
+        Ok(self.jobs.list())
+    }
+
+    async fn read(&mut self, job: &str, max: usize) -> Result<CommandOutput, DeviceError> {
+        self.jobs.read(job, max, &self.spools)
+    }
+
+    async fn stop(&mut self, job: &str, max: usize) -> Result<CommandOutput, DeviceError> {
+        self.jobs.stop(job, max, &self.spools).await
     }
 
     async fn end_command(&mut self) -> Result<(), DeviceError> {
@@ -307,6 +348,7 @@ impl Shell for Bash {
         self.running = None;
         self.late = Late::new();
         self.lose().await;
+        self.jobs.clear();
         self.begin().await
     }
 
@@ -324,6 +366,21 @@ impl Shell for Bash {
             None => Ok(()),
         }
     }
+}
+
+fn spools(isolation: &Isolation) -> Result<Spools, DeviceError> {
+    let made = match isolation {
+        Isolation::Sandbox(sandbox) => Spools::new(
+            &sandbox.output_dir,
+            Some(sandbox::OUTPUTS),
+            sandbox.identity,
+        ),
+        Isolation::Host(host) => Spools::new(&host.output_dir, None, None),
+    };
+    made.map_err(|error| DeviceError::Unavailable {
+        what: "the shell",
+        message: format!("could not make a folder for long outputs: {error}"),
+    })
 }
 
 const fn outcome(code: i32) -> ShellOutcome {

@@ -2,7 +2,14 @@
 
 use std::collections::VecDeque;
 
-/// Collects bytes and keeps the first and the last of them.
+use crate::spool::{Spool, Spools};
+
+/// As much of a text as this may be no text, in hundredths.
+const ODD_MAX: usize = 20;
+/// Shorter outputs are always shown.
+const BINARY_MIN: usize = 64;
+
+/// Collects bytes and keeps the first and the last of them; all of a long output goes to a file.
 #[derive(Debug)]
 pub(crate) struct Capture {
     head: Vec<u8>,
@@ -10,6 +17,8 @@ pub(crate) struct Capture {
     head_max: usize,
     tail_max: usize,
     total: u64,
+    spools: Option<Spools>,
+    spool: Option<Spool>,
 }
 
 /// A collected output as text.
@@ -31,11 +40,27 @@ impl Capture {
             head_max,
             tail_max: max - head_max,
             total: 0,
+            spools: None,
+            spool: None,
+        }
+    }
+
+    /// The same with a file for all of it, should it be long.
+    pub(crate) fn spooled(max: usize, spools: &Spools) -> Self {
+        Self {
+            spools: Some(spools.clone()),
+            ..Self::new(max)
         }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        if self.total > (self.head_max + self.tail_max) as u64 {
+            self.spool();
+        }
+        if let Some(spool) = &mut self.spool {
+            spool.push(bytes);
+        }
         let room = self.head_max - self.head.len();
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(head);
@@ -45,18 +70,27 @@ impl Capture {
         self.tail.extend(rest);
     }
 
+    /// Begins the file with what was kept, which is still all.
+    fn spool(&mut self) {
+        let Some(spools) = self.spools.take() else {
+            return;
+        };
+        match spools.begin() {
+            Ok(mut spool) => {
+                spool.push(&self.head);
+                let (front, back) = self.tail.as_slices();
+                spool.push(front);
+                spool.push(back);
+                self.spool = Some(spool);
+            }
+            Err(error) => tracing::warn!(%error, "a long output could not be kept in a file"),
+        }
+    }
+
     /// The last bytes, at most so many.
     pub(crate) fn tail(&self, max: usize) -> Vec<u8> {
-        let all = self.head.iter().chain(&self.tail).copied();
         let skip = (self.head.len() + self.tail.len()).saturating_sub(max);
-        if self.tail.len() >= max {
-            return self
-                .tail
-                .iter()
-                .skip(self.tail.len() - max)
-                .copied()
-                .collect();
-        }
+        let all = self.head.iter().chain(&self.tail).copied();
         all.skip(skip).collect()
     }
 
@@ -64,28 +98,78 @@ impl Capture {
         self.total == 0
     }
 
-    /// The text so far, without a broken character at a cut; bytes that are no text are replaced.
-    pub(crate) fn to_captured(&self) -> Captured {
+    /// Bytes so far.
+    pub(crate) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The text so far in at most so many bytes, without a broken character at a cut; bytes that
+    /// are no text are replaced, and an output that is none is only said to be there.
+    pub(crate) fn captured(&mut self, max: usize) -> Captured {
         let kept = (self.head.len() + self.tail.len()) as u64;
-        if kept == self.total {
-            let bytes: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+        let is_whole = kept == self.total;
+        if self.is_binary() {
+            if is_whole {
+                self.spool();
+            }
+            let place = self.place();
+            let total = self.total;
             return Captured {
-                text,
+                text: format!("[{total} bytes that are no text{place}]\n"),
+                truncated_bytes: total,
+            };
+        }
+        if is_whole && self.total <= max as u64 {
+            let bytes: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
+            return Captured {
+                text: String::from_utf8_lossy(&bytes).into_owned(),
                 truncated_bytes: 0,
             };
         }
-        let head = without_broken_end(&self.head);
-        let tail: Vec<u8> = self.tail.iter().copied().collect();
-        let tail = without_broken_start(&tail);
+        if is_whole {
+            self.spool();
+        }
+        let (head, tail) = self.ends(max);
+        let (head, tail) = (without_broken_end(&head), without_broken_start(&tail));
         let truncated_bytes = self.total - (head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        let text = format!("{head}\n[{truncated_bytes} bytes left out]\n{tail}");
+        let place = self.place();
         Captured {
-            text,
+            text: format!("{head}\n[{truncated_bytes} bytes left out{place}]\n{tail}"),
             truncated_bytes,
         }
     }
+
+    /// The first and the last bytes, together at most so many.
+    fn ends(&self, max: usize) -> (Vec<u8>, Vec<u8>) {
+        let max = max.min(self.head_max + self.tail_max);
+        let first = max.div_ceil(2).min(self.head.len());
+        let head = self.head[..first].to_vec();
+        (head, self.tail((max - first).min(self.tail_max)))
+    }
+
+    fn place(&self) -> String {
+        let words = self.spool.as_ref().map(Spool::words);
+        words.map(|words| format!("; {words}")).unwrap_or_default()
+    }
+
+    /// Whether what was kept is more than a text with a few odd bytes in it.
+    fn is_binary(&self) -> bool {
+        let kept: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
+        if kept.len() < BINARY_MIN {
+            return false;
+        }
+        let odd: usize = kept
+            .utf8_chunks()
+            .map(|chunk| chunk.invalid().len() + chunk.valid().chars().filter(is_odd).count())
+            .sum();
+        odd * 100 > kept.len() * ODD_MAX
+    }
+}
+
+/// Whether it has no place in a text, nor among what steers a terminal.
+fn is_odd(c: &char) -> bool {
+    c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x08' | '\x0c' | '\x07' | '\x1b')
 }
 
 /// Bytes of the character that this byte begins; none for one in the middle.
@@ -132,7 +216,7 @@ mod tests {
             capture.push(chunk.as_bytes());
         }
         assert_eq!(
-            capture.to_captured(),
+            capture.captured(max),
             Captured {
                 text: text.to_owned(),
                 truncated_bytes
@@ -163,7 +247,45 @@ mod tests {
     fn replaces_what_is_no_text() {
         let mut capture = Capture::new(100);
         capture.push(b"a\xff\xfeb\0");
-        assert_eq!(capture.to_captured().text, "a\u{fffd}\u{fffd}b\0");
+        assert_eq!(capture.captured(100).text, "a\u{fffd}\u{fffd}b\0");
+    }
+
+    #[test]
+    fn a_smaller_bound_cuts_what_was_kept() {
+        let mut capture = Capture::new(100);
+        capture.push(b"0123456789");
+        assert_eq!(capture.captured(4).text, "01\n[6 bytes left out]\n89");
+        assert_eq!(capture.captured(10).text, "0123456789");
+    }
+
+    #[test]
+    fn what_is_no_text_is_said_to_be_none() {
+        let mut capture = Capture::new(1000);
+        capture.push(&[0; 80]);
+        let binary = capture.captured(1000);
+        assert_eq!(binary.text, "[80 bytes that are no text]\n");
+        assert_eq!(binary.truncated_bytes, 80);
+        let mut capture = Capture::new(1000);
+        capture.push(
+            "a name\0another name\0ünï\0\x1b[31mred"
+                .repeat(9)
+                .as_bytes(),
+        );
+        assert_eq!(capture.captured(1000).truncated_bytes, 0);
+    }
+
+    #[test]
+    fn all_of_a_long_output_is_in_a_file() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let spools = Spools::new(parent.path(), Some("/in"), None).expect("spools");
+        let mut capture = Capture::spooled(10, &spools);
+        for part in ["0123", "4567", "89abcdef", "gh"] {
+            capture.push(part.as_bytes());
+        }
+        let text = "01234\n[8 bytes left out; all of it is in /in/output-1]\ndefgh";
+        assert_eq!(capture.captured(10).text, text);
+        let file = std::fs::read(spools.folder().join("output-1")).expect("the file");
+        assert_eq!(file, b"0123456789abcdefgh");
     }
 
     #[test]
@@ -173,6 +295,6 @@ mod tests {
             capture.push(&[b'x'; 777]);
         }
         assert!(capture.head.capacity() + capture.tail.capacity() < 10_000);
-        assert_eq!(capture.to_captured().truncated_bytes, 7_769_000);
+        assert_eq!(capture.captured(1000).truncated_bytes, 7_769_000);
     }
 }

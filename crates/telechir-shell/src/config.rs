@@ -31,6 +31,8 @@ pub struct Sandbox {
     pub limits: Limits,
     /// Where our own small files go; in memory by preference.
     pub runtime_dir: PathBuf,
+    /// Where long outputs go; on disk by preference.
+    pub output_dir: PathBuf,
 }
 
 impl Sandbox {
@@ -44,6 +46,7 @@ impl Sandbox {
             env: Vec::new(),
             limits: Limits::default(),
             runtime_dir: runtime_dir(),
+            output_dir: PathBuf::from("/tmp"),
         }
     }
 }
@@ -57,6 +60,8 @@ pub struct Host {
     pub env: Vec<(String, String)>,
     /// Where our own small files go; in memory by preference.
     pub runtime_dir: PathBuf,
+    /// Where long outputs go; on disk by preference.
+    pub output_dir: PathBuf,
 }
 
 impl Host {
@@ -66,6 +71,7 @@ impl Host {
             workspace: workspace.into(),
             env: Vec::new(),
             runtime_dir: runtime_dir(),
+            output_dir: PathBuf::from("/tmp"),
         }
     }
 }

@@ -108,6 +108,23 @@ impl Exchange {
         Ok([make(out)?, make(err)?])
     }
 
+    /// Makes the pipes of a background job: both outputs, where it says how it ended, and where it
+    /// is told to go on.
+    pub(crate) fn job(&self, name: &str) -> io::Result<[OwnedFd; 4]> {
+        let make = |part: &str, access| {
+            let path = self.folder.path().join(format!("{name}.{part}"));
+            make_fifo(&path, self.owner, access)
+        };
+        let read = OFlags::RDONLY;
+        // These are never without a writer, so their end is no news.
+        Ok([
+            make("out", read)?,
+            make("err", read)?,
+            make("end", OFlags::RDWR)?,
+            make("go", OFlags::RDWR)?,
+        ])
+    }
+
     /// The number of the newest command.
     pub(crate) const fn number(&self) -> u64 {
         self.number

@@ -58,7 +58,7 @@ impl Late {
             return String::new();
         }
         let text = std::mem::replace(&mut *words, Capture::new(KEPT))
-            .to_captured()
+            .captured(KEPT)
             .text;
         format!(
             "[printed meanwhile by background jobs of earlier commands:]\n{text}\n[end of that]\n"

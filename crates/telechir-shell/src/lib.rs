@@ -7,6 +7,7 @@ mod config;
 mod editor;
 mod exchange;
 mod host;
+mod jobs;
 mod keys;
 mod late;
 mod processes;
@@ -15,6 +16,7 @@ mod running;
 mod sandbox;
 mod script;
 mod session;
+mod spool;
 mod terminal;
 mod waiting;
 

@@ -6,6 +6,9 @@ use std::fs;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_process::{Pid, Signal};
 
+/// A variable that every process of one background job has.
+pub(crate) const JOB: &str = "TELECHIR_JOB";
+
 /// One process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
@@ -95,6 +98,31 @@ pub(crate) fn of_session(marks: Marks<'_>) -> Vec<Process> {
     let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
     processes.sort_by_key(|process| (process.started, process.pid));
     processes
+}
+
+/// The processes of a background job: what its leader began, on its terminal or off it.
+pub(crate) fn of_job(leader: Pid, variable: &str) -> Vec<Process> {
+    let all = all();
+    let leader = leader.as_raw_nonzero().get();
+    let belongs = |process: &&Process| {
+        let mut line = std::iter::successors(Some(*process), |process| all.get(&process.parent))
+            .take(all.len());
+        process.session == leader
+            || line.any(|above| above.pid == leader)
+            || has_variable(process.pid, variable)
+    };
+    let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
+    processes.sort_by_key(|process| (process.started, process.pid));
+    processes
+}
+
+/// Whether a process is one of a background job.
+pub(crate) fn is_of_a_job(pid: i32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let begin = format!("{JOB}=");
+    environment
+        .split(|byte| *byte == 0)
+        .any(|entry| entry.starts_with(begin.as_bytes()))
 }
 
 fn has_variable(pid: i32, variable: &str) -> bool {

@@ -17,6 +17,7 @@ use crate::late::Late;
 use crate::processes;
 use crate::prompt;
 use crate::session::Session;
+use crate::spool::Spools;
 use crate::terminal::Terminal;
 use crate::waiting::Watcher;
 
@@ -55,6 +56,8 @@ pub(crate) enum LookFor {
 /// A command between its beginning and its result.
 #[derive(Debug)]
 pub(crate) struct Running {
+    /// Bytes of both outputs together in a result.
+    max: usize,
     out: Stream,
     err: Stream,
     terminal: Stream,
@@ -88,13 +91,15 @@ struct Stream {
 }
 
 impl Running {
-    /// Begins to watch a command with these outputs, of which `max` bytes each are kept.
-    pub(crate) fn new(outputs: [OwnedFd; 2], max: usize) -> io::Result<Self> {
+    /// Begins to watch a command with these outputs, of which `max` bytes are kept.
+    pub(crate) fn new(outputs: [OwnedFd; 2], max: usize, spools: &Spools) -> io::Result<Self> {
         let [out, err] = outputs;
+        let capture = || Capture::spooled(max, spools);
         Ok(Self {
-            out: Stream::new(Some(Watch::reading(out)?), max),
-            err: Stream::new(Some(Watch::reading(err)?), max),
-            terminal: Stream::new(None, TERMINAL_KEPT),
+            max,
+            out: Stream::new(Some(Watch::reading(out)?), capture()),
+            err: Stream::new(Some(Watch::reading(err)?), capture()),
+            terminal: Stream::new(None, Capture::new(TERMINAL_KEPT)),
             echo: VecDeque::new(),
             last: Voice::Out,
             prompt: String::new(),
@@ -206,21 +211,19 @@ impl Running {
         self.prompt.clone()
     }
 
-    /// Keeps so many bytes of each output from here on, which begins anew.
-    pub(crate) fn begin_again(&mut self, max: usize) {
-        self.out.capture = Capture::new(max);
-        self.err.capture = Capture::new(max);
+    /// Keeps so many bytes of output from here on, which begins anew.
+    pub(crate) fn begin_again(&mut self, max: usize, spools: &Spools) {
+        self.max = max;
+        self.out.capture = Capture::spooled(max, spools);
+        self.err.capture = Capture::spooled(max, spools);
         self.terminal.capture = Capture::new(TERMINAL_KEPT);
     }
 
     /// Its outputs so far, what it said to the terminal joined to the second.
-    pub(crate) fn to_captured(&self) -> [Captured; 2] {
-        let (out, mut err) = (
-            self.out.capture.to_captured(),
-            self.err.capture.to_captured(),
-        );
+    pub(crate) fn captured(&mut self) -> [Captured; 2] {
+        let [out, mut err] = both(&mut self.out.capture, &mut self.err.capture, self.max);
         if !self.terminal.capture.is_empty() {
-            let said = self.terminal.capture.to_captured();
+            let said = self.terminal.capture.captured(TERMINAL_KEPT);
             err.truncated_bytes += said.truncated_bytes;
             err.text = format!(
                 "{}[said to the terminal:]\n{}\n",
@@ -239,11 +242,18 @@ impl Running {
     }
 }
 
+/// Both outputs within one bound: what the errors leave, and they leave half of it at least.
+pub(crate) fn both(out: &mut Capture, err: &mut Capture, max: usize) -> [Captured; 2] {
+    let length = |capture: &Capture| usize::try_from(capture.total()).unwrap_or(usize::MAX);
+    let for_err = length(err).min((max / 2).max(max.saturating_sub(length(out))));
+    [out.captured(max - for_err), err.captured(for_err)]
+}
+
 impl Stream {
-    fn new(watch: Option<Watch>, max: usize) -> Self {
+    fn new(watch: Option<Watch>, capture: Capture) -> Self {
         Self {
             watch,
-            capture: Capture::new(max),
+            capture,
             buffer: vec![0; CHUNK],
         }
     }

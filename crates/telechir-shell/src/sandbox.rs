@@ -11,9 +11,12 @@ use telechir_process::{Identity, Pid, Spawn, Stdio, am_root};
 use crate::config::{Limits, Sandbox};
 use crate::exchange::Exchange;
 use crate::script::quote;
+use crate::spool::Spools;
 
 /// Where the exchange is inside.
 pub(crate) const INSIDE: &str = "/run/telechir";
+/// Where long outputs are inside.
+pub(crate) const OUTPUTS: &str = "/run/telechir-output";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 const NAME: &str = "telechir";
 
@@ -54,12 +57,13 @@ pub(crate) fn prepare(
     sandbox: &Sandbox,
     workspace: &Path,
     exchange: &Exchange,
+    spools: &Spools,
     terminal: OwnedFd,
 ) -> Result<Prepared, DeviceError> {
     let confinement = Confinement::new(sandbox.identity, &sandbox.limits).map_err(refused)?;
     let failed = |what: &str, error: io::Error| unavailable(&format!("could not {what}: {error}"));
     write_files(exchange, workspace).map_err(|error| failed("write its files", error))?;
-    let confinement = mounts(confinement, sandbox, workspace, exchange);
+    let confinement = mounts(confinement, sandbox, workspace, exchange, spools);
     let first = first(&sandbox.limits);
     let (spawn, told) = variables(confinement, sandbox, workspace)
         .command(["bash", "--noprofile", "--norc", "-c", &first])
@@ -75,8 +79,11 @@ fn mounts(
     sandbox: &Sandbox,
     workspace: &Path,
     exchange: &Exchange,
+    spools: &Spools,
 ) -> Confinement {
-    confinement = confinement.read_only(exchange.path(), INSIDE);
+    confinement = confinement
+        .read_only(exchange.path(), INSIDE)
+        .read_only(spools.folder(), OUTPUTS);
     for name in ["passwd", "group", "hosts"] {
         confinement =
             confinement.read_only(exchange.path().join(name), Path::new("/etc").join(name));

@@ -4,6 +4,7 @@ use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::Command;
 
 use crate::exchange::Exchange;
+use crate::processes::JOB;
 
 /// What bash reads when it starts.
 ///
@@ -61,11 +62,7 @@ pub(crate) fn run(exchange: &Exchange, command: &ShellCommand) -> Result<String,
         script.push_str(&format!("builtin cd -- {cwd} || builtin return\n"));
     }
     for (name, value) in &command.env {
-        if !is_name(name) {
-            let message =
-                format!("`{name}` is no name of a variable; use letters, digits and `_`.");
-            return Err(DeviceError::Refused { message });
-        }
+        let name = checked_name(name)?;
         let value = quote(value);
         script.push_str(&format!(
             "if [[ -v {name} ]]; then\n\
@@ -77,6 +74,55 @@ pub(crate) fn run(exchange: &Exchange, command: &ShellCommand) -> Result<String,
     }
     let file = quote(&exchange.inside("command"));
     script.push_str(&format!("builtin . {file}\n"));
+    Ok(script)
+}
+
+/// What starts a background job: a process that leads a session on a terminal of its own, with
+/// the shell's folder, exported variables and functions.
+pub(crate) fn start_job(exchange: &Exchange, name: &str, mark: &str, terminal: &str) -> String {
+    let file = |part: &str| quote(&exchange.inside(&format!("{name}.{part}")));
+    let (main, out, err) = (file("main"), file("out"), file("err"));
+    let (mark, terminal) = (quote(mark), quote(terminal));
+    format!(
+        "(\n\
+         for __telechir_name in $(builtin compgen -A function); do\n\
+         [[ $__telechir_name == __telechir_* ]] || builtin export -f \"$__telechir_name\"\n\
+         done\n\
+         builtin unset BASH_ENV\n\
+         builtin export {JOB}={mark}\n\
+         builtin exec /usr/bin/setsid --ctty --fork \"$BASH\" --noprofile --norc {main} \
+         <{terminal} >{out} 2>{err}\n\
+         )\n"
+    )
+}
+
+/// What leads the job and tells how it ended, however that came.
+pub(crate) fn lead_job(exchange: &Exchange, name: &str) -> String {
+    let file = |part: &str| quote(&exchange.inside(&format!("{name}.{part}")));
+    let (run, end, go) = (file("run"), file("end"), file("go"));
+    format!(
+        "trap : INT QUIT TERM HUP\n\
+         printf 'begun\\0' >{end}\n\
+         read -r <{go}\n\
+         \"$BASH\" --noprofile --norc {run}\n\
+         printf '%d\\0' \"$?\" >{end}\n"
+    )
+}
+
+/// What the job itself reads: what holds for it, then the command.
+///
+/// # Errors
+/// When a variable's name is none.
+pub(crate) fn run_job(command: &ShellCommand) -> Result<String, DeviceError> {
+    let mut script = String::new();
+    if let Some(cwd) = &command.cwd {
+        script.push_str(&format!("builtin cd -- {} || builtin exit\n", quote(cwd)));
+    }
+    for (name, value) in &command.env {
+        let value = quote(value);
+        script.push_str(&format!("builtin export {}={value}\n", checked_name(name)?));
+    }
+    script.push_str(&text(&command.command)?);
     Ok(script)
 }
 
@@ -95,6 +141,14 @@ pub(crate) fn text(command: &Command) -> Result<String, DeviceError> {
         // Neither aliases nor functions: argv names a program.
         Command::Argv(_) => format!("builtin command -- {line}\n"),
     })
+}
+
+fn checked_name(name: &str) -> Result<&str, DeviceError> {
+    if is_name(name) {
+        return Ok(name);
+    }
+    let message = format!("`{name}` is no name of a variable; use letters, digits and `_`.");
+    Err(DeviceError::Refused { message })
 }
 
 fn is_name(name: &str) -> bool {

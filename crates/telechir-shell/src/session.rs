@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::config::Isolation;
 use crate::exchange::{Exchange, Report};
 use crate::processes::{self, Marks, Process};
+use crate::spool::Spools;
 use crate::terminal::Terminal;
 use crate::{host, sandbox, script};
 
@@ -37,6 +38,7 @@ pub(crate) struct Session {
     shell_fd: OwnedFd,
     /// The sandbox's first process: when it is gone, so is all inside.
     first: Option<OwnedFd>,
+    first_pid: Option<Pid>,
     /// Held as long as the sandbox lives.
     _told: Option<Told>,
 }
@@ -46,14 +48,17 @@ impl Session {
     ///
     /// # Errors
     /// When it, or the sandbox, cannot be had.
-    pub(crate) async fn start(isolation: &Isolation) -> Result<Self, DeviceError> {
+    pub(crate) async fn start(isolation: &Isolation, spools: &Spools) -> Result<Self, DeviceError> {
         match isolation {
-            Isolation::Sandbox(sandbox) => Self::start_in_sandbox(sandbox).await,
+            Isolation::Sandbox(sandbox) => Self::start_in_sandbox(sandbox, spools).await,
             Isolation::Host(host) => Self::start_on_host(host).await,
         }
     }
 
-    async fn start_in_sandbox(sandbox: &crate::Sandbox) -> Result<Self, DeviceError> {
+    async fn start_in_sandbox(
+        sandbox: &crate::Sandbox,
+        spools: &Spools,
+    ) -> Result<Self, DeviceError> {
         let identity = sandbox::identity(sandbox)?;
         let workspace: PathBuf = sandbox::workspace(sandbox)?;
         let failed =
@@ -64,16 +69,18 @@ impl Session {
             .write("startup", &script::startup(&exchange))
             .map_err(failed)?;
         let (terminal, theirs) = Terminal::open(identity).map_err(failed)?;
-        let prepared = sandbox::prepare(sandbox, &workspace, &exchange, theirs)?;
+        let prepared = sandbox::prepare(sandbox, &workspace, &exchange, spools, theirs)?;
         let child = prepared.spawn.spawn().await;
         let child = child
             .map_err(|error: SpawnError| sandbox::unavailable(&format!("could not {error}")))?;
         let complaint = || sandbox::refused(prepared.told.complaint());
         let report = ready(&mut exchange, &child).await.ok_or_else(complaint)?;
         let first = prepared.told.first_process().ok_or_else(complaint)?;
-        let first = pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
+        let first_fd =
+            pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
         let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
-        session.first = Some(first);
+        session.first = Some(first_fd);
+        session.first_pid = Some(first);
         session._told = Some(prepared.told);
         sandbox::verify(session.shell)?;
         Ok(session)
@@ -114,13 +121,25 @@ impl Session {
             shell,
             shell_fd,
             first: None,
+            first_pid: None,
             _told: None,
         })
     }
 
     /// What a command began that started at this tick.
     pub(crate) fn begun(&self, since: u64) -> Vec<Process> {
-        processes::begun(self.processes(), since)
+        let mut begun = processes::begun(self.processes(), since);
+        begun.retain(|process| !processes::is_of_a_job(process.pid));
+        begun
+    }
+
+    /// A further terminal, which programs of this session can open by the name that comes with it.
+    pub(crate) fn open_terminal(&self) -> io::Result<(Terminal, String)> {
+        let maker = match self.first_pid {
+            Some(first) => format!("/proc/{}/root/dev/ptmx", first.as_raw_nonzero()),
+            None => "/dev/ptmx".to_owned(),
+        };
+        Terminal::open_by(maker.as_ref(), self.exchange.owner())
     }
 
     /// Interrupts bash itself, so that it does not go on with a list or a loop.

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
-use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
 use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, QueueSelector, Termios, Winsize, tcflush, tcgetattr,
     tcgetpgrp, tcgetsid, tcsetattr, tcsetwinsize,
@@ -20,6 +22,10 @@ pub(crate) struct Modes {
     /// Whether programs get it by lines.
     pub(crate) is_canonical: bool,
 }
+
+const FLAGS: OpenptFlags = OpenptFlags::RDWR
+    .union(OpenptFlags::NOCTTY)
+    .union(OpenptFlags::CLOEXEC);
 
 /// The longest line that a terminal holds until its end comes.
 pub(crate) const LINE_MAX: usize = 4095;
@@ -36,8 +42,22 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// A new terminal and its other side, which belongs to `owner`.
     pub(crate) fn open(owner: Option<Identity>) -> io::Result<(Self, OwnedFd)> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags)?;
+        let terminal = Self::with(openpt(FLAGS)?, owner)?;
+        let theirs = terminal.slave.try_clone()?;
+        Ok((terminal, theirs))
+    }
+
+    /// A new terminal of this maker, and the name of its other side beside that.
+    pub(crate) fn open_by(maker: &Path, owner: Option<Identity>) -> io::Result<(Self, String)> {
+        let access = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let master = rustix::fs::open(maker, access, Mode::empty())?;
+        let name = ptsname(&master, Vec::new())?;
+        let terminal = Self::with(master, owner)?;
+        Ok((terminal, name.to_string_lossy().into_owned()))
+    }
+
+    fn with(master: OwnedFd, owner: Option<Identity>) -> io::Result<Self> {
+        let flags = FLAGS;
         grantpt(&master)?;
         unlockpt(&master)?;
         let slave = ioctl_tiocgptpeer(&master, flags)?;
@@ -64,15 +84,11 @@ impl Terminal {
             },
         )?;
         rustix::io::ioctl_fionbio(&master, true)?;
-        let theirs = slave.try_clone()?;
-        Ok((
-            Self {
-                master: Watch::both(master)?,
-                slave,
-                modes,
-            },
-            theirs,
-        ))
+        Ok(Self {
+            master: Watch::both(master)?,
+            slave,
+            modes,
+        })
     }
 
     /// Types a line. What an earlier command left unread or changed is put right first.

@@ -6,6 +6,7 @@
 mod answer;
 mod ends;
 mod input;
+mod jobs;
 mod output;
 mod state;
 
@@ -36,10 +37,16 @@ pub use input::{
     an_open_here_document_does_not_hang, an_open_quote_is_an_error, many_lines_are_one_command,
     nothing_is_a_command_too,
 };
+pub use jobs::{
+    a_job_begins_with_what_the_shell_has, a_job_is_answered,
+    a_job_is_started_and_read_since_the_last_time, a_job_is_stopped_with_all_it_began,
+    a_job_outlives_a_timeout_and_a_flood_of_its_own, a_restart_ends_jobs, jobs_are_listed,
+};
 pub use output::{
     a_background_job_does_not_hold_the_result, a_bound_cuts_no_character,
     a_closed_output_comes_back, a_late_word_of_a_background_job_is_marked,
-    bytes_that_are_no_text_are_replaced, long_output_is_bounded_and_counted, outputs_are_apart,
+    all_of_a_long_output_can_be_read, bytes_that_are_no_text_are_replaced,
+    long_output_is_bounded_and_counted, no_text_is_said_to_be_none, outputs_are_apart,
     outputs_are_exact, the_devices_of_the_outputs_can_be_opened,
 };
 pub use state::{
@@ -107,6 +114,15 @@ macro_rules! shell_contract {
             a_closed_output_comes_back
             a_background_job_does_not_hold_the_result
             a_late_word_of_a_background_job_is_marked
+            all_of_a_long_output_can_be_read
+            no_text_is_said_to_be_none
+            a_job_is_started_and_read_since_the_last_time
+            a_job_begins_with_what_the_shell_has
+            jobs_are_listed
+            a_job_is_answered
+            a_job_is_stopped_with_all_it_began
+            a_job_outlives_a_timeout_and_a_flood_of_its_own
+            a_restart_ends_jobs
         );
     };
     (@tests $stage:path, $($fact:ident)*) => {

@@ -193,11 +193,8 @@ async fn finish(
 
 fn max_output(session: &Session, call: &ShellCall) -> usize {
     let limit = session.limits.output_bytes;
-    // The model counts characters, which take up to four bytes each.
-    let asked = call
-        .max_output
-        .map(|characters| characters.saturating_mul(4));
-    asked.map_or(limit, |bytes| {
+    // The model counts characters: as many bytes are never more of them.
+    call.max_output.map_or(limit, |bytes| {
         usize::try_from(bytes).unwrap_or(limit).min(limit)
     })
 }

@@ -29,7 +29,7 @@ impl Bash {
         let bytes = bytes(&input.typed, modes, running.has_open_line)?;
         running.has_open_line = is_open(&input.typed);
         running.drain(Some(&session.terminal));
-        running.begin_again(input.max_output_bytes);
+        running.begin_again(input.max_output_bytes, &self.spools);
         running.expect_echo(echo(&input.typed, modes));
         running.started = Instant::now();
         let deadline = running.started + input.timeout;
@@ -54,7 +54,7 @@ impl Bash {
 }
 
 /// What is typed; none for an interrupt, which is a signal and not a byte.
-pub(super) fn bytes(
+pub(crate) fn bytes(
     typed: &Typed,
     modes: Modes,
     has_open_line: bool,
@@ -84,12 +84,12 @@ pub(super) fn bytes(
 }
 
 /// Whether it leaves a line without its end.
-pub(super) fn is_open(typed: &Typed) -> bool {
+pub(crate) fn is_open(typed: &Typed) -> bool {
     matches!(typed, Typed::Text(text) if !text.is_empty() && !text.ends_with('\n'))
 }
 
 /// What the terminal shows back of plain text.
-pub(super) fn echo(typed: &Typed, modes: Modes) -> &[u8] {
+pub(crate) fn echo(typed: &Typed, modes: Modes) -> &[u8] {
     match typed {
         Typed::Text(text) if modes.has_echo => text.as_bytes(),
         Typed::Text(_) | Typed::Key(_) | Typed::End | Typed::Interrupt => &[],

@@ -1,0 +1,196 @@
+//! The whole of long outputs, in files that commands can read.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use telechir_process::{Identity, guardian};
+use tempfile::TempDir;
+
+/// Bytes of one output that are kept at most.
+pub(crate) const OUTPUT_MAX: u64 = 256 << 20;
+/// Bytes of all outputs together; the oldest go first.
+const ALL_MAX: u64 = 1 << 30;
+
+/// The files of one shell. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Spools(Arc<Mutex<Files>>);
+
+#[derive(Debug)]
+struct Files {
+    folder: TempDir,
+    /// Where the folder is for commands.
+    inside: PathBuf,
+    owner: Option<Identity>,
+    number: u64,
+    kept: VecDeque<(PathBuf, u64)>,
+}
+
+/// The file of one output.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    file: File,
+    inside: PathBuf,
+    written: u64,
+    /// Why nothing more is written, when that is so.
+    ended: Option<String>,
+    lost: u64,
+    spools: Spools,
+}
+
+impl Spools {
+    /// A folder under `parent` that commands see at `inside`, or where it is.
+    pub(crate) fn new(
+        parent: &Path,
+        inside: Option<&str>,
+        owner: Option<Identity>,
+    ) -> io::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix(&guardian::folder_prefix())
+            .tempdir_in(parent)?;
+        if let Some(owner) = owner {
+            chown(folder.path(), None, Some(owner.gid))?;
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750))?;
+        }
+        let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
+        Ok(Self(Arc::new(Mutex::new(Files {
+            folder,
+            inside,
+            owner,
+            number: 0,
+            kept: VecDeque::new(),
+        }))))
+    }
+
+    /// The folder as we see it.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.files().folder.path().to_owned()
+    }
+
+    /// A new file.
+    pub(crate) fn begin(&self) -> io::Result<Spool> {
+        let mut files = self.files();
+        files.number += 1;
+        let name = format!("output-{}", files.number);
+        let path = files.folder.path().join(&name);
+        let mut options = File::options();
+        options.write(true).create_new(true).mode(0o640);
+        let file = options.open(&path)?;
+        if let Some(owner) = files.owner {
+            chown(&path, None, Some(owner.gid))?;
+        }
+        let inside = files.inside.join(&name);
+        files.make_room();
+        files.kept.push_back((path, 0));
+        drop(files);
+        let spools = self.clone();
+        Ok(Spool {
+            file,
+            inside,
+            written: 0,
+            ended: None,
+            lost: 0,
+            spools,
+        })
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Files {
+    /// Removes the oldest until one more of the longest fits.
+    fn make_room(&mut self) {
+        let mut all: u64 = self.kept.iter().map(|(_, bytes)| bytes).sum();
+        while all + OUTPUT_MAX > ALL_MAX
+            && let Some((path, bytes)) = self.kept.pop_front()
+        {
+            all -= bytes;
+            let _may_be_gone = fs::remove_file(path);
+        }
+    }
+}
+
+impl Spool {
+    /// Writes on, up to the most that is kept; the rest is counted.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let room = OUTPUT_MAX - self.written;
+        let fits = usize::try_from(room).map_or(bytes.len(), |room| bytes.len().min(room));
+        let fits = if self.ended.is_some() { 0 } else { fits };
+        if fits > 0 {
+            match self.file.write_all(&bytes[..fits]) {
+                Ok(()) => self.written += fits as u64,
+                Err(error) => {
+                    self.ended = Some(error.to_string());
+                    self.lost += fits as u64;
+                }
+            }
+        }
+        self.lost += (bytes.len() - fits) as u64;
+    }
+
+    /// Where the whole is, or how much of it.
+    pub(crate) fn words(&self) -> String {
+        let place = self.inside.display();
+        match (&self.ended, self.lost) {
+            (Some(why), _) => format!("only a part of it could be kept in {place}: {why}"),
+            (None, 0) => format!("all of it is in {place}"),
+            (None, lost) => {
+                let written = self.written;
+                format!("its first {written} bytes are in {place}, the other {lost} are gone")
+            }
+        }
+    }
+}
+
+/// Its length counts from then on.
+impl Drop for Spool {
+    fn drop(&mut self) {
+        let name = self.inside.file_name().unwrap_or_default();
+        let mut files = self.spools.files();
+        let own = files
+            .kept
+            .iter_mut()
+            .find(|(path, _)| path.file_name() == Some(name));
+        if let Some((_, bytes)) = own {
+            *bytes = self.written;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_the_most_is_counted_and_said() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let spools = Spools::new(parent.path(), Some("/inside"), None).expect("spools");
+        let mut spool = spools.begin().expect("a file");
+        spool.push(b"abc");
+        assert_eq!(spool.words(), "all of it is in /inside/output-1");
+        spool.written = OUTPUT_MAX - 2;
+        spool.push(b"defgh");
+        let words = spool.words();
+        assert!(words.contains("first 268435456 bytes"), "{words}");
+        assert!(words.contains("other 3 are gone"), "{words}");
+        let file = spools.folder().join("output-1");
+        assert_eq!(fs::read(file).expect("the file"), b"abcde");
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let spools = Spools::new(parent.path(), None, None).expect("spools");
+        for _ in 0..6 {
+            let mut spool = spools.begin().expect("a file");
+            spool.written = OUTPUT_MAX;
+        }
+        let left = fs::read_dir(spools.folder()).expect("the folder").count();
+        assert_eq!(left, 4);
+    }
+}
