@@ -15,6 +15,7 @@ mod block;
 mod call;
 mod check;
 mod history;
+mod hosted;
 mod input;
 mod media;
 mod members;

@@ -85,12 +85,34 @@ pub(super) fn call_of(content: &Content) -> Option<ToolCall> {
 
 /// The blocks of a call that did not come from this dialect, or was changed.
 pub(super) fn write(call: &ToolCall, style: Style, report: &mut Report) -> Written {
+    if let Some(written) = as_it_stands(call) {
+        return written;
+    }
     match call {
         ToolCall::Computer(call) => computer::computer(call, style, report),
         ToolCall::Shell(call) => others::shell(call, style, report),
         ToolCall::Edit(call) => others::edit(call, report),
         ToolCall::Function(call) => others::function(call, report),
     }
+}
+
+/// A call of this dialect that could not be read: its name and input are all that is known.
+fn as_it_stands(call: &ToolCall) -> Option<Written> {
+    let (id, meta, exception) = match call {
+        ToolCall::Computer(call) => (&call.call_id, &call.meta, &call.exception),
+        ToolCall::Shell(call) => (&call.call_id, &call.meta, &call.exception),
+        ToolCall::Edit(call) => (&call.call_id, &call.meta, &call.exception),
+        ToolCall::Function(_) => return None,
+    };
+    let kept = |member: &str| meta.property(PROVIDER, member);
+    let (name, input) = (kept("name")?, kept("input")?);
+    exception.as_ref()?;
+    let mut block =
+        serde_json::json!({"type": "tool_use", "id": id.as_str(), "name": name, "input": input});
+    if let Some(toolset) = kept("toolset_name") {
+        block["toolset_name"] = toolset.clone();
+    }
+    Some(finish(vec![(block, 0)], meta))
 }
 
 /// The parts of blocks that go out as they came.

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    Content, DataContent, ErrorContent, HostedCall, HostedFileContent, Meta, OtherContent, Raw,
-    ReasoningContent, TextContent, UriContent,
+    Content, DataContent, HostedFileContent, Meta, OtherContent, Raw, ReasoningContent,
+    TextContent, UriContent,
 };
 
+use super::call::FORM;
 use super::scene::Scene;
-use super::{DIALECT, PROVIDER, call, result};
+use super::{DIALECT, PROVIDER, call, hosted, result};
 
 pub(super) type Block = Map<String, Value>;
 
@@ -26,8 +27,8 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
         "document" => media(block),
         "tool_use" => Some(call::read(block, scene)),
         "tool_result" => result::read(block, scene),
-        "server_tool_use" => command_call(block),
-        "bash_code_execution_tool_result" | "code_execution_tool_result" => command_result(block),
+        "server_tool_use" => hosted::call(block),
+        "bash_code_execution_tool_result" | "code_execution_tool_result" => hosted::result(block),
         _ => None,
     };
     known.unwrap_or_else(|| other(block))
@@ -72,20 +73,24 @@ fn plain(block: &Block) -> Option<Content> {
 }
 
 fn thinking(block: &Block) -> Option<Content> {
+    let mut meta = meta(block, &["thinking", "signature"]);
+    meta.set_property(PROVIDER, FORM, "thinking".into());
     Some(Content::Reasoning(ReasoningContent {
         text: Some(text(block, "thinking")?.to_owned()),
         item_id: None,
         protected_data: text(block, "signature").map(str::to_owned),
-        meta: meta(block, &["thinking", "signature"]),
+        meta,
     }))
 }
 
 fn redacted(block: &Block) -> Option<Content> {
+    let mut meta = meta(block, &["data"]);
+    meta.set_property(PROVIDER, FORM, "redacted_thinking".into());
     Some(Content::Reasoning(ReasoningContent {
         text: None,
         item_id: None,
         protected_data: Some(text(block, "data")?.to_owned()),
-        meta: meta(block, &["data"]),
+        meta,
     }))
 }
 
@@ -128,85 +133,5 @@ pub(super) fn media(block: &Block) -> Option<Content> {
             })
         }
         _ => return None,
-    })
-}
-
-/// Code that the provider runs itself; its other server tools stay as they are.
-fn command_call(block: &Block) -> Option<Content> {
-    let input = block.get("input")?.as_object()?;
-    let code = match text(block, "name")? {
-        "bash_code_execution" => text(input, "command")?,
-        "code_execution" => text(input, "code")?,
-        _ => return None,
-    };
-    Some(Content::CommandCall(HostedCall {
-        call_id: Some(text(block, "id")?.into()),
-        inputs: vec![words(code)],
-        meta: meta(block, &["id", "input"]),
-        ..HostedCall::default()
-    }))
-}
-
-fn command_result(block: &Block) -> Option<Content> {
-    let content = block.get("content")?.as_object()?;
-    let kind = text(content, "type")?;
-    let results = if kind.ends_with("_error") {
-        let code = text(content, "error_code")?.to_owned();
-        vec![Content::Error(ErrorContent {
-            message: format!("The provider could not run it: {code}."),
-            error_code: Some(code),
-            ..ErrorContent::default()
-        })]
-    } else {
-        let mut results = vec![words(text(content, "stdout")?)];
-        let stderr = text(content, "stderr").filter(|stderr| !stderr.is_empty());
-        results.extend(stderr.map(|stderr| {
-            let mut meta = Meta::default();
-            meta.set_property(PROVIDER, "stream", "stderr".into());
-            Content::Text(TextContent {
-                text: stderr.to_owned(),
-                meta,
-            })
-        }));
-        let files = content
-            .get("content")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        results.extend(files.filter_map(|file| file.as_object().and_then(output_file)));
-        results
-    };
-    let mut meta = meta(block, &["tool_use_id", "content"]);
-    if let Some(code) = content.get("return_code") {
-        meta.set_property(PROVIDER, "return_code", code.clone());
-    }
-    meta.set_property(
-        PROVIDER,
-        "name",
-        text(block, "type")?.trim_end_matches("_tool_result").into(),
-    );
-    Some(Content::CommandResult(HostedCall {
-        call_id: Some(text(block, "tool_use_id")?.into()),
-        results,
-        meta,
-        ..HostedCall::default()
-    }))
-}
-
-fn output_file(file: &Block) -> Option<Content> {
-    let file_id = text(file, "file_id")?.to_owned();
-    let meta = Meta::default();
-    Some(Content::HostedFile(HostedFileContent {
-        file_id,
-        media_type: None,
-        name: None,
-        meta,
-    }))
-}
-
-fn words(words: &str) -> Content {
-    Content::Text(TextContent {
-        text: words.to_owned(),
-        meta: Meta::default(),
     })
 }

@@ -7,6 +7,7 @@ use telechir_protocol::{
     FunctionCall, Meta, ShellAction, ShellCall,
 };
 
+use super::PROVIDER;
 use super::action;
 use super::block::{Block, meta, text};
 use super::input::{Input, Read, shown};
@@ -131,6 +132,21 @@ fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) ->
     Some(Content::ShellCall(call))
 }
 
+/// Under this name a call keeps that it came as one of the older tools, all actions under one
+/// name.
+pub(super) const FORM: &str = "form";
+pub(super) const ONE_TOOL: &str = "one_tool";
+
+/// A call that cannot be read keeps its name and input, which nothing else says.
+fn call_meta(block: &Block, is_read: bool) -> Meta {
+    let known: &[&str] = if is_read {
+        &["id", "name", "input"]
+    } else {
+        &["id"]
+    };
+    meta(block, known)
+}
+
 fn not_taken_apart(input: &Map<String, Value>) -> String {
     format!(
         "the call names no action of its toolset; its input is {}",
@@ -138,7 +154,9 @@ fn not_taken_apart(input: &Map<String, Value>) -> String {
     )
 }
 
+/// What a call of a screen is, and what cannot be read of it as it stands.
 fn computer(block: &Block, id: &str, family: &str, read: Read<Vec<Action>>) -> Content {
+    let is_read = read.is_ok();
     let (actions, exception) = match read {
         Ok(actions) => (actions, None),
         Err(problem) => (Vec::new(), Some(problem)),
@@ -147,7 +165,10 @@ fn computer(block: &Block, id: &str, family: &str, read: Read<Vec<Action>>) -> C
     call.exception = exception;
     call.target = (family == BROWSER).then(|| BROWSER.into());
     call.family = Some(family.to_owned());
-    call.meta = meta(block, &["id", "name", "input"]);
+    call.meta = call_meta(block, is_read);
+    if is_read && text(block, "toolset_name").is_none() {
+        call.meta.set_property(PROVIDER, FORM, ONE_TOOL.into());
+    }
     Content::ComputerCall(call)
 }
 
@@ -168,7 +189,7 @@ fn bash(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content {
         Ok((action, commands)) => (call.action, call.commands) = (action, commands),
         Err(problem) => call.exception = Some(format!("bash: {problem}.")),
     }
-    call.meta = meta(block, &["id", "name", "input"]);
+    call.meta = call_meta(block, call.exception.is_none());
     Content::ShellCall(call)
 }
 
@@ -177,9 +198,9 @@ fn edit(block: &Block, id: &str, tool: EditTool, input: Read<Map<String, Value>>
         Ok(operation) => (vec![operation], None),
         Err(problem) => (Vec::new(), Some(format!("{problem}."))),
     };
-    let mut meta = meta(block, &["id", "name", "input"]);
+    let mut meta = call_meta(block, exception.is_none());
     if text(block, "name") == Some("str_replace_editor") {
-        meta.set_property(super::PROVIDER, "name", "str_replace_editor".into());
+        meta.set_property(PROVIDER, "name", "str_replace_editor".into());
     }
     Content::EditCall(EditCall {
         call_id: id.into(),
@@ -257,5 +278,5 @@ fn function(block: &Block, name: &str) -> Content {
 
 /// The name of the toolset a call came from, when it was one of a toolset.
 pub(super) fn toolset_name(meta: &Meta) -> Option<&str> {
-    meta.property(super::PROVIDER, "toolset_name")?.as_str()
+    meta.property(PROVIDER, "toolset_name")?.as_str()
 }

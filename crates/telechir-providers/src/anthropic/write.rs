@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent};
 
+use super::call::FORM;
 use super::media::{self, Check};
-use super::{DIALECT, PROVIDER, ask};
+use super::{DIALECT, PROVIDER, ask, hosted};
 use crate::{EncodeError, Report};
 
 /// The block of a content; none when it cannot be said, or says nothing, and that was noted.
@@ -23,8 +24,10 @@ pub(super) fn plain(
         Content::Data(data) => media::data_block(data, check, place, report)?,
         Content::Uri(uri) => Some(media::uri_block(uri)),
         Content::HostedFile(file) => media::file_block(file, place, report),
-        Content::CommandCall(call) => spoken("Code that the provider ran", call, place, report),
-        Content::CommandResult(call) => spoken("What that code gave", call, place, report),
+        Content::CommandCall(call) => hosted::call_block(call)
+            .or_else(|| spoken("Code that the provider ran", call, place, report)),
+        Content::CommandResult(call) => hosted::result_block(call)
+            .or_else(|| spoken("What that code gave", call, place, report)),
         // A cost is no part of a conversation.
         Content::Usage(_) => None,
         Content::Error(error) if error.meta.property(PROVIDER, "stop_reason").is_some() => None,
@@ -112,11 +115,7 @@ fn words(text: &TextContent, place: &str, report: &mut Report) -> Option<Value> 
 
 /// Thinking is of use only with this provider's own signature.
 fn thinking(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
-    let is_ours = reasoning
-        .meta
-        .raw_representation
-        .as_ref()
-        .is_some_and(|raw| raw.dialect == DIALECT);
+    let is_ours = reasoning.meta.property(PROVIDER, FORM).is_some();
     match (&reasoning.text, &reasoning.protected_data) {
         (Some(text), Some(signature)) if is_ours => {
             Some(json!({"type": "thinking", "thinking": text, "signature": signature}))

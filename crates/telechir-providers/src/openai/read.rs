@@ -16,8 +16,10 @@ use telechir_protocol::{Content, Message, Role};
 use super::members::{Item, kind, raw, raw_of, text, verbatim};
 use crate::Report;
 
+pub(super) use hosted::KEPT_OF_IMAGES;
 pub(super) use message::{KEPT as KEPT_OF_MESSAGES, instructions, is_instructions, spoken};
-pub(super) use tool::{ERROR, KEPT as KEPT_OF_TOOLS};
+pub(super) use reasoning::{KEPT as KEPT_OF_REASONING, said as reasoned};
+pub(super) use tool::{ERROR, KEPT as KEPT_OF_TOOLS, KEPT_OF_OUTPUTS};
 
 /// What the items around one say about its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -261,7 +261,9 @@ impl Writer {
     fn other(&mut self, other: &OtherContent, place: &str) {
         let item = passed_on(other);
         let kind = kind(item);
-        if hosted::ITEMS.contains(&kind) {
+        // A reference may come without its type.
+        let is_reference = item.len() == 1 && item.contains_key("id");
+        if is_reference || hosted::ITEMS.contains(&kind) {
             self.push(Value::Object(item.clone()));
         } else {
             self.report.lost(

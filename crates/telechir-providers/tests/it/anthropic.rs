@@ -5,6 +5,7 @@
 )]
 
 mod answers;
+mod bare;
 mod calls;
 mod declare;
 mod histories;

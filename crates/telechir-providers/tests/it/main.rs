@@ -3,6 +3,7 @@
 
 mod agent_framework;
 mod anthropic;
+mod bare;
 mod bedrock;
 mod conform;
 mod differences;

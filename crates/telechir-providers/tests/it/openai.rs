@@ -1,6 +1,7 @@
 //! The dialect `openai-responses`.
 
 mod answers;
+mod bare;
 mod calls;
 mod declare;
 mod histories;

@@ -6,10 +6,10 @@ use telechir_protocol::{Action, ComputerCall};
 use super::unsaid::{legal_id, unsaid};
 use super::{Style, Written, finish, place};
 use crate::Report;
-use crate::anthropic::call::{BROWSER, COMPUTER, toolset_name};
+use crate::anthropic::call::{BROWSER, COMPUTER, FORM, ONE_TOOL, toolset_name};
 use crate::anthropic::members::{self, Member, Notes};
 use crate::anthropic::models::Version;
-use crate::anthropic::{DIALECT, parts};
+use crate::anthropic::{PROVIDER, parts};
 use crate::companion;
 
 pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -> Written {
@@ -41,19 +41,13 @@ pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -
             .as_ref()
             .is_some_and(|target| target.as_str() == BROWSER);
     // The version a changed call came in is still the one its model speaks.
-    let style = match &call.meta.raw_representation {
-        Some(raw) if raw.dialect == DIALECT && toolset_name(&call.meta).is_some() => Style {
-            version: Version::Toolset,
-            ..style
-        },
-        Some(raw) if raw.dialect == DIALECT && style.version == Version::Toolset && !is_browser => {
-            Style {
-                version: Version::November2025,
-                ..style
-            }
-        }
-        Some(_) | None => style,
+    let is_one_tool = call.meta.property(PROVIDER, FORM) == Some(&ONE_TOOL.into());
+    let version = match style.version {
+        _ if toolset_name(&call.meta).is_some() => Version::Toolset,
+        Version::Toolset if is_one_tool => Version::November2025,
+        version => version,
     };
+    let style = Style { version, ..style };
     let (places, actions) = answerable(call, style, report, &place);
     let mut noted = Report::default();
     let notes = &mut Notes {

@@ -43,7 +43,10 @@ pub(in crate::anthropic) fn unsaid(
 /// nor that a picture is to be seen in full, which is always so here.
 fn says_something(name: &str, value: &Value) -> bool {
     match name {
-        "form" => false,
+        _ if value.is_null() => false,
+        // How something came that the neutral values say, and what is told of it elsewhere.
+        "form" | "summary" | "logprobs" | "action" | "actions" | "id" => false,
+        "status" => value != "completed",
         "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),
         _ => true,
     }

@@ -29,6 +29,10 @@ impl Reader {
         call.status = owned(item, "status");
         call.family = Some(COMPUTER_FAMILY.to_owned());
         call.meta = raw(item);
+        // What cannot be read is repeated as it is.
+        if call.exception.is_some() && call.actions.is_empty() {
+            keep(&mut call.meta, item, &["action", "actions"]);
+        }
         if item.contains_key("action") {
             call.meta
                 .set_property(PROVIDER, form::NAME, form::PREVIEW.into());
@@ -101,7 +105,8 @@ pub(super) fn output(item: &Item) -> Option<Content> {
     result.meta = raw(item);
     keep(&mut result.meta, item, &["status"]);
     if let Some(output) = output {
-        keep(&mut result.meta, output, &["detail"]);
+        let detail = output.get("detail").cloned().unwrap_or_default();
+        result.meta.set_property(PROVIDER, "detail", detail);
     }
     Some(Content::ComputerResult(result))
 }

@@ -47,7 +47,7 @@ pub(super) fn output(item: &Item) -> Option<Content> {
         )
     };
     let mut meta = raw(item);
-    keep(&mut meta, item, &["caller"]);
+    keep(&mut meta, item, &["id", "caller"]);
     Some(Content::EditResult(EditResult {
         call_id: CallId::from(text(item, "call_id")?),
         error: failed.then(why),

@@ -36,17 +36,21 @@ fn output(value: &Value) -> Content {
     read.unwrap_or_else(|| words(&value.to_string()))
 }
 
+/// Members of an image's call that have no neutral name.
+pub(in crate::openai) const KEPT_OF_IMAGES: [&str; 8] = [
+    "action",
+    "background",
+    "output_format",
+    "quality",
+    "size",
+    "revised_prompt",
+    "svg_usage",
+    "error",
+];
+
 pub(super) fn image_generation(item: &Item) -> Option<Message> {
-    const KEPT: [&str; 6] = [
-        "action",
-        "background",
-        "output_format",
-        "quality",
-        "size",
-        "revised_prompt",
-    ];
     let mut meta = raw(item);
-    keep(&mut meta, item, &KEPT);
+    keep(&mut meta, item, &KEPT_OF_IMAGES);
     let call = HostedCall {
         call_id: Some(CallId::from(text(item, "id")?)),
         inputs: text(item, "revised_prompt")

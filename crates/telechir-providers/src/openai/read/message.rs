@@ -121,6 +121,7 @@ pub(super) fn part(value: &Value) -> Content {
 fn words(said: &str, part: &Item) -> Content {
     let mut meta = raw(part);
     meta.annotations = list(part, "annotations").to_vec();
+    keep(&mut meta, part, &["logprobs", "prompt_cache_breakpoint"]);
     Content::Text(TextContent {
         text: said.to_owned(),
         meta,

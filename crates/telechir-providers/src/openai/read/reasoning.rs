@@ -2,9 +2,25 @@
 
 use telechir_protocol::{Content, ReasoningContent};
 
-use crate::openai::members::{Item, list, owned, raw, text};
+use crate::openai::members::{Item, keep, list, owned, raw, text};
+
+/// Members of reasoning that have no neutral name.
+pub(in crate::openai) const KEPT: [&str; 3] = ["summary", "content", "status"];
 
 pub(super) fn read(item: &Item) -> Content {
+    let said = said(item);
+    let mut meta = raw(item);
+    keep(&mut meta, item, &KEPT);
+    Content::Reasoning(ReasoningContent {
+        text: said,
+        item_id: owned(item, "id"),
+        protected_data: owned(item, "encrypted_content"),
+        meta,
+    })
+}
+
+/// The words of a summary, or of the reasoning itself where there is none.
+pub(in crate::openai) fn said(item: &Item) -> Option<String> {
     let texts = |name| -> Vec<&str> {
         list(item, name)
             .iter()
@@ -15,10 +31,5 @@ pub(super) fn read(item: &Item) -> Content {
         summary if summary.is_empty() => texts("content"),
         summary => summary,
     };
-    Content::Reasoning(ReasoningContent {
-        text: (!said.is_empty()).then(|| said.join("\n\n")),
-        item_id: owned(item, "id"),
-        protected_data: owned(item, "encrypted_content"),
-        meta: raw(item),
-    })
+    (!said.is_empty()).then(|| said.join("\n\n"))
 }

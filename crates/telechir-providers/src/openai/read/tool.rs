@@ -17,6 +17,10 @@ use crate::openai::members::{self, Item, keep, kind, owned, present, raw, text};
 /// Members of a call that have no neutral name.
 pub(in crate::openai) const KEPT: [&str; 4] = ["namespace", "async", "caller", "status"];
 
+/// Members of an output that have no neutral name.
+pub(in crate::openai) const KEPT_OF_OUTPUTS: [&str; 5] =
+    ["id", "namespace", "async", "caller", "status"];
+
 /// How our own outputs begin when they tell of a failure.
 pub(in crate::openai) const ERROR: &str = "Error: ";
 
@@ -83,7 +87,7 @@ impl Reader {
 
     pub(super) fn tool_output(&mut self, item: &Item) -> Content {
         let mut meta = raw(item);
-        keep(&mut meta, item, &KEPT);
+        keep(&mut meta, item, &KEPT_OF_OUTPUTS);
         if kind(item) == "custom_tool_call_output" {
             meta.set_property(PROVIDER, form::NAME, form::CUSTOM.into());
         }

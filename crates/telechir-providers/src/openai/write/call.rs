@@ -15,7 +15,10 @@ use crate::openai::read::KEPT_OF_TOOLS;
 
 impl Writer {
     pub(super) fn computer_call(&mut self, call: &ComputerCall, place: &str) {
-        let written = self.speaker.actions(&call.actions);
+        // One that the provider did not write to its end has no actions, and is its own.
+        let is_own = call.actions.is_empty() && call.status.is_some();
+        let none = || is_own.then(Default::default);
+        let written = self.speaker.actions(&call.actions).or_else(none);
         let asked = Asked::computer(call, written.is_some());
         let preview = asked.form == Form::Preview;
         let as_function = asked.form == Form::Function;
@@ -49,9 +52,14 @@ impl Writer {
             ("pending_safety_checks", checks(&call.pending_safety_checks)),
         ]);
         match actions.as_slice() {
-            [only] if preview => item.insert("action".to_owned(), only.clone()),
-            _ => item.insert("actions".to_owned(), actions.into()),
-        };
+            [] => restore(&mut item, &call.meta, &["action", "actions"]),
+            [only] if preview => {
+                item.insert("action".to_owned(), only.clone());
+            }
+            _ => {
+                item.insert("actions".to_owned(), actions.into());
+            }
+        }
         self.push(Value::Object(item));
     }
 
@@ -146,14 +154,14 @@ impl Writer {
                 Value::Null
             }
         };
+        // The provider's own item may leave it out.
+        let ended = || call.item_id.is_none().then_some("completed");
+        let status = call.status.as_deref().or_else(ended);
         let mut item = object_of([
             ("type", "shell_call".into()),
             ("id", call.item_id.as_deref().into()),
             ("call_id", call.call_id.as_str().into()),
-            (
-                "status",
-                call.status.as_deref().unwrap_or("completed").into(),
-            ),
+            ("status", status.into()),
             ("action", action),
             ("environment", environment),
         ]);
@@ -237,7 +245,7 @@ impl Writer {
                 ("status", "completed".into()),
                 ("operation", said.into()),
             ]);
-            restore(&mut item, &call.meta, &["caller"]);
+            restore(&mut item, &call.meta, &["caller", "status"]);
             return self.push(Value::Object(item));
         }
         let how = format!("as a call of the function `{name}`");

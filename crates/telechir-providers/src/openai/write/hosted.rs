@@ -6,6 +6,7 @@ use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
 
 use super::{Writer, picture_of};
 use crate::openai::members::{media, object_of, property, restore, words};
+use crate::openai::read::KEPT_OF_IMAGES;
 
 /// Items that are only passed on.
 pub(super) const ITEMS: [&str; 13] = [
@@ -53,7 +54,7 @@ impl Writer {
             "id": id.as_str(),
             "container_id": container,
             "status": call.status.as_deref().unwrap_or("completed"),
-            "code": words_of(&call.inputs),
+            "code": (!call.inputs.is_empty()).then(|| words_of(&call.inputs)),
             "outputs": outputs,
         }));
         1 + usize::from(result.is_some())
@@ -98,18 +99,7 @@ impl Writer {
             ),
         ]);
         item.insert("result".to_owned(), picture.into());
-        restore(
-            &mut item,
-            &call.meta,
-            &[
-                "action",
-                "background",
-                "output_format",
-                "quality",
-                "size",
-                "revised_prompt",
-            ],
-        );
+        restore(&mut item, &call.meta, &KEPT_OF_IMAGES);
         self.push(Value::Object(item));
         1 + usize::from(result.is_some())
     }

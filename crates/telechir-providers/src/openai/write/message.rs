@@ -8,7 +8,7 @@ use crate::openai::PROVIDER;
 use crate::openai::members::{
     Item, all_words, kind, media, object_of, passed_on, property, raw_of, restore,
 };
-use crate::openai::read::KEPT_OF_MESSAGES;
+use crate::openai::read::{KEPT_OF_MESSAGES, KEPT_OF_REASONING, reasoned};
 
 /// Whether a content is part of what a message says. A part of a type nobody knows is, when it
 /// came in a message of this dialect.
@@ -97,8 +97,7 @@ impl Writer {
 
     /// Only the provider's own reasoning can be repeated, by its id and encrypted body.
     pub(super) fn reasoning(&mut self, reasoning: &ReasoningContent, place: &str) {
-        let ours = raw_of(&reasoning.meta).is_some();
-        let Some(id) = reasoning.item_id.as_deref().filter(|_| ours) else {
+        let Some(id) = reasoning.item_id.as_deref() else {
             return self.report.lost(
                 "thinking",
                 place,
@@ -118,7 +117,11 @@ impl Writer {
             ),
         ]);
         item.insert("summary".to_owned(), summary.collect());
-        self.push(Value::Object(item));
+        // The parts it came in, unless somebody edited the words.
+        let mut parts = item.clone();
+        restore(&mut parts, &reasoning.meta, &KEPT_OF_REASONING);
+        let is_edited = reasoned(&parts) != reasoning.text;
+        self.push(Value::Object(if is_edited { item } else { parts }));
     }
 
     pub(super) fn error(&mut self, error: &ErrorContent, place: &str) {
@@ -153,14 +156,26 @@ fn output_part(content: &Content) -> Option<Value> {
     if text.meta.property(PROVIDER, "refusal").is_some() {
         return Some(json!({"type": "refusal", "refusal": text.text}));
     }
-    Some(json!({"type": "output_text", "text": text.text, "annotations": text.meta.annotations}))
+    let mut part = object_of([
+        ("type", "output_text".into()),
+        ("text", text.text.as_str().into()),
+        ("annotations", text.meta.annotations.clone().into()),
+    ]);
+    restore(&mut part, &text.meta, &["logprobs"]);
+    Some(Value::Object(part))
 }
 
 /// A part of an input message or of a function's output; none for what is neither words, a
 /// picture nor a file.
 pub(super) fn input_part(content: &Content) -> Option<Value> {
     if let Content::Text(text) = content {
-        return Some(json!({"type": "input_text", "text": text.text}));
+        let text_part = [
+            ("type", "input_text".into()),
+            ("text", text.text.as_str().into()),
+        ];
+        let mut part = object_of(text_part);
+        restore(&mut part, &text.meta, &["prompt_cache_breakpoint"]);
+        return Some(Value::Object(part));
     }
     if let Content::Other(other) = content {
         let part = passed_on(other);

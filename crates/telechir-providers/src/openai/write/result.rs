@@ -1,15 +1,15 @@
 //! Results as outputs, in the form that their call has.
 
 use serde_json::{Value, json};
-use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, ToolResult};
+use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, Meta, ToolResult};
 
 use super::Writer;
 use super::message::input_part;
 use crate::EncodeError;
 use crate::openai::LONGEST_TEXT;
-use crate::openai::asked::{Asked, Form};
-use crate::openai::members::{object_of, restore};
-use crate::openai::read::ERROR;
+use crate::openai::asked::{Asked, Form, form};
+use crate::openai::members::{object_of, property, restore};
+use crate::openai::read::{ERROR, KEPT_OF_OUTPUTS};
 
 impl Writer {
     /// The output of any call.
@@ -32,23 +32,26 @@ impl Writer {
     }
 
     /// An output of a function, in the form its call has.
-    pub(super) fn function_output(&self, call_id: &CallId, output: Value) -> Value {
+    pub(super) fn function_output(&self, call_id: &CallId, output: Value, meta: &Meta) -> Value {
         let asked = self.asked(call_id);
-        let custom = asked.is_some_and(|asked| asked.form == Form::Custom);
+        let custom = match asked {
+            Some(asked) => asked.form == Form::Custom,
+            None => property(meta, form::NAME) == Some(form::CUSTOM),
+        };
         let kind = if custom {
             "custom_tool_call_output"
         } else {
             "function_call_output"
         };
-        Value::Object(object_of([
+        let mut item = object_of([
             ("type", kind.into()),
             ("call_id", call_id.as_str().into()),
             ("output", output),
-            (
-                "caller",
-                asked.and_then(|asked| asked.caller.clone()).into(),
-            ),
-        ]))
+        ]);
+        restore(&mut item, meta, &KEPT_OF_OUTPUTS);
+        let caller = asked.and_then(|asked| asked.caller.clone());
+        item.extend(caller.map(|caller| ("caller".to_owned(), caller)));
+        Value::Object(item)
     }
 
     pub(super) fn edit_result(&mut self, result: &EditResult) {
@@ -62,7 +65,11 @@ impl Writer {
         };
         let said = said.map(|said| clipped(&said).to_owned());
         if !patch {
-            let output = self.function_output(&result.call_id, said.unwrap_or_default().into());
+            let output = self.function_output(
+                &result.call_id,
+                said.unwrap_or_default().into(),
+                &result.meta,
+            );
             return self.push(output);
         }
         let status = if result.error.is_some() {
@@ -79,6 +86,7 @@ impl Writer {
             ("status", status.into()),
             ("output", said.into()),
             ("caller", caller.into()),
+            ("id", property(&result.meta, "id").into()),
         ])));
     }
 
@@ -109,7 +117,7 @@ impl Writer {
             Value::Array(parts)
         };
         if let Some(call_id) = &result.call_id {
-            let output = self.function_output(call_id, output);
+            let output = self.function_output(call_id, output, &result.meta);
             return self.push(output);
         }
         let mut item = object_of([
@@ -117,7 +125,7 @@ impl Writer {
             ("name", result.name.as_deref().into()),
             ("output", output),
         ]);
-        restore(&mut item, &result.meta, &["namespace", "caller"]);
+        restore(&mut item, &result.meta, &KEPT_OF_OUTPUTS);
         self.push(Value::Object(item));
     }
 }

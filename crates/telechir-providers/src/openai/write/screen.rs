@@ -8,9 +8,9 @@ use super::result::{clipped, told};
 use super::{Pictureless, Writer, picture_of};
 use crate::EncodeError;
 use crate::companion;
-use crate::openai::DIALECT;
 use crate::openai::asked::Form;
-use crate::openai::members::{Item, object_of, property};
+use crate::openai::members::{Item, object_of, restore};
+use crate::openai::{DIALECT, PROVIDER};
 
 /// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
 const NO_PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
@@ -32,7 +32,7 @@ impl Writer {
         });
         if form == Form::Function {
             let parts = self.function_parts(result, own);
-            let output = self.function_output(&result.call_id, parts.into());
+            let output = self.function_output(&result.call_id, parts.into(), &result.meta);
             self.push(output);
             return Ok(());
         }
@@ -40,14 +40,15 @@ impl Writer {
             Some(own) => own,
             None => self.other_picture(result, place)?,
         };
-        let detail = property(&result.meta, "detail")
-            .or_else(|| (form == Form::Computer).then_some("original"));
+        let said = result.meta.property(PROVIDER, "detail").cloned();
+        let detail = said.or_else(|| (form == Form::Computer).then(|| "original".into()));
         let mut screenshot = object_of([("type", "computer_screenshot".into())]);
         screenshot.extend(picture);
         // Without it a large picture may be made smaller, and points would miss by that much.
         screenshot.extend(object_of([("detail", detail.into())]));
         let mut item = object_of([
             ("type", "computer_call_output".into()),
+            ("id", result.item_id.as_deref().into()),
             ("call_id", result.call_id.as_str().into()),
             ("output", Value::Object(screenshot)),
         ]);
@@ -57,6 +58,11 @@ impl Writer {
             .is_some_and(|checks| !checks.is_empty())
         {
             item.insert("acknowledged_safety_checks".to_owned(), acknowledged);
+        }
+        restore(&mut item, &result.meta, &["status"]);
+        // Only a returned output may have it.
+        if item.get("status").is_some_and(|status| status == "failed") {
+            item.shift_remove("status");
         }
         self.push(Value::Object(item));
         self.note_words(result, place);

@@ -7,7 +7,7 @@ use super::Writer;
 use super::result::{clipped, told};
 use crate::companion;
 use crate::openai::asked::Form;
-use crate::openai::members::{object_of, property};
+use crate::openai::members::{object_of, property, restore};
 
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: i32 = 130;
@@ -28,10 +28,15 @@ impl Writer {
                 ("type", "local_shell_call_output".into()),
                 ("call_id", result.call_id.as_str().into()),
                 ("id", item_id.into()),
+                ("status", property(&result.meta, "status").into()),
                 ("output", clipped(&local_text(result)).into()),
             ])),
             Some(Form::Function | Form::Custom | Form::Computer | Form::Preview | Form::Patch) => {
-                self.function_output(&result.call_id, clipped(&shell_text(result)).into())
+                self.function_output(
+                    &result.call_id,
+                    clipped(&shell_text(result)).into(),
+                    &result.meta,
+                )
             }
             Some(Form::Shell {
                 commands,
@@ -75,13 +80,19 @@ impl Writer {
                 format!("as {how}, said in stderr"),
             );
         }
-        Value::Object(object_of([
+        let mut item = object_of([
             ("type", "shell_call_output".into()),
+            ("id", result.item_id.as_deref().into()),
             ("call_id", result.call_id.as_str().into()),
             ("output", entries.into()),
             ("max_output_length", max_output.into()),
             ("caller", caller.into()),
-        ]))
+        ]);
+        // The provider's own outputs have both; on ours it refuses a status.
+        if result.item_id.is_some() {
+            restore(&mut item, &result.meta, &["status"]);
+        }
+        Value::Object(item)
     }
 }
 

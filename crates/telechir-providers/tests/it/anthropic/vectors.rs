@@ -43,6 +43,13 @@ pub(crate) fn documents(kinds: &[&str]) -> Vec<(String, Value)> {
     vectors(kinds).into_iter().map(named).collect()
 }
 
+/// Those of them that are as they should be.
+pub(crate) fn accepted(kinds: &[&str]) -> Vec<(String, Value)> {
+    let named = |vector: Vector| (vector.file, vector.json);
+    let valid = vectors(kinds).into_iter().filter(|vector| vector.is_valid);
+    valid.map(named).collect()
+}
+
 fn identical(value: &Value, file: &str) {
     let (again, report) =
         written(&history(value)).unwrap_or_else(|error| panic!("{file}: {error}"));

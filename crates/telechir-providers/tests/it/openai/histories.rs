@@ -41,8 +41,7 @@ fn an_edited_text_wins_over_the_provider_s_own_json() {
     };
     said.text = "I will open the other form.".to_owned();
     let mut expected = vector("output.message.json");
-    expected[0]["content"][0] =
-        json!({"type": "output_text", "text": "I will open the other form.", "annotations": []});
+    expected[0]["content"][0] = json!({"type": "output_text", "text": "I will open the other form.", "annotations": [], "logprobs": []});
     assert_eq!(written(&read).0, expected);
 }
 

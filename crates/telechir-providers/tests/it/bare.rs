@@ -1,0 +1,100 @@
+//! What the neutral values alone give back: every document without the provider's own JSON, and
+//! a table of what may be lost so, each with its reason.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use telechir_providers::conform::without_raw;
+use telechir_providers::{Dialect, History};
+
+use crate::differences::differences;
+
+/// Losses by pattern, with a place at which each was met.
+pub(crate) type Losses = BTreeMap<String, String>;
+
+/// Notes what is lost of a document when it is told from its neutral values.
+pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut Losses) {
+    let (history, _) = dialect
+        .decode_history(document.to_string().as_bytes())
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let bare = without_raw(&history).unwrap();
+    let bare = History {
+        messages: bare.messages,
+        envelope: history.envelope,
+    };
+    let again = match dialect.encode_history(&bare) {
+        Ok((again, _)) => again,
+        Err(error) => {
+            losses.insert(format!("error: {error}"), name.to_owned());
+            return;
+        }
+    };
+    for (place, was, is) in differences(document, &again) {
+        // Null and absent are the same of every member that may be left out.
+        if was == Some(Value::Null) && is.is_none() {
+            continue;
+        }
+        let show = |value: Option<Value>| {
+            let text = value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+            text.chars().take(160).collect::<String>()
+        };
+        let pattern = pattern(document, &place);
+        losses
+            .entry(pattern)
+            .or_insert_with(|| format!("{name}{place}: {} became {}", show(was), show(is)));
+    }
+}
+
+/// A place with the types of what it is in instead of numbers: `computer_call.status`.
+fn pattern(document: &Value, place: &str) -> String {
+    let mut value = document;
+    let mut named = match document["type"].as_str() {
+        Some(kind) if document.get("content").is_none() => format!("[{kind}]"),
+        _ => String::new(),
+    };
+    let place = place.replace('[', ".[");
+    for step in place.split('.').filter(|step| !step.is_empty()) {
+        let number = step
+            .strip_prefix('[')
+            .and_then(|step| step.strip_suffix(']'));
+        match number {
+            Some(number) => value = &value[number.parse::<usize>().unwrap()],
+            None => {
+                value = &value[step];
+                named.push('.');
+                named.push_str(step);
+            }
+        }
+        if number.is_some() {
+            let kind = value["type"].as_str().or(value["role"].as_str());
+            named.push_str(&format!("[{}]", kind.unwrap_or_default()));
+        }
+    }
+    // What the list is called says nothing of its items.
+    match named.find('[') {
+        Some(start) => named[start..].to_owned(),
+        None => named,
+    }
+}
+
+/// Checks that what is lost is what the table allows, and that the table allows nothing else.
+pub(crate) fn check(losses: &Losses, allowed: &[(&str, &str)]) {
+    let is_allowed = |pattern: &str| allowed.iter().any(|(allowed, _)| *allowed == pattern);
+    let lost: Vec<String> = losses
+        .iter()
+        .filter(|(pattern, _)| !is_allowed(pattern))
+        .map(|(pattern, place)| format!("{pattern}\n    {place}"))
+        .collect();
+    assert!(
+        lost.is_empty(),
+        "lost, and not in the table:\n{}",
+        lost.join("\n")
+    );
+    for (pattern, reason) in allowed {
+        assert!(
+            losses.contains_key(*pattern),
+            "{pattern} is in the table and is not lost"
+        );
+        assert!(!reason.is_empty(), "{pattern} has no reason");
+    }
+}
