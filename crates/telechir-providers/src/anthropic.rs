@@ -21,7 +21,7 @@ mod media;
 mod members;
 mod models;
 mod parts;
-mod picture;
+pub(crate) mod picture;
 mod result;
 mod scene;
 mod shape;

@@ -10,7 +10,7 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 use crate::wire::{Service, Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
-    chat, openai,
+    chat, google, openai,
 };
 
 /// A provider's way of writing calls and results.
@@ -22,6 +22,10 @@ pub enum Dialect {
     OpenaiResponses,
     /// Amazon Bedrock's Converse: `bedrock-converse`.
     BedrockConverse,
+    /// Google's `generateContent`: `google-generate-content`.
+    GoogleGenerateContent,
+    /// Google's Interactions: `google-interactions`.
+    GoogleInteractions,
     /// The messages of Agent Framework: `agent-framework`.
     AgentFramework,
     /// Our tools as functions of any chat completions; pictures follow the results: `functions`.
@@ -51,10 +55,12 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
+        Self::GoogleGenerateContent,
+        Self::GoogleInteractions,
         Self::AgentFramework,
         Self::Functions,
         Self::FunctionsInline,
@@ -75,6 +81,8 @@ impl Dialect {
             Self::AnthropicMessages => &anthropic::Messages,
             Self::OpenaiResponses => &openai::Responses,
             Self::BedrockConverse => &bedrock::Converse,
+            Self::GoogleGenerateContent => &google::GenerateContent,
+            Self::GoogleInteractions => &google::Interactions,
             Self::AgentFramework => &agent_framework::AgentFramework,
             Self::Functions => &chat::Chat(chat::Flavour::Functions),
             Self::FunctionsInline => &chat::Chat(chat::Flavour::Inline),

@@ -15,6 +15,7 @@ mod dialect;
 mod error;
 mod fields;
 mod function_tools;
+mod google;
 mod openai;
 mod report;
 mod stream;

@@ -107,7 +107,7 @@ pub(super) fn problem(tier: PictureTier, base64: &str) -> Option<String> {
 }
 
 /// The size of a PNG, JPEG, GIF or WebP; none when it cannot be told.
-pub(super) fn size_of(base64: &str) -> Option<Size> {
+pub(crate) fn size_of(base64: &str) -> Option<Size> {
     // Enough for the headers that come first; a JPEG's may come after long comments.
     let head = base64.get(..64).unwrap_or(base64);
     let start = STANDARD.decode(head.get(..head.len() / 4 * 4)?).ok()?;

@@ -8,6 +8,7 @@ mod bedrock;
 mod conform;
 mod differences;
 mod functions;
+mod google;
 mod openai;
 mod recordings;
 mod streams;

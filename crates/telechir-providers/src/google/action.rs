@@ -1,0 +1,289 @@
+//! A predefined function, of either vocabulary, as a neutral action.
+//!
+//! The name and the arguments decide, not the model: places are thousandths of the picture, and
+//! stay so until the screen itself rounds them.
+
+use serde_json::{Map, Value};
+use std::time::Duration;
+use telechir_protocol::{Action, Button, ClickCount, Point, ScrollUnit, Target};
+
+use super::args::{Args, Read};
+
+/// Members that some predefined function has; a call with none of them is another function's.
+const MEMBERS: [&str; 32] = [
+    "x",
+    "y",
+    "text",
+    "press_enter",
+    "clear_before_typing",
+    "key",
+    "keys",
+    "direction",
+    "magnitude",
+    "magnitude_in_pixels",
+    "magnitude_in_wheel_clicks",
+    "destination_x",
+    "destination_y",
+    "start_x",
+    "start_y",
+    "end_x",
+    "end_y",
+    "source_x",
+    "source_y",
+    "target_x",
+    "target_y",
+    "url",
+    "seconds",
+    "duration",
+    "app_name",
+    "coordinate",
+    "point",
+    "intent",
+    "safety_decision",
+    "name",
+    "start",
+    "end",
+];
+
+/// How far a scroll of the newer vocabulary goes that does not say it.
+pub(super) const SCROLL: f64 = 300.0;
+/// The same of the older one.
+pub(super) const OLD_SCROLL: f64 = 800.0;
+
+/// What a predefined function asks for, and the arguments nobody knows; none when the function
+/// is not a predefined one.
+pub(super) fn read(
+    name: &str,
+    args: &Map<String, Value>,
+) -> Option<(Read<Action>, Map<String, Value>)> {
+    let foreign = !args.is_empty() && !args.keys().any(|arg| MEMBERS.contains(&arg.as_str()));
+    if foreign || !is_predefined(name) {
+        return None;
+    }
+    let mut args = Args(args.clone());
+    let action = action(name, &mut args);
+    Some((action, args.0))
+}
+
+/// Whether a function has a name of either vocabulary, or one that models use for theirs.
+pub(super) fn is_predefined(name: &str) -> bool {
+    const NAMES: [&str; 44] = [
+        "open_web_browser",
+        "wait_5_seconds",
+        "go_back",
+        "go_forward",
+        "search",
+        "navigate",
+        "click_at",
+        "hover_at",
+        "type_text_at",
+        "key_combination",
+        "scroll_document",
+        "scroll_at",
+        "drag_and_drop",
+        "move_to",
+        "click",
+        "double_click",
+        "triple_click",
+        "middle_click",
+        "right_click",
+        "mouse_down",
+        "mouse_up",
+        "move",
+        "type",
+        "wait",
+        "press_key",
+        "key_down",
+        "key_up",
+        "hotkey",
+        "take_screenshot",
+        "scroll",
+        "long_press",
+        "open_app",
+        "list_apps",
+        // Seen in the wild.
+        "left_click",
+        "left_mouse_down",
+        "left_mouse_up",
+        "mouse_move",
+        "hover",
+        "screenshot",
+        "key",
+        "type_at",
+        "open_url",
+        "drag",
+        "keypress",
+    ];
+    NAMES.contains(&name)
+}
+
+fn action(name: &str, args: &mut Args) -> Read<Action> {
+    use Button::{Left, Middle, Right};
+    use ClickCount::{Double, Single, Triple};
+    Ok(match name {
+        "click" | "click_at" | "left_click" => click(args, Left, Single)?,
+        "double_click" => click(args, Left, Double)?,
+        "triple_click" => click(args, Left, Triple)?,
+        "middle_click" => click(args, Middle, Single)?,
+        "right_click" => click(args, Right, Single)?,
+        "mouse_down" | "left_mouse_down" => Action::MouseDown {
+            at: Some(target(args.needed_at()?)),
+            button: Left,
+        },
+        "mouse_up" | "left_mouse_up" => Action::MouseUp {
+            at: Some(target(args.needed_at()?)),
+            button: Left,
+        },
+        "move" | "move_to" | "mouse_move" => Action::Move {
+            at: target(args.needed_at()?),
+        },
+        "hover_at" | "hover" => Action::Hover {
+            at: target(args.needed_at()?),
+        },
+        "drag_and_drop" | "drag" => drag(args)?,
+        "scroll" => scroll(args, Page::Point, SCROLL)?,
+        "scroll_at" => scroll(args, Page::Point, OLD_SCROLL)?,
+        "scroll_document" => scroll(args, Page::Whole, OLD_SCROLL)?,
+        "type" | "type_at" => typed(args, false)?,
+        "type_text_at" => typed(args, true)?,
+        "press_key" | "key" | "hotkey" | "key_combination" | "keypress" => Action::Key {
+            chord: args.chord()?,
+            repeat: 1,
+        },
+        "key_down" => Action::KeyDown {
+            chord: args.chord()?,
+        },
+        "key_up" => Action::KeyUp {
+            chord: args.chord()?,
+        },
+        "wait" => Action::Wait {
+            duration: args.seconds()?,
+        },
+        "wait_5_seconds" => Action::Wait {
+            duration: Some(Duration::from_secs(5)),
+        },
+        "take_screenshot" | "screenshot" => Action::Screenshot,
+        _ => elsewhere(name, args)?,
+    })
+}
+
+/// What is not about pointer, keys or pictures.
+fn elsewhere(name: &str, args: &mut Args) -> Read<Action> {
+    Ok(match name {
+        "open_web_browser" => Action::OpenBrowser {
+            url: args.text(&["url"])?,
+        },
+        "go_back" => Action::Back { tab: None },
+        "go_forward" => Action::Forward { tab: None },
+        "navigate" | "open_url" => Action::Navigate {
+            url: args.needed_text(&["url"])?,
+            tab: None,
+        },
+        "search" => Action::Search { query: None },
+        "open_app" => Action::OpenApp {
+            name: args.needed_text(&["app_name", "name"])?,
+        },
+        "long_press" => Action::LongPress {
+            at: target(args.needed_at()?),
+            duration: args.seconds()?,
+        },
+        other => Action::Other {
+            name: other.to_owned(),
+            args: Map::new(),
+        },
+    })
+}
+
+fn target(point: Point) -> Target {
+    Target::Point(point)
+}
+
+fn click(args: &mut Args, button: Button, count: ClickCount) -> Read<Action> {
+    Ok(Action::Click {
+        at: Some(target(args.needed_at()?)),
+        button,
+        count,
+        modifiers: Vec::new(),
+    })
+}
+
+/// Both vocabularies have a function of this name, with other arguments.
+fn drag(args: &mut Args) -> Read<Action> {
+    let start = args.place(&[("start_x", "start_y"), ("source_x", "source_y"), ("x", "y")])?;
+    let start = start.ok_or("`start_x` is missing")?;
+    let end = args.place(&[
+        ("end_x", "end_y"),
+        ("destination_x", "destination_y"),
+        ("target_x", "target_y"),
+    ])?;
+    let end = end.ok_or("`end_x` is missing")?;
+    Ok(Action::Drag {
+        path: vec![target(start), target(end)],
+        button: Button::Left,
+        modifiers: Vec::new(),
+        duration: None,
+    })
+}
+
+/// What is scrolled.
+#[derive(Clone, Copy, PartialEq)]
+enum Page {
+    /// What is at a point.
+    Point,
+    /// The page as a whole, at the pointer's place.
+    Whole,
+}
+
+/// A distance is one of the grid, whatever its name says; only wheel clicks are notches.
+fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
+    let at = match page {
+        Page::Point => Some(target(args.needed_at()?)),
+        Page::Whole => None,
+    };
+    let clicks = args.number("magnitude_in_wheel_clicks")?;
+    let (amount, unit) = match clicks {
+        Some(clicks) => (clicks, ScrollUnit::Clicks),
+        None => {
+            let said = args.number("magnitude_in_pixels")?;
+            let said = said.map_or_else(|| args.number("magnitude"), |said| Ok(Some(said)))?;
+            (said.unwrap_or(otherwise), ScrollUnit::Thousandths)
+        }
+    };
+    if amount < 0.0 {
+        return Err(format!("the magnitude is {amount}, not a number from 0"));
+    }
+    let direction = args.needed_text(&["direction"])?;
+    let (dx, dy) = match direction.to_ascii_lowercase().as_str() {
+        "up" => (0.0, -amount),
+        "down" => (0.0, amount),
+        "left" => (-amount, 0.0),
+        "right" => (amount, 0.0),
+        word => {
+            return Err(format!(
+                "`direction` is {word:?}, not up, down, left or right"
+            ));
+        }
+    };
+    Ok(Action::Scroll {
+        at,
+        dx,
+        dy,
+        unit,
+        modifiers: Vec::new(),
+    })
+}
+
+/// The older function clicks first, and clears and submits unless it is told not to.
+fn typed(args: &mut Args, is_old: bool) -> Read<Action> {
+    let at = if is_old {
+        Some(args.needed_at()?)
+    } else {
+        args.at()?
+    };
+    Ok(Action::Type {
+        text: args.needed_text(&["text"])?,
+        at: at.map(target),
+        clear_first: args.flag("clear_before_typing", is_old)?,
+        submit: args.flag("press_enter", is_old)?,
+    })
+}

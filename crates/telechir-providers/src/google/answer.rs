@@ -1,0 +1,480 @@
+//! Results as what a function returns: an object and pictures; and back.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    AnsweredTurn, CallId, ComputerResult, Content, EditResult, Failure, FailureKind,
+    FunctionResult, Media, Meta, SafetyCheck, SafetySource, ShellResult, StepOutcome, StepState,
+    TabState, ToolCall, ToolResult,
+};
+
+use super::ask::Asked;
+use super::call::CHECK;
+use super::media::media;
+use super::scene::{Kind, Known};
+use super::{PROVIDER, unsaid};
+use crate::Report;
+use crate::anthropic::shell_text;
+
+/// The member that says a person agreed.
+pub(super) const ACKNOWLEDGED: &str = "safety_acknowledgement";
+
+/// Under this name a result keeps members of an answer that have no neutral name.
+const RESPONSE: &str = "response";
+
+/// What a function returns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) response: Map<String, Value>,
+    pub(super) media: Vec<Media>,
+    pub(super) is_error: bool,
+}
+
+/// The result that an answer to such a call is.
+pub(super) fn read(known: &Known, id: CallId, answer: Answer, meta: Meta) -> Content {
+    match &known.kind {
+        Kind::Computer(family) => screen(known, family.clone(), id, answer, meta),
+        Kind::Shell => shell(id, answer, meta),
+        Kind::Edit => edit(id, answer, meta),
+        Kind::Function => function(known, id, answer, meta),
+    }
+}
+
+fn string(response: &mut Map<String, Value>, name: &str) -> Option<String> {
+    match response.get(name) {
+        Some(Value::String(_)) => match response.shift_remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The error of an answer, with its sort where we wrote it.
+fn failure(answer: &mut Answer) -> Option<Failure> {
+    let message = string(&mut answer.response, "error");
+    let kind = answer
+        .response
+        .get("error_kind")
+        .and_then(|kind| serde_json::from_value::<FailureKind>(kind.clone()).ok());
+    match message {
+        Some(message) => {
+            answer.response.shift_remove("error_kind");
+            Some(Failure::new(kind.unwrap_or_default(), message))
+        }
+        None if answer.is_error => {
+            let said = string(&mut answer.response, "output");
+            let said =
+                said.unwrap_or_else(|| "The call failed, and it is not said why.".to_owned());
+            Some(Failure::new(FailureKind::Device, said))
+        }
+        None => None,
+    }
+}
+
+fn keep_rest(meta: &mut Meta, response: Map<String, Value>) {
+    if !response.is_empty() {
+        meta.set_property(PROVIDER, RESPONSE, response.into());
+    }
+}
+
+fn screen(
+    known: &Known,
+    family: Option<String>,
+    id: CallId,
+    mut answer: Answer,
+    mut meta: Meta,
+) -> Content {
+    let mut result = ComputerResult::new(id);
+    result.error = failure(&mut answer);
+    let response = &mut answer.response;
+    let url = string(response, "url").or_else(|| string(response, "current_url"));
+    result.current_url = url.filter(|url| !url.is_empty());
+    result.text_output = string(response, "output");
+    let tabs = response.get("tabs").cloned();
+    if let Some(Ok(tabs)) = tabs.map(serde_json::from_value::<Vec<TabState>>) {
+        result.tabs = tabs;
+        response.shift_remove("tabs");
+    }
+    let agreed = |value: &Value| *value == Value::Bool(true) || *value == Value::from("true");
+    if response.get(ACKNOWLEDGED).is_some_and(agreed) {
+        response.shift_remove(ACKNOWLEDGED);
+        result.acknowledged_safety_checks = if known.checks.is_empty() {
+            vec![unknown_check()]
+        } else {
+            known.checks.clone()
+        };
+    }
+    let mut pictures = answer.media;
+    if let Some(steps) = response
+        .get("steps")
+        .and_then(|steps| read_steps(steps, &pictures))
+    {
+        result.steps = steps;
+        response.shift_remove("steps");
+        let shown = |picture: &Media| {
+            let of = |step: &StepOutcome| step.picture.as_ref() == Some(picture);
+            result.steps.iter().any(of)
+        };
+        let last = pictures.pop();
+        pictures.retain(|picture| !shown(picture));
+        pictures.extend(last);
+    }
+    result.screenshot = pictures.pop();
+    result.family = family;
+    keep_rest(&mut meta, answer.response);
+    result.meta = meta;
+    Content::ComputerResult(result)
+}
+
+/// A check of which only the agreement is known.
+fn unknown_check() -> SafetyCheck {
+    SafetyCheck {
+        id: CHECK.to_owned(),
+        code: Some("require_confirmation".to_owned()),
+        message: None,
+        source: SafetySource::Google,
+    }
+}
+
+/// Steps as we write them: a picture is the number of its part.
+fn read_steps(steps: &Value, pictures: &[Media]) -> Option<Vec<StepOutcome>> {
+    let read = |step: &Value| {
+        let mut step = step.clone();
+        let part = step.as_object_mut()?.shift_remove("picture");
+        let mut step: StepOutcome = serde_json::from_value(step).ok()?;
+        if let Some(part) = part {
+            let at = usize::try_from(part.as_u64()?).ok()?;
+            step.picture = Some(pictures.get(at)?.clone());
+        }
+        Some(step)
+    };
+    steps.as_array()?.iter().map(read).collect()
+}
+
+fn shell(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
+    let error = string(&mut answer.response, "error");
+    let is_error = error.is_some() || answer.is_error;
+    let said = error.or_else(|| string(&mut answer.response, "output"));
+    let mut result = shell_text::parse(id, &said.unwrap_or_default(), is_error);
+    keep_rest(&mut meta, answer.response);
+    result.meta = meta;
+    Content::ShellResult(result)
+}
+
+fn edit(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
+    let error = failure(&mut answer);
+    let text = string(&mut answer.response, "output");
+    keep_rest(&mut meta, answer.response);
+    Content::EditResult(EditResult {
+        call_id: id,
+        text,
+        error,
+        meta,
+    })
+}
+
+/// Without `output` and `error` the whole object is what the function returned.
+fn function(known: &Known, id: CallId, mut answer: Answer, meta: Meta) -> Content {
+    let only = |names: &[&str], response: &Map<String, Value>| {
+        !response.is_empty() && response.keys().all(|name| names.contains(&name.as_str()))
+    };
+    let (mut error, mut result) = (None, None);
+    if only(&["output", "error", "error_kind"], &answer.response)
+        && answer.response.get("error").is_none_or(Value::is_string)
+    {
+        error = failure(&mut answer);
+        result = answer.response.shift_remove("output");
+    } else if answer.is_error {
+        let said = Value::Object(std::mem::take(&mut answer.response)).to_string();
+        error = Some(Failure::new(FailureKind::Device, said));
+    } else if !answer.response.is_empty() || answer.media.is_empty() {
+        result = Some(answer.response.into());
+    }
+    Content::FunctionResult(FunctionResult {
+        call_id: Some(id),
+        name: Some(known.name.clone()),
+        items: answer.media.into_iter().map(Content::from).collect(),
+        result,
+        error,
+        meta,
+    })
+}
+
+/// What the functions return that a call was written as: one answer for each, in order.
+pub(super) fn write(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Answer> {
+    let place = result
+        .call_id()
+        .map_or_else(|| "a result".to_owned(), |id| format!("result {id}"));
+    match result {
+        ToolResult::Computer(result) => {
+            unsaid(
+                report,
+                &place,
+                &result.meta,
+                result.item_id.as_deref(),
+                None,
+            );
+            let mut answers: Vec<Answer> = asked
+                .iter()
+                .take(asked.len().saturating_sub(1))
+                .map(|asked| of_step(result, asked.action.unwrap_or_default()))
+                .collect();
+            answers.push(of_screen(result, asked.len() > 1));
+            answers
+        }
+        ToolResult::Shell(result) => {
+            unsaid(
+                report,
+                &place,
+                &result.meta,
+                result.item_id.as_deref(),
+                None,
+            );
+            vec![of_shell(result)]
+        }
+        ToolResult::Edit(result) => {
+            unsaid(report, &place, &result.meta, None, None);
+            vec![of_edit(result)]
+        }
+        ToolResult::Function(result) => {
+            unsaid(report, &place, &result.meta, None, None);
+            vec![of_function(result, &place, report)]
+        }
+    }
+}
+
+fn put_failure(response: &mut Map<String, Value>, failure: &Failure) {
+    let said = if failure.message.trim().is_empty() {
+        "It failed."
+    } else {
+        &failure.message
+    };
+    response.insert("error".to_owned(), said.into());
+    if failure.kind != FailureKind::Device {
+        let kind = serde_json::to_value(failure.kind).unwrap_or_default();
+        response.insert("error_kind".to_owned(), kind);
+    }
+}
+
+/// The members that were kept beside the neutral ones.
+fn put_rest(response: &mut Map<String, Value>, meta: &Meta) {
+    let rest = meta.property(PROVIDER, RESPONSE).and_then(Value::as_object);
+    for (name, value) in rest.into_iter().flatten() {
+        response.entry(name).or_insert_with(|| value.clone());
+    }
+    if meta.property(PROVIDER, ACKNOWLEDGED) == Some(&Value::Bool(true)) {
+        response.insert(ACKNOWLEDGED.to_owned(), true.into());
+    }
+}
+
+/// The address always stands in the answer: models refuse one without.
+fn put_url(response: &mut Map<String, Value>, result: &ComputerResult) {
+    let url = result.current_url.as_deref().unwrap_or_default();
+    response.insert("url".to_owned(), url.into());
+}
+
+/// One action amid a batch.
+fn of_step(result: &ComputerResult, at: usize) -> Answer {
+    let mut answer = Answer::default();
+    put_url(&mut answer.response, result);
+    let Some(step) = result.steps.get(at) else {
+        // Nothing is known of it alone: when the whole failed, this one is not known to be done.
+        if let Some(failure) = &result.error {
+            put_failure(&mut answer.response, failure);
+        }
+        return answer;
+    };
+    match &step.state {
+        StepState::Failed { failure } => put_failure(&mut answer.response, failure),
+        StepState::NotStarted => put_failure(&mut answer.response, &not_begun()),
+        StepState::Delivered | StepState::Confirmed => {}
+    }
+    if let Some(text) = &step.text {
+        answer
+            .response
+            .insert("output".to_owned(), text.as_str().into());
+    }
+    answer.media.extend(step.picture.clone());
+    answer
+}
+
+fn not_begun() -> Failure {
+    Failure::new(
+        FailureKind::NotExecuted,
+        "It was not begun, because an earlier action of the same turn failed.",
+    )
+}
+
+/// The answer that carries the call's result; `is_last` when others of the batch went before.
+fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
+    let mut answer = Answer::default();
+    let response = &mut answer.response;
+    put_url(response, result);
+    let last = result.steps.last();
+    let own = last.filter(|_| is_last).map(|step| &step.state);
+    match (own, &result.error) {
+        (Some(StepState::NotStarted), _) => put_failure(response, &not_begun()),
+        (Some(StepState::Delivered | StepState::Confirmed), _) | (_, None) => {}
+        (_, Some(failure)) => put_failure(response, failure),
+    }
+    let texts = result.steps.iter().filter_map(|step| step.text.as_deref());
+    let of_steps: Vec<&str> = if is_last {
+        last.and_then(|step| step.text.as_deref())
+            .into_iter()
+            .collect()
+    } else {
+        texts.collect()
+    };
+    // What the others of a batch said stands in their answers.
+    let own_words = result
+        .text_output
+        .clone()
+        .filter(|_| !is_last || of_steps.is_empty());
+    let is_said_before = is_last && result.steps.iter().any(|step| step.text.is_some());
+    let words = own_words
+        .filter(|_| !is_said_before)
+        .or_else(|| (!of_steps.is_empty()).then(|| of_steps.join("\n")));
+    if let Some(words) = words {
+        response.insert("output".to_owned(), words.into());
+    }
+    if !result.tabs.is_empty() {
+        let tabs = serde_json::to_value(&result.tabs).unwrap_or_default();
+        response.insert("tabs".to_owned(), tabs);
+    }
+    if !result.acknowledged_safety_checks.is_empty() {
+        response.insert(ACKNOWLEDGED.to_owned(), "true".into());
+    }
+    if is_last {
+        let picture = last.and_then(|step| step.picture.clone());
+        answer.media.extend(result.screenshot.clone().or(picture));
+    } else {
+        put_steps(result, &mut answer);
+        if answer.media.last() != result.screenshot.as_ref() {
+            answer.media.extend(result.screenshot.clone());
+        }
+    }
+    put_rest(&mut answer.response, &result.meta);
+    answer
+}
+
+/// The pictures of steps, and what became of each where there are several.
+fn put_steps(result: &ComputerResult, answer: &mut Answer) {
+    let mut steps = Vec::new();
+    for step in &result.steps {
+        let mut step = step.clone();
+        let picture = step.picture.take();
+        let mut json = serde_json::to_value(step).unwrap_or_default();
+        if let Some(picture) = picture {
+            json["picture"] = answer.media.len().into();
+            answer.media.push(picture);
+        }
+        steps.push(json);
+    }
+    if steps.len() > 1 {
+        answer.response.insert("steps".to_owned(), steps.into());
+    }
+}
+
+fn of_shell(result: &ShellResult) -> Answer {
+    let text = shell_text::write(result);
+    let name = if result.error.is_some() {
+        "error"
+    } else {
+        "output"
+    };
+    let mut answer = Answer::default();
+    answer.response.insert(name.to_owned(), text.into());
+    put_rest(&mut answer.response, &result.meta);
+    answer
+}
+
+fn of_edit(result: &EditResult) -> Answer {
+    let mut answer = Answer::default();
+    if let Some(failure) = &result.error {
+        put_failure(&mut answer.response, failure);
+    }
+    if let Some(text) = &result.text {
+        answer
+            .response
+            .insert("output".to_owned(), text.as_str().into());
+    }
+    put_rest(&mut answer.response, &result.meta);
+    answer
+}
+
+fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Answer {
+    let mut answer = Answer::default();
+    let response = &mut answer.response;
+    let is_ambiguous = |members: &Map<String, Value>| {
+        members
+            .keys()
+            .all(|name| matches!(name.as_str(), "output" | "error" | "error_kind"))
+    };
+    match &result.result {
+        Some(Value::Object(members)) if members.is_empty() || !is_ambiguous(members) => {
+            response.extend(members.clone());
+        }
+        Some(Value::Null) | None => {}
+        Some(value) => {
+            response.insert("output".to_owned(), value.clone());
+        }
+    }
+    if let Some(failure) = &result.error {
+        put_failure(response, failure);
+    }
+    let mut words = Vec::new();
+    for item in &result.items {
+        if let Some(picture) = media(item) {
+            answer.media.push(picture);
+        } else if let Content::Text(text) = item {
+            words.push(text.text.as_str());
+        } else {
+            report.lost(
+                "a part of a result",
+                place,
+                "results are words and pictures",
+            );
+        }
+    }
+    if !words.is_empty() {
+        let words = words.join("\n");
+        let said = response.entry("output").or_insert(Value::Null);
+        *said = match said.take() {
+            Value::Null => words.into(),
+            Value::String(text) => format!("{text}\n{words}").into(),
+            other => format!("{other}\n{words}").into(),
+        };
+    }
+    put_rest(response, &result.meta);
+    answer
+}
+
+/// The answer to a call of which no result is known.
+pub(super) fn unknown(call: &Content) -> Answer {
+    let mut answer = Answer::default();
+    let said = "The result is not known.";
+    answer.response.insert("error".to_owned(), said.into());
+    if matches!(call, Content::ComputerCall(_)) {
+        answer.response.insert("url".to_owned(), "".into());
+    }
+    answer
+}
+
+/// The protocol cannot say that a person declined; the provider refuses what comes after.
+pub(super) fn note_unacknowledged(turn: &AnsweredTurn, report: &mut Report) {
+    for (call, result) in turn.pairs() {
+        let (ToolCall::Computer(call), ToolResult::Computer(result)) = (&call, result) else {
+            continue;
+        };
+        let pending = call.pending_safety_checks.iter();
+        for check in pending.filter(|check| check.source == SafetySource::Google) {
+            let known = &result.acknowledged_safety_checks;
+            if !known.iter().any(|known| known.id == check.id) {
+                let what = "the refusal of a safety decision";
+                let place = format!("call {}", call.call_id);
+                let why = "only an agreement can be said; without it the provider refuses the next request";
+                report.lost(what, place, why);
+            }
+        }
+    }
+}

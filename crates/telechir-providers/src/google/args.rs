@@ -1,0 +1,172 @@
+//! Reading a function call's arguments member by member. A problem is the end of a sentence for
+//! the model.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use telechir_protocol::{Chord, Key, Point};
+
+/// What was read, or what is wrong with it.
+pub(super) type Read<T> = Result<T, String>;
+
+/// The longest time a call may ask for, in seconds.
+const LONGEST: f64 = 86_400.0;
+
+/// The members of a call. Those that are asked for leave it; null counts as absent.
+#[derive(Debug)]
+pub(super) struct Args(pub(super) Map<String, Value>);
+
+impl Args {
+    /// The first of these members that is there, with its name.
+    fn take<'n>(&mut self, names: &[&'n str]) -> Option<(&'n str, Value)> {
+        let name = names
+            .iter()
+            .find(|name| self.0.get(**name).is_some_and(|value| !value.is_null()))?;
+        let value = self.0.shift_remove(*name)?;
+        Some((name, value))
+    }
+
+    fn wrong(name: &str, value: &Value, wanted: &str) -> String {
+        format!("`{name}` is {}, not {wanted}", shown(value))
+    }
+
+    pub(super) fn text(&mut self, names: &[&str]) -> Read<Option<String>> {
+        match self.take(names) {
+            None => Ok(None),
+            Some((_, Value::String(text))) => Ok(Some(text)),
+            Some((name, odd)) => Err(Self::wrong(name, &odd, "a string")),
+        }
+    }
+
+    pub(super) fn needed_text(&mut self, names: &[&str]) -> Read<String> {
+        self.text(names)?
+            .ok_or_else(|| missing(names.first().copied().unwrap_or_default()))
+    }
+
+    pub(super) fn flag(&mut self, name: &str, otherwise: bool) -> Read<bool> {
+        match self.take(&[name]) {
+            None => Ok(otherwise),
+            Some((_, Value::Bool(flag))) => Ok(flag),
+            Some((_, Value::String(word))) if word.eq_ignore_ascii_case("true") => Ok(true),
+            Some((_, Value::String(word))) if word.eq_ignore_ascii_case("false") => Ok(false),
+            Some((name, odd)) => Err(Self::wrong(name, &odd, "true or false")),
+        }
+    }
+
+    pub(super) fn number(&mut self, name: &str) -> Read<Option<f64>> {
+        let Some((_, value)) = self.take(&[name]) else {
+            return Ok(None);
+        };
+        number(&value)
+            .map(Some)
+            .ok_or_else(|| Self::wrong(name, &value, "a number"))
+    }
+
+    /// A place on the grid under any of these pairs of names.
+    pub(super) fn place(&mut self, pairs: &[(&str, &str)]) -> Read<Option<Point>> {
+        for (x_name, y_name) in pairs {
+            let (x, y) = (self.number(x_name)?, self.number(y_name)?);
+            match (x, y) {
+                (Some(x), Some(y)) => return Ok(Some(Point::thousandths(x, y))),
+                (None, None) => {}
+                (Some(_), None) => return Err(missing(y_name)),
+                (None, Some(_)) => return Err(missing(x_name)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The place of a pointer's action, also where it came as one member.
+    pub(super) fn at(&mut self) -> Read<Option<Point>> {
+        if let Some(place) = self.place(&[("x", "y")])? {
+            return Ok(Some(place));
+        }
+        let Some((name, value)) = self.take(&["coordinate", "point"]) else {
+            return Ok(None);
+        };
+        let pair = match &value {
+            Value::Array(numbers) => match numbers.as_slice() {
+                [x, y] => number(x).zip(number(y)),
+                _ => None,
+            },
+            Value::Object(members) => {
+                let side = |side| members.get(side).and_then(number);
+                side("x").zip(side("y"))
+            }
+            _ => None,
+        };
+        pair.map(|(x, y)| Some(Point::thousandths(x, y)))
+            .ok_or_else(|| Self::wrong(name, &value, "a place like [x, y]"))
+    }
+
+    pub(super) fn needed_at(&mut self) -> Read<Point> {
+        self.at()?.ok_or_else(|| missing("x"))
+    }
+
+    pub(super) fn seconds(&mut self) -> Read<Option<Duration>> {
+        let Some((name, value)) = self.take(&["seconds", "duration"]) else {
+            return Ok(None);
+        };
+        let seconds = number(&value).filter(|seconds| (0.0..=LONGEST).contains(seconds));
+        let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let wanted = "a number of seconds up to a day";
+        duration
+            .map(Some)
+            .ok_or_else(|| Self::wrong(name, &value, wanted))
+    }
+
+    /// A key or a chord, as a list of names or as one string joined by `+`.
+    pub(super) fn chord(&mut self) -> Read<Chord> {
+        let Some((name, value)) = self.take(&["keys", "key", "text"]) else {
+            return Err(missing("keys"));
+        };
+        let chord = match &value {
+            Value::String(text) => Chord::parse(text),
+            Value::Array(names) => names
+                .iter()
+                .map(Value::as_str)
+                .collect::<Option<Vec<_>>>()
+                .and_then(Chord::from_names),
+            _ => None,
+        };
+        chord
+            .and_then(unshifted)
+            .ok_or_else(|| Self::wrong(name, &value, "keys like \"enter\" or [\"ctrl\", \"s\"]"))
+    }
+}
+
+/// In a chord a letter means its key, not the shifted character.
+fn unshifted(chord: Chord) -> Option<Chord> {
+    if chord.keys().len() == 1 {
+        return Some(chord);
+    }
+    let small = |key: &Key| match key {
+        Key::Char(c) => Key::Char(c.to_ascii_lowercase()),
+        Key::Modifier(_) | Key::Named(_) | Key::Other(_) => key.clone(),
+    };
+    Chord::new(chord.keys().iter().map(small).collect())
+}
+
+fn missing(name: &str) -> String {
+    format!("`{name}` is missing")
+}
+
+/// A number, also one inside a string.
+fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number: &f64| number.is_finite())
+}
+
+/// A value as text for an error, its beginning when it is long.
+pub(super) fn shown(value: &Value) -> String {
+    const LIMIT: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(LIMIT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,168 @@
+//! A call of several actions: one function call each, with ids that tell how to join them again:
+//! `call_1-1of3`.
+
+use telechir_protocol::{
+    CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, StepOutcome, StepState,
+};
+
+/// The id of one part, from 1.
+pub(super) fn part_id(base: &CallId, number: usize, count: usize) -> CallId {
+    if count == 1 {
+        base.clone()
+    } else {
+        CallId::from(format!("{base}-{number}of{count}"))
+    }
+}
+
+fn part_of(content: &Content) -> Option<(bool, &str, usize, usize)> {
+    let (is_result, id) = match content {
+        Content::ComputerCall(call) if call.exception.is_none() => (false, &call.call_id),
+        Content::ComputerResult(result) => (true, &result.call_id),
+        _ => return None,
+    };
+    let (base, place) = id.as_str().rsplit_once('-')?;
+    let (number, count) = place.split_once("of")?;
+    Some((is_result, base, number.parse().ok()?, count.parse().ok()?))
+}
+
+/// Joins whole runs of parts, each to one content.
+pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
+    let mut joined = Vec::new();
+    let mut rest = contents.into_iter().peekable();
+    let mut run: Vec<Content> = Vec::new();
+    while let Some(content) = rest.next() {
+        let goes_on = match (part_of(&content), run.last().and_then(part_of)) {
+            (Some((result, base, number, count)), Some((last_result, last_base, last, total))) => {
+                (result, base, count) == (last_result, last_base, total) && number == last + 1
+            }
+            _ => false,
+        };
+        if !goes_on {
+            joined.append(&mut run);
+        }
+        let begins = matches!(part_of(&content), Some((_, _, 1, count)) if count > 1);
+        if !goes_on && !begins {
+            joined.push(content);
+            continue;
+        }
+        let is_last = matches!(part_of(&content), Some((_, _, number, count)) if number == count);
+        run.push(content);
+        if is_last {
+            match whole(&run) {
+                Some(content) => {
+                    joined.push(content);
+                    run.clear();
+                }
+                None => joined.append(&mut run),
+            }
+        }
+    }
+    joined.append(&mut run);
+    joined
+}
+
+/// One content of all parts of a call or a result.
+fn whole(parts: &[Content]) -> Option<Content> {
+    let (_, base, ..) = parts.first().and_then(part_of)?;
+    let base = CallId::from(base);
+    if let Some(calls) = all(parts, |part| match part {
+        Content::ComputerCall(call) => Some(call),
+        _ => None,
+    }) {
+        return Some(Content::ComputerCall(call(base, &calls)?));
+    }
+    let results = all(parts, |part| match part {
+        Content::ComputerResult(result) => Some(result),
+        _ => None,
+    })?;
+    Some(Content::ComputerResult(result(base, &results)?))
+}
+
+fn all<'a, T>(
+    parts: &'a [Content],
+    read: impl Fn(&'a Content) -> Option<&'a T>,
+) -> Option<Vec<&'a T>> {
+    parts.iter().map(read).collect()
+}
+
+/// The first part's meta around the JSON of all.
+fn joined_meta<'a>(metas: impl Iterator<Item = &'a Meta> + Clone) -> Meta {
+    let first = metas.clone().next().cloned().unwrap_or_default();
+    let raws: Option<Vec<&Raw>> = metas.map(|meta| meta.raw_representation.as_ref()).collect();
+    let raw = raws.and_then(|raws| {
+        let dialect = raws.first()?.dialect.clone();
+        let json = raws.iter().map(|raw| raw.json.clone()).collect();
+        Some(Raw { dialect, json })
+    });
+    Meta {
+        raw_representation: raw,
+        ..first
+    }
+}
+
+fn call(id: CallId, calls: &[&ComputerCall]) -> Option<ComputerCall> {
+    let last = *calls.last()?;
+    let checks = calls.iter().flat_map(|call| &call.pending_safety_checks);
+    Some(ComputerCall {
+        call_id: id,
+        actions: calls.iter().flat_map(|call| call.actions.clone()).collect(),
+        pending_safety_checks: checks.cloned().collect(),
+        intent: calls.iter().find_map(|call| call.intent.clone()),
+        meta: joined_meta(calls.iter().map(|call| &call.meta)),
+        ..last.clone()
+    })
+}
+
+/// The screen is that of the last part.
+fn result(id: CallId, results: &[&ComputerResult]) -> Option<ComputerResult> {
+    let last = *results.last()?;
+    let said: Vec<&str> = results
+        .iter()
+        .filter_map(|result| result.text_output.as_deref())
+        .collect();
+    let failures = || results.iter().filter_map(|result| result.error.clone());
+    let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
+    let before = &results[..results.len() - 1];
+    let says_more = |result: &&ComputerResult| {
+        result.screenshot.is_some() || result.error.is_some() || result.text_output.is_some()
+    };
+    let steps = if first.is_some() || before.iter().any(says_more) {
+        results.iter().map(|result| step(result)).collect()
+    } else {
+        Vec::new()
+    };
+    Some(ComputerResult {
+        call_id: id,
+        text_output: (!said.is_empty()).then(|| said.join("\n")),
+        error: first.or_else(|| failures().next()),
+        screenshot: results
+            .iter()
+            .rev()
+            .find_map(|result| result.screenshot.clone()),
+        acknowledged_safety_checks: results
+            .iter()
+            .flat_map(|result| result.acknowledged_safety_checks.clone())
+            .collect(),
+        steps,
+        meta: joined_meta(results.iter().map(|result| &result.meta)),
+        ..last.clone()
+    })
+}
+
+/// What became of one action. Which action it was stands in the call.
+fn step(result: &ComputerResult) -> StepOutcome {
+    let state = match &result.error {
+        None => StepState::Delivered,
+        Some(failure) if failure.kind == FailureKind::NotExecuted => StepState::NotStarted,
+        Some(failure) => StepState::Failed {
+            failure: failure.clone(),
+        },
+    };
+    StepOutcome {
+        action: String::new(),
+        state,
+        text: result.text_output.clone(),
+        picture: result.screenshot.clone(),
+        duration_ms: None,
+    }
+}

@@ -1,0 +1,307 @@
+//! A function call as the call it stands for. What cannot be understood is a call all the same,
+//! with the reason, so that it is answered.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Arguments, CallId, ComputerCall, Content, FunctionCall, Meta, SafetyCheck, SafetySource,
+};
+
+use super::args::{Read, shown};
+use super::scene::Scene;
+use super::{PROVIDER, action, shell};
+use crate::{companion, function_tools};
+
+/// The provider's one name for a decision.
+pub(super) const CHECK: &str = "safety_decision";
+
+/// Under these names a call keeps what has no neutral name: its function, where our own writing
+/// would choose another; the older vocabulary; arguments nobody knows; a decision that is none to
+/// ask about.
+pub(super) mod kept {
+    pub(in crate::google) const FUNCTION: &str = "function";
+    pub(in crate::google) const OLD: &str = "legacy_vocabulary";
+    pub(in crate::google) const ARGS: &str = "args";
+    pub(in crate::google) const DECISION: &str = "safety_decision";
+}
+
+/// A function call as it stands on the wire.
+#[derive(Clone, Debug)]
+pub(super) struct Called<'a> {
+    pub(super) id: CallId,
+    pub(super) name: &'a str,
+    pub(super) args: Option<&'a Value>,
+    /// Why it must not run although it can be read.
+    pub(super) unfinished: Option<String>,
+    pub(super) meta: Meta,
+}
+
+/// Reads a call.
+pub(super) fn read(called: Called<'_>, scene: &Scene) -> Content {
+    let is_own = scene.is_function(called.name);
+    let args = match called.args {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(args)) => args.clone(),
+        Some(odd) => return unreadable(called, odd, is_own),
+    };
+    if is_own {
+        return function(called, args);
+    }
+    let mut rest = args.clone();
+    let decision = decision(rest.shift_remove(CHECK).as_ref());
+    if shell::is_ours(called.name) {
+        return ours(called, rest, decision);
+    }
+    let intent = match rest.shift_remove("intent") {
+        Some(Value::String(intent)) => Some(intent),
+        Some(odd) => {
+            rest.insert("intent".to_owned(), odd);
+            None
+        }
+        None => None,
+    };
+    // Looked at with all of them: a call that says why it is made is a predefined one's.
+    if action::read(called.name, &args).is_none() {
+        return function(called, args);
+    }
+    let Some((action, unknown)) = action::read(called.name, &rest) else {
+        return function(called, args);
+    };
+    predefined(called, action, unknown, intent, decision)
+}
+
+fn predefined(
+    called: Called<'_>,
+    action: Read<telechir_protocol::Action>,
+    unknown: Map<String, Value>,
+    intent: Option<String>,
+    decision: Decision,
+) -> Content {
+    let Called {
+        id,
+        name,
+        args,
+        unfinished,
+        mut meta,
+    } = called;
+    let mut call = ComputerCall::new(id, Vec::new());
+    match action {
+        Ok(action) => call.actions.push(action),
+        Err(problem) => call.exception = Some(format!("{name}: {problem}.")),
+    }
+    if call.exception.is_some() {
+        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+        let args = args.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        meta.set_property(PROVIDER, kept::ARGS, args);
+    } else {
+        keep_words(&mut meta, name, args, unknown);
+    }
+    call.intent = intent;
+    call.family = Some(companion::COMPUTER_FAMILY.to_owned());
+    call.exception = call.exception.or(unfinished);
+    call.meta = meta;
+    decide(&mut call, decision);
+    Content::ComputerCall(call)
+}
+
+/// Keeps which words a call chose, where another choice says the same.
+fn keep_words(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: Map<String, Value>) {
+    const OLD: [&str; 9] = [
+        "open_web_browser",
+        "wait_5_seconds",
+        "search",
+        "click_at",
+        "hover_at",
+        "type_text_at",
+        "key_combination",
+        "scroll_document",
+        "scroll_at",
+    ];
+    const ALIASES: [&str; 11] = [
+        "left_click",
+        "left_mouse_down",
+        "left_mouse_up",
+        "mouse_move",
+        "hover",
+        "screenshot",
+        "key",
+        "type_at",
+        "open_url",
+        "drag",
+        "keypress",
+    ];
+    let old_drag = args.is_some_and(|args| args.get("destination_x").is_some());
+    if OLD.contains(&name) || name == "move_to" || old_drag {
+        meta.set_property(PROVIDER, kept::OLD, true.into());
+    }
+    if ALIASES.contains(&name) {
+        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+    }
+    if !unknown.is_empty() {
+        meta.set_property(PROVIDER, kept::ARGS, unknown.into());
+    }
+}
+
+/// One of our functions, or the terminal agent's.
+fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Content {
+    let Called {
+        id,
+        name,
+        args: whole,
+        unfinished,
+        mut meta,
+    } = called;
+    let mut content = if name == shell::COMMAND_LINE {
+        let (call, rest) = shell::read(id.as_str(), &args);
+        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+        if !rest.is_empty() {
+            meta.set_property(PROVIDER, kept::ARGS, rest.into());
+        }
+        Content::ShellCall(call)
+    } else {
+        function_tools::read(name, id.as_str(), Arguments::Json(args))
+    };
+    match &mut content {
+        Content::ComputerCall(call) => {
+            if call.actions.is_empty() {
+                meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+                meta.set_property(PROVIDER, kept::ARGS, whole.cloned().unwrap_or_default());
+            }
+            call.exception = call.exception.take().or(unfinished);
+            call.meta = meta;
+            decide(call, decision);
+        }
+        Content::ShellCall(call) => {
+            keep_decision(&mut meta, &decision);
+            call.exception = call.exception.take().or(unfinished).or(decision.refusal());
+            call.meta = meta;
+        }
+        Content::EditCall(call) => {
+            keep_decision(&mut meta, &decision);
+            call.exception = call.exception.take().or(unfinished).or(decision.refusal());
+            call.meta = meta;
+        }
+        Content::FunctionCall(call) => {
+            call.exception = call.exception.take().or(unfinished).or(decision.refusal());
+            call.meta = meta;
+        }
+        _ => {}
+    }
+    content
+}
+
+/// Any other function; its arguments are kept as they came.
+fn function(called: Called<'_>, args: Map<String, Value>) -> Content {
+    let decision = decision(args.get(CHECK));
+    let mut call = FunctionCall::new(called.name, Arguments::Json(args));
+    let nameless = || "the call names no function.".to_owned();
+    let problem = called.name.is_empty().then(nameless);
+    call.call_id = Some(called.id);
+    call.exception = problem.or(called.unfinished).or(decision.refusal());
+    call.meta = called.meta;
+    Content::FunctionCall(call)
+}
+
+/// A call whose arguments are no object.
+fn unreadable(called: Called<'_>, args: &Value, is_own: bool) -> Content {
+    let problem = format!("the arguments are {}, not an object.", shown(args));
+    let Called {
+        id, name, mut meta, ..
+    } = called;
+    if !is_own && action::is_predefined(name) {
+        let mut call = ComputerCall::new(id, Vec::new());
+        call.family = Some(companion::COMPUTER_FAMILY.to_owned());
+        call.exception = Some(format!("{name}: {problem}"));
+        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+        meta.set_property(PROVIDER, kept::ARGS, args.clone());
+        call.meta = meta;
+        return Content::ComputerCall(call);
+    }
+    let text = match args {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut call = FunctionCall::new(name, Arguments::Text(text));
+    call.call_id = Some(id);
+    call.exception = Some(problem);
+    meta.set_property(PROVIDER, kept::ARGS, args.clone());
+    call.meta = meta;
+    Content::FunctionCall(call)
+}
+
+/// What the provider says on a call's safety.
+#[derive(Clone, Debug)]
+enum Decision {
+    /// Nothing, or that it may run.
+    Run(Option<Value>),
+    /// A person must agree first.
+    Ask(Value),
+    /// It must not run.
+    Refuse(Value, String),
+}
+
+fn decision(said: Option<&Value>) -> Decision {
+    let Some(said) = said.filter(|said| !said.is_null()) else {
+        return Decision::Run(None);
+    };
+    let word = said.get("decision").and_then(Value::as_str);
+    match word {
+        Some("regular" | "allowed") => Decision::Run(Some(said.clone())),
+        Some("require_confirmation") => Decision::Ask(said.clone()),
+        Some("blocked") => {
+            let problem = format!("The provider blocked this call: {}", explanation(said));
+            Decision::Refuse(said.clone(), problem)
+        }
+        _ => {
+            let problem = format!(
+                "The provider's safety decision is not known: {}",
+                shown(said)
+            );
+            Decision::Refuse(said.clone(), problem)
+        }
+    }
+}
+
+fn explanation(said: &Value) -> &str {
+    let said = said.get("explanation").and_then(Value::as_str);
+    said.unwrap_or("it does not say why.")
+}
+
+impl Decision {
+    /// Why a call that has no place for a check must not run.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Run(_) => None,
+            Self::Ask(said) => Some(format!(
+                "The provider wants a person to agree to this call first, and it has no place for the answer: {}",
+                explanation(said)
+            )),
+            Self::Refuse(_, problem) => Some(problem.clone()),
+        }
+    }
+}
+
+fn keep_decision(meta: &mut Meta, decision: &Decision) {
+    if let Decision::Run(Some(said)) | Decision::Refuse(said, _) | Decision::Ask(said) = decision {
+        meta.set_property(PROVIDER, kept::DECISION, said.clone());
+    }
+}
+
+fn decide(call: &mut ComputerCall, decision: Decision) {
+    match &decision {
+        Decision::Ask(said) => call.pending_safety_checks.push(SafetyCheck {
+            id: CHECK.to_owned(),
+            code: Some("require_confirmation".to_owned()),
+            message: said
+                .get("explanation")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            source: SafetySource::Google,
+        }),
+        Decision::Run(_) => keep_decision(&mut call.meta, &decision),
+        Decision::Refuse(_, problem) => {
+            keep_decision(&mut call.meta, &decision);
+            let exception = call.exception.take();
+            call.exception = exception.or_else(|| Some(problem.clone()));
+        }
+    }
+}

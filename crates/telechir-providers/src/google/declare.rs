@@ -1,0 +1,394 @@
+//! Tools as the two interfaces want them declared.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Tool};
+
+use super::words::{Generation, Place, excluded};
+use super::{PROVIDER, generate, interactions};
+use crate::{Declaration, EncodeError, Offer, Report, companion, function_tools};
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `generateContent`: a member says what a tool is.
+    Parts,
+    /// Interactions: a `type` does.
+    Steps,
+}
+
+/// Actions of a page that no predefined function has.
+const PAGE_ONLY: [&str; 6] = [
+    "reload",
+    "page_text",
+    "list_tabs",
+    "new_tab",
+    "switch_tab",
+    "close_tab",
+];
+
+/// Declares tools to a model; no headers go with them.
+pub(super) fn declare(offer: &Offer, style: Style) -> Result<(Declaration, Report), EncodeError> {
+    let has_desktop = offer
+        .tools
+        .iter()
+        .any(|tool| matches!(tool, Tool::ComputerUse(tool) if Place::of(tool) != Place::Browser));
+    let mut declarer = Declarer {
+        style,
+        generation: Generation::of_model(offer.model.as_deref()),
+        has_desktop,
+        has_computer: false,
+        tools: Vec::new(),
+        functions: Vec::new(),
+        report: Report::default(),
+    };
+    for (index, tool) in offer.tools.iter().enumerate() {
+        declarer.tool(tool, &format!("tools[{index}]"))?;
+    }
+    let mut tools = declarer.tools;
+    match style {
+        Style::Parts if !declarer.functions.is_empty() => {
+            tools.push(json!({"functionDeclarations": declarer.functions}));
+        }
+        Style::Parts => {}
+        Style::Steps => tools.extend(declarer.functions),
+    }
+    let headers = Vec::new();
+    Ok((Declaration { tools, headers }, declarer.report))
+}
+
+struct Declarer {
+    style: Style,
+    generation: Generation,
+    /// The one computer tool is a desktop's or a mobile's, so that a browser is our function.
+    has_desktop: bool,
+    has_computer: bool,
+    tools: Vec<Value>,
+    functions: Vec<Value>,
+    report: Report,
+}
+
+impl Declarer {
+    fn dialect(&self) -> &'static str {
+        match self.style {
+            Style::Parts => generate::DIALECT,
+            Style::Steps => interactions::DIALECT,
+        }
+    }
+
+    fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
+        match tool {
+            Tool::ComputerUse(tool) => self.computer(tool, place)?,
+            Tool::ImageGeneration { .. } => {
+                let why = "there is no such tool: pictures come from a model that makes them";
+                self.report.lost("image generation", place, why);
+            }
+            Tool::CodeInterpreter {
+                additional_properties,
+            } => self.hosted("code_execution", additional_properties),
+            Tool::Hosted(tool) => {
+                let settings = &tool.additional_properties;
+                match function_tools::function(&Tool::Hosted(tool.clone())) {
+                    Some(function) => self.function(
+                        &function.name,
+                        function.description.as_deref(),
+                        &function.parameters,
+                        settings,
+                    )?,
+                    None => self.hosted(hosted_name(&tool.hosted_type), settings),
+                }
+            }
+            Tool::Shell(shell) => {
+                if let Some(function) = function_tools::function(tool) {
+                    let settings = &shell.additional_properties;
+                    self.function(
+                        &function.name,
+                        function.description.as_deref(),
+                        &function.parameters,
+                        settings,
+                    )?;
+                }
+            }
+            Tool::Function(FunctionTool {
+                name,
+                description,
+                parameters,
+                additional_properties,
+                ..
+            }) => self.function(
+                name,
+                description.as_deref(),
+                parameters,
+                additional_properties,
+            )?,
+            Tool::Raw(RawTool { dialect, json }) if dialect == self.dialect() => {
+                self.tools.push(json.clone());
+            }
+            Tool::Raw(RawTool { dialect, .. }) => {
+                let what = format!("a tool in the words of {dialect}");
+                self.report.lost(what, place, "it is another dialect's");
+            }
+        }
+        Ok(())
+    }
+
+    fn computer(&mut self, tool: &ComputerUseTool, place: &str) -> Result<(), EncodeError> {
+        let environment = Place::of(tool);
+        let is_browser = environment == Place::Browser;
+        if is_browser && self.has_desktop {
+            return self.browser_function(&tool.excluded_actions);
+        }
+        if self.has_computer {
+            let why = "there is one computer tool, of one environment";
+            self.report.lost("a second screen", place, why);
+            return Ok(());
+        }
+        self.has_computer = true;
+        if tool.display_width.is_some() || tool.display_height.is_some() {
+            let why = "the tool takes no size";
+            let how = "as the size of the pictures that are sent";
+            self.report.kept("display size", place, why, how);
+        }
+        if self.generation == Generation::Old && !is_browser {
+            let why = "this model has the functions of a browser only";
+            self.report.kept(
+                "a desktop",
+                place,
+                why,
+                "as an environment it does not know",
+            );
+        }
+        if let Some(environment @ (Environment::Mac | Environment::Windows | Environment::Linux)) =
+            &tool.environment
+        {
+            let what = format!("environment `{}`", environment.name());
+            let why = "a desktop is of no system here";
+            self.report.kept(what, place, why, "as a desktop");
+        }
+        let exclusions = self.exclusions(tool, environment, place);
+        let declared = self.computer_tool(environment, exclusions, tool);
+        self.tools.push(declared);
+        if is_browser {
+            let offered = companion::tool(&[])["parameters"]["properties"]["action"]["enum"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let mut excluded = tool.excluded_actions.clone();
+            let native = offered.iter().filter_map(Value::as_str);
+            excluded.extend(
+                native
+                    .filter(|action| !PAGE_ONLY.contains(action))
+                    .map(str::to_owned),
+            );
+            return self.browser_function(&excluded);
+        }
+        Ok(())
+    }
+
+    fn computer_tool(
+        &self,
+        environment: Place,
+        exclusions: Vec<Value>,
+        tool: &ComputerUseTool,
+    ) -> Value {
+        let (environment, list) = match self.style {
+            Style::Parts => (
+                format!("ENVIRONMENT_{}", environment.name().to_uppercase()),
+                "excludedPredefinedFunctions",
+            ),
+            Style::Steps => (
+                environment.name().to_owned(),
+                "excluded_predefined_functions",
+            ),
+        };
+        let mut members = Map::new();
+        members.insert("environment".to_owned(), environment.into());
+        for (name, value) in settings(&tool.additional_properties) {
+            let name = match self.style {
+                Style::Parts => camel(name),
+                Style::Steps => super::snake(name),
+            };
+            members.insert(name, value.clone());
+        }
+        if !exclusions.is_empty() {
+            let all = members
+                .entry(list)
+                .or_insert_with(|| Value::Array(Vec::new()));
+            if let Some(all) = all.as_array_mut() {
+                let fresh = |name: &Value| !all.contains(name);
+                let added: Vec<Value> = exclusions.into_iter().filter(fresh).collect();
+                all.extend(added);
+            }
+        }
+        match self.style {
+            Style::Parts => json!({"computerUse": members}),
+            Style::Steps => {
+                let mut declared = json!({"type": "computer_use"});
+                if let Some(declared) = declared.as_object_mut() {
+                    declared.extend(members);
+                }
+                declared
+            }
+        }
+    }
+
+    /// The functions to leave out; an action that none does is left out already.
+    fn exclusions(
+        &mut self,
+        tool: &ComputerUseTool,
+        environment: Place,
+        place: &str,
+    ) -> Vec<Value> {
+        let mut names: Vec<Value> = Vec::new();
+        for action in &tool.excluded_actions {
+            match excluded(self.generation, environment, action) {
+                Some(functions) => {
+                    let fresh = |name: &&str| !names.contains(&Value::from(*name));
+                    let functions: Vec<&str> = functions.into_iter().filter(fresh).collect();
+                    names.extend(functions.into_iter().map(Value::from));
+                }
+                None if PAGE_ONLY.contains(&action.as_str()) => {}
+                None => {
+                    let why = "no predefined function of this environment does it";
+                    self.report
+                        .kept(format!("excluded action {action}"), place, why, "as it is");
+                }
+            }
+        }
+        names
+    }
+
+    fn browser_function(&mut self, excluded: &[String]) -> Result<(), EncodeError> {
+        let declared = companion::tool(excluded);
+        let name = declared["name"].as_str().unwrap_or_default().to_owned();
+        let description = declared["description"].as_str().map(str::to_owned);
+        if declared["parameters"]["properties"]["action"]["enum"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+        {
+            return Ok(());
+        }
+        self.function(
+            &name,
+            description.as_deref(),
+            &declared["parameters"],
+            &Map::new(),
+        )
+    }
+
+    /// A tool that the provider carries out.
+    fn hosted(&mut self, kind: &str, additional: &Map<String, Value>) {
+        let given = settings(additional);
+        let declared = match self.style {
+            Style::Parts => {
+                let members: Map<String, Value> = given
+                    .map(|(name, value)| (camel(name), value.clone()))
+                    .collect();
+                Value::Object(Map::from_iter([(camel(kind), Value::Object(members))]))
+            }
+            Style::Steps => {
+                let mut members = Map::from_iter([("type".to_owned(), Value::from(kind))]);
+                members.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+                members.into()
+            }
+        };
+        if !self.tools.contains(&declared) {
+            self.tools.push(declared);
+        }
+    }
+
+    /// Parameters without any property are left out, which the provider refuses.
+    fn function(
+        &mut self,
+        name: &str,
+        description: Option<&str>,
+        parameters: &Value,
+        additional: &Map<String, Value>,
+    ) -> Result<(), EncodeError> {
+        let refused = |problem: String| EncodeError::Missing {
+            dialect: self.dialect(),
+            problem,
+        };
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !begins || name.len() > 128 || !name.chars().all(allowed) {
+            return Err(refused(format!(
+                "a function's name begins with a letter or `_` and has up to 128 letters, digits, `_`, `.`, `:` or `-`, and `{name}` has not"
+            )));
+        }
+        if self
+            .functions
+            .iter()
+            .any(|function| function["name"] == name)
+        {
+            return Err(refused(format!(
+                "two functions are called `{name}`; each needs a name of its own"
+            )));
+        }
+        let mut declared = json!({"name": name});
+        if self.style == Style::Steps {
+            declared = json!({"type": "function", "name": name});
+        }
+        if let Some(description) = description {
+            declared["description"] = description.into();
+        }
+        let has_properties = parameters
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|properties| !properties.is_empty());
+        let is_object = parameters.get("type").is_none_or(|kind| kind == "object");
+        if has_properties || !is_object {
+            let member = match self.style {
+                Style::Parts => "parametersJsonSchema",
+                Style::Steps => "parameters",
+            };
+            declared[member] = parameters.clone();
+        }
+        for (name, value) in settings(additional) {
+            let name = match self.style {
+                Style::Parts => camel(name),
+                Style::Steps => super::snake(name),
+            };
+            declared[name.as_str()] = value.clone();
+        }
+        if self.functions.len() == 512 {
+            return Err(refused("a tool has at most 512 functions".to_owned()));
+        }
+        self.functions.push(declared);
+        Ok(())
+    }
+}
+
+/// The provider's name of a tool that others call otherwise.
+fn hosted_name(kind: &str) -> &str {
+    match kind {
+        "web_search" => "google_search",
+        "web_fetch" => "url_context",
+        "code_interpreter" => "code_execution",
+        other => other,
+    }
+}
+
+/// The provider's own settings among all providers'.
+fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    additional
+        .get(PROVIDER)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+}
+
+/// `googleSearch` for `google_search`.
+fn camel(name: &str) -> String {
+    let mut camel = String::with_capacity(name.len());
+    let mut upper = false;
+    for c in name.chars() {
+        if c == '_' {
+            upper = true;
+        } else if std::mem::take(&mut upper) {
+            camel.push(c.to_ascii_uppercase());
+        } else {
+            camel.push(c);
+        }
+    }
+    camel
+}

@@ -1,0 +1,445 @@
+//! What contents come in: a request, a response, a list, or one alone.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    CallId, Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, UsageContent,
+};
+
+use super::part::{self, DATA, own_id};
+use super::{DIALECT, stream};
+use crate::google::scene::{self, Scene};
+use crate::google::{PROVIDER, batch, made_up_id, member, raw, snake, text};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member's name where one content stands alone, or a list of parts, or one part.
+pub(super) const ALONE: &str = "";
+pub(super) const PARTS: &str = "parts";
+pub(super) const PART: &str = "part";
+pub(super) const CANDIDATES: &str = "candidates";
+pub(super) const CONTENTS: &str = "contents";
+
+/// Members of a request that hold instructions.
+pub(super) const INSTRUCTIONS: [&str; 2] = ["systemInstruction", "system_instruction"];
+
+/// Reads one response: whole, in chunks, its content or its parts.
+pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    let found = find(document)?;
+    if found.member == Some(CONTENTS) {
+        return Err(wrong("it has `contents`: a request, not a response"));
+    }
+    let mut reader = Reader::new(&found);
+    let mut contents = Vec::new();
+    for (at, content) in found.contents.iter().enumerate() {
+        contents.extend(reader.content(content, at)?.contents);
+    }
+    contents.extend(ended(&found.rest));
+    contents.extend(
+        member(&found.rest, "usageMetadata")
+            .and_then(Value::as_object)
+            .map(|usage| cost(usage, &found.rest)),
+    );
+    Ok((ModelTurn::new(contents)?, reader.report))
+}
+
+/// Reads a history: a request, its list of contents, a response, one content or its parts.
+pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
+    let found = find(document)?;
+    let mut reader = Reader::new(&found);
+    let mut messages = Vec::new();
+    if found.member == Some(CONTENTS) {
+        let said = INSTRUCTIONS.iter().find_map(|name| found.rest.get(*name));
+        messages.extend(said.and_then(instructions));
+    }
+    for (at, content) in found.contents.iter().enumerate() {
+        messages.push(reader.content(content, at)?);
+    }
+    let envelope = match found.member {
+        None => Envelope::List,
+        Some(member) => Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest: found.rest,
+        },
+    };
+    Ok((History { messages, envelope }, reader.report))
+}
+
+struct Found {
+    contents: Vec<Value>,
+    /// None for a list of contents.
+    member: Option<&'static str>,
+    rest: Map<String, Value>,
+}
+
+fn wrong(problem: impl Into<String>) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: problem.into(),
+        looks_like: None,
+    }
+}
+
+fn alone(member: &'static str, content: Value) -> Found {
+    Found {
+        contents: vec![content],
+        member: Some(member),
+        rest: Map::new(),
+    }
+}
+
+fn is_part(value: &Value) -> bool {
+    let known = |object: &Map<String, Value>| {
+        let has = |name: &&str| member(object, name).is_some();
+        DATA.iter().any(|name| has(&name))
+            || ["toolCall", "toolResponse", "thoughtSignature"]
+                .iter()
+                .any(|name| has(&name))
+    };
+    value.as_object().is_some_and(|object| {
+        known(object) && !object.contains_key("role") && text(object, "type").is_none()
+    })
+}
+
+fn parts_alone(parts: Vec<Value>, member: &'static str) -> Found {
+    let answers = parts
+        .iter()
+        .filter_map(Value::as_object)
+        .any(|part| crate::google::member(part, "functionResponse").is_some());
+    let role = if answers { "user" } else { "model" };
+    let mut content = Map::new();
+    content.insert("role".to_owned(), role.into());
+    content.insert("parts".to_owned(), parts.into());
+    alone(member, content.into())
+}
+
+fn find(document: Value) -> Result<Found, DecodeError> {
+    refuse_other(&document)?;
+    match document {
+        Value::Array(items) => list(items),
+        Value::Object(rest) => object(rest),
+        _ => Err(wrong("it is neither an object nor a list of contents")),
+    }
+}
+
+fn list(items: Vec<Value>) -> Result<Found, DecodeError> {
+    let is_chunk = |item: &Value| {
+        ["candidates", "usageMetadata", "promptFeedback", "error"]
+            .iter()
+            .any(|name| item.get(*name).is_some())
+    };
+    if !items.is_empty() && items.iter().all(is_chunk) {
+        let whole = stream::merged(items).map_err(|problem| wrong(problem.to_string()))?;
+        return find(whole);
+    }
+    if !items.is_empty() && items.iter().all(is_part) {
+        return Ok(parts_alone(items, PARTS));
+    }
+    Ok(Found {
+        contents: items,
+        member: None,
+        rest: Map::new(),
+    })
+}
+
+fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
+    if let Some(error) = rest.get("error").and_then(Value::as_object) {
+        return Err(provider_error(error));
+    }
+    if rest.contains_key(CONTENTS) {
+        let Some(Value::Array(contents)) = rest.insert(CONTENTS.to_owned(), Value::Null) else {
+            return Err(wrong("`contents` is no list of contents"));
+        };
+        return Ok(Found {
+            contents,
+            member: Some(CONTENTS),
+            rest,
+        });
+    }
+    let is_response = [
+        CANDIDATES,
+        "promptFeedback",
+        "usageMetadata",
+        "modelVersion",
+    ]
+    .iter()
+    .any(|name| member(&rest, name).is_some());
+    if is_response {
+        return response(rest);
+    }
+    if rest.contains_key("parts") || rest.contains_key("role") {
+        return Ok(alone(ALONE, rest.into()));
+    }
+    let whole = Value::Object(rest);
+    if is_part(&whole) {
+        return Ok(parts_alone(vec![whole], PART));
+    }
+    let names = whole.as_object().into_iter().flatten().take(6);
+    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    let names = names.join("`, `");
+    Err(wrong(format!(
+        "it has neither `candidates`, `contents` nor `parts`, but `{names}`"
+    )))
+}
+
+/// The content of the first candidate; the others stay where they are.
+fn response(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
+    let mut contents = Vec::new();
+    match rest.get_mut(CANDIDATES) {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(candidates)) => {
+            if let Some(first) = candidates.first_mut() {
+                let Some(candidate) = first.as_object_mut() else {
+                    return Err(wrong("candidates[0] is no object"));
+                };
+                if let Some(content) = candidate.get_mut("content").filter(|c| has_parts(c)) {
+                    contents.push(content.take());
+                }
+            }
+        }
+        Some(_) => return Err(wrong("`candidates` is no list")),
+    }
+    Ok(Found {
+        contents,
+        member: Some(CANDIDATES),
+        rest,
+    })
+}
+
+fn has_parts(content: &Value) -> bool {
+    content.get("parts").is_some_and(Value::is_array)
+}
+
+fn provider_error(error: &Map<String, Value>) -> DecodeError {
+    let said = text(error, "message").unwrap_or("it says no more");
+    let code = error.get("code").map(Value::to_string);
+    let status = text(error, "status").map(str::to_owned).or(code);
+    let message = status.map_or_else(|| said.to_owned(), |status| format!("{status}: {said}"));
+    DecodeError::ProviderError { message }
+}
+
+/// Documents of other dialects that have members of the same names.
+fn refuse_other(document: &Value) -> Result<(), DecodeError> {
+    let first = match document {
+        Value::Array(items) => items.first().unwrap_or(&Value::Null),
+        other => other,
+    };
+    let has = |name: &str| first.get(name).is_some();
+    let typed = first.get("type").is_some_and(Value::is_string);
+    let looks_like = if has("steps") || has("event_type") || has("previous_interaction_id") {
+        "google-interactions"
+    } else if has("messages") || has("stop_reason") {
+        "anthropic-messages"
+    } else if has("output") || has("call_id") {
+        "openai-responses"
+    } else if typed && !has("parts") {
+        "google-interactions"
+    } else {
+        return Ok(());
+    };
+    Err(DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: "it holds no contents of parts".to_owned(),
+        looks_like: Some(looks_like),
+    })
+}
+
+/// The request's instructions as its first message.
+fn instructions(said: &Value) -> Option<Message> {
+    let said = said.as_object()?;
+    let parts = said.get("parts")?.as_array()?;
+    let scene = Scene::default();
+    let read = |part: &Value| Some(part::read(part.as_object()?, &CallId::from(""), &scene));
+    let contents: Option<Vec<Content>> = parts.iter().map(read).collect();
+    let mut message = Message::new(Role::System, contents?);
+    message.meta = raw(DIALECT, Value::Object(without_parts(said)));
+    Some(message)
+}
+
+fn without_parts(content: &Map<String, Value>) -> Map<String, Value> {
+    let mut around = content.clone();
+    around.insert("parts".to_owned(), Value::Null);
+    around
+}
+
+/// Reads contents one after another.
+struct Reader {
+    scene: Scene,
+    report: Report,
+    /// Names the ids that are made up.
+    place: Option<String>,
+    /// Calls nobody has answered yet.
+    open: Vec<(CallId, String)>,
+}
+
+impl Reader {
+    fn new(found: &Found) -> Self {
+        let place = match found.member {
+            Some(CANDIDATES) => Some(text(&found.rest, "responseId").unwrap_or("0").to_owned()),
+            _ => None,
+        };
+        let candidates = found.rest.get(CANDIDATES).and_then(Value::as_array);
+        let others = candidates.map_or(0, |all| all.len().saturating_sub(1));
+        let mut report = Report::default();
+        if others > 0 {
+            let why = "a response is one turn";
+            report.kept(
+                format!("{others} other candidates"),
+                "candidates[1]",
+                why,
+                "in their own JSON",
+            );
+        }
+        Self {
+            scene: Scene::of_functions(scene::declared(member(&found.rest, "tools"))),
+            report,
+            place,
+            open: Vec::new(),
+        }
+    }
+
+    fn content(&mut self, value: &Value, at: usize) -> Result<Message, DecodeError> {
+        let place = format!("contents[{at}]");
+        let Some(content) = value.as_object() else {
+            return Err(wrong(format!("{place} is no object")));
+        };
+        let role = match text(content, "role") {
+            Some("model") => Role::Assistant,
+            Some("user") | None => Role::User,
+            Some("function") => Role::Tool,
+            Some("system") => Role::System,
+            Some(odd) => {
+                return Err(wrong(format!(
+                    "{place} has the role `{odd}`, neither user nor model"
+                )));
+            }
+        };
+        let parts = match content.get("parts") {
+            None | Some(Value::Null) => &[][..],
+            Some(Value::Array(parts)) => parts.as_slice(),
+            Some(_) => return Err(wrong(format!("{place}.parts is no list"))),
+        };
+        let ids = self.place.clone().unwrap_or_else(|| at.to_string());
+        let mut contents = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let Some(part) = part.as_object() else {
+                return Err(wrong(format!("{place}.parts[{index}] is no object")));
+            };
+            let content = self.part(part, &made_up_id(&ids, index), contents.last());
+            contents.push(content);
+        }
+        let mut message = Message::new(role, batch::join(contents));
+        for content in &message.contents {
+            self.note_joined(content);
+        }
+        message.meta = raw(DIALECT, Value::Object(without_parts(content)));
+        Ok(message)
+    }
+
+    fn part(
+        &mut self,
+        part: &Map<String, Value>,
+        made_up: &str,
+        before: Option<&Content>,
+    ) -> Content {
+        let held = |name| member(part, name).and_then(Value::as_object);
+        let id = if let Some(answered) = held("functionResponse") {
+            self.answered(text(answered, "name").unwrap_or_default(), own_id(part))
+        } else if held("codeExecutionResult").is_some() {
+            // Older models give code and result no id: they stand one after the other.
+            match before {
+                Some(Content::CommandCall(call)) => call.call_id.clone(),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        let id = id.unwrap_or_else(|| CallId::from(made_up));
+        let content = part::read(part, &id, &self.scene);
+        if let Some(called) = held("functionCall") {
+            let name = text(called, "name").unwrap_or_default();
+            self.scene.note(&content, name);
+            if let Some(id) = scene::call_id(&content) {
+                self.open.push((id.clone(), name.to_owned()));
+            }
+        }
+        content
+    }
+
+    /// The call that an answer without an id belongs to: the first open one of this name.
+    fn answered(&mut self, name: &str, own: Option<&str>) -> Option<CallId> {
+        let fits = |(id, open): &(CallId, String)| match own {
+            Some(own) => id.as_str() == own,
+            None => open == name,
+        };
+        let at = self.open.iter().position(fits)?;
+        Some(self.open.remove(at).0)
+    }
+
+    /// A call that was put together is known under its own id too.
+    fn note_joined(&mut self, content: &Content) {
+        if let Content::ComputerCall(call) = content
+            && self.scene.call(&call.call_id).is_none()
+        {
+            self.scene.note(content, "");
+        }
+    }
+}
+
+/// Why a response ended that ended otherwise than well.
+fn ended(rest: &Map<String, Value>) -> Option<Content> {
+    let error = |message: String, code: &str, details: Option<Value>| {
+        let mut meta = Meta::default();
+        meta.set_property(PROVIDER, "finish_reason", code.into());
+        Some(Content::Error(ErrorContent {
+            message,
+            error_code: Some(code.to_owned()),
+            error_details: details,
+            meta,
+        }))
+    };
+    if let Some(feedback) = member(rest, "promptFeedback").and_then(Value::as_object)
+        && let Some(reason) = text(feedback, "blockReason")
+    {
+        let said = text(feedback, "blockReasonMessage").unwrap_or("no more is said");
+        let message = format!("the provider blocked the request: {reason}: {said}");
+        return error(message, reason, Some(feedback.clone().into()));
+    }
+    let candidate = rest.get(CANDIDATES)?.get(0)?.as_object()?;
+    let reason = text(candidate, "finishReason")?;
+    if matches!(reason, "STOP" | "FINISH_REASON_UNSPECIFIED") {
+        return None;
+    }
+    let said = text(candidate, "finishMessage");
+    let message = said.map_or_else(
+        || format!("the response ended with {reason}"),
+        |said| format!("the response ended with {reason}: {said}"),
+    );
+    error(message, reason, None)
+}
+
+/// What a response cost; thinking is written too.
+fn cost(usage: &Map<String, Value>, rest: &Map<String, Value>) -> Content {
+    let count = |name: &str| member(usage, name).and_then(Value::as_u64);
+    let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {
+        (None, None) => None,
+        (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
+    };
+    let mut meta = Meta {
+        raw_representation: Some(Raw {
+            dialect: DIALECT.to_owned(),
+            json: Value::Object(usage.clone()),
+        }),
+        ..Meta::default()
+    };
+    for name in ["modelVersion", "responseId"] {
+        if let Some(value) = text(rest, name) {
+            meta.set_property(PROVIDER, &snake(name), value.into());
+        }
+    }
+    Content::Usage(UsageContent {
+        input_token_count: count("promptTokenCount"),
+        output_token_count: written,
+        total_token_count: count("totalTokenCount"),
+        meta,
+    })
+}

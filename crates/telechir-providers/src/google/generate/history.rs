@@ -1,0 +1,290 @@
+//! A history as contents. What came from here goes back as it came; anything else in this
+//! dialect's words, with its answers where they must stand.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolResult};
+
+use super::DIALECT;
+use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS};
+use super::write::{call_parts, called, plain, response, responses, unchanged};
+use crate::google::answer;
+use crate::google::ask::{self, Asked, Asking};
+use crate::google::plan::{self, Entry, Side, Turn};
+use crate::google::say::Speaker;
+use crate::google::scene::{self, Scene};
+use crate::google::words::Generation;
+use crate::google::{PLACEHOLDER, member};
+use crate::{EncodeError, Envelope, History, Report};
+
+/// Writes a history in the form it came in, or as a list of contents.
+pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+    let envelope = Around::of(&history.envelope);
+    let mut report = Report::default();
+    let (system, messages) = instructions(history, &envelope);
+    let tools = envelope.rest.and_then(|rest| member(rest, "tools"));
+    let mut writer = Writer {
+        scene: Scene::of_functions(scene::declared(tools)),
+        results: plan::results(&history.messages),
+        asked: HashMap::new(),
+        picture: None,
+        report: Report::default(),
+    };
+    plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
+    let turns = plan::turns(
+        messages,
+        history.messages.len() - messages.len(),
+        own_around,
+    );
+    let mut contents = Vec::new();
+    for turn in &turns {
+        contents.extend(writer.turn(turn));
+    }
+    report.absorb(writer.report);
+    let document = envelope.close(contents, system, &mut report);
+    Ok((document, report))
+}
+
+fn own_around(message: &Message) -> Option<&Value> {
+    let raw = message.meta.raw_representation.as_ref()?;
+    (raw.dialect == DIALECT && raw.json.is_object()).then_some(&raw.json)
+}
+
+/// What the history came in, when that was this dialect's.
+struct Around<'a> {
+    member: Option<&'static str>,
+    rest: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Around<'a> {
+    fn of(envelope: &'a Envelope) -> Self {
+        match envelope {
+            Envelope::Object {
+                dialect: DIALECT,
+                member,
+                rest,
+            } => Self {
+                member: Some(member),
+                rest: Some(rest),
+            },
+            _ => Self {
+                member: None,
+                rest: None,
+            },
+        }
+    }
+
+    fn close(&self, mut contents: Vec<Value>, system: Option<Value>, report: &mut Report) -> Value {
+        let only = |contents: &[Value]| contents.len() == 1;
+        let mut rest = self.rest.cloned().unwrap_or_default();
+        match self.member {
+            Some(ALONE) if only(&contents) => contents.remove(0),
+            Some(PARTS) if only(&contents) => contents[0]["parts"].take(),
+            Some(PART) if only(&contents) && contents[0]["parts"].get(1).is_none() => {
+                contents[0]["parts"][0].take()
+            }
+            Some(CANDIDATES) if contents.len() < 2 => {
+                let candidate = rest
+                    .get_mut(CANDIDATES)
+                    .and_then(|candidates| candidates.get_mut(0))
+                    .and_then(Value::as_object_mut);
+                if let (Some(content), Some(candidate)) = (contents.pop(), candidate) {
+                    candidate.insert("content".to_owned(), content);
+                }
+                rest.into()
+            }
+            Some(CONTENTS) => {
+                rest.insert(CONTENTS.to_owned(), contents.into());
+                if let Some(system) = system {
+                    let name = INSTRUCTIONS.iter().find(|name| rest.contains_key(**name));
+                    let name = name.copied().unwrap_or(INSTRUCTIONS[0]);
+                    rest.insert(name.to_owned(), system);
+                }
+                rest.into()
+            }
+            Some(CANDIDATES) => {
+                let why = "a response has one content, and the history has several";
+                report.lost("what stood around the content", "candidates", why);
+                contents.into()
+            }
+            Some(_) | None => contents.into(),
+        }
+    }
+}
+
+/// The instructions for a request's own place, and the messages that are left.
+fn instructions<'a>(history: &'a History, around: &Around<'_>) -> (Option<Value>, &'a [Message]) {
+    let messages = history.messages.as_slice();
+    let Some((first, rest)) = messages.split_first() else {
+        return (None, messages);
+    };
+    let is_system = matches!(first.role, Role::System | Role::Developer);
+    if around.member != Some(CONTENTS) || !is_system {
+        return (None, messages);
+    }
+    let mut content = own_around(first)
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let scene = Scene::default();
+    let mut ignored = Report::default();
+    let parts: Vec<Value> = first
+        .contents
+        .iter()
+        .flat_map(|content| {
+            unchanged(content, &scene).unwrap_or_else(|| {
+                plain(content, "messages[0]", &mut ignored)
+                    .into_iter()
+                    .collect()
+            })
+        })
+        .collect();
+    content.insert("parts".to_owned(), parts.into());
+    (Some(content.into()), rest)
+}
+
+struct Writer<'a> {
+    scene: Scene,
+    results: HashMap<CallId, &'a Content>,
+    /// How each call was written.
+    asked: HashMap<CallId, Vec<Asked>>,
+    /// The size of the newest picture.
+    picture: Option<Size>,
+    report: Report,
+}
+
+impl Writer<'_> {
+    fn turn(&mut self, turn: &Turn<'_>) -> Option<Value> {
+        let mut parts: Vec<Value> = Vec::new();
+        for entry in &turn.entries {
+            match entry {
+                Entry::Content(content, place) => {
+                    let is_first = !parts.iter().any(is_call);
+                    let as_it_came = self.as_it_came(content);
+                    let is_made_here = as_it_came.is_none();
+                    let mut said = as_it_came.unwrap_or_else(|| self.content(content, place));
+                    if is_first && is_made_here {
+                        sign(&mut said);
+                    }
+                    parts.append(&mut said);
+                }
+                Entry::Missing(call) => parts.extend(self.missing(call)),
+            }
+        }
+        let mut content = match turn.around {
+            Some(Value::Object(around)) => around.clone(),
+            _ if parts.is_empty() => return None,
+            _ => {
+                let role = if turn.side == Side::Model {
+                    "model"
+                } else {
+                    "user"
+                };
+                Map::from_iter([("role".to_owned(), Value::from(role))])
+            }
+        };
+        content.insert("parts".to_owned(), parts.into());
+        Some(content.into())
+    }
+
+    fn as_it_came(&mut self, content: &Content) -> Option<Vec<Value>> {
+        self.see(content);
+        let parts = unchanged(content, &self.scene)?;
+        if scene::call_id(content).is_some() {
+            self.note(content, called(&parts, content));
+        }
+        Some(parts)
+    }
+
+    fn content(&mut self, content: &Content, place: &str) -> Vec<Value> {
+        if scene::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
+            return self.call(content, place);
+        }
+        if let Some(result) = plan::result_of(content) {
+            return self.result(&result, place);
+        }
+        plain(content, place, &mut self.report)
+            .into_iter()
+            .collect()
+    }
+
+    fn call(&mut self, content: &Content, place: &str) -> Vec<Value> {
+        let result = scene::call_id(content).and_then(|id| self.results.get(id).copied());
+        let acknowledged: &[SafetyCheck] = match result {
+            Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
+            _ => &[],
+        };
+        let coming = || result.and_then(plan::picture_of);
+        let speaker = Speaker {
+            generation: Generation::New,
+            picture: self.picture.or_else(coming),
+        };
+        let mut asking = Asking {
+            speaker,
+            acknowledged,
+            report: &mut self.report,
+        };
+        let asked = ask::write(content, &mut asking, place);
+        let parts = call_parts(content, &asked);
+        self.note(content, asked);
+        parts
+    }
+
+    fn note(&mut self, content: &Content, asked: Vec<Asked>) {
+        self.scene.note_asked(content, &asked);
+        if let Some(id) = scene::call_id(content) {
+            self.asked.insert(id.clone(), asked);
+        }
+    }
+
+    fn result(&mut self, result: &ToolResult, place: &str) -> Vec<Value> {
+        let asked = result.call_id().and_then(|id| self.asked.get(id)).cloned();
+        match asked.or_else(|| plan::asked_by_name(result)) {
+            Some(asked) if !asked.is_empty() => responses(&asked, result, &mut self.report),
+            _ => {
+                let why = "an answer names its function, and no call before it has this id";
+                self.report.lost("a result", place, why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Every call is answered.
+    fn missing(&mut self, call: &Content) -> Vec<Value> {
+        let Some(id) = scene::call_id(call) else {
+            return Vec::new();
+        };
+        let how = "as an error that says so";
+        self.report.kept(
+            "a missing result",
+            format!("call {id}"),
+            "every call is answered",
+            how,
+        );
+        let asked = self.asked.get(id).cloned().unwrap_or_default();
+        asked
+            .iter()
+            .map(|asked| response(asked, answer::unknown(call), &mut self.report))
+            .collect()
+    }
+
+    /// Remembers the newest picture, which pixels are of.
+    fn see(&mut self, content: &Content) {
+        self.picture = plan::picture_of(content).or(self.picture);
+    }
+}
+
+fn is_call(part: &Value) -> bool {
+    part.as_object()
+        .is_some_and(|part| member(part, "functionCall").is_some())
+}
+
+/// The first call of a turn must have a signature; one that no model of this provider made gets
+/// the one that stands for none.
+fn sign(parts: &mut [Value]) {
+    let first = parts.iter_mut().find(|part| is_call(part));
+    if let Some(first) = first.filter(|first| first.get("thoughtSignature").is_none()) {
+        first["thoughtSignature"] = PLACEHOLDER.into();
+    }
+}

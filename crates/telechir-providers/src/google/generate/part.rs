@@ -1,0 +1,271 @@
+//! One part as a neutral content.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    CallId, Content, DataContent, HostedCall, Media, Meta, OtherContent, ReasoningContent,
+    TextContent, UriContent,
+};
+
+use super::DIALECT;
+use crate::google::answer::{self, Answer};
+use crate::google::call::{self, Called};
+use crate::google::media::standard;
+use crate::google::scene::Scene;
+use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, raw, text};
+
+pub(super) type Part = Map<String, Value>;
+
+/// Under this name a content keeps members of the part beside what it holds.
+const BESIDE: &str = "part";
+/// Under this name it keeps members of the call or answer in it.
+const WITHIN: &str = "members";
+
+/// The type of a content that only passes a part on.
+pub(super) const WRAPPED: &str = "google_part";
+
+/// What a part can hold, one of them each.
+pub(super) const DATA: [&str; 7] = [
+    "text",
+    "inlineData",
+    "fileData",
+    "functionCall",
+    "functionResponse",
+    "executableCode",
+    "codeExecutionResult",
+];
+
+/// The id a call or an answer has in its part.
+pub(super) fn own_id(part: &Part) -> Option<&str> {
+    let held = [
+        "functionCall",
+        "functionResponse",
+        "executableCode",
+        "codeExecutionResult",
+    ]
+    .into_iter()
+    .find_map(|name| member(part, name))?;
+    text(held.as_object()?, "id").filter(|id| !id.is_empty())
+}
+
+/// Reads a part. `id` joins a call or an answer that has none of its own. Whatever is not
+/// understood comes out whole.
+pub(super) fn read(part: &Part, id: &CallId, scene: &Scene) -> Content {
+    let id = own_id(part).map_or_else(|| id.clone(), CallId::from);
+    let held = |name| member(part, name).and_then(Value::as_object);
+    let known = if let Some(words) = text(part, "text") {
+        Some(spoken(part, words))
+    } else if let Some(data) = held("inlineData") {
+        inline(data).map(|media| of_media(part, media))
+    } else if let Some(file) = held("fileData") {
+        filed(file).map(|media| of_media(part, media))
+    } else if let Some(called) = held("functionCall") {
+        Some(function_call(part, called, id, scene))
+    } else if let Some(answered) = held("functionResponse") {
+        function_response(part, answered, id, scene)
+    } else if let Some(code) = held("executableCode") {
+        executable_code(part, code, id)
+    } else if let Some(result) = held("codeExecutionResult") {
+        code_execution_result(part, result, id)
+    } else {
+        None
+    };
+    known.unwrap_or_else(|| other(part))
+}
+
+fn other(part: &Part) -> Content {
+    let mut json = Map::new();
+    json.insert("type".to_owned(), WRAPPED.into());
+    json.insert("part".to_owned(), Value::Object(part.clone()));
+    Content::Other(OtherContent {
+        kind: Some(WRAPPED.to_owned()),
+        json,
+    })
+}
+
+/// The part as it came; its signature and the members beside what it holds by name. The
+/// signature that stands for one is none.
+fn meta(part: &Part, held: &[&str]) -> Meta {
+    let mut meta = raw(DIALECT, Value::Object(part.clone()));
+    if let Some(signature) = text(part, "thoughtSignature").filter(|said| *said != PLACEHOLDER) {
+        meta.set_property(PROVIDER, SIGNATURE, signature.into());
+    }
+    let known: Vec<&str> = held.iter().copied().chain(["thoughtSignature"]).collect();
+    let beside = others(part, &known);
+    if !beside.is_empty() {
+        meta.set_property(PROVIDER, BESIDE, beside.into());
+    }
+    meta
+}
+
+fn keep_within(meta: &mut Meta, held: &Map<String, Value>, known: &[&str]) {
+    let within = others(held, known);
+    if !within.is_empty() {
+        meta.set_property(PROVIDER, WITHIN, within.into());
+    }
+}
+
+fn spoken(part: &Part, words: &str) -> Content {
+    let words = words.to_owned();
+    if part.get("thought") != Some(&Value::Bool(true)) {
+        let meta = meta(part, &["text"]);
+        return Content::Text(TextContent { text: words, meta });
+    }
+    let mut meta = meta(part, &["text", "thought"]);
+    meta.set_property(PROVIDER, "thought", true.into());
+    let signature = text(part, "thoughtSignature").map(str::to_owned);
+    Content::Reasoning(ReasoningContent {
+        text: Some(words),
+        item_id: None,
+        protected_data: signature,
+        meta,
+    })
+}
+
+/// Bytes of a part, or of an answer.
+fn inline(data: &Map<String, Value>) -> Option<Media> {
+    let kind = text(data, "mimeType")?;
+    let content = DataContent::from_base64(kind, &standard(text(data, "data")?));
+    Some(Media::Data(DataContent {
+        name: text(data, "displayName").map(str::to_owned),
+        ..content
+    }))
+}
+
+fn filed(file: &Map<String, Value>) -> Option<Media> {
+    let mut meta = Meta::default();
+    if let Some(name) = text(file, "displayName") {
+        meta.set_property(PROVIDER, "display_name", name.into());
+    }
+    Some(Media::Uri(UriContent {
+        uri: text(file, "fileUri")?.to_owned(),
+        media_type: text(file, "mimeType").map(str::to_owned),
+        meta,
+    }))
+}
+
+fn of_media(part: &Part, media: Media) -> Content {
+    let around = meta(part, &["inlineData", "fileData"]);
+    let join = |own: Meta| {
+        let mut meta = around;
+        if let Some(name) = own.property(PROVIDER, "display_name") {
+            meta.set_property(PROVIDER, "display_name", name.clone());
+        }
+        meta
+    };
+    match media {
+        Media::Data(data) => Content::Data(DataContent {
+            meta: join(data.meta.clone()),
+            ..data
+        }),
+        Media::Uri(uri) => Content::Uri(UriContent {
+            meta: join(uri.meta.clone()),
+            ..uri
+        }),
+        Media::HostedFile(file) => Content::HostedFile(file),
+    }
+}
+
+fn function_call(part: &Part, called: &Map<String, Value>, id: CallId, scene: &Scene) -> Content {
+    let mut meta = meta(part, &["functionCall"]);
+    keep_within(&mut meta, called, &["id", "name", "args"]);
+    let is_open = member(called, "willContinue") == Some(&Value::Bool(true))
+        || member(called, "partialArgs").is_some();
+    let unfinished = "the model did not write the call to its end.".to_owned();
+    call::read(
+        Called {
+            id,
+            name: text(called, "name").unwrap_or_default(),
+            args: called.get("args"),
+            unfinished: is_open.then_some(unfinished),
+            meta,
+        },
+        scene,
+    )
+}
+
+/// An answer, by what its call was. One whose pictures cannot be read is kept whole.
+fn function_response(
+    part: &Part,
+    answered: &Map<String, Value>,
+    id: CallId,
+    scene: &Scene,
+) -> Option<Content> {
+    let name = text(answered, "name")?;
+    let response = match answered.get("response") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(response)) => response.clone(),
+        Some(_) => return None,
+    };
+    let parts = member(answered, "parts").and_then(Value::as_array);
+    let media = parts
+        .into_iter()
+        .flatten()
+        .map(answer_media)
+        .collect::<Option<Vec<Media>>>()?;
+    let mut meta = meta(part, &["functionResponse"]);
+    keep_within(&mut meta, answered, &["id", "name", "response", "parts"]);
+    let known = scene.answered(&id, name);
+    let is_error = false;
+    let answer = Answer {
+        response,
+        media,
+        is_error,
+    };
+    Some(answer::read(&known, id, answer, meta))
+}
+
+fn answer_media(part: &Value) -> Option<Media> {
+    let part = part.as_object()?;
+    let held = |name| member(part, name).and_then(Value::as_object);
+    held("inlineData")
+        .and_then(inline)
+        .or_else(|| held("fileData").and_then(filed))
+}
+
+fn executable_code(part: &Part, code: &Map<String, Value>, id: CallId) -> Option<Content> {
+    let mut meta = meta(part, &["executableCode"]);
+    if let Some(language) = text(code, "language") {
+        meta.set_property(PROVIDER, "language", language.into());
+    }
+    keep_within(&mut meta, code, &["id", "code", "language"]);
+    Some(Content::CommandCall(HostedCall {
+        call_id: Some(id),
+        inputs: vec![Content::text(text(code, "code")?)],
+        meta,
+        ..HostedCall::default()
+    }))
+}
+
+fn code_execution_result(part: &Part, result: &Map<String, Value>, id: CallId) -> Option<Content> {
+    let mut meta = meta(part, &["codeExecutionResult"]);
+    keep_within(&mut meta, result, &["id", "outcome", "output"]);
+    Some(Content::CommandResult(HostedCall {
+        call_id: Some(id),
+        results: text(result, "output")
+            .map(Content::text)
+            .into_iter()
+            .collect(),
+        status: Some(text(result, "outcome")?.to_owned()),
+        meta,
+        ..HostedCall::default()
+    }))
+}
+
+/// What stands beside the data of a part, and in it, put back.
+pub(super) fn put_kept(part: &mut Value, held: &str, meta: &Meta) {
+    if let Some(signature) = meta.property(PROVIDER, SIGNATURE) {
+        part["thoughtSignature"] = signature.clone();
+    }
+    let put = |object: &mut Value, name: &str| {
+        let kept = meta.property(PROVIDER, name).and_then(Value::as_object);
+        for (name, value) in kept.into_iter().flatten() {
+            if object.get(name).is_none() {
+                object[name.as_str()] = value.clone();
+            }
+        }
+    };
+    put(part, BESIDE);
+    if let Some(held) = part.get_mut(held) {
+        put(held, WITHIN);
+    }
+}

@@ -1,0 +1,173 @@
+//! A call's arguments that arrive value by value, each with the path where it belongs.
+
+use serde_json::{Map, Value};
+
+use crate::google::{member, text};
+
+/// Arguments nested deeper are nobody's.
+const DEEPEST: usize = 64;
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Member(String),
+    Element(usize),
+}
+
+/// Puts one piece into the arguments; whether the value at its path goes on, and the path.
+///
+/// The error is the end of a sentence: what is wrong with the piece.
+pub(super) fn put(args: &mut Map<String, Value>, piece: &Value) -> Result<(String, bool), String> {
+    let piece = piece.as_object().ok_or("it is no object")?;
+    let path = text(piece, "jsonPath").ok_or("it has no `jsonPath`")?;
+    let steps = steps(path).ok_or_else(|| format!("its path {path:?} is none"))?;
+    let goes_on = member(piece, "willContinue") == Some(&Value::Bool(true));
+    let value = if let Some(words) = text(piece, "stringValue") {
+        Value::from(words)
+    } else if let Some(number) = member(piece, "numberValue").filter(|value| value.is_number()) {
+        number.clone()
+    } else if let Some(flag) = member(piece, "boolValue").filter(|value| value.is_boolean()) {
+        flag.clone()
+    } else if piece.contains_key("nullValue") || piece.contains_key("null_value") {
+        Value::Null
+    } else {
+        return Err("it has no value".to_owned());
+    };
+    let place = find(args, &steps).ok_or_else(|| format!("nothing can be at {path:?}"))?;
+    match (place, value) {
+        (Value::String(before), Value::String(more)) => before.push_str(&more),
+        (place @ Value::Null, value) => *place = value,
+        (before, value) if *before == value => {}
+        _ => return Err(format!("there is another value at {path:?}")),
+    }
+    Ok((path.to_owned(), goes_on))
+}
+
+/// `$.a[0].b` and `$['a'][0]["b"]`.
+fn steps(path: &str) -> Option<Vec<Step>> {
+    let mut rest = path.strip_prefix('$')?;
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix('.') {
+            let end = after.find(['.', '[']).unwrap_or(after.len());
+            let (name, left) = after.split_at(end);
+            if name.is_empty() {
+                return None;
+            }
+            steps.push(Step::Member(name.to_owned()));
+            rest = left;
+        } else {
+            let after = rest.strip_prefix('[')?;
+            let (step, left) = bracketed(after)?;
+            steps.push(step);
+            rest = left;
+        }
+        if steps.len() > DEEPEST {
+            return None;
+        }
+    }
+    (!steps.is_empty()).then_some(steps)
+}
+
+/// What follows a `[`: a number, or a name in quotes.
+fn bracketed(text: &str) -> Option<(Step, &str)> {
+    let quote = text.chars().next()?;
+    if quote != '\'' && quote != '"' {
+        let (number, left) = text.split_once(']')?;
+        return Some((Step::Element(number.trim().parse().ok()?), left));
+    }
+    let mut name = String::new();
+    let mut chars = text[1..].char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => name.push(chars.next()?.1),
+            _ if c == quote => {
+                let left = text[1 + at + 1..].strip_prefix(']')?;
+                return Some((Step::Member(name), left));
+            }
+            _ => name.push(c),
+        }
+    }
+    None
+}
+
+/// The place at a path; objects and lists come into being on the way. An element is the next of
+/// its list or one that is there.
+fn find<'a>(args: &'a mut Map<String, Value>, steps: &[Step]) -> Option<&'a mut Value> {
+    let (first, rest) = steps.split_first()?;
+    let Step::Member(name) = first else {
+        return None;
+    };
+    let mut place = args.entry(name.as_str()).or_insert(Value::Null);
+    for step in rest {
+        match step {
+            Step::Member(name) => {
+                if place.is_null() {
+                    *place = Value::Object(Map::new());
+                }
+                place = place
+                    .as_object_mut()?
+                    .entry(name.as_str())
+                    .or_insert(Value::Null);
+            }
+            Step::Element(at) => {
+                if place.is_null() {
+                    *place = Value::Array(Vec::new());
+                }
+                let list = place.as_array_mut()?;
+                if *at == list.len() {
+                    list.push(Value::Null);
+                }
+                place = list.get_mut(*at)?;
+            }
+        }
+    }
+    Some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::put;
+
+    #[test]
+    fn values_come_together_at_their_paths() {
+        let mut args = Map::new();
+        let pieces = [
+            json!({"jsonPath": "$.command", "stringValue": "car", "willContinue": true}),
+            json!({"jsonPath": "$.command", "stringValue": "go"}),
+            json!({"json_path": "$.flags[0].level", "number_value": 2.5}),
+            json!({"jsonPath": "$['flags'][0][\"it's\"]", "boolValue": true}),
+            json!({"jsonPath": "$.flags[1]", "nullValue": "NULL_VALUE"}),
+        ];
+        let goes_on: Vec<bool> = pieces
+            .iter()
+            .map(|piece| put(&mut args, piece).expect("a piece").1)
+            .collect();
+        assert_eq!(goes_on, [true, false, false, false, false]);
+        let expected = json!({"command": "cargo", "flags": [{"level": 2.5, "it's": true}, null]});
+        assert_eq!(Value::Object(args), expected);
+    }
+
+    #[test]
+    fn a_piece_that_fits_nowhere_is_refused() {
+        let bad = [
+            json!({"jsonPath": "$.a[1000000000]", "stringValue": "x"}),
+            json!({"jsonPath": "$[0]", "stringValue": "x"}),
+            json!({"jsonPath": "$", "stringValue": "x"}),
+            json!({"jsonPath": "a", "stringValue": "x"}),
+            json!({"jsonPath": "$.", "stringValue": "x"}),
+            json!({"jsonPath": "$.a['", "stringValue": "x"}),
+            json!({"jsonPath": "$.a"}),
+            json!({"stringValue": "x"}),
+            json!({"jsonPath": "$.n", "stringValue": "x"}),
+            json!(["x"]),
+            json!({"jsonPath": format!("${}", ".a".repeat(100)), "stringValue": "x"}),
+        ];
+        for piece in bad {
+            let mut args = Map::from_iter([("n".to_owned(), json!(1))]);
+            assert!(put(&mut args, &piece).is_err(), "{piece}");
+        }
+    }
+}

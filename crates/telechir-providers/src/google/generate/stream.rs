@@ -1,0 +1,384 @@
+//! A response in chunks, each of them a response with the next parts: as server-sent events, or
+//! one after another in a JSON list.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::envelope::CANDIDATES;
+use super::partial;
+use crate::StreamError;
+use crate::google::pieces::Pieces;
+use crate::google::{member, text};
+use crate::stream::{Assemble, CallPiece, Delta, Events, Receive};
+
+/// A response that is arriving, in whichever framing.
+#[derive(Default)]
+pub(super) enum Chunks {
+    /// Nothing but white space has come.
+    #[default]
+    Unknown,
+    Events(Box<Events<Merged>>),
+    Json(Pieces, Box<Merged>),
+}
+
+impl Receive for Chunks {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
+        if matches!(self, Self::Unknown) {
+            let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+            *self = match first {
+                None => return Ok(Vec::new()),
+                Some(b'[' | b'{') => Self::Json(Pieces::default(), Box::default()),
+                Some(_) => Self::Events(Box::new(Events::new(Merged::default()))),
+            };
+        }
+        match self {
+            Self::Unknown => Ok(Vec::new()),
+            Self::Events(events) => events.push(bytes),
+            Self::Json(pieces, merged) => {
+                let mut deltas = Vec::new();
+                for piece in pieces.push(bytes)? {
+                    deltas.extend(merged.event(None, piece)?);
+                }
+                Ok(deltas)
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Value, StreamError> {
+        match *self {
+            Self::Unknown => Err(truncated("nothing came")),
+            Self::Events(events) => events.finish(),
+            Self::Json(pieces, merged) => {
+                pieces.finish()?;
+                merged.finish()
+            }
+        }
+    }
+}
+
+fn truncated(missing: &str) -> StreamError {
+    StreamError::Truncated {
+        missing: missing.to_owned(),
+    }
+}
+
+/// The whole of these chunks.
+pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
+    let mut merged = Merged::default();
+    for chunk in chunks {
+        merged.event(None, chunk)?;
+    }
+    merged.finish()
+}
+
+/// What has come of a response.
+#[derive(Default)]
+pub(super) struct Merged {
+    members: Map<String, Value>,
+    candidates: BTreeMap<u64, Candidate>,
+    chunks: usize,
+}
+
+/// No response has more of them.
+const MOST_CANDIDATES: usize = 64;
+
+#[derive(Default)]
+struct Candidate {
+    members: Map<String, Value>,
+    content: Map<String, Value>,
+    has_content: bool,
+    parts: Vec<Value>,
+    /// The call whose arguments are arriving.
+    open: Option<Open>,
+}
+
+struct Open {
+    at: usize,
+    args: Map<String, Value>,
+    /// Paths whose value goes on.
+    unfinished: Vec<String>,
+    /// Pieces that fit nowhere.
+    odd: Vec<Value>,
+}
+
+impl Assemble for Merged {
+    fn event(&mut self, _name: Option<&str>, chunk: Value) -> Result<Vec<Delta>, StreamError> {
+        self.chunks += 1;
+        let Value::Object(chunk) = chunk else {
+            return Err(self.bad("it is no object"));
+        };
+        if let Some(error) = chunk.get("error").and_then(Value::as_object) {
+            let status = text(error, "status").unwrap_or("error");
+            let said = text(error, "message").unwrap_or("it says no more");
+            let message = format!("{status}: {said}");
+            return Err(StreamError::Provider { message });
+        }
+        let mut deltas = Vec::new();
+        for (name, value) in chunk {
+            match (name.as_str(), value) {
+                (CANDIDATES, Value::Array(candidates)) => {
+                    for candidate in candidates {
+                        deltas.extend(self.candidate(candidate)?);
+                    }
+                }
+                (CANDIDATES, Value::Null) => {}
+                (CANDIDATES, _) => return Err(self.bad("`candidates` is no list")),
+                // The newest says all.
+                (_, value) => {
+                    self.members.insert(name, value);
+                }
+            }
+        }
+        Ok(deltas)
+    }
+
+    fn finish(self) -> Result<Value, StreamError> {
+        let Self {
+            mut members,
+            candidates,
+            ..
+        } = self;
+        let is_blocked = member(&members, "promptFeedback")
+            .and_then(|feedback| text(feedback.as_object()?, "blockReason"))
+            .is_some();
+        let ended = |candidate: &Candidate| text(&candidate.members, "finishReason").is_some();
+        let is_ended = !candidates.is_empty() && candidates.values().all(ended);
+        if !is_blocked && !is_ended {
+            return Err(truncated(
+                "the chunk that says why the response ended did not come",
+            ));
+        }
+        if !candidates.is_empty() {
+            let whole = candidates.into_values().map(Candidate::whole).collect();
+            members.insert(CANDIDATES.to_owned(), Value::Array(whole));
+        }
+        Ok(members.into())
+    }
+}
+
+impl Merged {
+    fn bad(&self, problem: &str) -> StreamError {
+        StreamError::BadEvent {
+            number: self.chunks,
+            problem: problem.to_owned(),
+        }
+    }
+
+    fn candidate(&mut self, candidate: Value) -> Result<Vec<Delta>, StreamError> {
+        let Value::Object(mut candidate) = candidate else {
+            return Err(self.bad("a candidate is no object"));
+        };
+        let index = candidate.get("index").and_then(Value::as_u64).unwrap_or(0);
+        let number = self.chunks;
+        let bad = |problem: &str| StreamError::BadEvent {
+            number,
+            problem: problem.to_owned(),
+        };
+        if self.candidates.len() == MOST_CANDIDATES && !self.candidates.contains_key(&index) {
+            return Err(bad("it has too many candidates"));
+        }
+        let content = candidate.shift_remove("content");
+        let into = self.candidates.entry(index).or_default();
+        if text(&into.members, "finishReason").is_some() && has_parts(content.as_ref()) {
+            return Err(bad("parts come after the response's end"));
+        }
+        let mut deltas = Vec::new();
+        if let Some(Value::Object(mut content)) = content {
+            into.has_content = true;
+            match content.shift_remove("parts") {
+                None | Some(Value::Null) => {}
+                Some(Value::Array(parts)) => {
+                    for part in parts {
+                        let Value::Object(part) = part else {
+                            return Err(bad("a part is no object"));
+                        };
+                        into.part(part, &mut deltas);
+                    }
+                }
+                Some(_) => return Err(bad("`parts` is no list")),
+            }
+            into.content.extend(content);
+        }
+        into.members.extend(candidate);
+        if text(&into.members, "finishReason").is_some() {
+            into.close(&mut deltas);
+        }
+        // Only the first is the response; the others wait for its end.
+        Ok(if index == 0 { deltas } else { Vec::new() })
+    }
+}
+
+fn has_parts(content: Option<&Value>) -> bool {
+    let parts = content.and_then(|content| content.get("parts")?.as_array());
+    parts.is_some_and(|parts| !parts.is_empty())
+}
+
+impl Candidate {
+    fn whole(mut self) -> Value {
+        if self.has_content {
+            if !self.parts.is_empty() {
+                self.content.insert("parts".to_owned(), self.parts.into());
+            }
+            self.members
+                .insert("content".to_owned(), self.content.into());
+        }
+        self.members.into()
+    }
+
+    fn part(&mut self, part: Map<String, Value>, deltas: &mut Vec<Delta>) {
+        if member(&part, "functionCall").is_some_and(Value::is_object) {
+            return self.call(part, deltas);
+        }
+        let index = self.parts.len() as u64;
+        if let Some(words) = text(&part, "text") {
+            let is_thought = part.get("thought") == Some(&Value::Bool(true));
+            let words = words.to_owned();
+            let joins = self
+                .parts
+                .last()
+                .is_some_and(|last| is_same_text(last, &part));
+            let index = if joins { index - 1 } else { index };
+            if joins && let Some(last) = self.parts.last_mut() {
+                let before = last["text"].as_str().unwrap_or_default();
+                last["text"] = format!("{before}{words}").into();
+            } else {
+                self.parts.push(part.into());
+            }
+            if !words.is_empty() {
+                deltas.push(if is_thought {
+                    Delta::Reasoning { index, text: words }
+                } else {
+                    Delta::Text { index, text: words }
+                });
+            }
+            return;
+        }
+        let json = Value::Object(part);
+        deltas.push(Delta::Other {
+            event: "part".to_owned(),
+            json: json.clone(),
+        });
+        self.parts.push(json);
+    }
+
+    fn call(&mut self, mut part: Map<String, Value>, deltas: &mut Vec<Delta>) {
+        let name = if part.contains_key("functionCall") {
+            "functionCall"
+        } else {
+            "function_call"
+        };
+        let Some(Value::Object(mut call)) = part.shift_remove(name) else {
+            return;
+        };
+        let goes_on = member(&call, "willContinue") == Some(&Value::Bool(true));
+        let partial: Vec<Value> = ["partialArgs", "partial_args"]
+            .into_iter()
+            .filter_map(|name| call.shift_remove(name))
+            .filter_map(|list| list.as_array().cloned())
+            .flatten()
+            .collect();
+        let begins = text(&call, "name").is_some() || self.open.is_none();
+        if begins {
+            self.close(deltas);
+            if call.is_empty() && partial.is_empty() {
+                // It closes a call that is closed.
+                return;
+            }
+            let at = self.parts.len();
+            for name in ["willContinue", "will_continue"] {
+                call.shift_remove(name);
+            }
+            let args = match call.get("args") {
+                Some(Value::Object(args)) => args.clone(),
+                _ => Map::new(),
+            };
+            deltas.push(Delta::Call(CallPiece {
+                index: at as u64,
+                call_id: text(&call, "id").map(str::to_owned),
+                name: text(&call, "name").map(str::to_owned),
+                arguments: String::new(),
+            }));
+            part.insert("functionCall".to_owned(), call.into());
+            self.parts.push(part.into());
+            self.open = Some(Open {
+                at,
+                args,
+                unfinished: Vec::new(),
+                odd: Vec::new(),
+            });
+        } else if let Some(open) = &self.open {
+            let into = &mut self.parts[open.at];
+            for (name, value) in part {
+                if into.get(&name).is_none() {
+                    into[name] = value;
+                }
+            }
+            if let Some(id) = call
+                .get("id")
+                .filter(|_| into["functionCall"].get("id").is_none())
+            {
+                into["functionCall"]["id"] = id.clone();
+            }
+        }
+        if let Some(open) = &mut self.open {
+            open.take(partial);
+        }
+        if !goes_on {
+            self.close(deltas);
+        }
+    }
+
+    /// Ends the call that is arriving. What was cut off stays marked, so that it never runs.
+    fn close(&mut self, deltas: &mut Vec<Delta>) {
+        let Some(open) = self.open.take() else { return };
+        let index = open.at as u64;
+        let is_whole = open.unfinished.is_empty() && open.odd.is_empty();
+        let arguments = Value::Object(open.args.clone()).to_string();
+        let call = &mut self.parts[open.at]["functionCall"];
+        if !open.args.is_empty() || call.get("args").is_some() {
+            call["args"] = open.args.into();
+        }
+        if !open.unfinished.is_empty() {
+            call["willContinue"] = true.into();
+        }
+        if !open.odd.is_empty() {
+            call["partialArgs"] = open.odd.into();
+        }
+        deltas.push(Delta::Call(CallPiece {
+            index,
+            arguments,
+            ..CallPiece::default()
+        }));
+        if is_whole {
+            deltas.push(Delta::CallEnd { index });
+        }
+    }
+}
+
+impl Open {
+    fn take(&mut self, pieces: Vec<Value>) {
+        for piece in pieces {
+            match partial::put(&mut self.args, &piece) {
+                Ok((path, goes_on)) => {
+                    self.unfinished.retain(|open| *open != path);
+                    if goes_on {
+                        self.unfinished.push(path);
+                    }
+                }
+                Err(_) => self.odd.push(piece),
+            }
+        }
+    }
+}
+
+/// Whether a text goes on with the next one: neither signed, nor anything else beside.
+fn is_same_text(last: &Value, next: &Map<String, Value>) -> bool {
+    let plain = |part: &Map<String, Value>| {
+        part.keys().all(|name| name == "text" || name == "thought") && part.contains_key("text")
+    };
+    let Some(last) = last.as_object() else {
+        return false;
+    };
+    plain(last) && plain(next) && last.get("thought") == next.get("thought")
+}

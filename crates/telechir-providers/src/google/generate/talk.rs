@@ -1,0 +1,183 @@
+//! A conversation in contents, which the provider does not store.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use super::DIALECT;
+use super::envelope::CANDIDATES;
+use crate::conversation::text_of;
+use crate::google::{member, pictures};
+use crate::wire::{Service, Talk};
+use crate::{Opening, Request, Stop};
+
+/// How to converse in it.
+pub(super) struct GenerateTalk;
+
+impl Talk for GenerateTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"role": "user", "parts": [{"text": words}]})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-goog-api-key", key.to_owned())
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(opening, items)
+    }
+
+    fn failure(&self, response: &Value) -> Option<Stop> {
+        let feedback = response.get("promptFeedback")?;
+        let reason = text_of(feedback, "blockReason");
+        if reason.is_empty() {
+            return None;
+        }
+        let said = text_of(feedback, "blockReasonMessage");
+        let parts = [reason, said].into_iter().filter(|part| !part.is_empty());
+        let reason = parts.collect::<Vec<_>>().join(": ");
+        Some(Stop::Refused { reason })
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.push(json!({"role": "user", "parts": answers}));
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            host: Some("https://generativelanguage.googleapis.com"),
+            prefix: "/v1beta",
+        }
+    }
+}
+
+fn request(opening: &Opening, contents: &mut [Value]) -> Request {
+    pictures::prune(contents, opening.pictures);
+    let mut body = Map::new();
+    if let Some(system) = &opening.system {
+        let system = json!({"parts": [{"text": system}]});
+        body.insert("systemInstruction".into(), system);
+    }
+    body.insert("contents".into(), contents.to_vec().into());
+    if !opening.declaration.tools.is_empty() {
+        let tools = opening.declaration.tools.clone();
+        if combines(&tools) {
+            let config = json!({"includeServerSideToolInvocations": true});
+            body.insert("toolConfig".into(), config);
+        }
+        body.insert("tools".into(), tools.into());
+    }
+    if let Some(max_tokens) = opening.max_tokens {
+        let config = json!({"maxOutputTokens": max_tokens});
+        body.insert("generationConfig".into(), config);
+    }
+    let model = opening.model.trim_start_matches("models/");
+    Request {
+        path: format!("/models/{model}:generateContent"),
+        headers: opening.declaration.headers.clone(),
+        body: body.into(),
+        pictures: contents.iter().map(pictures::count).sum(),
+    }
+}
+
+/// Whether the provider's own tools stand beside calls that we answer, which the provider wants
+/// to be told.
+fn combines(tools: &[Value]) -> bool {
+    const OURS: [&str; 2] = ["functionDeclarations", "computerUse"];
+    let names = || {
+        tools
+            .iter()
+            .filter_map(Value::as_object)
+            .flat_map(Map::keys)
+    };
+    let has_ours = names().any(|name| OURS.contains(&name.as_str()));
+    let has_theirs = names().any(|name| !OURS.contains(&name.as_str()) && name != "codeExecution");
+    has_ours && has_theirs
+}
+
+/// The content goes back exactly as it came: its signatures belong to its parts.
+fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (Stop, UsageContent) {
+    let none = Value::Null;
+    let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
+    let candidate = candidate.unwrap_or(&none);
+    let content = candidate.get("content").filter(|content| {
+        let parts = content.get("parts").and_then(Value::as_array);
+        parts.is_some_and(|parts| !parts.is_empty())
+    });
+    if let Some(content) = content {
+        let mut content = content.clone();
+        if content.get("role").is_none() {
+            content["role"] = "model".into();
+        }
+        contents.push(content);
+    }
+    (stop(candidate, content.is_some(), has_calls), usage(body))
+}
+
+fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> Stop {
+    let said = text_of(candidate, "finishMessage").to_owned();
+    let reason = text_of(candidate, "finishReason");
+    let refused = || {
+        let parts = [reason, &said].into_iter().filter(|part| !part.is_empty());
+        let reason = parts.collect::<Vec<_>>().join(": ");
+        Stop::Refused { reason }
+    };
+    match reason {
+        "MAX_TOKENS" => Stop::MaxTokens,
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "MODEL_ARMOR"
+        | "ESCALATION" => refused(),
+        _ if has_calls => Stop::Calls,
+        // Nothing of it can be used: the model is asked once more.
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" if !has_content => Stop::Continue,
+        "CONTINUATION" => Stop::Continue,
+        "STOP" => Stop::Done,
+        "" => Stop::Incomplete {
+            reason: format!("{DIALECT} says no reason"),
+        },
+        // A signature that is missing or a call too many is no refusal, and asking again would
+        // not help.
+        _ => Stop::Incomplete {
+            reason: if said.is_empty() {
+                reason.to_owned()
+            } else {
+                format!("{reason}: {said}")
+            },
+        },
+    }
+}
+
+fn usage(body: &Value) -> UsageContent {
+    let none = Map::new();
+    let usage = body
+        .get("usageMetadata")
+        .and_then(Value::as_object)
+        .unwrap_or(&none);
+    let count = |name: &str| member(usage, name).and_then(Value::as_u64);
+    let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {
+        (None, None) => None,
+        (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
+    };
+    UsageContent {
+        input_token_count: count("promptTokenCount"),
+        output_token_count: written,
+        total_token_count: count("totalTokenCount"),
+        ..UsageContent::default()
+    }
+}

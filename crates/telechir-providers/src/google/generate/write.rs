@@ -1,0 +1,347 @@
+//! Contents as parts, and the answers to a turn.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    AnsweredTurn, CallId, Content, HostedCall, Media, OtherContent, ReasoningContent, ToolCall,
+    ToolResult,
+};
+
+use super::DIALECT;
+use super::part::{self, WRAPPED, put_kept};
+use crate::google::answer::{self, Answer};
+use crate::google::ask::{self, Asked, Asking};
+use crate::google::media::base64_of;
+use crate::google::say::Speaker;
+use crate::google::words::Generation;
+use crate::google::{MADE_UP, PROVIDER, batch, scene::Scene, unsaid};
+use crate::{EncodeError, EncodedReply, Report};
+
+/// Writes the answers to a turn: the parts of the next content, in the order of the calls.
+pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    let mut reply = EncodedReply::default();
+    for (call, result) in turn.pairs() {
+        let content = content_of(&call);
+        let asked = asked(&content, result);
+        reply
+            .items
+            .extend(responses(&asked, result, &mut reply.report));
+    }
+    answer::note_unacknowledged(turn, &mut reply.report);
+    Ok(reply)
+}
+
+pub(in crate::google) fn content_of(call: &ToolCall) -> Content {
+    match call {
+        ToolCall::Computer(call) => Content::ComputerCall(call.clone()),
+        ToolCall::Shell(call) => Content::ShellCall(call.clone()),
+        ToolCall::Edit(call) => Content::EditCall(call.clone()),
+        ToolCall::Function(call) => Content::FunctionCall(call.clone()),
+    }
+}
+
+/// The function calls the model made; of a call made elsewhere, those it would be written as.
+fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
+    if let Some(parts) = unchanged(content, &Scene::default()) {
+        return called(&parts, content);
+    }
+    let acknowledged = match result {
+        ToolResult::Computer(result) => result.acknowledged_safety_checks.as_slice(),
+        _ => &[],
+    };
+    let mut report = Report::default();
+    let speaker = Speaker {
+        generation: Generation::New,
+        picture: None,
+    };
+    let mut asking = Asking {
+        speaker,
+        acknowledged,
+        report: &mut report,
+    };
+    ask::write(content, &mut asking, "")
+}
+
+/// The calls in parts that go out as they came.
+pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
+    let count = parts.len();
+    let id = crate::google::scene::call_id(content).cloned();
+    let id = id.unwrap_or_else(|| CallId::from(""));
+    let call = |(at, part): (usize, &Value)| {
+        let part = part.as_object()?;
+        let call = crate::google::member(part, "functionCall")?.as_object()?;
+        let own = crate::google::text(call, "id").filter(|id| !id.is_empty());
+        Some(Asked {
+            id: own.map_or_else(|| batch::part_id(&id, at + 1, count), CallId::from),
+            name: crate::google::text(call, "name")
+                .unwrap_or_default()
+                .to_owned(),
+            args: Value::Null,
+            action: (count > 1).then_some(at),
+        })
+    };
+    parts.iter().enumerate().filter_map(call).collect()
+}
+
+/// The parts that a content came as, when it still says what they say.
+pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
+    if let Content::Other(other) = content {
+        return passed_on(other).map(|part| vec![Value::Object(part.clone())]);
+    }
+    let raw = content
+        .meta()?
+        .raw_representation
+        .as_ref()
+        .filter(|raw| raw.dialect == DIALECT)?;
+    let id = id_of(content).cloned().unwrap_or_else(|| CallId::from(""));
+    match &raw.json {
+        Value::Object(json) => {
+            (part::read(json, &id, scene) == *content).then(|| vec![raw.json.clone()])
+        }
+        Value::Array(parts) => {
+            let count = parts.len();
+            let read = |(at, part): (usize, &Value)| {
+                let id = batch::part_id(&id, at + 1, count);
+                Some(part::read(part.as_object()?, &id, scene))
+            };
+            let read: Option<Vec<Content>> = parts.iter().enumerate().map(read).collect();
+            (batch::join(read?).as_slice() == std::slice::from_ref(content)).then(|| parts.clone())
+        }
+        _ => None,
+    }
+}
+
+/// What joins a content with another.
+fn id_of(content: &Content) -> Option<&CallId> {
+    match content {
+        Content::CommandCall(call) | Content::CommandResult(call) => call.call_id.as_ref(),
+        content => crate::google::scene::call_id(content)
+            .or_else(|| crate::google::scene::result_id(content)),
+    }
+}
+
+fn passed_on(other: &OtherContent) -> Option<&Map<String, Value>> {
+    (other.kind.as_deref() == Some(WRAPPED))
+        .then(|| other.json.get("part")?.as_object())
+        .flatten()
+}
+
+/// A call's parts.
+pub(super) fn call_parts(content: &Content, asked: &[Asked]) -> Vec<Value> {
+    let write = |asked: &Asked| {
+        let mut call = Map::new();
+        put_id(&mut call, &asked.id);
+        call.insert("name".to_owned(), asked.name.as_str().into());
+        call.insert("args".to_owned(), asked.args.clone());
+        let mut part = json!({"functionCall": call});
+        if let Some(meta) = content.meta() {
+            put_kept(&mut part, "functionCall", meta);
+        }
+        part
+    };
+    let mut parts: Vec<Value> = asked.iter().map(write).collect();
+    // One signature is one call's.
+    for part in parts.iter_mut().skip(1).filter_map(Value::as_object_mut) {
+        part.shift_remove("thoughtSignature");
+    }
+    parts
+}
+
+/// Ids that were made up here are none.
+fn put_id(object: &mut Map<String, Value>, id: &CallId) {
+    if !id.as_str().is_empty() && !id.as_str().starts_with(MADE_UP) {
+        object.insert("id".to_owned(), id.as_str().into());
+    }
+}
+
+/// The parts that answer these function calls.
+pub(super) fn responses(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
+    let answers = answer::write(asked, result, report);
+    let meta = match result {
+        ToolResult::Computer(result) => &result.meta,
+        ToolResult::Shell(result) => &result.meta,
+        ToolResult::Edit(result) => &result.meta,
+        ToolResult::Function(result) => &result.meta,
+    };
+    let write = |(asked, answer): (&Asked, Answer)| {
+        let mut part = response(asked, answer, report);
+        put_kept(&mut part, "functionResponse", meta);
+        part
+    };
+    asked.iter().zip(answers).map(write).collect()
+}
+
+pub(super) fn response(asked: &Asked, answer: Answer, report: &mut Report) -> Value {
+    let mut response = Map::new();
+    put_id(&mut response, &asked.id);
+    response.insert("name".to_owned(), asked.name.as_str().into());
+    response.insert("response".to_owned(), answer.response.into());
+    let place = format!("result {}", asked.id);
+    let parts: Vec<Value> = answer
+        .media
+        .iter()
+        .filter_map(|media| media_part(media, &place, report))
+        .collect();
+    if !parts.is_empty() {
+        response.insert("parts".to_owned(), parts.into());
+    }
+    json!({"functionResponse": response})
+}
+
+/// A picture or file; none when it cannot be sent and that was noted.
+fn media_part(media: &Media, place: &str, report: &mut Report) -> Option<Value> {
+    match media {
+        Media::Data(data) => {
+            let Some(bytes) = base64_of(data) else {
+                report.lost(
+                    "a file whose data cannot be read",
+                    place,
+                    "files are base64",
+                );
+                return None;
+            };
+            let kind = data.media_type().unwrap_or("application/octet-stream");
+            let mut held = json!({"mimeType": kind, "data": bytes});
+            if let Some(name) = &data.name {
+                held["displayName"] = name.as_str().into();
+            }
+            Some(json!({"inlineData": held}))
+        }
+        Media::Uri(uri) => {
+            let mut held = json!({"fileUri": uri.uri});
+            if let Some(kind) = &uri.media_type {
+                held["mimeType"] = kind.as_str().into();
+            }
+            if let Some(name) = uri.meta.property(PROVIDER, "display_name") {
+                held["displayName"] = name.clone();
+            }
+            Some(json!({"fileData": held}))
+        }
+        Media::HostedFile(file) => {
+            let what = format!("file {}", file.file_id);
+            report.lost(what, place, "another provider holds it");
+            None
+        }
+    }
+}
+
+/// The part of a content that is neither a call nor a result; none when it cannot be said, or
+/// says nothing, and that was noted.
+pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
+    if let Some(meta) = content.meta() {
+        unsaid(report, place, meta, None, None);
+    }
+    let mut part = match content {
+        Content::Text(text) => {
+            if !text.meta.annotations.is_empty() {
+                let what = format!("{} annotations", text.meta.annotations.len());
+                report.lost(what, place, "they stand beside a response here");
+            }
+            json!({"text": text.text})
+        }
+        Content::Reasoning(reasoning) => thought(reasoning, place, report)?,
+        Content::CommandCall(call) => executable(call, place, report),
+        Content::CommandResult(result) => executed(result, place, report),
+        Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
+            let media = crate::google::media::media(content)?;
+            media_part(&media, place, report)?
+        }
+        // A cost, and why a response ended, are no part of a conversation.
+        Content::Usage(_) => return None,
+        Content::Error(error) if error.meta.property(PROVIDER, "finish_reason").is_some() => {
+            return None;
+        }
+        other => {
+            report.lost(name(other), place, "there is no part for it");
+            return None;
+        }
+    };
+    let held = ["executableCode", "codeExecutionResult"];
+    let held = held.into_iter().find(|name| part.get(*name).is_some());
+    if let Some(meta) = content.meta() {
+        put_kept(&mut part, held.unwrap_or_default(), meta);
+    }
+    Some(part)
+}
+
+fn name(content: &Content) -> String {
+    match content {
+        Content::Error(error) => format!("error {:?}", error.message),
+        Content::ImageGenerationCall(_) => "a call of an image generator".to_owned(),
+        Content::ImageGenerationResult(_) => "a generated image".to_owned(),
+        Content::ApprovalRequest(request) => format!("approval request {}", request.id),
+        Content::ApprovalResponse(response) => format!("approval response {}", response.id),
+        Content::Other(other) => format!(
+            "content of type {:?}",
+            other.kind.as_deref().unwrap_or_default()
+        ),
+        _ => "a call within a result".to_owned(),
+    }
+}
+
+/// Thinking is of use only as this provider's own.
+fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
+    if reasoning.meta.property(PROVIDER, "thought").is_none() {
+        let why = "only this provider's own thinking is taken";
+        report.lost("reasoning", place, why);
+        return None;
+    }
+    let mut part = json!({"text": reasoning.text.as_deref().unwrap_or_default(), "thought": true});
+    if let Some(signature) = &reasoning.protected_data {
+        part["thoughtSignature"] = signature.as_str().into();
+    }
+    Some(part)
+}
+
+fn words_of(contents: &[Content], place: &str, report: &mut Report) -> Option<String> {
+    let mut words = Vec::new();
+    for content in contents {
+        match content {
+            Content::Text(text) => words.push(text.text.as_str()),
+            Content::Error(error) => words.push(&error.message),
+            _ => report.lost("a file of hosted code", place, "code gives words here"),
+        }
+    }
+    (!words.is_empty()).then(|| words.join("\n"))
+}
+
+fn executable(call: &HostedCall, place: &str, report: &mut Report) -> Value {
+    let own = call.meta.property(PROVIDER, "language");
+    let is_bash = call.meta.property("anthropic", "name") == Some(&"bash_code_execution".into());
+    let otherwise = if is_bash {
+        "LANGUAGE_UNSPECIFIED"
+    } else {
+        "PYTHON"
+    };
+    let language = own.cloned().unwrap_or_else(|| otherwise.into());
+    let code = words_of(&call.inputs, place, report).unwrap_or_default();
+    let mut held = Map::new();
+    if let Some(id) = &call.call_id {
+        put_id(&mut held, id);
+    }
+    held.insert("language".to_owned(), language);
+    held.insert("code".to_owned(), code.into());
+    json!({"executableCode": held})
+}
+
+fn executed(result: &HostedCall, place: &str, report: &mut Report) -> Value {
+    let failed = result
+        .results
+        .iter()
+        .any(|content| matches!(content, Content::Error(_)));
+    let own = result.status.as_deref();
+    let own = own.filter(|status| status.starts_with("OUTCOME_"));
+    let otherwise = if failed {
+        "OUTCOME_FAILED"
+    } else {
+        "OUTCOME_OK"
+    };
+    let mut held = Map::new();
+    if let Some(id) = &result.call_id {
+        put_id(&mut held, id);
+    }
+    held.insert("outcome".to_owned(), own.unwrap_or(otherwise).into());
+    if let Some(words) = words_of(&result.results, place, report) {
+        held.insert("output".to_owned(), words.into());
+    }
+    json!({"codeExecutionResult": held})
+}

@@ -1,0 +1,179 @@
+//! What a step says: texts, pictures, sound, documents, films.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Content, DataContent, Media, Meta, OtherContent, TextContent, UriContent};
+
+use super::DIALECT;
+use crate::Report;
+use crate::google::media::{base64_of, media, standard};
+use crate::google::{PROVIDER, others, raw, text};
+
+/// Members of a content without a neutral name are kept under this one.
+const BESIDE: &str = "content";
+/// The content's own type, where its media type does not say it.
+const KIND: &str = "content_type";
+
+/// Reads a content; one nobody knows comes out whole.
+pub(super) fn read(content: &Map<String, Value>) -> Content {
+    let kind = text(content, "type").unwrap_or_default();
+    let known = match kind {
+        "text" => spoken(content),
+        "image" | "audio" | "document" | "video" => file(content, kind).map(Content::from),
+        _ => None,
+    };
+    known.unwrap_or_else(|| whole(content))
+}
+
+/// A content that only passes an object on.
+pub(super) fn whole(object: &Map<String, Value>) -> Content {
+    let content = Content::Other(OtherContent {
+        kind: text(object, "type").map(str::to_owned),
+        json: object.clone(),
+    });
+    let read = serde_json::from_value::<Content>(Value::Object(object.clone()));
+    if read.is_ok_and(|read| read == content) {
+        return content;
+    }
+    let mut json = Map::new();
+    json.insert("type".to_owned(), WRAPPED.into());
+    json.insert("step".to_owned(), Value::Object(object.clone()));
+    Content::Other(OtherContent {
+        kind: Some(WRAPPED.to_owned()),
+        json,
+    })
+}
+
+/// The type of a content that holds an object whose own type means something else among ours.
+const WRAPPED: &str = "google_step";
+
+/// The object that a content passes on.
+pub(super) fn passed_on(other: &OtherContent) -> &Map<String, Value> {
+    let inner = other.json.get("step").and_then(Value::as_object);
+    inner
+        .filter(|_| other.kind.as_deref() == Some(WRAPPED))
+        .unwrap_or(&other.json)
+}
+
+fn meta(content: &Map<String, Value>, known: &[&str]) -> Meta {
+    let mut meta = raw(DIALECT, Value::Object(content.clone()));
+    let beside = others(content, known);
+    if !beside.is_empty() {
+        meta.set_property(PROVIDER, BESIDE, beside.into());
+    }
+    meta
+}
+
+fn spoken(content: &Map<String, Value>) -> Option<Content> {
+    let words = content.get("text")?.as_str()?.to_owned();
+    let mut meta = meta(content, &["type", "text", "annotations"]);
+    match content.get("annotations") {
+        Some(Value::Array(annotations)) => meta.annotations.clone_from(annotations),
+        None | Some(Value::Null) => {}
+        Some(odd) => meta.set_property(PROVIDER, "annotations", odd.clone()),
+    }
+    Some(Content::Text(TextContent { text: words, meta }))
+}
+
+/// A picture or file, inside the content or by its address.
+pub(super) fn file(content: &Map<String, Value>, kind: &str) -> Option<Media> {
+    let mut meta = meta(content, &["type", "data", "uri", "mime_type"]);
+    let media_type = text(content, "mime_type").map(str::to_owned);
+    if kind_of(media_type.as_deref()) != kind {
+        meta.set_property(PROVIDER, KIND, kind.into());
+    }
+    if let Some(data) = text(content, "data") {
+        let whole = DataContent::from_base64(media_type.as_deref()?, &standard(data));
+        return Some(Media::Data(DataContent { meta, ..whole }));
+    }
+    Some(Media::Uri(UriContent {
+        uri: text(content, "uri")?.to_owned(),
+        media_type,
+        meta,
+    }))
+}
+
+fn kind_of(media_type: Option<&str>) -> &'static str {
+    let media_type = media_type.unwrap_or("image/*");
+    match media_type.split_once('/').map(|(kind, _)| kind) {
+        Some("image") => "image",
+        Some("audio") => "audio",
+        Some("video") => "video",
+        _ => "document",
+    }
+}
+
+/// The JSON a content came as, when it still says it.
+pub(super) fn unchanged(content: &Content) -> Option<&Value> {
+    let raw = content.meta()?.raw_representation.as_ref()?;
+    let json = raw.json.as_object().filter(|_| raw.dialect == DIALECT)?;
+    (read(json) == *content).then_some(&raw.json)
+}
+
+/// A content's JSON; none for what is no such content, or cannot be sent and was noted.
+pub(super) fn write(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
+    if let Some(json) = unchanged(content) {
+        return Some(json.clone());
+    }
+    let mut said = match content {
+        Content::Text(text) => {
+            let mut said = json!({"type": "text", "text": text.text});
+            let is_ours = text.meta.property(PROVIDER, "annotations").is_some();
+            let odd = text
+                .meta
+                .property(PROVIDER, "annotations")
+                .filter(|_| is_ours);
+            if let Some(odd) = odd {
+                said["annotations"] = odd.clone();
+            } else if !text.meta.annotations.is_empty() {
+                said["annotations"] = text.meta.annotations.clone().into();
+            }
+            said
+        }
+        content => of_media(&media(content)?, place, report)?,
+    };
+    put_beside(&mut said, content.meta());
+    Some(said)
+}
+
+fn put_beside(said: &mut Value, meta: Option<&Meta>) {
+    let beside = meta.and_then(|meta| meta.property(PROVIDER, BESIDE)?.as_object());
+    for (name, value) in beside.into_iter().flatten() {
+        if said.get(name).is_none() {
+            said[name.as_str()] = value.clone();
+        }
+    }
+}
+
+/// A picture or file; none when it cannot be sent and that was noted.
+pub(super) fn of_media(media: &Media, place: &str, report: &mut Report) -> Option<Value> {
+    let (mut said, media_type, meta) = match media {
+        Media::Data(data) => {
+            let Some(bytes) = base64_of(data) else {
+                report.lost(
+                    "a file whose data cannot be read",
+                    place,
+                    "files are base64",
+                );
+                return None;
+            };
+            (json!({"data": bytes}), data.media_type(), &data.meta)
+        }
+        Media::Uri(uri) => (
+            json!({"uri": uri.uri}),
+            uri.media_type.as_deref(),
+            &uri.meta,
+        ),
+        Media::HostedFile(file) => {
+            let what = format!("file {}", file.file_id);
+            report.lost(what, place, "another provider holds it");
+            return None;
+        }
+    };
+    let kind = meta.property(PROVIDER, KIND).and_then(Value::as_str);
+    said["type"] = kind.unwrap_or_else(|| kind_of(media_type)).into();
+    if let Some(media_type) = media_type {
+        said["mime_type"] = media_type.into();
+    }
+    put_beside(&mut said, Some(meta));
+    Some(said)
+}

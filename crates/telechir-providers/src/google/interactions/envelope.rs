@@ -1,0 +1,419 @@
+//! What steps come in: a request, an interaction, a list, or one alone.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, TextContent, UsageContent,
+};
+
+use super::DIALECT;
+use super::step::{self, Step};
+use crate::google::scene::{self, Scene};
+use crate::google::{PLACEHOLDER, PROVIDER, batch, raw, text};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member's name where one step stands alone.
+pub(super) const ALONE: &str = "";
+pub(super) const STEPS: &str = "steps";
+pub(super) const INPUT: &str = "input";
+pub(super) const INSTRUCTIONS: &str = "system_instruction";
+
+/// How the input stood in a request that is no list of steps.
+pub(super) mod form {
+    pub(in crate::google::interactions) const WORDS: &str = "words";
+    pub(in crate::google::interactions) const CONTENT: &str = "content";
+    pub(in crate::google::interactions) const CONTENTS: &str = "contents";
+}
+
+/// Reads one interaction: whole, its list of steps, or one of them.
+pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    let found = find(document)?;
+    if found.member == Some(INPUT) {
+        return Err(wrong("it has `input`: a request, not an interaction"));
+    }
+    refuse_unfinished(&found.rest)?;
+    let mut reader = Reader::new(&found);
+    let mut contents: Vec<Content> = Vec::new();
+    for message in reader.steps(&found.steps)? {
+        contents.extend(message.contents);
+    }
+    let mut contents = batch::join(contents);
+    contents.extend(ended(&found.rest));
+    let usage = found.rest.get("usage").and_then(Value::as_object);
+    contents.extend(usage.map(|usage| cost(usage, &found.rest)));
+    Ok((ModelTurn::new(contents)?, reader.report))
+}
+
+/// Reads a history: a request, an interaction, its list of steps, or one step.
+pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
+    let found = find(document)?;
+    let mut reader = Reader::new(&found);
+    let mut messages = Vec::new();
+    if found.member == Some(INPUT)
+        && let Some(words) = text(&found.rest, INSTRUCTIONS)
+    {
+        messages.push(instructions(words));
+    }
+    messages.extend(reader.steps(&found.steps)?);
+    let envelope = match found.member {
+        None => Envelope::List,
+        Some(member) => Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest: found.rest,
+        },
+    };
+    Ok((History { messages, envelope }, reader.report))
+}
+
+/// The request's instructions as its first message.
+fn instructions(words: &str) -> Message {
+    let text = TextContent::new(words);
+    let mut message = Message::new(Role::System, vec![Content::Text(text)]);
+    message.meta = raw(DIALECT, words.into());
+    message
+}
+
+struct Found {
+    steps: Vec<Value>,
+    /// None for a list of steps.
+    member: Option<&'static str>,
+    rest: Map<String, Value>,
+}
+
+fn wrong(problem: impl Into<String>) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: problem.into(),
+        looks_like: None,
+    }
+}
+
+fn find(document: Value) -> Result<Found, DecodeError> {
+    refuse_other(&document)?;
+    match document {
+        Value::Array(steps) => Ok(Found {
+            steps,
+            member: None,
+            rest: Map::new(),
+        }),
+        Value::Object(rest) => object(rest),
+        _ => Err(wrong("it is neither an object nor a list of steps")),
+    }
+}
+
+fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
+    let is_step = text(&rest, "type").is_some();
+    if let Some(error) = rest
+        .get("error")
+        .and_then(Value::as_object)
+        .filter(|_| !is_step)
+    {
+        return Err(provider_error(error));
+    }
+    if let Some(kind) = text(&rest, "event_type") {
+        return Err(wrong(format!("it is one event of a stream, `{kind}`")));
+    }
+    if is_step {
+        return Ok(Found {
+            steps: vec![rest.into()],
+            member: Some(ALONE),
+            rest: Map::new(),
+        });
+    }
+    if rest.contains_key(INPUT) {
+        let said = rest.insert(INPUT.to_owned(), Value::Null);
+        let (steps, form) = input(said.unwrap_or_default())?;
+        if let Some(form) = form {
+            rest.insert(INPUT.to_owned(), form.into());
+        }
+        return Ok(Found {
+            steps,
+            member: Some(INPUT),
+            rest,
+        });
+    }
+    if rest.contains_key(STEPS) {
+        let Some(Value::Array(steps)) = rest.insert(STEPS.to_owned(), Value::Null) else {
+            return Err(wrong("`steps` is no list of steps"));
+        };
+        return Ok(Found {
+            steps,
+            member: Some(STEPS),
+            rest,
+        });
+    }
+    if rest.contains_key("status") && rest.contains_key("id") {
+        return Ok(Found {
+            steps: Vec::new(),
+            member: Some("steps_left_out"),
+            rest,
+        });
+    }
+    let names: Vec<&str> = rest.keys().take(6).map(String::as_str).collect();
+    let names = names.join("`, `");
+    Err(wrong(format!(
+        "it has neither `steps`, `input` nor a `type`, but `{names}`"
+    )))
+}
+
+/// The input as steps, and how it stood when it is no list of them.
+fn input(said: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError> {
+    let user = |contents: Value| {
+        let mut step = Map::new();
+        step.insert("type".to_owned(), "user_input".into());
+        step.insert("content".to_owned(), contents);
+        vec![Value::Object(step)]
+    };
+    let is_content = |value: &Value| {
+        let kind = value.get("type").and_then(Value::as_str);
+        matches!(
+            kind,
+            Some("text" | "image" | "audio" | "document" | "video")
+        )
+    };
+    Ok(match said {
+        Value::String(words) => {
+            let content = serde_json::json!({"type": "text", "text": words});
+            (user(Value::Array(vec![content])), Some(form::WORDS))
+        }
+        Value::Array(items) if !items.is_empty() && items.iter().all(is_content) => {
+            (user(items.into()), Some(form::CONTENTS))
+        }
+        Value::Array(steps) => (steps, None),
+        content @ Value::Object(_) if is_content(&content) => {
+            (user(Value::Array(vec![content])), Some(form::CONTENT))
+        }
+        _ => return Err(wrong("`input` is neither words, contents nor steps")),
+    })
+}
+
+fn provider_error(error: &Map<String, Value>) -> DecodeError {
+    let said = text(error, "message").unwrap_or("it says no more");
+    let code = text(error, "status").map(str::to_owned);
+    let code = code.or_else(|| {
+        error.get("code").map(|code| match code {
+            Value::String(code) => code.clone(),
+            other => other.to_string(),
+        })
+    });
+    let message = code.map_or_else(|| said.to_owned(), |code| format!("{code}: {said}"));
+    DecodeError::ProviderError { message }
+}
+
+/// Documents of other dialects that have members of the same names.
+fn refuse_other(document: &Value) -> Result<(), DecodeError> {
+    let first = match document {
+        Value::Array(items) => items.first().unwrap_or(&Value::Null),
+        other => other,
+    };
+    let has = |name: &str| first.get(name).is_some();
+    let kind = first
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let looks_like = if has("candidates") || has("contents") || has("parts") {
+        "google-generate-content"
+    } else if has("messages") || has("stop_reason") || kind == "tool_use" || kind == "tool_result" {
+        "anthropic-messages"
+    } else if has("output") || kind.ends_with("_call_output") || kind == "message" {
+        "openai-responses"
+    } else if kind == "computer_call" || (kind == "function_call" && has("call_id")) {
+        "openai-responses"
+    } else {
+        return Ok(());
+    };
+    Err(DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: "it holds no steps".to_owned(),
+        looks_like: Some(looks_like),
+    })
+}
+
+/// An interaction that failed or goes on is no turn; one cut short is.
+fn refuse_unfinished(interaction: &Map<String, Value>) -> Result<(), DecodeError> {
+    match text(interaction, "status") {
+        Some(status @ ("failed" | "cancelled")) => {
+            let errors = interaction.get("errors").and_then(Value::as_array);
+            let first = errors.and_then(|errors| errors.first()?.as_object());
+            Err(first.map_or_else(
+                || DecodeError::ProviderError {
+                    message: format!("the interaction is {status}, and says no more"),
+                },
+                provider_error,
+            ))
+        }
+        Some(status @ ("queued" | "in_progress")) => Err(wrong(format!(
+            "the interaction's status is `{status}`: it is not written to its end"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Why an interaction ended before its end.
+fn ended(interaction: &Map<String, Value>) -> Option<Content> {
+    let status = text(interaction, "status")?;
+    if matches!(status, "completed" | "requires_action") {
+        return None;
+    }
+    let mut meta = Meta::default();
+    meta.set_property(PROVIDER, "step_error", true.into());
+    Some(Content::Error(ErrorContent {
+        message: format!("the interaction is {status}"),
+        error_code: Some(status.to_owned()),
+        error_details: interaction.get("errors").cloned(),
+        meta,
+    }))
+}
+
+/// What an interaction cost; thinking is written too.
+fn cost(usage: &Map<String, Value>, interaction: &Map<String, Value>) -> Content {
+    let mut meta = Meta {
+        raw_representation: Some(Raw {
+            dialect: DIALECT.to_owned(),
+            json: Value::Object(usage.clone()),
+        }),
+        ..Meta::default()
+    };
+    for name in ["model", "id"] {
+        if let Some(value) = text(interaction, name) {
+            meta.set_property(PROVIDER, name, value.into());
+        }
+    }
+    Content::Usage(UsageContent {
+        meta,
+        ..counts(usage)
+    })
+}
+
+/// The tokens an interaction took.
+pub(super) fn counts(usage: &Map<String, Value>) -> UsageContent {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let written = match (count("total_output_tokens"), count("total_thought_tokens")) {
+        (None, None) => None,
+        (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
+    };
+    UsageContent {
+        input_token_count: count("total_input_tokens"),
+        output_token_count: written,
+        total_token_count: count("total_tokens"),
+        meta: Meta::default(),
+    }
+}
+
+/// Reads steps one after another.
+struct Reader {
+    scene: Scene,
+    report: Report,
+}
+
+impl Reader {
+    fn new(found: &Found) -> Self {
+        Self {
+            scene: Scene::of_functions(scene::declared(found.rest.get("tools"))),
+            report: Report::default(),
+        }
+    }
+
+    fn steps(&mut self, steps: &[Value]) -> Result<Vec<Message>, DecodeError> {
+        let mut messages: Vec<Message> = Vec::new();
+        let mut stand_in: Option<&Value> = None;
+        for (at, step) in steps.iter().enumerate() {
+            let Some(object) = step.as_object() else {
+                return Err(wrong(format!("step {at} is no object")));
+            };
+            refuse_unanswerable(object)?;
+            let next = steps.get(at + 1);
+            let before_call =
+                next.and_then(|next| next.get("type")) == Some(&"function_call".into());
+            if is_stand_in(object) && before_call {
+                stand_in = Some(step);
+                continue;
+            }
+            let mut message = step::read(object, &self.scene);
+            if let Some(stand_in) = stand_in.take() {
+                put_before(&mut message, stand_in);
+            }
+            let name = text(object, "name").unwrap_or_default();
+            for content in &message.contents {
+                self.scene.note(content, name);
+            }
+            messages.push(message);
+        }
+        Ok(joined(messages))
+    }
+}
+
+/// A thought that only carries the signature that stands for none.
+pub(super) fn is_stand_in(step: &Step) -> bool {
+    text(step, "type") == Some("thought")
+        && text(step, "signature") == Some(PLACEHOLDER)
+        && !step.contains_key("summary")
+}
+
+/// The stand-in goes with the call it was written for.
+fn put_before(message: &mut Message, stand_in: &Value) {
+    let raw = message.contents.first_mut().and_then(raw_mut);
+    if let Some(raw) = raw {
+        let step = std::mem::take(&mut raw.json);
+        raw.json = Value::Array(vec![stand_in.clone(), step]);
+    }
+}
+
+fn raw_mut(content: &mut Content) -> Option<&mut Raw> {
+    let meta = match content {
+        Content::ComputerCall(call) => &mut call.meta,
+        Content::ShellCall(call) => &mut call.meta,
+        Content::EditCall(call) => &mut call.meta,
+        Content::FunctionCall(call) => &mut call.meta,
+        _ => return None,
+    };
+    meta.raw_representation.as_mut()
+}
+
+/// Messages of one part of a batch each, as one message.
+fn joined(messages: Vec<Message>) -> Vec<Message> {
+    let mut joined: Vec<Message> = Vec::new();
+    let mut run: Vec<Message> = Vec::new();
+    let flush = |run: &mut Vec<Message>, joined: &mut Vec<Message>| {
+        let Some(first) = run.first().cloned() else {
+            return;
+        };
+        let contents = run.iter().flat_map(|message| message.contents.clone());
+        let whole = batch::join(contents.collect());
+        if whole.len() == run.len() {
+            joined.append(run);
+            return;
+        }
+        run.clear();
+        for content in whole {
+            joined.push(Message {
+                contents: vec![content],
+                ..first.clone()
+            });
+        }
+    };
+    for message in messages {
+        let is_part = message.meta.raw_representation.is_none() && message.contents.len() == 1;
+        let goes_on = run.first().is_none_or(|first| first.role == message.role);
+        if !is_part || !goes_on {
+            flush(&mut run, &mut joined);
+        }
+        if is_part {
+            run.push(message);
+        } else {
+            joined.push(message);
+        }
+    }
+    flush(&mut run, &mut joined);
+    joined
+}
+
+/// The answer to a call is joined by its id, so a call without one cannot be answered.
+fn refuse_unanswerable(step: &Step) -> Result<(), DecodeError> {
+    let has_id = text(step, "id").is_some_and(|id| !id.is_empty());
+    if text(step, "type") == Some("function_call") && !has_id {
+        let name = text(step, "name").unwrap_or("a function").to_owned();
+        return Err(telechir_protocol::InvalidTurn::MissingCallId { name }.into());
+    }
+    Ok(())
+}

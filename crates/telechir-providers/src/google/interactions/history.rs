@@ -1,0 +1,300 @@
+//! A history as steps. What came from here goes back as it came; anything else in this dialect's
+//! words, with its answers where they must stand.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolResult};
+
+use super::DIALECT;
+use super::content;
+use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, form};
+use super::write::{call_steps, called, plain, result_step, results, unchanged};
+use crate::google::answer;
+use crate::google::ask::{self, Asked, Asking};
+use crate::google::plan::{self, Entry, Side, Turn};
+use crate::google::say::Speaker;
+use crate::google::scene::{self, Scene};
+use crate::google::words::Generation;
+use crate::google::{PLACEHOLDER, text};
+use crate::{Envelope, History, Report};
+
+/// Writes a history in the form it came in, or as a list of steps.
+pub(super) fn write_history(history: &History) -> (Value, Report) {
+    let around = match &history.envelope {
+        Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest,
+        } => Some((*member, rest)),
+        _ => None,
+    };
+    let mut report = Report::default();
+    let (system, messages) = instructions(history, around.map(|(member, _)| member));
+    let tools = around.and_then(|(_, rest)| rest.get("tools"));
+    let mut writer = Writer {
+        scene: Scene::of_functions(scene::declared(tools)),
+        results: plan::results(&history.messages),
+        asked: HashMap::new(),
+        picture: None,
+        report: Report::default(),
+        steps: Vec::new(),
+        said: Vec::new(),
+    };
+    plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
+    let first = history.messages.len() - messages.len();
+    for turn in plan::turns(messages, first, own_around) {
+        writer.turn(&turn);
+    }
+    let steps = writer.steps;
+    report.absorb(writer.report);
+    let document = match around {
+        Some((member, rest)) => close(member, rest, steps, system),
+        None => steps.into(),
+    };
+    (document, report)
+}
+
+fn own_around(message: &Message) -> Option<&Value> {
+    let raw = message.meta.raw_representation.as_ref()?;
+    (raw.dialect == DIALECT && raw.json.is_object()).then_some(&raw.json)
+}
+
+fn close(
+    member: &str,
+    rest: &Map<String, Value>,
+    mut steps: Vec<Value>,
+    system: Option<String>,
+) -> Value {
+    let mut body = rest.clone();
+    match member {
+        ALONE if steps.len() == 1 => return steps.remove(0),
+        ALONE => return steps.into(),
+        STEPS => {
+            body.insert(STEPS.to_owned(), steps.into());
+        }
+        INPUT => {
+            let said = input(rest.get(INPUT), steps);
+            body.insert(INPUT.to_owned(), said);
+            if let Some(system) = system {
+                body.insert(INSTRUCTIONS.to_owned(), system.into());
+            }
+        }
+        _ if steps.is_empty() => {}
+        _ => {
+            body.insert(STEPS.to_owned(), steps.into());
+        }
+    }
+    body.into()
+}
+
+/// The input as it stood, when it still is what it was.
+fn input(form: Option<&Value>, steps: Vec<Value>) -> Value {
+    let form = form.and_then(Value::as_str).unwrap_or_default();
+    let contents = match steps.as_slice() {
+        [only] if text_of(only, "type") == "user_input" => {
+            only.get("content").and_then(Value::as_array).cloned()
+        }
+        _ => None,
+    };
+    let Some(mut contents) = contents else {
+        return steps.into();
+    };
+    let is_words = |content: &Value| {
+        text_of(content, "type") == "text" && content.as_object().is_some_and(|c| c.len() == 2)
+    };
+    match (form, contents.as_slice()) {
+        (form::WORDS, [only]) if is_words(only) => only["text"].clone(),
+        (form::CONTENT, [_]) => contents.remove(0),
+        (form::WORDS | form::CONTENT | form::CONTENTS, _) => contents.into(),
+        _ => steps.into(),
+    }
+}
+
+fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The instructions for a request's own place, and the messages that are left.
+fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<String>, &'a [Message]) {
+    let messages = history.messages.as_slice();
+    match messages.split_first() {
+        Some((first, rest))
+            if member == Some(INPUT) && matches!(first.role, Role::System | Role::Developer) =>
+        {
+            (Some(plan::words_of(first)), rest)
+        }
+        _ => (None, messages),
+    }
+}
+
+struct Writer<'a> {
+    scene: Scene,
+    results: HashMap<CallId, &'a Content>,
+    /// How each call was written.
+    asked: HashMap<CallId, Vec<Asked>>,
+    /// The size of the newest picture.
+    picture: Option<Size>,
+    report: Report,
+    steps: Vec<Value>,
+    /// Words and pictures for the next step of words.
+    said: Vec<Value>,
+}
+
+impl Writer<'_> {
+    fn turn(&mut self, turn: &Turn<'_>) {
+        let begins = self.steps.len();
+        let kind = if turn.side == Side::Model {
+            "model_output"
+        } else {
+            "user_input"
+        };
+        for entry in &turn.entries {
+            match entry {
+                Entry::Content(content, place) => {
+                    self.picture = plan::picture_of(content).or(self.picture);
+                    if let Some(said) = self.words(content, place, turn.around.is_some()) {
+                        self.said.push(said);
+                        continue;
+                    }
+                    if turn.around.is_none() {
+                        self.say(kind);
+                    }
+                    let steps = self.content(content, place, begins);
+                    self.steps.extend(steps);
+                }
+                Entry::Missing(call) => {
+                    let steps = self.missing(call);
+                    self.steps.extend(steps);
+                }
+            }
+        }
+        match turn.around.and_then(Value::as_object) {
+            Some(around) => {
+                let mut step = around.clone();
+                let said = std::mem::take(&mut self.said);
+                if step.contains_key("content") || !said.is_empty() {
+                    step.insert("content".to_owned(), said.into());
+                }
+                self.steps.push(step.into());
+            }
+            None => self.say(kind),
+        }
+    }
+
+    fn say(&mut self, kind: &str) {
+        if !self.said.is_empty() {
+            let said = std::mem::take(&mut self.said);
+            self.steps.push(json!({"type": kind, "content": said}));
+        }
+    }
+
+    /// A content of a step of words; none for what is a step of its own.
+    fn words(&mut self, content: &Content, place: &str, is_within: bool) -> Option<Value> {
+        match content {
+            Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
+                if let (Some(meta), None) = (content.meta(), content::unchanged(content)) {
+                    crate::google::unsaid(&mut self.report, place, meta, None, None);
+                }
+                content::write(content, place, &mut self.report)
+            }
+            Content::Other(other) if is_within => {
+                Some(Value::Object(content::passed_on(other).clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn content(&mut self, content: &Content, place: &str, begins: usize) -> Vec<Value> {
+        if matches!(content, Content::HostedFile(_)) {
+            return Vec::new();
+        }
+        if let Some(steps) = unchanged(content, &self.scene) {
+            if scene::call_id(content).is_some() {
+                self.note(content, called(&steps));
+            }
+            return steps;
+        }
+        if scene::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
+            return self.call(content, place, begins);
+        }
+        if let Some(result) = plan::result_of(content) {
+            return self.result(&result, place);
+        }
+        plain(content, place, &mut self.report)
+            .into_iter()
+            .collect()
+    }
+
+    fn call(&mut self, content: &Content, place: &str, begins: usize) -> Vec<Value> {
+        let result = scene::call_id(content).and_then(|id| self.results.get(id).copied());
+        let acknowledged: &[SafetyCheck] = match result {
+            Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
+            _ => &[],
+        };
+        let speaker = Speaker {
+            generation: Generation::New,
+            picture: self.picture.or_else(|| result.and_then(plan::picture_of)),
+        };
+        let mut asking = Asking {
+            speaker,
+            acknowledged,
+            report: &mut self.report,
+        };
+        let asked = ask::write(content, &mut asking, place);
+        let mut steps = call_steps(content, &asked);
+        if self.is_unsigned(begins) && !steps.is_empty() {
+            let stand_in = json!({"type": "thought", "signature": PLACEHOLDER});
+            steps.insert(0, stand_in);
+        }
+        self.note(content, asked);
+        steps
+    }
+
+    /// Whether no thought and no call of this turn stands before: the first call needs a
+    /// signature.
+    fn is_unsigned(&self, begins: usize) -> bool {
+        self.steps[begins..]
+            .iter()
+            .filter_map(Value::as_object)
+            .all(|step| {
+                let is_signed = step.contains_key("signature");
+                !is_signed && text(step, "type") != Some("function_call")
+            })
+    }
+
+    fn note(&mut self, content: &Content, asked: Vec<Asked>) {
+        self.scene.note_asked(content, &asked);
+        if let Some(id) = scene::call_id(content) {
+            self.asked.insert(id.clone(), asked);
+        }
+    }
+
+    fn result(&mut self, result: &ToolResult, place: &str) -> Vec<Value> {
+        let asked = result.call_id().and_then(|id| self.asked.get(id)).cloned();
+        match asked.or_else(|| plan::asked_by_name(result)) {
+            Some(asked) if !asked.is_empty() => results(&asked, result, &mut self.report),
+            _ => {
+                let why = "an answer names its function, and no call before it has this id";
+                self.report.lost("a result", place, why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Every call is answered.
+    fn missing(&mut self, call: &Content) -> Vec<Value> {
+        let Some(id) = scene::call_id(call) else {
+            return Vec::new();
+        };
+        let what = "a missing result";
+        let how = "as an error that says so";
+        self.report
+            .kept(what, format!("call {id}"), "every call is answered", how);
+        let asked = self.asked.get(id).cloned().unwrap_or_default();
+        asked
+            .iter()
+            .map(|asked| result_step(asked, answer::unknown(call), None, &mut self.report))
+            .collect()
+    }
+}

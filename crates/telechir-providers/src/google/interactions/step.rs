@@ -1,0 +1,245 @@
+//! One step as a message.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    CallId, Content, ErrorContent, HostedCall, Media, Message, Meta, ReasoningContent, Role,
+};
+
+use super::content::{self, whole};
+use super::{DIALECT, content::file};
+use crate::google::answer::{self, Answer};
+use crate::google::call::{self, Called};
+use crate::google::scene::Scene;
+use crate::google::{PLACEHOLDER, PROVIDER, others, raw, text};
+
+pub(super) type Step = Map<String, Value>;
+
+/// Members of a step without a neutral name are kept under this one.
+const BESIDE: &str = "step";
+/// How a function's result was said, where it was not as we would.
+pub(super) const FORM: &str = "result_form";
+
+/// Reads a step. Whatever is not understood comes out whole.
+pub(super) fn read(step: &Step, scene: &Scene) -> Message {
+    let known = match text(step, "type").unwrap_or_default() {
+        "user_input" => spoken(Role::User, step),
+        "model_output" => spoken(Role::Assistant, step),
+        "thought" => Some(said(Role::Assistant, thought(step))),
+        "function_call" => function_call(step, scene).map(|call| said(Role::Assistant, call)),
+        "function_result" => function_result(step, scene).map(|result| said(Role::Tool, result)),
+        "code_execution_call" => code_call(step).map(|call| said(Role::Assistant, call)),
+        "code_execution_result" => code_result(step).map(|result| said(Role::Assistant, result)),
+        _ => None,
+    };
+    known.unwrap_or_else(|| said(Role::Assistant, whole(step)))
+}
+
+/// A message of one content, which carries the step.
+fn said(role: Role, content: Content) -> Message {
+    Message::new(role, vec![content])
+}
+
+/// The step as it came, and the members of it that these names do not say.
+fn meta(step: &Step, known: &[&str]) -> Meta {
+    let mut meta = raw(DIALECT, Value::Object(step.clone()));
+    let known: Vec<&str> = known.iter().copied().chain(["type"]).collect();
+    let beside = others(step, &known);
+    if !beside.is_empty() {
+        meta.set_property(PROVIDER, BESIDE, beside.into());
+    }
+    meta
+}
+
+/// What stands beside the members of a step, put back.
+pub(super) fn put_kept(step: &mut Value, meta: &Meta) {
+    let kept = meta.property(PROVIDER, BESIDE).and_then(Value::as_object);
+    for (name, value) in kept.into_iter().flatten() {
+        if step.get(name).is_none() {
+            step[name.as_str()] = value.clone();
+        }
+    }
+}
+
+/// Words and pictures of one side; the message keeps the step around them.
+fn spoken(role: Role, step: &Step) -> Option<Message> {
+    let contents = match step.get("content") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(contents)) => contents
+            .iter()
+            .map(|content| Some(content::read(content.as_object()?)))
+            .collect::<Option<Vec<Content>>>()?,
+        Some(_) => return None,
+    };
+    let mut around = step.clone();
+    if let Some(content) = around.get_mut("content") {
+        *content = Value::Null;
+    }
+    let mut message = Message::new(role, contents);
+    message
+        .contents
+        .extend(step.get("error").and_then(Value::as_object).map(failed));
+    message.meta = raw(DIALECT, Value::Object(around));
+    Some(message)
+}
+
+/// Why the model's output ended; it stands in the step around it.
+fn failed(error: &Map<String, Value>) -> Content {
+    let mut meta = Meta::default();
+    meta.set_property(PROVIDER, "step_error", true.into());
+    Content::Error(ErrorContent {
+        message: text(error, "message").unwrap_or_default().to_owned(),
+        error_code: error.get("code").map(|code| match code {
+            Value::String(code) => code.clone(),
+            other => other.to_string(),
+        }),
+        error_details: error.get("details").cloned(),
+        meta,
+    })
+}
+
+fn thought(step: &Step) -> Content {
+    let summary = step.get("summary").and_then(Value::as_array);
+    let words: Vec<&str> = summary
+        .into_iter()
+        .flatten()
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect();
+    let mut meta = meta(step, &["signature", "summary"]);
+    meta.set_property(PROVIDER, "thought", true.into());
+    if let Some(summary) = step.get("summary").filter(|_| !is_plain(step, words.len())) {
+        meta.set_property(PROVIDER, "summary", summary.clone());
+    }
+    let signature = text(step, "signature").filter(|signature| *signature != PLACEHOLDER);
+    Content::Reasoning(ReasoningContent {
+        text: (!words.is_empty()).then(|| words.join("\n")),
+        item_id: None,
+        protected_data: signature.map(str::to_owned),
+        meta,
+    })
+}
+
+/// Whether a summary is one text and nothing else, or absent.
+fn is_plain(step: &Step, texts: usize) -> bool {
+    let parts = step.get("summary").and_then(Value::as_array);
+    let members = |part: &Value| part.as_object().map_or(0, Map::len);
+    match parts {
+        None => true,
+        Some(parts) => {
+            parts.len() == 1 && texts == 1 && parts.iter().all(|part| members(part) == 2)
+        }
+    }
+}
+
+fn function_call(step: &Step, scene: &Scene) -> Option<Content> {
+    let id = text(step, "id").filter(|id| !id.is_empty())?;
+    let called = Called {
+        id: CallId::from(id),
+        name: text(step, "name").unwrap_or_default(),
+        args: step.get("arguments"),
+        unfinished: None,
+        meta: meta(step, &["id", "name", "arguments"]),
+    };
+    Some(call::read(called, scene))
+}
+
+/// What a function gave: text that is JSON, pictures beside it, an object or a text.
+fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
+    let id = CallId::from(text(step, "call_id")?);
+    let known = match text(step, "name") {
+        Some(name) => scene.answered(&id, name),
+        None => scene.call(&id)?.clone(),
+    };
+    let mut meta = meta(
+        step,
+        &[
+            "call_id",
+            "name",
+            "result",
+            "is_error",
+            answer::ACKNOWLEDGED,
+        ],
+    );
+    let mut answer = Answer {
+        is_error: step.get("is_error") == Some(&Value::Bool(true)),
+        ..Answer::default()
+    };
+    match step.get("result")? {
+        Value::Object(response) => {
+            answer.response = response.clone();
+            meta.set_property(PROVIDER, FORM, "object".into());
+        }
+        Value::String(words) => {
+            answer.response = response_of(words);
+            meta.set_property(PROVIDER, FORM, "text".into());
+        }
+        Value::Array(contents) => read_contents(contents, &mut answer)?,
+        _ => return None,
+    }
+    if step.get("is_error").is_some() && !answer.is_error {
+        meta.set_property(PROVIDER, "is_error", false.into());
+    }
+    if let Some(acknowledged) = step.get(answer::ACKNOWLEDGED) {
+        let name = answer::ACKNOWLEDGED.to_owned();
+        answer.response.entry(name).or_insert(acknowledged.clone());
+    }
+    Some(answer::read(&known, id, answer, meta))
+}
+
+fn read_contents(contents: &[Value], answer: &mut Answer) -> Option<()> {
+    let mut words = Vec::new();
+    for content in contents {
+        let content = content.as_object()?;
+        match text(content, "type")? {
+            "text" => words.push(content.get("text")?.as_str()?),
+            kind => answer.media.push(file(content, kind)? as Media),
+        }
+    }
+    if !words.is_empty() {
+        answer.response = response_of(&words.join("\n"));
+    }
+    Some(())
+}
+
+/// A text that is a JSON object is the answer; any other is its output.
+fn response_of(words: &str) -> Map<String, Value> {
+    match serde_json::from_str(words) {
+        Ok(Value::Object(response)) => response,
+        _ => Map::from_iter([("output".to_owned(), words.into())]),
+    }
+}
+
+fn code_call(step: &Step) -> Option<Content> {
+    let arguments = step.get("arguments")?.as_object()?;
+    let mut meta = meta(step, &["id", "arguments"]);
+    let beside = others(arguments, &["code"]);
+    if !beside.is_empty() {
+        meta.set_property(PROVIDER, "arguments", beside.into());
+    }
+    Some(Content::CommandCall(HostedCall {
+        call_id: Some(text(step, "id")?.into()),
+        inputs: vec![Content::text(text(arguments, "code")?)],
+        meta,
+        ..HostedCall::default()
+    }))
+}
+
+fn code_result(step: &Step) -> Option<Content> {
+    let mut meta = meta(step, &["call_id", "result"]);
+    let results = match step.get("result")? {
+        Value::String(words) => vec![Content::text(words.as_str())],
+        Value::Array(contents) => {
+            meta.set_property(PROVIDER, FORM, "contents".into());
+            contents
+                .iter()
+                .map(|content| Some(content::read(content.as_object()?)))
+                .collect::<Option<Vec<Content>>>()?
+        }
+        _ => return None,
+    };
+    Some(Content::CommandResult(HostedCall {
+        call_id: Some(text(step, "call_id")?.into()),
+        results,
+        meta,
+        ..HostedCall::default()
+    }))
+}

@@ -1,0 +1,329 @@
+//! An interaction in events: steps that begin, go on and stop.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::StreamError;
+use crate::google::text;
+use crate::stream::{Assemble, CallPiece, Delta};
+
+/// What has come of an interaction.
+#[derive(Default)]
+pub(super) struct Arriving {
+    interaction: Map<String, Value>,
+    steps: BTreeMap<u64, Open>,
+    is_complete: bool,
+    number: usize,
+    /// The newest event's own id: a stream that is taken up again may repeat it.
+    last_id: Option<String>,
+}
+
+struct Open {
+    step: Map<String, Value>,
+    /// Characters of a call's arguments.
+    arguments: String,
+    is_open: bool,
+}
+
+/// No interaction has more of them.
+const MOST_STEPS: usize = 100_000;
+
+impl Assemble for Arriving {
+    fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
+        self.number += 1;
+        let Value::Object(mut event) = event else {
+            return Err(self.bad("it is no object"));
+        };
+        let kind = text(&event, "event_type")
+            .or(name)
+            .unwrap_or_default()
+            .to_owned();
+        if let Some(id) = text(&event, "event_id") {
+            if self.last_id.as_deref() == Some(id) {
+                return Ok(Vec::new());
+            }
+            self.last_id = Some(id.to_owned());
+        }
+        if event.get("error").is_some_and(Value::is_object) && !kind.starts_with("step.") {
+            return Err(failed(&event));
+        }
+        match kind.as_str() {
+            "error" => Err(failed(&event)),
+            "interaction.created" | "interaction.completed" => {
+                self.take_interaction(event.shift_remove("interaction"));
+                self.is_complete |= kind == "interaction.completed";
+                Ok(Vec::new())
+            }
+            "interaction.status_update" => {
+                if let Some(status) = event.shift_remove("status") {
+                    self.interaction.insert("status".to_owned(), status);
+                }
+                Ok(Vec::new())
+            }
+            "step.start" => self.start(&mut event),
+            "step.delta" => self.delta(event),
+            "step.stop" => self.stop(&mut event),
+            _ => Ok(vec![Delta::Other {
+                event: kind,
+                json: event.into(),
+            }]),
+        }
+    }
+
+    fn finish(mut self) -> Result<Value, StreamError> {
+        let truncated = |missing: &str| StreamError::Truncated {
+            missing: missing.to_owned(),
+        };
+        if !self.is_complete {
+            return Err(truncated(
+                "the event that ends the interaction did not come",
+            ));
+        }
+        if self.steps.values().any(|step| step.is_open) {
+            return Err(truncated("a step did not stop"));
+        }
+        // What the last event brings whole is what counts.
+        let own = self.interaction.get("steps").and_then(Value::as_array);
+        if own.is_none_or(Vec::is_empty) && !self.steps.is_empty() {
+            let steps = self.steps.into_values().map(Open::whole).collect();
+            self.interaction
+                .insert("steps".to_owned(), Value::Array(steps));
+        }
+        self.interaction
+            .entry("steps")
+            .or_insert_with(|| Value::Array(Vec::new()));
+        Ok(self.interaction.into())
+    }
+}
+
+fn failed(event: &Map<String, Value>) -> StreamError {
+    let error = event
+        .get("error")
+        .and_then(Value::as_object)
+        .unwrap_or(event);
+    let code = match error.get("code") {
+        Some(Value::String(code)) => code.clone(),
+        Some(code) => code.to_string(),
+        None => "error".to_owned(),
+    };
+    let said = text(error, "message").unwrap_or("it says no more");
+    let message = format!("{code}: {said}");
+    StreamError::Provider { message }
+}
+
+impl Arriving {
+    fn bad(&self, problem: &str) -> StreamError {
+        StreamError::BadEvent {
+            number: self.number,
+            problem: problem.to_owned(),
+        }
+    }
+
+    fn take_interaction(&mut self, interaction: Option<Value>) {
+        if let Some(Value::Object(interaction)) = interaction {
+            self.interaction.extend(interaction);
+        }
+    }
+
+    fn index(&self, event: &Map<String, Value>) -> Result<u64, StreamError> {
+        let index = event.get("index").and_then(Value::as_u64);
+        index.ok_or_else(|| self.bad("it has no `index`"))
+    }
+
+    fn start(&mut self, event: &mut Map<String, Value>) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(event)?;
+        let Some(Value::Object(step)) = event.shift_remove("step") else {
+            return Err(self.bad("it has no `step`"));
+        };
+        if self.steps.contains_key(&index) {
+            return Err(self.bad("the step has begun before"));
+        }
+        if self.steps.len() == MOST_STEPS {
+            return Err(self.bad("there are too many steps"));
+        }
+        let mut deltas = Vec::new();
+        if let Some(name) = call_name(&step) {
+            deltas.push(Delta::Call(CallPiece {
+                index,
+                call_id: text(&step, "id").map(str::to_owned),
+                name: Some(name.to_owned()),
+                arguments: String::new(),
+            }));
+        }
+        let open = Open {
+            step,
+            arguments: String::new(),
+            is_open: true,
+        };
+        self.steps.insert(index, open);
+        Ok(deltas)
+    }
+
+    fn delta(&mut self, mut event: Map<String, Value>) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(&event)?;
+        let Some(Value::Object(delta)) = event.shift_remove("delta") else {
+            return Err(self.bad("it has no `delta`"));
+        };
+        let is_open = self.steps.get(&index).is_some_and(|step| step.is_open);
+        if !is_open {
+            return Err(self.bad("its step has not begun, or has stopped"));
+        }
+        let Some(open) = self.steps.get_mut(&index) else {
+            return Ok(Vec::new());
+        };
+        open.take(index, delta).map_err(|problem| self.bad(problem))
+    }
+
+    fn stop(&mut self, event: &mut Map<String, Value>) -> Result<Vec<Delta>, StreamError> {
+        let index = self.index(event)?;
+        let open = self.steps.get_mut(&index).filter(|step| step.is_open);
+        let Some(open) = open else {
+            return Err(self.bad("its step has not begun, or has stopped"));
+        };
+        open.is_open = false;
+        let is_call = call_name(&open.step).is_some();
+        Ok(if is_call {
+            vec![Delta::CallEnd { index }]
+        } else {
+            Vec::new()
+        })
+    }
+}
+
+fn call_name(step: &Map<String, Value>) -> Option<&str> {
+    let is_call = text(step, "type") == Some("function_call");
+    text(step, "name").filter(|_| is_call)
+}
+
+impl Open {
+    /// The step as it would have come at once.
+    fn whole(self) -> Value {
+        let Self {
+            mut step,
+            arguments,
+            ..
+        } = self;
+        if !arguments.is_empty() {
+            // What is no JSON stays a text, which nobody can carry out.
+            let said = serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
+            step.insert("arguments".to_owned(), said);
+        }
+        // An empty signature is none: a whole step does not have it.
+        if text(&step, "signature") == Some("") {
+            step.shift_remove("signature");
+        }
+        step.into()
+    }
+
+    fn take(
+        &mut self,
+        index: u64,
+        mut delta: Map<String, Value>,
+    ) -> Result<Vec<Delta>, &'static str> {
+        let kind = text(&delta, "type").unwrap_or_default().to_owned();
+        let words = |delta: &Map<String, Value>, name| text(delta, name).map(str::to_owned);
+        let deltas = match kind.as_str() {
+            "text" => {
+                let text = words(&delta, "text").ok_or("its text is none")?;
+                self.add_text(&text)?;
+                vec![Delta::Text { index, text }]
+            }
+            "thought_summary" => {
+                let content = delta.shift_remove("content").unwrap_or_default();
+                let said = content.get("text").and_then(Value::as_str);
+                let text = said.unwrap_or_default().to_owned();
+                self.list("summary")?.push(content);
+                vec![Delta::Reasoning { index, text }]
+            }
+            "thought_signature" => {
+                let more = words(&delta, "signature").ok_or("its signature is none")?;
+                let before = text(&self.step, "signature").unwrap_or_default();
+                let signature = format!("{before}{more}");
+                self.step.insert("signature".to_owned(), signature.into());
+                Vec::new()
+            }
+            "arguments_delta" => {
+                let arguments = words(&delta, "arguments").ok_or("its arguments are no text")?;
+                self.arguments.push_str(&arguments);
+                vec![Delta::Call(CallPiece {
+                    index,
+                    arguments,
+                    ..CallPiece::default()
+                })]
+            }
+            "text_annotation_delta" => {
+                self.annotate(delta.shift_remove("annotations"))?;
+                Vec::new()
+            }
+            "image" | "audio" | "video" | "document" => {
+                self.list("content")?.push(Value::Object(delta.clone()));
+                vec![Delta::Other {
+                    event: kind,
+                    json: delta.into(),
+                }]
+            }
+            _ => {
+                delta.shift_remove("type");
+                let json = Value::Object(delta.clone());
+                self.merge(delta);
+                vec![Delta::Other { event: kind, json }]
+            }
+        };
+        Ok(deltas)
+    }
+
+    fn list(&mut self, name: &str) -> Result<&mut Vec<Value>, &'static str> {
+        let list = self
+            .step
+            .entry(name)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        list.as_array_mut().ok_or("its step has no list for it")
+    }
+
+    /// A text goes on where the last content is one.
+    fn add_text(&mut self, more: &str) -> Result<(), &'static str> {
+        let contents = self.list("content")?;
+        let last = contents.last_mut().and_then(Value::as_object_mut);
+        if let Some(last) = last.filter(|last| text(last, "type") == Some("text")) {
+            let before = text(last, "text").unwrap_or_default();
+            let whole = format!("{before}{more}");
+            last.insert("text".to_owned(), whole.into());
+        } else {
+            contents.push(serde_json::json!({"type": "text", "text": more}));
+        }
+        Ok(())
+    }
+
+    fn annotate(&mut self, annotations: Option<Value>) -> Result<(), &'static str> {
+        let Some(Value::Array(annotations)) = annotations else {
+            return Err("its annotations are no list");
+        };
+        let last = self.list("content")?.last_mut();
+        let last = last
+            .and_then(Value::as_object_mut)
+            .ok_or("there is no text to annotate")?;
+        let list = last
+            .entry("annotations")
+            .or_insert_with(|| Value::Array(Vec::new()));
+        let list = list
+            .as_array_mut()
+            .ok_or("there is no list of annotations")?;
+        list.extend(annotations);
+        Ok(())
+    }
+
+    /// Members of a tool's step: texts and lists go on, anything else is the newest.
+    fn merge(&mut self, delta: Map<String, Value>) {
+        for (name, value) in delta {
+            match (self.step.get_mut(&name), value) {
+                (Some(Value::String(before)), Value::String(more)) => before.push_str(&more),
+                (Some(Value::Array(before)), Value::Array(more)) => before.extend(more),
+                (Some(Value::Object(before)), Value::Object(more)) => before.extend(more),
+                (_, value) => {
+                    self.step.insert(name, value);
+                }
+            }
+        }
+    }
+}

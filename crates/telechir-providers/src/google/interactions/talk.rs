@@ -1,0 +1,118 @@
+//! A conversation in steps, which the provider does not store.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use super::envelope::counts;
+use crate::conversation::text_of;
+use crate::google::pictures;
+use crate::wire::{Service, Talk};
+use crate::{Opening, Request, Stop};
+
+/// How to converse in it.
+pub(super) struct InteractionsTalk;
+
+impl Talk for InteractionsTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"type": "user_input", "content": [{"type": "text", "text": words}]})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-goog-api-key", key.to_owned())
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(opening, items)
+    }
+
+    fn failure(&self, response: &Value) -> Option<Stop> {
+        failure(response)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        let steps = response.get("steps").and_then(Value::as_array);
+        items.extend(steps.into_iter().flatten().cloned());
+        let usage = response.get("usage").and_then(Value::as_object);
+        let usage = usage.map(counts).unwrap_or_default();
+        (stop(response, has_calls), usage)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(answers);
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            host: Some("https://generativelanguage.googleapis.com"),
+            prefix: "/v1beta",
+        }
+    }
+}
+
+/// The request: every step so far, and nothing kept by the provider.
+fn request(opening: &Opening, steps: &mut [Value]) -> Request {
+    pictures::prune(steps, opening.pictures);
+    let mut body = Map::new();
+    let model = opening.model.trim_start_matches("models/");
+    body.insert("model".into(), model.into());
+    if let Some(system) = &opening.system {
+        body.insert("system_instruction".into(), system.clone().into());
+    }
+    body.insert("input".into(), steps.to_vec().into());
+    if !opening.declaration.tools.is_empty() {
+        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    }
+    if let Some(max_tokens) = opening.max_tokens {
+        let config = json!({"max_output_tokens": max_tokens});
+        body.insert("generation_config".into(), config);
+    }
+    body.insert("store".into(), false.into());
+    Request {
+        path: "/interactions".to_owned(),
+        headers: opening.declaration.headers.clone(),
+        body: body.into(),
+        pictures: steps.iter().map(pictures::count).sum(),
+    }
+}
+
+fn failure(body: &Value) -> Option<Stop> {
+    match text_of(body, "status") {
+        "failed" => {
+            let none = Value::Null;
+            let first = body.get("errors").and_then(|errors| errors.get(0));
+            let error = first.unwrap_or(&none);
+            let code = match error.get("code") {
+                Some(Value::String(code)) => code.clone(),
+                Some(Value::Null) | None => String::new(),
+                Some(code) => code.to_string(),
+            };
+            let message = text_of(error, "message").to_owned();
+            Some(Stop::Failed { code, message })
+        }
+        status @ ("cancelled" | "queued" | "in_progress") => Some(Stop::Incomplete {
+            reason: status.to_owned(),
+        }),
+        _ => None,
+    }
+}
+
+fn stop(body: &Value, has_calls: bool) -> Stop {
+    match text_of(body, "status") {
+        // Calls in it may be cut.
+        "incomplete" => Stop::MaxTokens,
+        "budget_exceeded" => Stop::Incomplete {
+            reason: "budget_exceeded".to_owned(),
+        },
+        _ if has_calls => Stop::Calls,
+        "requires_continuation" => Stop::Continue,
+        "completed" => Stop::Done,
+        other => Stop::Incomplete {
+            reason: other.to_owned(),
+        },
+    }
+}

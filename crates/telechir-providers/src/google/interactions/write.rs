@@ -1,0 +1,372 @@
+//! Contents as steps, and the answers to a turn.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    AnsweredTurn, Content, HostedCall, OtherContent, Raw, ReasoningContent, ToolResult,
+};
+
+use super::DIALECT;
+use super::content::{of_media, passed_on};
+use super::envelope::is_stand_in;
+use super::step::{self, FORM, put_kept};
+use crate::google::answer::{self, ACKNOWLEDGED, Answer};
+use crate::google::ask::{self, Asked, Asking};
+use crate::google::generate::content_of;
+use crate::google::say::Speaker;
+use crate::google::scene::Scene;
+use crate::google::words::Generation;
+use crate::google::{PROVIDER, batch, text, unsaid};
+use crate::{EncodedReply, Report};
+
+/// Writes the answers to a turn: the steps of the next input, in the order of the calls.
+pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
+    let mut reply = EncodedReply::default();
+    for (call, result) in turn.pairs() {
+        let content = content_of(&call);
+        let asked = asked(&content, result);
+        reply
+            .items
+            .extend(results(&asked, result, &mut reply.report));
+    }
+    answer::note_unacknowledged(turn, &mut reply.report);
+    reply
+}
+
+/// The function calls the model made; of a call made elsewhere, those it would be written as.
+fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
+    if let Some(steps) = unchanged(content, &Scene::default()) {
+        return called(&steps);
+    }
+    let acknowledged = match result {
+        ToolResult::Computer(result) => result.acknowledged_safety_checks.as_slice(),
+        _ => &[],
+    };
+    let mut report = Report::default();
+    let speaker = Speaker {
+        generation: Generation::New,
+        picture: None,
+    };
+    let mut asking = Asking {
+        speaker,
+        acknowledged,
+        report: &mut report,
+    };
+    ask::write(content, &mut asking, "")
+}
+
+/// The calls in steps that go out as they came.
+pub(super) fn called(steps: &[Value]) -> Vec<Asked> {
+    let stands = |step: &&Value| !step.as_object().is_some_and(is_stand_in);
+    let calls: Vec<&Value> = steps.iter().filter(stands).collect();
+    let count = calls.len();
+    let call = |(at, step): (usize, &Value)| {
+        let step = step.as_object()?;
+        Some(Asked {
+            id: text(step, "id")?.into(),
+            name: text(step, "name").unwrap_or_default().to_owned(),
+            args: Value::Null,
+            action: (count > 1).then_some(at),
+        })
+    };
+    calls.into_iter().enumerate().filter_map(call).collect()
+}
+
+/// The steps that a content came as, when it still says what they say. Words and pictures are
+/// within a step, and none here.
+pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
+    if let Content::Other(other) = content {
+        return own(other).map(|step| vec![Value::Object(step.clone())]);
+    }
+    let raw = content
+        .meta()?
+        .raw_representation
+        .as_ref()
+        .filter(|raw| raw.dialect == DIALECT)?;
+    let read = |step: &Value| step::read(step.as_object()?, scene).contents.pop();
+    let stands = |step: &&Value| !step.as_object().is_some_and(is_stand_in);
+    match &raw.json {
+        Value::Object(json) if is_step(json) => {
+            (read(&raw.json).as_ref() == Some(content)).then(|| vec![raw.json.clone()])
+        }
+        Value::Array(steps) => {
+            let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();
+            let mut again = batch::join(read?);
+            if let [only] = again.as_mut_slice() {
+                set_raw(only, raw);
+            }
+            (again.as_slice() == std::slice::from_ref(content)).then(|| steps.clone())
+        }
+        _ => None,
+    }
+}
+
+/// What was put together keeps all its steps.
+fn set_raw(content: &mut Content, raw: &Raw) {
+    let meta = match content {
+        Content::ComputerCall(call) => &mut call.meta,
+        Content::ShellCall(call) => &mut call.meta,
+        Content::EditCall(call) => &mut call.meta,
+        Content::FunctionCall(call) => &mut call.meta,
+        Content::ComputerResult(result) => &mut result.meta,
+        _ => return,
+    };
+    meta.raw_representation = Some(raw.clone());
+}
+
+/// Steps that hold one content each.
+fn is_step(json: &Map<String, Value>) -> bool {
+    const STEPS: [&str; 5] = [
+        "thought",
+        "function_call",
+        "function_result",
+        "code_execution_call",
+        "code_execution_result",
+    ];
+    text(json, "type").is_some_and(|kind| STEPS.contains(&kind))
+}
+
+/// A step of this dialect that only passes through: its type says so.
+fn own(other: &OtherContent) -> Option<&Map<String, Value>> {
+    const PASSED: [&str; 20] = [
+        "function_call",
+        "function_result",
+        "thought",
+        "user_input",
+        "model_output",
+        "code_execution_call",
+        "code_execution_result",
+        "google_search_call",
+        "google_search_result",
+        "url_context_call",
+        "url_context_result",
+        "google_maps_call",
+        "google_maps_result",
+        "file_search_call",
+        "file_search_result",
+        "retrieval_call",
+        "retrieval_result",
+        "processing_call",
+        "processing_result",
+        "mcp_server_tool_call",
+    ];
+    let step = passed_on(other);
+    let kind = text(step, "type").unwrap_or_default();
+    (other.kind.as_deref() == Some("google_step")
+        || PASSED.contains(&kind)
+        || kind == "mcp_server_tool_result")
+        .then_some(step)
+}
+
+/// A call's steps.
+pub(super) fn call_steps(content: &Content, asked: &[Asked]) -> Vec<Value> {
+    let write = |asked: &Asked| {
+        let mut step = json!({
+            "type": "function_call",
+            "id": asked.id.as_str(),
+            "name": asked.name,
+            "arguments": asked.args,
+        });
+        if let Some(meta) = content.meta() {
+            put_kept(&mut step, meta);
+        }
+        step
+    };
+    asked.iter().map(write).collect()
+}
+
+/// The steps that answer these function calls.
+pub(super) fn results(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
+    let answers = answer::write(asked, result, report);
+    let meta = match result {
+        ToolResult::Computer(result) => &result.meta,
+        ToolResult::Shell(result) => &result.meta,
+        ToolResult::Edit(result) => &result.meta,
+        ToolResult::Function(result) => &result.meta,
+    };
+    let write = |(asked, answer): (&Asked, Answer)| {
+        let form = meta.property(PROVIDER, FORM).and_then(Value::as_str);
+        let is_error = meta.property(PROVIDER, "is_error").is_some();
+        let mut step = result_step(asked, answer, form, report);
+        if is_error && step.get("is_error").is_none() {
+            step["is_error"] = false.into();
+        }
+        put_kept(&mut step, meta);
+        step
+    };
+    asked.iter().zip(answers).map(write).collect()
+}
+
+/// One answer. Whether the agreement is read beside the result or in it is not told anywhere, so
+/// it stands in both places.
+pub(super) fn result_step(
+    asked: &Asked,
+    mut answer: Answer,
+    form: Option<&str>,
+    report: &mut Report,
+) -> Value {
+    let mut step = json!({
+        "type": "function_result",
+        "call_id": asked.id.as_str(),
+        "name": asked.name,
+    });
+    if answer.response.contains_key("error") || answer.is_error {
+        step["is_error"] = true.into();
+    }
+    if answer.response.contains_key(ACKNOWLEDGED) {
+        answer.response.insert(ACKNOWLEDGED.to_owned(), true.into());
+        step[ACKNOWLEDGED] = true.into();
+    }
+    let plain = match answer.response.get("output") {
+        Some(Value::String(words)) if answer.response.len() == 1 => Some(words.clone()),
+        _ => None,
+    };
+    let is_bare = answer.media.is_empty();
+    step["result"] = match form {
+        Some("object") if is_bare => answer.response.into(),
+        Some("text") if is_bare => {
+            let json = || Value::Object(answer.response.clone()).to_string();
+            plain.unwrap_or_else(json).into()
+        }
+        _ => {
+            let place = format!("result {}", asked.id);
+            let mut contents = Vec::new();
+            if !answer.response.is_empty() || is_bare {
+                let json = || Value::Object(answer.response.clone()).to_string();
+                let words = plain.filter(|_| is_words(&answer)).unwrap_or_else(json);
+                contents.push(json!({"type": "text", "text": words}));
+            }
+            let media = answer.media.iter();
+            contents.extend(media.filter_map(|media| of_media(media, &place, report)));
+            contents.into()
+        }
+    };
+    step
+}
+
+/// Whether an answer's output reads as words again, and not as an object.
+fn is_words(answer: &Answer) -> bool {
+    let words = answer.response.get("output").and_then(Value::as_str);
+    words.is_some_and(|words| !words.trim_start().starts_with('{'))
+}
+
+/// The step of a content that is neither a call nor a result nor words; none when it cannot be
+/// said, or says nothing, and that was noted.
+pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
+    if let Some(meta) = content.meta() {
+        unsaid(report, place, meta, None, None);
+    }
+    let mut step = match content {
+        Content::Reasoning(reasoning) => thought(reasoning, place, report)?,
+        Content::CommandCall(call) => code_call(call, place, report),
+        Content::CommandResult(result) => code_result(result, place, report),
+        // A cost is no part of a conversation, and an error stands in the step around it.
+        Content::Usage(_) => return None,
+        Content::Error(error) if error.meta.property(PROVIDER, "step_error").is_some() => {
+            return None;
+        }
+        other => {
+            let what = match other {
+                Content::Error(error) => format!("error {:?}", error.message),
+                Content::Other(other) => {
+                    format!(
+                        "content of type {:?}",
+                        other.kind.as_deref().unwrap_or_default()
+                    )
+                }
+                Content::ImageGenerationCall(_) => "a call of an image generator".to_owned(),
+                Content::ImageGenerationResult(_) => "a generated image".to_owned(),
+                Content::ApprovalRequest(request) => format!("approval request {}", request.id),
+                Content::ApprovalResponse(given) => format!("approval response {}", given.id),
+                _ => "a content".to_owned(),
+            };
+            report.lost(what, place, "there is no step for it");
+            return None;
+        }
+    };
+    if let Some(meta) = content.meta() {
+        put_kept(&mut step, meta);
+    }
+    Some(step)
+}
+
+/// Thinking is of use only as this provider's own.
+fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
+    if reasoning.meta.property(PROVIDER, "thought").is_none() {
+        let why = "only this provider's own thinking is taken";
+        report.lost("reasoning", place, why);
+        return None;
+    }
+    let mut step = json!({"type": "thought"});
+    if let Some(signature) = &reasoning.protected_data {
+        step["signature"] = signature.as_str().into();
+    }
+    if let Some(summary) = reasoning.meta.property(PROVIDER, "summary") {
+        step["summary"] = summary.clone();
+    } else if let Some(words) = reasoning.text.as_deref().filter(|words| !words.is_empty()) {
+        step["summary"] = json!([{"type": "text", "text": words}]);
+    }
+    Some(step)
+}
+
+fn code_call(call: &HostedCall, place: &str, report: &mut Report) -> Value {
+    let mut arguments = Map::new();
+    match call
+        .meta
+        .property(PROVIDER, "arguments")
+        .and_then(Value::as_object)
+    {
+        Some(kept) => arguments.extend(kept.clone()),
+        None => {
+            let language = call.meta.property(PROVIDER, "language");
+            let is_bash =
+                call.meta.property("anthropic", "name") == Some(&"bash_code_execution".into());
+            if is_bash {
+                arguments.insert("language".to_owned(), "bash".into());
+            } else if language != Some(&"LANGUAGE_UNSPECIFIED".into()) {
+                arguments.insert("language".to_owned(), "python".into());
+            }
+        }
+    }
+    let code = words_of(&call.inputs, place, report).unwrap_or_default();
+    arguments.insert("code".to_owned(), code.into());
+    let id = call.call_id.as_ref().map_or("", |id| id.as_str());
+    json!({"type": "code_execution_call", "id": id, "arguments": arguments})
+}
+
+fn code_result(result: &HostedCall, place: &str, report: &mut Report) -> Value {
+    let id = result.call_id.as_ref().map_or("", |id| id.as_str());
+    let is_list = result.meta.property(PROVIDER, FORM).is_some();
+    let said: Value = if is_list {
+        let contents = result.results.iter();
+        contents
+            .filter_map(|content| super::content::write(content, place, report))
+            .collect()
+    } else {
+        words_of(&result.results, place, report)
+            .unwrap_or_default()
+            .into()
+    };
+    let failed = result
+        .results
+        .iter()
+        .any(|content| matches!(content, Content::Error(_)));
+    let status = result.status.as_deref().unwrap_or_default();
+    let failed = failed || (status.starts_with("OUTCOME_") && status != "OUTCOME_OK");
+    let mut step = json!({"type": "code_execution_result", "call_id": id, "result": said});
+    if failed {
+        step["is_error"] = true.into();
+    }
+    step
+}
+
+fn words_of(contents: &[Content], place: &str, report: &mut Report) -> Option<String> {
+    let mut words = Vec::new();
+    for content in contents {
+        match content {
+            Content::Text(text) => words.push(text.text.as_str()),
+            Content::Error(error) => words.push(&error.message),
+            _ => report.lost("a file of hosted code", place, "code gives words here"),
+        }
+    }
+    (!words.is_empty()).then(|| words.join("\n"))
+}

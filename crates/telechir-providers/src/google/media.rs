@@ -1,0 +1,74 @@
+//! Pictures and files: bytes as base64 with their type, or an address.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use telechir_protocol::{Content, DataContent, Media, Size};
+
+/// Either alphabet of base64, as the one that all others take.
+pub(super) fn standard(base64: &str) -> Cow<'_, str> {
+    if base64.bytes().any(|byte| matches!(byte, b'-' | b'_')) {
+        Cow::Owned(base64.replace('-', "+").replace('_', "/"))
+    } else {
+        Cow::Borrowed(base64)
+    }
+}
+
+/// The bytes of a content as base64, also where its address has them in another form.
+pub(super) fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
+    if let Some(base64) = data.base64() {
+        return Some(Cow::Borrowed(base64));
+    }
+    let (_, escaped) = data.uri.split_once(',')?;
+    Some(Cow::Owned(STANDARD.encode(unescaped(escaped)?)))
+}
+
+fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    Some(bytes)
+}
+
+/// A picture or file among contents.
+pub(super) fn media(content: &Content) -> Option<Media> {
+    Some(match content {
+        Content::Data(data) => Media::Data(data.clone()),
+        Content::Uri(uri) => Media::Uri(uri.clone()),
+        Content::HostedFile(file) => Media::HostedFile(file.clone()),
+        _ => return None,
+    })
+}
+
+/// The size of a picture of the screen, as its own bytes say.
+pub(super) fn size_of(media: &Media) -> Option<Size> {
+    let Media::Data(data) = media else {
+        return None;
+    };
+    crate::anthropic::picture::size_of(&standard(data.base64()?))
+}
+
+/// The size at which a picture goes through as it is. Places do not depend on it, but a larger
+/// one costs more and shows no more.
+pub(super) fn picture_size(size: Size) -> Size {
+    const SIDE: u32 = 3072;
+    let longest = size.width.max(size.height);
+    if longest <= SIDE {
+        return size;
+    }
+    let scaled = |side: u32| {
+        let scaled = u64::from(side) * u64::from(SIDE) / u64::from(longest);
+        u32::try_from(scaled).unwrap_or(SIDE).max(1)
+    };
+    Size::new(scaled(size.width), scaled(size.height))
+}

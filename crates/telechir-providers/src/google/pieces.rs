@@ -1,0 +1,140 @@
+//! JSON values one after another, alone or as the elements of one list, however the bytes are cut.
+
+use serde_json::Value;
+
+use crate::StreamError;
+
+/// The values of a stream of bytes.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    value: Vec<u8>,
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+    list: List,
+    number: usize,
+}
+
+/// Whether the values stand in a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum List {
+    #[default]
+    None,
+    Open,
+    Closed,
+}
+
+impl Pieces {
+    /// Takes bytes and gives the values that ended in them.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Value>, StreamError> {
+        let mut values = Vec::new();
+        let mut start = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            if self.depth == 0 {
+                self.between(*byte)?;
+                start = at;
+                continue;
+            }
+            self.within(*byte);
+            if self.depth == 0 {
+                self.value.extend_from_slice(&bytes[start..=at]);
+                values.push(self.ended()?);
+            }
+        }
+        if self.depth > 0 {
+            self.value.extend_from_slice(&bytes[start..]);
+        }
+        Ok(values)
+    }
+
+    fn between(&mut self, byte: u8) -> Result<(), StreamError> {
+        match (byte, self.list) {
+            (b' ' | b'\t' | b'\r' | b'\n', _) => {}
+            (b'[', List::None) if self.number == 0 => self.list = List::Open,
+            (b']', List::Open) => self.list = List::Closed,
+            (b',', List::Open) if self.number > 0 => {}
+            (b'{', List::None | List::Open) => self.depth = 1,
+            _ => {
+                return Err(StreamError::BadEvent {
+                    number: self.number + 1,
+                    problem: format!("it begins with {:?}", char::from(byte)),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn within(&mut self, byte: u8) {
+        if self.in_string {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth -= 1,
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self) -> Result<Value, StreamError> {
+        self.number += 1;
+        let value = std::mem::take(&mut self.value);
+        serde_json::from_slice(&value).map_err(|error| StreamError::BadEvent {
+            number: self.number,
+            problem: format!("it is not JSON: {error}"),
+        })
+    }
+
+    /// Whether the bytes may end here.
+    pub(super) fn finish(&self) -> Result<(), StreamError> {
+        let truncated = |missing: String| Err(StreamError::Truncated { missing });
+        if self.depth > 0 {
+            return truncated(format!("piece {} is cut off", self.number + 1));
+        }
+        if self.list == List::Open {
+            return truncated("the list of pieces has no end".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Pieces;
+
+    #[test]
+    fn values_are_the_same_wherever_the_bytes_are_cut() {
+        let text = "[{\"a\": \"}\\\"]{\"}\n,\r\n{\"b\": [{}, \"gr\u{fc}\u{df}e\"]}]\n";
+        let expected = [json!({"a": "}\"]{"}), json!({"b": [{}, "gr\u{fc}\u{df}e"]})];
+        for cut in 0..=text.len() {
+            let mut pieces = Pieces::default();
+            let mut values = pieces.push(&text.as_bytes()[..cut]).expect("pieces");
+            values.extend(pieces.push(&text.as_bytes()[cut..]).expect("pieces"));
+            assert_eq!(values, expected, "cut at {cut}");
+            pieces.finish().expect("an end");
+        }
+        let mut pieces = Pieces::default();
+        let bytewise: Vec<Value> = text
+            .bytes()
+            .flat_map(|byte| pieces.push(&[byte]).expect("pieces"))
+            .collect();
+        assert_eq!(bytewise, expected);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_none_of_it_is_named() {
+        let mut pieces = Pieces::default();
+        pieces.push(b"[{\"a\": 1}").expect("pieces");
+        assert!(pieces.finish().is_err());
+        assert!(Pieces::default().push(b"[{}] x").is_err());
+        assert!(Pieces::default().push(b"[nonsense]").is_err());
+    }
+}

@@ -1,0 +1,270 @@
+//! A history in turns that the services take: the answers to a turn's calls come first in the
+//! turn after it, one for each call and in their order.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+use telechir_protocol::{CallId, Content, Message, Role, Size, ToolResult};
+
+use super::ask::Asked;
+use super::media::{media, size_of};
+use super::scene::{call_id, result_id};
+use crate::{Envelope, Report};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Model,
+    User,
+}
+
+/// What a turn is made of.
+#[derive(Clone, Debug)]
+pub(super) enum Entry<'a> {
+    /// A content and where it stands in the history.
+    Content(&'a Content, String),
+    /// The answer to a call that has none.
+    Missing(&'a Content),
+}
+
+/// Everything one side says before the other does.
+#[derive(Clone, Debug)]
+pub(super) struct Turn<'a> {
+    pub(super) side: Side,
+    /// The message this is, as it came; none when it is put together of several.
+    pub(super) around: Option<&'a Value>,
+    pub(super) entries: Vec<Entry<'a>>,
+}
+
+/// Which side says a content.
+fn side(role: &Role, content: &Content) -> Side {
+    match content {
+        _ if result_id(content).is_some() => Side::User,
+        _ if call_id(content).is_some() => Side::Model,
+        Content::Reasoning(_)
+        | Content::CommandCall(_)
+        | Content::CommandResult(_)
+        | Content::ImageGenerationCall(_)
+        | Content::ImageGenerationResult(_) => Side::Model,
+        _ if *role == Role::Assistant => Side::Model,
+        _ => Side::User,
+    }
+}
+
+/// The turns of these messages. `around` says which messages keep their own bounds.
+pub(super) fn turns<'a>(
+    messages: &'a [Message],
+    first: usize,
+    around: impl Fn(&'a Message) -> Option<&'a Value>,
+) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let place = |index| format!("messages[{}].contents[{index}]", at + first);
+        let entry = |(index, content)| Entry::Content(content, place(index));
+        if let Some(around) = around(message) {
+            let side = if message.role == Role::Assistant {
+                Side::Model
+            } else {
+                Side::User
+            };
+            turns.push(Turn {
+                side,
+                around: Some(around),
+                entries: message.contents.iter().enumerate().map(entry).collect(),
+            });
+            continue;
+        }
+        for (index, content) in message.contents.iter().enumerate() {
+            let side = side(&message.role, content);
+            let entry = Entry::Content(content, place(index));
+            match turns.last_mut() {
+                Some(last) if last.side == side && last.around.is_none() => {
+                    last.entries.push(entry);
+                }
+                _ => turns.push(Turn {
+                    side,
+                    around: None,
+                    entries: vec![entry],
+                }),
+            }
+        }
+    }
+    paired(turns)
+}
+
+fn answer_of<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
+    match entry {
+        Entry::Content(content, _) => result_id(content),
+        Entry::Missing(_) => None,
+    }
+}
+
+/// Puts every answer where it belongs.
+fn paired(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
+    let mut homes: HashMap<CallId, VecDeque<usize>> = HashMap::new();
+    for (at, turn) in turns.iter().enumerate() {
+        for id in turn.entries.iter().filter_map(answer_of) {
+            homes.entry(id.clone()).or_default().push_back(at);
+        }
+    }
+    let mut ordered = Vec::with_capacity(turns.len());
+    for at in 0..turns.len() {
+        let calls: Vec<&Content> = open_calls(&turns[at]);
+        if turns[at].side == Side::Model && !calls.is_empty() {
+            let is_last = turns[at + 1..].iter().all(|turn| turn.entries.is_empty());
+            let mut answers = answers(&mut turns, at, &calls, &mut homes);
+            let is_open = is_last
+                && answers
+                    .iter()
+                    .all(|entry| matches!(entry, Entry::Missing(_)));
+            ordered.push(turns[at].clone());
+            if is_open || answers.is_empty() {
+                continue;
+            }
+            match turns.get_mut(at + 1).filter(|next| next.side == Side::User) {
+                Some(next) => {
+                    answers.append(&mut next.entries);
+                    next.entries = answers;
+                }
+                None => ordered.push(Turn {
+                    side: Side::User,
+                    around: None,
+                    entries: answers,
+                }),
+            }
+        } else {
+            ordered.push(turns[at].clone());
+        }
+    }
+    ordered.retain(|turn| !turn.entries.is_empty() || turn.around.is_some());
+    ordered
+}
+
+fn open_calls<'a>(turn: &Turn<'a>) -> Vec<&'a Content> {
+    let call = |entry: &Entry<'a>| match entry {
+        Entry::Content(content, _) if call_id(content).is_some() => Some(*content),
+        _ => None,
+    };
+    turn.entries.iter().filter_map(call).collect()
+}
+
+/// The answers to these calls, taken from wherever they stand; none when the next turn has
+/// exactly them already, as it came.
+fn answers<'a>(
+    turns: &mut [Turn<'a>],
+    at: usize,
+    calls: &[&'a Content],
+    homes: &mut HashMap<CallId, VecDeque<usize>>,
+) -> Vec<Entry<'a>> {
+    if let Some(next) = turns.get(at + 1).filter(|next| next.around.is_some()) {
+        let has = |id: &CallId| {
+            next.entries
+                .iter()
+                .filter_map(answer_of)
+                .any(|has| has == id)
+        };
+        if calls.iter().filter_map(|call| call_id(call)).all(has) {
+            return Vec::new();
+        }
+    }
+    let mut answers = Vec::new();
+    for call in calls {
+        let Some(id) = call_id(call) else { continue };
+        let home = homes.get_mut(id).and_then(|homes| {
+            while homes.front().is_some_and(|home| *home < at) {
+                homes.pop_front();
+            }
+            homes.pop_front()
+        });
+        let found = home.and_then(|home| {
+            let entries = &mut turns[home].entries;
+            let place = entries
+                .iter()
+                .position(|entry| answer_of(entry) == Some(id))?;
+            Some(entries.remove(place))
+        });
+        answers.push(found.unwrap_or(Entry::Missing(call)));
+    }
+    answers
+}
+
+/// The results of a history by the id of their call.
+pub(super) fn results(messages: &[Message]) -> HashMap<CallId, &Content> {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    contents
+        .filter_map(|content| Some((result_id(content)?.clone(), content)))
+        .collect()
+}
+
+/// The size of the picture in a content.
+pub(super) fn picture_of(content: &Content) -> Option<Size> {
+    match content {
+        Content::ComputerResult(result) => {
+            let own = result.screenshot.as_ref().and_then(size_of);
+            own.or(result.display)
+        }
+        content => size_of(&media(content)?),
+    }
+}
+
+/// A content as the result it is.
+pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
+    Some(match content {
+        Content::ComputerResult(result) => ToolResult::Computer(result.clone()),
+        Content::ShellResult(result) => ToolResult::Shell(result.clone()),
+        Content::EditResult(result) => ToolResult::Edit(result.clone()),
+        Content::FunctionResult(result) => ToolResult::Function(result.clone()),
+        _ => return None,
+    })
+}
+
+/// The call of a result that itself says its function.
+pub(super) fn asked_by_name(result: &ToolResult) -> Option<Vec<Asked>> {
+    let ToolResult::Function(function) = result else {
+        return None;
+    };
+    Some(vec![Asked {
+        id: function.call_id.clone()?,
+        name: function.name.clone()?,
+        args: Value::Null,
+        action: None,
+    }])
+}
+
+/// The words of a message.
+pub(super) fn words_of(message: &Message) -> String {
+    let words = message.contents.iter().filter_map(|content| match content {
+        Content::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Members around a history of another dialect have no place in a list.
+pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
+    let Envelope::Object {
+        dialect,
+        member,
+        rest,
+    } = envelope
+    else {
+        return;
+    };
+    if *dialect == own {
+        return;
+    }
+    let why = "a list has no place for members of a request or response";
+    // Instructions that are words are a message of the history too.
+    let is_message = |name: &str| {
+        name == *member
+            || matches!(
+                name,
+                "instructions" | "systemInstruction" | "system_instruction"
+            )
+    };
+    for (name, value) in rest {
+        if !is_message(name) && !value.is_null() {
+            report.lost(format!("member `{name}`"), name.clone(), why);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What came before: which call a result answers, and which names the request gives to functions
+//! of its own.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+use telechir_protocol::{CallId, Content, SafetyCheck};
+
+use super::action;
+use super::ask::Asked;
+
+/// What a call was, for its result.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    Computer(Option<String>),
+    Shell,
+    Edit,
+    Function,
+}
+
+/// A call that somebody has to answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Known {
+    /// The function's name on the wire.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// What a person has to agree to.
+    pub(super) checks: Vec<SafetyCheck>,
+}
+
+/// The context of a part or step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scene {
+    calls: HashMap<CallId, Known>,
+    functions: HashSet<String>,
+}
+
+/// The id of a call or of the call a result answers.
+pub(super) fn call_id(content: &Content) -> Option<&CallId> {
+    match content {
+        Content::ComputerCall(call) => Some(&call.call_id),
+        Content::ShellCall(call) => Some(&call.call_id),
+        Content::EditCall(call) => Some(&call.call_id),
+        Content::FunctionCall(call) => call.call_id.as_ref(),
+        _ => None,
+    }
+}
+
+/// The id of the call that a result answers.
+pub(super) fn result_id(content: &Content) -> Option<&CallId> {
+    match content {
+        Content::ComputerResult(result) => Some(&result.call_id),
+        Content::ShellResult(result) => Some(&result.call_id),
+        Content::EditResult(result) => Some(&result.call_id),
+        Content::FunctionResult(result) => result.call_id.as_ref(),
+        _ => None,
+    }
+}
+
+impl Scene {
+    /// The scene of a request that declares these functions.
+    pub(super) fn of_functions(functions: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            calls: HashMap::new(),
+            functions: functions.into_iter().collect(),
+        }
+    }
+
+    /// Whether the request itself gave a function this name.
+    pub(super) fn is_function(&self, name: &str) -> bool {
+        self.functions.contains(name)
+    }
+
+    pub(super) fn call(&self, id: &CallId) -> Option<&Known> {
+        self.calls.get(id)
+    }
+
+    /// Remembers a call under its name on the wire.
+    pub(super) fn note(&mut self, content: &Content, name: &str) {
+        let Some(id) = call_id(content) else { return };
+        let (kind, checks) = match content {
+            Content::ComputerCall(call) => (
+                Kind::Computer(call.family.clone()),
+                call.pending_safety_checks.clone(),
+            ),
+            Content::ShellCall(_) => (Kind::Shell, Vec::new()),
+            Content::EditCall(_) => (Kind::Edit, Vec::new()),
+            _ => (Kind::Function, Vec::new()),
+        };
+        let name = name.to_owned();
+        let known = Known { name, kind, checks };
+        self.calls.insert(id.clone(), known);
+    }
+
+    /// Remembers a call by the function calls it was written as. The last one's answer is the
+    /// one that acknowledges.
+    pub(super) fn note_asked(&mut self, content: &Content, asked: &[Asked]) {
+        for (at, one) in asked.iter().enumerate() {
+            self.note(content, &one.name);
+            let noted = call_id(content).and_then(|id| self.calls.get(id).cloned());
+            if let Some(mut known) = noted.filter(|_| Some(&one.id) != call_id(content)) {
+                if at + 1 < asked.len() {
+                    known.checks.clear();
+                }
+                self.calls.insert(one.id.clone(), known);
+            }
+        }
+    }
+
+    /// What the call of this id was; for one that is not there, what its function's name says.
+    pub(super) fn answered(&self, id: &CallId, name: &str) -> Known {
+        if let Some(known) = self.call(id) {
+            return known.clone();
+        }
+        let kind = match name {
+            _ if self.is_function(name) => Kind::Function,
+            "browser" => Kind::Computer(Some("browser".to_owned())),
+            "computer" | "computer_action" => Kind::Computer(Some("computer".to_owned())),
+            "shell" | "shell_session" | super::shell::COMMAND_LINE => Kind::Shell,
+            "str_replace_based_edit_tool" | "memory" | "apply_patch" => Kind::Edit,
+            _ if action::is_predefined(name) => Kind::Computer(Some("computer".to_owned())),
+            _ => Kind::Function,
+        };
+        Known {
+            name: name.to_owned(),
+            kind,
+            checks: Vec::new(),
+        }
+    }
+}
+
+/// The names in a request's tools, of either spelling and either interface.
+pub(super) fn declared(tools: Option<&Value>) -> Vec<String> {
+    let mut names = Vec::new();
+    let tools = tools.and_then(Value::as_array).into_iter().flatten();
+    for tool in tools.filter_map(Value::as_object) {
+        let lists = ["functionDeclarations", "function_declarations"];
+        let nested = lists
+            .iter()
+            .filter_map(|list| tool.get(*list)?.as_array())
+            .flatten();
+        let own = (tool.get("type").and_then(Value::as_str) == Some("function")).then_some(tool);
+        let all = nested.filter_map(Value::as_object).chain(own);
+        names.extend(all.filter_map(|function| Some(function.get("name")?.as_str()?.to_owned())));
+    }
+    // What we declare ourselves are our calls, whatever the request says.
+    names.retain(|name| !super::shell::is_ours(name));
+    names
+}
