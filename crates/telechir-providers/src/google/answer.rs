@@ -95,7 +95,7 @@ fn screen(
         result.tabs = tabs;
         response.shift_remove("tabs");
     }
-    let agreed = |value: &Value| *value == Value::Bool(true) || *value == Value::from("true");
+    let agreed = |value: &Value| value.as_bool() == Some(true) || value.as_str() == Some("true");
     if response.get(ACKNOWLEDGED).is_some_and(agreed) {
         response.shift_remove(ACKNOWLEDGED);
         result.acknowledged_safety_checks = if known.checks.is_empty() {

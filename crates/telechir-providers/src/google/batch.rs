@@ -28,9 +28,8 @@ fn part_of(content: &Content) -> Option<(bool, &str, usize, usize)> {
 /// Joins whole runs of parts, each to one content.
 pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
     let mut joined = Vec::new();
-    let mut rest = contents.into_iter().peekable();
     let mut run: Vec<Content> = Vec::new();
-    while let Some(content) = rest.next() {
+    for content in contents {
         let goes_on = match (part_of(&content), run.last().and_then(part_of)) {
             (Some((result, base, number, count)), Some((last_result, last_base, last, total))) => {
                 (result, base, count) == (last_result, last_base, total) && number == last + 1

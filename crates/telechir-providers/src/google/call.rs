@@ -172,16 +172,28 @@ fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Con
         }
         Content::ShellCall(call) => {
             keep_decision(&mut meta, &decision);
-            call.exception = call.exception.take().or(unfinished).or(decision.refusal());
+            call.exception = call
+                .exception
+                .take()
+                .or(unfinished)
+                .or_else(|| decision.refusal());
             call.meta = meta;
         }
         Content::EditCall(call) => {
             keep_decision(&mut meta, &decision);
-            call.exception = call.exception.take().or(unfinished).or(decision.refusal());
+            call.exception = call
+                .exception
+                .take()
+                .or(unfinished)
+                .or_else(|| decision.refusal());
             call.meta = meta;
         }
         Content::FunctionCall(call) => {
-            call.exception = call.exception.take().or(unfinished).or(decision.refusal());
+            call.exception = call
+                .exception
+                .take()
+                .or(unfinished)
+                .or_else(|| decision.refusal());
             call.meta = meta;
         }
         _ => {}
@@ -196,7 +208,7 @@ fn function(called: Called<'_>, args: Map<String, Value>) -> Content {
     let nameless = || "the call names no function.".to_owned();
     let problem = called.name.is_empty().then(nameless);
     call.call_id = Some(called.id);
-    call.exception = problem.or(called.unfinished).or(decision.refusal());
+    call.exception = problem.or(called.unfinished).or_else(|| decision.refusal());
     call.meta = called.meta;
     Content::FunctionCall(call)
 }

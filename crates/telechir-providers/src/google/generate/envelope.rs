@@ -90,10 +90,10 @@ fn alone(member: &'static str, content: Value) -> Found {
 fn is_part(value: &Value) -> bool {
     let known = |object: &Map<String, Value>| {
         let has = |name: &&str| member(object, name).is_some();
-        DATA.iter().any(|name| has(&name))
+        DATA.iter().any(has)
             || ["toolCall", "toolResponse", "thoughtSignature"]
                 .iter()
-                .any(|name| has(&name))
+                .any(has)
     };
     value.as_object().is_some_and(|object| {
         known(object) && !object.contains_key("role") && text(object, "type").is_none()

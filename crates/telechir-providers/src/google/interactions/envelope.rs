@@ -215,9 +215,11 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
         "google-generate-content"
     } else if has("messages") || has("stop_reason") || kind == "tool_use" || kind == "tool_result" {
         "anthropic-messages"
-    } else if has("output") || kind.ends_with("_call_output") || kind == "message" {
-        "openai-responses"
-    } else if kind == "computer_call" || (kind == "function_call" && has("call_id")) {
+    } else if has("output")
+        || kind.ends_with("_call_output")
+        || matches!(kind, "message" | "computer_call")
+        || (kind == "function_call" && has("call_id"))
+    {
         "openai-responses"
     } else {
         return Ok(());
@@ -352,22 +354,12 @@ pub(super) fn is_stand_in(step: &Step) -> bool {
 
 /// The stand-in goes with the call it was written for.
 fn put_before(message: &mut Message, stand_in: &Value) {
-    let raw = message.contents.first_mut().and_then(raw_mut);
+    let meta = message.contents.first_mut().and_then(Content::meta_mut);
+    let raw = meta.and_then(|meta| meta.raw_representation.as_mut());
     if let Some(raw) = raw {
         let step = std::mem::take(&mut raw.json);
         raw.json = Value::Array(vec![stand_in.clone(), step]);
     }
-}
-
-fn raw_mut(content: &mut Content) -> Option<&mut Raw> {
-    let meta = match content {
-        Content::ComputerCall(call) => &mut call.meta,
-        Content::ShellCall(call) => &mut call.meta,
-        Content::EditCall(call) => &mut call.meta,
-        Content::FunctionCall(call) => &mut call.meta,
-        _ => return None,
-    };
-    meta.raw_representation.as_mut()
 }
 
 /// Messages of one part of a batch each, as one message.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    AnsweredTurn, Content, HostedCall, OtherContent, Raw, ReasoningContent, ToolResult,
+    AnsweredTurn, Content, HostedCall, OtherContent, ReasoningContent, ToolResult,
 };
 
 use super::DIALECT;
@@ -91,26 +91,16 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         Value::Array(steps) => {
             let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();
             let mut again = batch::join(read?);
-            if let [only] = again.as_mut_slice() {
-                set_raw(only, raw);
+            // What was put together keeps all its steps.
+            if let [only] = again.as_mut_slice()
+                && let Some(meta) = only.meta_mut()
+            {
+                meta.raw_representation = Some(raw.clone());
             }
             (again.as_slice() == std::slice::from_ref(content)).then(|| steps.clone())
         }
         _ => None,
     }
-}
-
-/// What was put together keeps all its steps.
-fn set_raw(content: &mut Content, raw: &Raw) {
-    let meta = match content {
-        Content::ComputerCall(call) => &mut call.meta,
-        Content::ShellCall(call) => &mut call.meta,
-        Content::EditCall(call) => &mut call.meta,
-        Content::FunctionCall(call) => &mut call.meta,
-        Content::ComputerResult(result) => &mut result.meta,
-        _ => return,
-    };
-    meta.raw_representation = Some(raw.clone());
 }
 
 /// Steps that hold one content each.
