@@ -170,11 +170,12 @@ fn function_call(part: &Part, called: &Map<String, Value>, id: CallId, scene: &S
     keep_within(&mut meta, called, &["id", "name", "args"]);
     let is_open = member(called, "willContinue") == Some(&Value::Bool(true))
         || member(called, "partialArgs").is_some();
-    let unfinished = "the model did not write the call to its end.".to_owned();
+    let name = text(called, "name").unwrap_or_default();
+    let unfinished = format!("`{name}`: the model did not write the call to its end.");
     call::read(
         Called {
             id,
-            name: text(called, "name").unwrap_or_default(),
+            name,
             args: called.get("args"),
             unfinished: is_open.then_some(unfinished),
             meta,

@@ -323,7 +323,7 @@ impl Reader {
             let Some(object) = step.as_object() else {
                 return Err(wrong(format!("step {at} is no object")));
             };
-            refuse_unanswerable(object)?;
+            refuse_unanswerable(object, at)?;
             let next = steps.get(at + 1);
             let before_call =
                 next.and_then(|next| next.get("type")) == Some(&"function_call".into());
@@ -401,11 +401,13 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
 }
 
 /// The answer to a call is joined by its id, so a call without one cannot be answered.
-fn refuse_unanswerable(step: &Step) -> Result<(), DecodeError> {
+fn refuse_unanswerable(step: &Step, at: usize) -> Result<(), DecodeError> {
     let has_id = text(step, "id").is_some_and(|id| !id.is_empty());
     if text(step, "type") == Some("function_call") && !has_id {
-        let name = text(step, "name").unwrap_or("a function").to_owned();
-        return Err(telechir_protocol::InvalidTurn::MissingCallId { name }.into());
+        let name = text(step, "name").unwrap_or("a function");
+        return Err(wrong(format!(
+            "step {at} calls `{name}` without an `id`, so that nothing could answer it"
+        )));
     }
     Ok(())
 }
