@@ -33,7 +33,7 @@ deny:        ## cargo-deny where it is installed; building it takes longer than 
 	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
 	else echo "cargo-deny is not installed: licences, sources and layers were checked by xtask; 'cargo install cargo-deny' adds the rest"; fi
 
-bench:       ## measure; prints medians
+bench:       ## measure beside other tools; writes docs/figures.md (BUILD=1: a clean build too)
 	@scripts/bench.sh
 
 soak:        ## kill a running batch at 100 random points and check what is left (minutes)

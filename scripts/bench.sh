@@ -1,8 +1,99 @@
 #!/usr/bin/env bash
-# Measures on this machine and prints a table that can stand in a document as it is.
+# Measures on this machine, beside other tools that it installs, and writes docs/figures.md.
+# Wants a quiet machine and no person.
+#
+# BUILD=1 also measures a clean release build, which takes minutes; without it the figures of the
+# last one stay in the document. FIGURES names another file to write.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+figures=${FIGURES:-docs/figures.md}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+load=$(cut -d' ' -f1-3 /proc/loadavg)
+
 scripts/setup.sh
-echo "$(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r)"
-echo
-cargo bench --quiet --package telechir --bench walk
+
+# What others do the same with. One that cannot be installed is named in the tables as missing.
+peers=(scrot:scrot xdotool:xdotool import:imagemagick)
+missing=()
+for peer in "${peers[@]}"; do
+    command -v "${peer%%:*}" >/dev/null || missing+=("${peer##*:}")
+done
+if [[ ${#missing[@]} -gt 0 ]]; then
+    echo "installing to measure beside: ${missing[*]}"
+    run=()
+    [[ $(id -u) == 0 ]] || run=(sudo -n)
+    "${run[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        echo "they could not be installed; their rows will say so" >&2
+fi
+venv=$target/peers
+if ! [[ -x $venv/bin/python && -e $venv/whole ]]; then
+    echo "installing to measure beside: mss and pynput, for Python, in $venv"
+    if rm -rf "$venv" && mkdir -p "$target" && python3 -m venv "$venv" &&
+        "$venv/bin/pip" install --quiet --disable-pip-version-check mss==10.2.0 pynput==1.8.2; then
+        touch "$venv/whole"
+    else
+        echo "they could not be installed; their rows will say so" >&2
+    fi
+fi
+
+# The build of what is measured is not measured.
+cargo bench --quiet --package telechir --bench walk --no-run
+start=$SECONDS
+TELECHIR_PEERS_PYTHON=$venv/bin/python \
+    cargo bench --quiet --package telechir --bench walk >"$scratch/tables"
+took=$((SECONDS - start))
+
+# A package's version, as far as this system can tell.
+version() {
+    dpkg-query --show --showformat='${Version}' "$1" 2>/dev/null || echo "of unknown version"
+}
+library() {
+    "$venv/bin/pip" list --format=freeze 2>/dev/null | sed -n "s/^$1==//p" | grep . || echo missing
+}
+
+measure_build() {
+    local start=$SECONDS binary=$scratch/build/release/telechir stripped=$scratch/stripped
+    CARGO_TARGET_DIR=$scratch/build cargo build --quiet --release --package telechir
+    local took=$((SECONDS - start))
+    strip --strip-all --output-file="$stripped" "$binary"
+    local size stripped_size
+    size=$(stat --format=%s "$binary") stripped_size=$(stat --format=%s "$stripped")
+    cat <<TABLE
+## A clean release build
+
+| what | |
+|---|---|
+| \`cargo build --release --package telechir\`, $(nproc) cores, sources there already | $((took / 60)) min $((took % 60)) s |
+| the binary as it is shipped | $(megabytes "$size") MB |
+| the same without the names of functions | $(megabytes "$stripped_size") MB |
+
+$(rustc --version), load $load before. It is shipped with the names of functions, for backtraces, and without debug information, which was most of the file: a panic names its file and line without that.
+TABLE
+}
+megabytes() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1e6 }'; }
+
+if [[ ${BUILD:-} == 1 ]]; then
+    measure_build >"$scratch/build.md"
+else
+    sed -n '/^## A clean release build/,$p' "$figures" >"$scratch/build.md" 2>/dev/null || true
+fi
+
+{
+    cat <<HEAD
+# Figures
+
+Written by \`make bench\` (\`crates/telechir/benches/walk\`, release build); run it for those of your machine. Each table's contestants took turns in the same run, and the first round is not counted. What is ours is bold; the others stand under what they do as well. A row that says *unmet* names a tool that could not be run.
+
+$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput).
+HEAD
+    cat "$scratch/tables"
+    if [[ -s $scratch/build.md ]]; then
+        echo
+        cat "$scratch/build.md"
+    fi
+} >"$scratch/figures.md"
+cp "$scratch/figures.md" "$figures"
+echo "bench: written to $figures"

@@ -25,4 +25,5 @@ pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
 pub use journal::{
     Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify, verify_since,
 };
+pub use picture::png;
 pub use session::{Session, SessionBuilder};

@@ -6,6 +6,14 @@ use base64::Engine as _;
 use telechir_device::Frame;
 use telechir_protocol::{DataContent, Media, Size};
 
+/// A frame as the PNG that a model gets of it, in its own size.
+///
+/// # Errors
+/// When it cannot be encoded.
+pub fn png(frame: &Frame) -> Result<Vec<u8>, io::Error> {
+    Picture::encode(frame, frame.size()).map(|picture| picture.png)
+}
+
 /// An encoded picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {

@@ -111,6 +111,11 @@ impl XWitness {
         self.window.show_square_pointer(&self.client, side, colour);
     }
 
+    /// Waits until `enough` has arrived, and for nothing else; false when it does not come.
+    pub async fn arrives(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> bool {
+        self.wait_for(|record| enough(&record.seen)).await
+    }
+
     fn record(&self) -> std::sync::MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,47 @@
+//! Reading and writing a long run's history.
+
+use serde_json::json;
+use telechir_providers::Dialect;
+
+use crate::peers::Peers;
+use crate::stage::Stage;
+use crate::table::{Contestant, compare, remark, table};
+
+/// A history with six pictures, as a long run sends it with every request.
+fn history() -> Vec<u8> {
+    let picture = "A".repeat(480_000);
+    let mut messages = Vec::new();
+    for turn in 0..6 {
+        let id = format!("toolu_{turn}");
+        messages.push(json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": id, "name": "screenshot", "toolset_name": "computer", "input": {}}]}));
+        messages.push(json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": id, "toolset_name": "computer", "content": [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}]}]}));
+    }
+    serde_json::Value::Array(messages).to_string().into_bytes()
+}
+
+pub(crate) fn conversions(stage: &Stage, peers: &mut Peers) {
+    let bytes = history();
+    std::fs::write(stage.folder().join("history.json"), &bytes).expect("a file");
+    table(&format!("A history of {:.1} MB", bytes.len() as f64 / 1e6));
+    let dialect = Dialect::AnthropicMessages;
+    let read = || drop(dialect.decode_history(&bytes).expect("a history"));
+    let mut yardstick = || peers.ask("json");
+    let python = match yardstick() {
+        Ok(()) => Contestant::new("Python's `json.loads` of the same, for a yardstick", || {
+            yardstick().expect("it did before");
+        }),
+        Err(why) => Contestant::missing("Python's `json.loads`", why),
+    };
+    compare(40, vec![Contestant::new("read it", read), python]);
+    let (history, _) = dialect.decode_history(&bytes).expect("a history");
+    let same = || drop(dialect.encode_history(&history).expect("messages"));
+    compare(40, vec![Contestant::new("write it back", same)]);
+    let other = Dialect::OpenaiResponses;
+    let other = || drop(other.encode_history(&history).expect("items"));
+    let name = "write it in the other dialect";
+    compare(40, vec![Contestant::new(name, other)]);
+    remark("No tool that could be installed here translates between the two.");
+}

@@ -1,0 +1,103 @@
+//! Other tools, as they are used: programs that are started for each thing, and Python libraries
+//! in a process that stays.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::stage::Stage;
+
+/// Says where the Python with the libraries is.
+const PYTHON: &str = "TELECHIR_PEERS_PYTHON";
+const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/peers.py");
+
+/// Python libraries behind one process. The time of a thing includes that of two short lines
+/// through pipes, some 0.05 ms.
+pub(crate) struct Peers {
+    python: Option<String>,
+    helper: Option<Helper>,
+}
+
+struct Helper {
+    child: Child,
+    asks: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peers {
+    pub(crate) fn start(stage: &Stage) -> Self {
+        let named = std::env::var(PYTHON).ok();
+        let python = named.filter(|python| Path::new(python).exists());
+        let mut peers = Self {
+            python,
+            helper: None,
+        };
+        peers.restart(stage, &[]);
+        peers
+    }
+
+    /// Starts the helper anew, with this environment.
+    pub(crate) fn restart(&mut self, stage: &Stage, environment: &[(String, String)]) {
+        self.helper = None;
+        let python = self.python.as_ref();
+        self.helper = python.map(|python| Helper::start(python, stage.folder(), environment));
+    }
+
+    /// The Python with the libraries, if there is one.
+    pub(crate) fn python(&self) -> Option<&str> {
+        self.python.as_deref()
+    }
+
+    /// Asks for something; what it said against it otherwise.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<(), String> {
+        let helper = self.helper.as_mut().ok_or("no Python with the libraries")?;
+        helper.ask(question)
+    }
+}
+
+impl Helper {
+    fn start(python: &str, folder: &Path, environment: &[(String, String)]) -> Self {
+        let mut child = Command::new(python)
+            .arg(HELPER)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Python starts");
+        Self {
+            asks: child.stdin.take().expect("a pipe"),
+            answers: BufReader::new(child.stdout.take().expect("a pipe")),
+            child,
+        }
+    }
+
+    fn ask(&mut self, question: &str) -> Result<(), String> {
+        let mut answer = String::new();
+        let asked = writeln!(self.asks, "{question}").and_then(|()| self.asks.flush());
+        asked
+            .and_then(|()| self.answers.read_line(&mut answer))
+            .map_err(|error| error.to_string())?;
+        match answer.trim() {
+            "ok" => Ok(()),
+            "" => Err("the helper ended".to_owned()),
+            other => Err(other.to_owned()),
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        let _over_already = self.child.kill();
+        let _over_already = self.child.wait();
+    }
+}
+
+/// Why a program of the system cannot be run.
+pub(crate) fn absent(program: &str) -> Option<String> {
+    let is_there = |folder: &str| Path::new(folder).join(program).exists();
+    let found = ["/usr/local/bin", "/usr/bin", "/bin"]
+        .into_iter()
+        .any(is_there);
+    (!found).then(|| "it is not installed".to_owned())
+}

@@ -1,0 +1,205 @@
+//! Pictures of a private desktop, and clicks on it until they have arrived.
+
+use std::process::Command as Program;
+use std::time::{Duration, Instant};
+
+use telechir_device::contract::computer::{Seen, Witness as _};
+use telechir_device::{BoxComputer, Computer as _, Settle, Viewport};
+use telechir_protocol::{Action, ComputerCall, Content, Point, Size, Target};
+use telechir_testkit::witness::{Manners, XWitness};
+use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
+
+use crate::peers::{Peers, absent};
+use crate::stage::{CEILING, Stage, ids, run};
+use crate::table::{Contestant, compare, remark, table};
+
+type Environment = Vec<(String, String)>;
+
+/// A terminal and an editor on a private desktop that has come to rest.
+fn furnished(stage: &Stage, size: Size) -> (Desktop, Environment) {
+    let mut options = DisplayOptions::new(stage.folder(), stage.identity);
+    options.size = size;
+    stage.runtime.block_on(async {
+        let mut display = PrivateDisplay::start(options).await.expect("an X server");
+        for program in ["xterm", "mousepad"] {
+            display.launch(program, &[]).await.expect("a program");
+        }
+        let environment = display.environment();
+        let mut desktop = display.into_desktop().await.expect("a desktop");
+        let rest = Settle {
+            quiet: Duration::from_secs(2),
+            ceiling: CEILING,
+        };
+        desktop.settle(rest).await.expect("rest");
+        (desktop, environment)
+    })
+}
+
+pub(crate) fn pictures(stage: &Stage, peers: &mut Peers) {
+    for size in [Size::new(1280, 800), Size::new(1920, 1080)] {
+        let name = format!("{}x{}", size.width, size.height);
+        table(&format!("A PNG of a desktop of {name}"));
+        let (mut desktop, environment) = furnished(stage, size);
+        peers.restart(stage, &environment);
+        let mut bytes = 0;
+        let ours = || {
+            let frame = stage.runtime.block_on(desktop.capture()).expect("a frame");
+            bytes = telechir_runtime::png(&frame).expect("a picture").len();
+        };
+        let file = stage
+            .folder()
+            .join("peer.png")
+            .to_string_lossy()
+            .into_owned();
+        let program = |name: &str, arguments: &[&str]| {
+            let title = format!("{name}, to a file");
+            if let Some(why) = absent(name) {
+                return Contestant::missing(title, why);
+            }
+            let mut command = Program::new(name);
+            command.args(arguments).envs(environment.clone());
+            Contestant::new(title, move || run(&mut command))
+        };
+        let mut grab = || peers.ask("mss");
+        let mss = match grab() {
+            Ok(()) => Contestant::new("mss, in Python", || grab().expect("it did before")),
+            Err(why) => Contestant::missing("mss, in Python", why),
+        };
+        let all = vec![
+            Contestant::new("pixels and PNG", ours),
+            mss,
+            program("scrot", &["--overwrite", &file]),
+            program("import", &["-window", "root", &file]),
+        ];
+        compare(40, all);
+        // The desktop is borrowed until here.
+        let shared = stage.make(&format!("journal-{name}"));
+        let mut session = {
+            let _inside = stage.runtime.enter();
+            let builder = stage.session(&shared).desktop(BoxComputer::new(desktop));
+            builder.build().expect("a session")
+        };
+        let mut next = ids();
+        let call = || {
+            let call = ComputerCall::new(next(), vec![Action::Screenshot]);
+            stage.carry_out(&mut session, Content::ComputerCall(call));
+        };
+        let name = "as a call: judged, settled, PNG, journal";
+        compare(20, vec![Contestant::new(name, call)]);
+        let mut next = ids();
+        let call = || {
+            let call = ComputerCall::new(format!("click_{}", next()), vec![click(100, 100)]);
+            stage.carry_out(&mut session, Content::ComputerCall(call));
+        };
+        let name = "a click as a call, with such a picture of what came of it";
+        compare(20, vec![Contestant::new(name, call)]);
+        remark(&format!(
+            "A terminal and an editor are on it; our picture has {} kB.",
+            bytes / 1000
+        ));
+        stage.runtime.block_on(session.close()).expect("an end");
+    }
+    remark(
+        "A call on a screen waits for 80 ms without a change before its picture is taken; that is \
+         most of its time, and it is what makes the picture the one that lasts.",
+    );
+}
+
+fn click(x: i32, y: i32) -> Action {
+    Action::Click {
+        at: Some(Target::Point(Point::new(x, y))),
+        button: Default::default(),
+        count: Default::default(),
+        modifiers: Vec::new(),
+    }
+}
+
+/// Places one after the other, so that every click moves the pointer.
+fn places() -> impl FnMut() -> (i32, i32) {
+    let mut count = 0;
+    move || {
+        count += 1;
+        (100 + count * 37 % 900, 100 + count * 53 % 500)
+    }
+}
+
+pub(crate) fn clicks(stage: &Stage, peers: &mut Peers) {
+    table("A click, until the window under it has press and release");
+    let options = DisplayOptions::new(stage.folder(), stage.identity);
+    let (mut desktop, environment) = stage.runtime.block_on(async {
+        let display = PrivateDisplay::start(options).await.expect("an X server");
+        let environment = display.environment();
+        let desktop = display.into_desktop().await.expect("a desktop");
+        (desktop, environment)
+    });
+    peers.restart(stage, &environment);
+    let opened = XWitness::open(&environment, Manners::default());
+    let witness = std::cell::RefCell::new(stage.runtime.block_on(opened));
+    let (mut place, viewport) = (places(), Viewport::unscaled(desktop.size()));
+    let ours = || {
+        let (x, y) = place();
+        delivered(stage, &witness, || {
+            let action = viewport.action(&click(x, y)).expect("on the screen");
+            let performed = stage.runtime.block_on(desktop.perform(&action));
+            drop(performed.expect("a click"));
+        })
+    };
+    let mut python = |x: i32, y: i32| peers.ask(&format!("pynput {x} {y}"));
+    let mut other_place = places();
+    let pynput = match python(90, 90) {
+        Ok(()) => Contestant::timed("pynput, in Python", || {
+            let (x, y) = other_place();
+            delivered(stage, &witness, || python(x, y).expect("it did before"))
+        }),
+        Err(why) => Contestant::missing("pynput, in Python", why),
+    };
+    let all = vec![
+        Contestant::timed("move and click", ours),
+        pynput,
+        xdotool(stage, &witness, &environment),
+    ];
+    compare(40, all);
+    remark("xdotool returns some 100 ms after its click has arrived; that is not counted here.");
+}
+
+fn xdotool<'a>(
+    stage: &'a Stage,
+    witness: &'a std::cell::RefCell<XWitness>,
+    environment: &Environment,
+) -> Contestant<'a> {
+    let name = "xdotool, started for each";
+    if let Some(why) = absent("xdotool") {
+        return Contestant::missing(name, why);
+    }
+    let (mut place, environment) = (places(), environment.clone());
+    Contestant::timed(name, move || {
+        let (x, y) = place();
+        let mut child = None;
+        let time = delivered(stage, witness, || {
+            let (x, y) = (x.to_string(), y.to_string());
+            let mut command = Program::new("xdotool");
+            command.args(["mousemove", &x, &y, "click", "1"]);
+            child = command.envs(environment.clone()).spawn().ok();
+        });
+        let ended = child.expect("it starts").wait();
+        assert!(ended.expect("an end").success(), "xdotool fails");
+        time
+    })
+}
+
+/// From the beginning of `work` to the arrival of a whole click.
+fn delivered(
+    stage: &Stage,
+    witness: &std::cell::RefCell<XWitness>,
+    work: impl FnOnce(),
+) -> Duration {
+    let mut witness = witness.borrow_mut();
+    stage.runtime.block_on(witness.forget());
+    let is_click = |seen: &[Seen]| seen.iter().any(|one| matches!(one, Seen::ButtonUp { .. }));
+    let start = Instant::now();
+    work();
+    let arrived = stage.runtime.block_on(witness.arrives(&is_click));
+    let time = start.elapsed();
+    assert!(arrived, "no click arrives");
+    time
+}

@@ -1,0 +1,133 @@
+//! What every table needs: a runtime, a folder, and a user where we are root.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_policy::Policy;
+use telechir_process::{Identity, am_root};
+use telechir_protocol::{Content, ModelTurn};
+use telechir_runtime::{Journal, Session, SessionBuilder};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// Whatever the sandbox holds may run.
+const POLICY: &str =
+    "[[shell]]\nshell = \"sandboxed\"\nverdict = \"sandbox\"\nreason = \"A bench.\"\n";
+
+/// The binary that is measured.
+pub(crate) const TELECHIR: &str = env!("CARGO_BIN_EXE_telechir");
+
+/// One for the whole run.
+pub(crate) struct Stage {
+    pub(crate) runtime: Runtime,
+    pub(crate) identity: Option<Identity>,
+    folder: TempDir,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let folder = tempfile::Builder::new().prefix("bench-").tempdir();
+        let stage = Self {
+            runtime,
+            identity: am_root().then(|| Identity::unprivileged(3_900)).flatten(),
+            folder: folder.expect("a folder"),
+        };
+        stage.give(stage.folder.path());
+        stage
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A folder of the session's user.
+    pub(crate) fn make(&self, name: &str) -> PathBuf {
+        let path = self.folder().join(name);
+        std::fs::create_dir(&path).expect("a folder");
+        self.give(&path);
+        path
+    }
+
+    fn give(&self, path: &Path) {
+        if let Some(identity) = self.identity {
+            std::os::unix::fs::chown(path, Some(identity.uid), Some(identity.gid))
+                .expect("a new owner");
+        }
+    }
+
+    /// A session that keeps its journal in a folder below `parent`.
+    pub(crate) fn session(&self, parent: &Path) -> SessionBuilder {
+        let policy = Policy::from_toml(POLICY, "bench").expect("a policy");
+        let journal = tempfile::tempdir_in(parent).expect("a folder").keep();
+        Session::builder(policy).journal(Journal::open(journal).expect("a journal"))
+    }
+
+    /// Has a session carry out one call.
+    pub(crate) fn carry_out(&self, session: &mut Session, call: Content) {
+        let turn = ModelTurn::new(vec![call]).expect("a turn");
+        let answered = self.runtime.block_on(session.carry_out(turn));
+        assert_eq!(answered.expect("answers").results().len(), 1);
+    }
+}
+
+/// Names that do not come again.
+pub(crate) fn ids() -> impl FnMut() -> String {
+    let mut count = 0;
+    move || {
+        count += 1;
+        format!("call_{count}")
+    }
+}
+
+/// A response that asks for a picture of the whole screen.
+pub(crate) fn screenshot() -> String {
+    response(
+        &json!({"type": "tool_use", "id": "toolu_1", "name": "screenshot",
+        "toolset_name": "computer", "input": {}}),
+    )
+}
+
+/// A response that asks for `true`.
+pub(crate) fn command() -> String {
+    response(&json!({"type": "tool_use", "id": "toolu_1", "name": "bash",
+        "input": {"command": "true"}}))
+}
+
+fn response(call: &Value) -> String {
+    json!({"type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
+        "content": [call]})
+    .to_string()
+}
+
+/// Runs the binary to its end.
+pub(crate) fn telechir(arguments: &[&str], input: &str) -> Vec<u8> {
+    let mut child = Command::new(TELECHIR)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input.as_bytes()).expect("input");
+    drop(stdin);
+    let output = child.wait_with_output().expect("an end");
+    assert!(output.status.success(), "{arguments:?} fails");
+    output.stdout
+}
+
+/// Runs a program to its end, which must be good.
+pub(crate) fn run(command: &mut Command) {
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert!(status.expect("it starts").success(), "{command:?} fails");
+}
+
+/// Ends a wait that would be for nothing.
+pub(crate) const CEILING: Duration = Duration::from_secs(20);

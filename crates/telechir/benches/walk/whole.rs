@@ -1,0 +1,72 @@
+//! Whole runs of the binary, start to end, as a program that drives it sees them.
+
+use std::process::Command;
+
+use crate::peers::{Peers, absent};
+use crate::stage::{Stage, TELECHIR, command, run, screenshot, telechir};
+use crate::table::{Contestant, compare, remark, table};
+
+const EXEC: [&str; 3] = ["exec", "--dialect", "anthropic-messages"];
+
+/// Devices are started for the call and ended after it.
+pub(crate) fn cold(_stage: &Stage) {
+    table("A whole `telechir exec`, devices and all");
+    for (flag, input) in [
+        ("--desktop", screenshot()),
+        ("--browser", screenshot()),
+        ("--shell", command()),
+    ] {
+        let call = || drop(telechir(&[&EXEC[..], &[flag]].concat(), &input));
+        compare(
+            15,
+            vec![Contestant::new(format!("`exec {flag}`, cold"), call)],
+        );
+    }
+    remark(
+        "It starts its device, its guardian and its journal, and ends all of them. No tool that \
+         could be installed here gives a private device for one call.",
+    );
+}
+
+/// Devices are there already.
+pub(crate) fn sessions(_stage: &Stage) {
+    table("A whole `telechir exec --session`, warm");
+    let name = format!("bench-{}", std::process::id());
+    let named = ["--session", name.as_str()];
+    let first = [&EXEC[..], &named, &["--desktop", "--shell"]].concat();
+    telechir(&first, &screenshot());
+    let again = [&EXEC[..], &named].concat();
+    for (what, input) in [("a screenshot", screenshot()), ("`true`", command())] {
+        let call = || drop(telechir(&again, &input));
+        compare(40, vec![Contestant::new(what, call)]);
+    }
+    telechir(&["sessions", "close", &name], "");
+    remark("80 ms of the screenshot are the wait for a screen that stays as it is.");
+}
+
+/// A program that does next to nothing.
+pub(crate) fn starts(peers: &mut Peers) {
+    table("Start of the program");
+    let version = Contestant::new("`telechir --version`", || {
+        run(Command::new(TELECHIR).arg("--version"));
+    });
+    let xdotool = match absent("xdotool") {
+        Some(why) => Contestant::missing("`xdotool version`", why),
+        None => Contestant::new("`xdotool version`", || {
+            run(Command::new("xdotool").arg("version"));
+        }),
+    };
+    let library = |name: &'static str| match peers.python() {
+        Some(python) => Contestant::new(format!("Python with `import {name}`"), move || {
+            run(Command::new(python).args(["-c", &format!("import {name}")]));
+        }),
+        None => Contestant::missing(format!("Python with `import {name}`"), "no such Python"),
+    };
+    compare(40, vec![version, xdotool, library("mss")]);
+    let input = screenshot();
+    let arguments = ["decode", "--dialect", "anthropic-messages"];
+    let decode = Contestant::new("`telechir decode` of one call", || {
+        telechir(&arguments, &input);
+    });
+    compare(40, vec![decode]);
+}
