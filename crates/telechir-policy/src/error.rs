@@ -24,7 +24,7 @@ pub enum PolicyError {
         problem: String,
     },
     /// A rule does not do what its own example says.
-    #[error("read the policy {origin}, line {line}: the rule {} its example {example:?}; change the rule or the example", if *.wanted { "does not match" } else { "matches, though it should not," })]
+    #[error("read the policy {origin}, line {line}: the rule {} its example {example}; change the rule or the example", if *.wanted { "does not match" } else { "matches, though it should not," })]
     Example {
         /// The file.
         origin: String,

@@ -192,7 +192,9 @@ pub(crate) fn default(to: &Destination<'_>) -> Ground {
         }
         Some(AddressClass::Unresolved) | None => built_in(
             Verdict::Ask,
-            format!("{host} has no address that could be checked."),
+            format!(
+                "{host} has no address that could be checked; a [[url]] rule of the policy can allow it."
+            ),
         ),
         Some(class) => built_in(
             Verdict::Deny,

@@ -53,9 +53,10 @@ pub enum SpawnError {
 }
 
 fn install(package: &Option<&'static str>) -> String {
-    package
-        .map(|package| format!("; install the package `{package}`"))
-        .unwrap_or_default()
+    package.map_or_else(
+        || "; install it, or look whether its name is right".to_owned(),
+        |package| format!("; install the package `{package}`"),
+    )
 }
 
 /// The steps between a request and a running program.

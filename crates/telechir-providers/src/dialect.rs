@@ -38,7 +38,7 @@ pub enum Dialect {
 
 /// A name that is no dialect's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("know the dialect `{name}`; there are {}", Dialect::names())]
+#[error("name a dialect: `{name}` is none; there are {}", Dialect::names())]
 pub struct UnknownDialect {
     /// The name.
     pub name: String,

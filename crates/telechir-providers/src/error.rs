@@ -8,7 +8,7 @@ use crate::Report;
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// No JSON at all.
-    #[error("read the input as JSON: line {}, column {}: {source}", source.line(), source.column())]
+    #[error("read the input as JSON: {source}; give a provider's JSON whole, as it came")]
     NotJson {
         /// What the parser met.
         #[from]
@@ -25,7 +25,9 @@ pub enum DecodeError {
         looks_like: Option<&'static str>,
     },
     /// The provider says an error instead of a turn.
-    #[error("read a turn: the provider answered with an error: {message}")]
+    #[error(
+        "read a turn: the provider answered with an error, so there is nothing to carry out: {message}"
+    )]
     ProviderError {
         /// The provider's words.
         message: String,
@@ -55,5 +57,7 @@ pub enum EncodeError {
 }
 
 fn hint(looks_like: Option<&'static str>) -> String {
-    looks_like.map_or_else(String::new, |dialect| format!("; it looks like {dialect}"))
+    looks_like.map_or_else(String::new, |dialect| {
+        format!("; it looks like {dialect}, which --dialect {dialect} reads")
+    })
 }

@@ -44,6 +44,18 @@ pub enum JournalError {
         /// The folder.
         path: PathBuf,
     },
+    /// There are other things in its folder, which would become private with it.
+    #[error("record in {}: it holds other files, and a recording's folder is private; give --record an empty folder or the name of one that is to be made", path.display())]
+    NotFree {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is none.
+    #[error("read the recording {}: there is none; give the folder that --record named when it was made", path.display())]
+    Absent {
+        /// The folder.
+        path: PathBuf,
+    },
     /// It was written by a later version, or is none.
     #[error("open the journal {}: {problem}", path.display())]
     Format {

@@ -46,7 +46,12 @@ pub(crate) fn identity(sandbox: &Sandbox) -> Result<Option<Identity>, DeviceErro
 /// # Errors
 /// When it cannot be one.
 pub(crate) fn workspace(sandbox: &Sandbox) -> Result<PathBuf, DeviceError> {
-    confinement::workspace(&sandbox.workspace, sandbox.identity).map_err(refused)
+    let checked = confinement::workspace(&sandbox.workspace, sandbox.identity);
+    // The host shell would have the same workspace: it is no way out of this.
+    checked.map_err(|error| DeviceError::Unavailable {
+        what: "the sandboxed shell",
+        message: error.to_string(),
+    })
 }
 
 /// Puts together the command that starts bash in a sandbox.
@@ -153,9 +158,8 @@ pub(crate) fn verify(shell: Pid) -> Result<(), DeviceError> {
 
 /// That no sandbox can be had, why, and what else there is.
 pub(crate) fn unavailable(why: &str) -> DeviceError {
-    let message = format!(
-        "{why}. To run commands without a sandbox, ask for the host shell in so many words"
-    );
+    let message =
+        format!("{why}. To run commands without a sandbox, ask for the host shell: --shell=host");
     DeviceError::Unavailable {
         what: "the sandboxed shell",
         message,

@@ -117,7 +117,12 @@ pub(crate) fn refused(name: &str, error: &XError) -> DeviceError {
         message = format!("{message}: {cause}");
         source = cause.source();
     }
-    unavailable(name, &message)
+    unavailable(
+        name,
+        &format!(
+            "{message}; is there such a display, and may you use it? --desktop without a display starts a private one"
+        ),
+    )
 }
 
 fn unavailable(name: &str, message: &str) -> DeviceError {

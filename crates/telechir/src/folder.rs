@@ -130,7 +130,7 @@ fn short_enough(folder: PathBuf) -> PathBuf {
 fn existing(folder: &Path) -> Result<PathBuf, Failure> {
     let problem = |e: io::Error| {
         Failure::message(format!(
-            "failed to use {} as workspace: {e}",
+            "failed to use {} as workspace: {e}; name a folder that is there",
             folder.display()
         ))
     };

@@ -61,7 +61,7 @@ fn a_rule_that_says_nothing_is_refused() {
 fn a_rule_that_contradicts_its_examples_is_refused() {
     check(
         "[[shell]]\nwords = ['git']\nverdict = 'deny'\nreason = 'x'\nexamples.match = ['gitk']",
-        "line 1: the rule does not match its example \"\\\"gitk\\\"\"",
+        "line 1: the rule does not match its example \"gitk\"",
     );
     check(
         "[[keys]]\nchords = ['alt+F4']\nverdict = 'deny'\nreason = 'x'\nexamples.not_match = ['Option+f4']",

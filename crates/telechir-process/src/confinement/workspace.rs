@@ -27,7 +27,7 @@ pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, Confi
     let real =
         fs::canonicalize(path).map_err(|error| fail(format!("cannot be opened: {error}")))?;
     if !real.is_dir() {
-        return Err(fail("is no folder".to_owned()));
+        return Err(fail("is no folder; name one with --workspace".to_owned()));
     }
     if real.to_str().is_none() {
         return Err(fail("has a name that is no text".to_owned()));
@@ -35,7 +35,9 @@ pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, Confi
     let memory = real.starts_with("/dev/shm") && real != Path::new("/dev/shm");
     let below = !memory && NOTHING_BELOW.iter().any(|folder| real.starts_with(folder));
     if below || NEVER.iter().any(|folder| real == Path::new(folder)) {
-        return Err(fail("is a folder of the system".to_owned()));
+        return Err(fail(
+            "is a folder of the system; name one of your own with --workspace".to_owned(),
+        ));
     }
     if let Some(identity) = identity {
         give(&real, identity)

@@ -100,7 +100,7 @@ async fn a_missing_program_names_itself_and_its_package() {
     let error = Spawn::new("no-such-program").spawn().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "start `no-such-program`: it was not found"
+        "start `no-such-program`: it was not found; install it, or look whether its name is right"
     );
     let missing = SpawnError::NotFound {
         program: "bwrap".to_owned(),

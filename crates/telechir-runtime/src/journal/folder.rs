@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::JournalError;
 
+const LOCK: &str = "lock";
+
 /// A folder that this process has locked.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -24,10 +26,15 @@ impl Folder {
                 source,
             }
         };
+        if path.exists() && !is_free(path).map_err(failed("record in"))? {
+            return Err(JournalError::NotFree {
+                path: path.to_owned(),
+            });
+        }
         make(path).map_err(failed("make the folder"))?;
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(path, private).map_err(failed("make private the folder"))?;
-        let lock = private_file(&path.join("lock")).map_err(failed("lock the folder"))?;
+        let lock = private_file(&path.join(LOCK)).map_err(failed("lock the folder"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -72,6 +79,18 @@ impl Folder {
     }
 }
 
+/// Whether a folder may be made private and written to: it is empty, or a recording's. Closing one
+/// of the system's to everybody else would stop the machine.
+fn is_free(path: &Path) -> io::Result<bool> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        names.push(entry?.file_name());
+    }
+    let is_ours = names.iter().any(|name| name == super::schema::FILE);
+    // A kill may have come before there was more than a lock.
+    Ok(is_ours || names.iter().all(|name| name == LOCK))
+}
+
 /// Makes a folder and those above it, private to the user.
 pub(super) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
@@ -86,4 +105,36 @@ fn private_file(path: &Path) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_others_is_refused_and_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("somebody's"), "").unwrap();
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path(), open).unwrap();
+        let refused = Folder::open(folder.path());
+        assert!(
+            matches!(refused, Err(JournalError::NotFree { .. })),
+            "{refused:?}"
+        );
+        let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_was_begun_is_taken_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for _again in 0..2 {
+            drop(Folder::open(folder.path()).unwrap());
+        }
+        fs::remove_file(folder.path().join(super::super::schema::FILE)).unwrap();
+        fs::remove_dir(folder.path().join("blobs")).unwrap();
+        drop(Folder::open(folder.path()).unwrap());
+    }
 }

@@ -58,6 +58,11 @@ pub(super) fn open(folder: &Path) -> Result<Connection, JournalError> {
 
 /// Opens a journal for reading only; its writer may be at work.
 pub(super) fn open_for_reading(folder: &Path) -> Result<Connection, JournalError> {
+    if !folder.join(FILE).exists() {
+        return Err(JournalError::Absent {
+            path: folder.to_owned(),
+        });
+    }
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match open_with(folder, read_only) {
         // A kill came while the file was made: what it left half done must be undone first.

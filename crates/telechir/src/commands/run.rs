@@ -82,7 +82,10 @@ async fn work(
 
 fn agent(dialect: Dialect, access: Access, max_steps: u32) -> Result<Agent, Failure> {
     let key = ApiKey::new(&access.key)
-        .ok_or_else(|| Failure::usage("the key has characters that no key has"))?;
+        .ok_or_else(|| Failure::usage(format!(
+            "the key for {dialect} holds a space, a line's end or something else that no key has; set its variable anew",
+            dialect = dialect.name()
+        )))?;
     let mut settings = Settings::new(dialect, key);
     settings.base_url = Some(access.base_url);
     settings.max_steps = max_steps;

@@ -61,11 +61,11 @@ async fn close(name: &Name) -> Result<ExitCode, Failure> {
     match find(&Place::of(name)?).await? {
         Found::Alive(visit) => visit.close().await.map(|()| ExitCode::SUCCESS),
         Found::Dead => Err(Failure::message(format!(
-            "session {name} is gone already: its holder ended without closing it"
+            "session {name} is gone already: its holder ended without closing it, and nothing of it is left to close"
         ))),
-        Found::Changing | Found::Nothing => {
-            Err(Failure::message(format!("there is no session {name}")))
-        }
+        Found::Changing | Found::Nothing => Err(Failure::message(format!(
+            "there is no session {name}; `telechir sessions list` names those that there are"
+        ))),
     }
 }
 

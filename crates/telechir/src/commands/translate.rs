@@ -45,9 +45,14 @@ pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, Failure> {
 pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, Failure> {
     let neutral: Neutral = serde_json::from_slice(&read_stdin()?).map_err(|e| {
         let wanted = "what `decode` prints, a list of messages, or a list of contents";
+        // Of a document that is none of these, serde only says so in its own words.
+        let problem = if e.is_data() {
+            "they have another shape".to_owned()
+        } else {
+            e.to_string()
+        };
         Failure::message(format!(
-            "failed to read neutral contents (line {}): {e}; give {wanted}",
-            e.line()
+            "failed to read neutral contents: {problem}; give {wanted}"
         ))
     })?;
     let messages = match neutral {
@@ -76,7 +81,8 @@ fn finish(value: &serde_json::Value, report: &Report, strict: bool) -> Result<Ex
     if strict && !report.is_lossless() {
         let number = report.losses.len();
         return Err(Failure::loss(format!(
-            "{number} thing(s) could not be said without loss; nothing was written"
+            "{number} thing(s) could not be said without loss, so nothing was written; without --strict \
+             the rest would be"
         )));
     }
     write_json(value, false)?;
