@@ -50,12 +50,18 @@ pub(crate) const DIALECT: &str = "anthropic-messages";
 /// Under this name contents keep what only this provider says.
 const PROVIDER: &str = "anthropic";
 
+/// The newest version of the tools.
+pub(crate) const NEWEST: models::Version = models::Version::Toolset;
+
 /// The newest version of the tools where no toolsets are served.
 pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
 
 pub(crate) use answer::write_answers;
-pub(crate) use history::read_history;
+pub(crate) use history::{read_history, read_response};
+pub(crate) use models::takes_old_tools;
 pub(crate) use picture::picture_size;
+pub(crate) use stream::Arriving;
+pub(crate) use talk::{MessagesTalk, unbound_thinking};
 pub(crate) use tools::declare;
 pub(crate) use translate::write_history;
 
@@ -68,7 +74,7 @@ impl Wire for Messages {
     }
 
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        history::read_response(&document)
+        read_response(&document)
     }
 
     fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
@@ -80,11 +86,11 @@ impl Wire for Messages {
     }
 
     fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        write_history(history, models::Version::Toolset)
+        write_history(history, NEWEST)
     }
 
     fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
-        declare(offer)
+        declare(offer, NEWEST)
     }
 
     fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
@@ -96,10 +102,10 @@ impl Wire for Messages {
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {
-        Some(Box::new(Events::new(stream::Arriving::default())))
+        Some(Box::new(Events::new(Arriving::default())))
     }
 
     fn talk(&self) -> Option<&'static dyn Talk> {
-        Some(&talk::MessagesTalk)
+        Some(&MessagesTalk)
     }
 }

@@ -5,12 +5,19 @@
     reason = "a block has few of the forms that JSON and contents can have; any other is let be"
 )]
 
+mod body;
 mod converse;
 mod fit;
 mod frame;
 mod framed;
+mod models;
 mod names;
 mod own;
+mod path;
 mod shape;
 
+pub(crate) use body::{Invoke, Messages};
 pub(crate) use converse::Converse;
+
+/// Bytes of base64 that one picture may have.
+const MOST_BASE64: usize = 5 * 1024 * 1024;

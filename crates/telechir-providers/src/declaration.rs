@@ -1,6 +1,6 @@
 //! What a session offers to a model, and how a dialect declares it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use telechir_protocol::Tool;
 
 /// What to declare, for which model.
@@ -17,6 +17,8 @@ pub struct Offer {
 pub struct Declaration {
     /// The entries of the request's `tools`.
     pub tools: Vec<Value>,
+    /// Members of the request's body that must go with them, such as `anthropic_beta`.
+    pub body: Map<String, Value>,
     /// Header names and values, such as `anthropic-beta`.
     pub headers: Vec<(String, String)>,
 }

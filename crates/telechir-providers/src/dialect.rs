@@ -22,6 +22,10 @@ pub enum Dialect {
     OpenaiResponses,
     /// Amazon Bedrock's Converse: `bedrock-converse`.
     BedrockConverse,
+    /// Anthropic's Messages behind Bedrock: `bedrock-messages`.
+    BedrockMessages,
+    /// Anthropic's bodies for Bedrock's InvokeModel: `bedrock-invoke`.
+    BedrockInvoke,
     /// Google's `generateContent`: `google-generate-content`.
     GoogleGenerateContent,
     /// Google's Interactions: `google-interactions`.
@@ -55,10 +59,12 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
+        Self::BedrockMessages,
+        Self::BedrockInvoke,
         Self::GoogleGenerateContent,
         Self::GoogleInteractions,
         Self::AgentFramework,
@@ -87,6 +93,8 @@ impl Dialect {
             Self::Functions => &chat::Chat(chat::Flavour::Functions),
             Self::FunctionsInline => &chat::Chat(chat::Flavour::Inline),
             Self::MistralChat => &chat::Chat(chat::Flavour::Mistral),
+            Self::BedrockMessages => &bedrock::Messages,
+            Self::BedrockInvoke => &bedrock::Invoke,
         }
     }
 

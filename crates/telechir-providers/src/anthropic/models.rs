@@ -104,9 +104,38 @@ pub(super) fn version(model: Option<&str>) -> Option<Version> {
     }
 }
 
+/// Whether a model takes one of the older computer tools on Bedrock. Of the models that know the
+/// toolset alone elsewhere, Opus and Sonnet 5.5 still do.
+pub(crate) fn takes_old_tools(model: &str) -> bool {
+    let Some(line) = line(model) else {
+        return true;
+    };
+    let is_both = matches!(line.family.as_str(), "opus" | "sonnet");
+    line.number < (5, 2) || (line.number == (5, 5) && is_both)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Version, version};
+    use super::{Version, takes_old_tools, version};
+
+    #[test]
+    fn the_newest_models_take_no_older_tool() {
+        for model in [
+            "us.anthropic.claude-opus-5-5",
+            "claude-sonnet-4-5",
+            "unheard-of",
+            "claude-opus-5",
+        ] {
+            assert!(takes_old_tools(model), "{model}");
+        }
+        for model in [
+            "anthropic.claude-haiku-5-5",
+            "claude-fable-5-2",
+            "claude-opus-6",
+        ] {
+            assert!(!takes_old_tools(model), "{model}");
+        }
+    }
 
     #[test]
     fn the_version_follows_the_model() {

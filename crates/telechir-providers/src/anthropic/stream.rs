@@ -14,7 +14,7 @@ pub(super) const INVALID_INPUT: &str = "INVALID_JSON";
 
 /// What has come of a message.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(crate) struct Arriving {
     /// How many events came.
     number: usize,
     message: Option<Block>,

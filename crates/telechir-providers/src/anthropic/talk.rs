@@ -14,7 +14,7 @@ const DEFAULT_MAX_TOKENS: u32 = 16_000;
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// How to converse in it.
-pub(super) struct MessagesTalk;
+pub(crate) struct MessagesTalk;
 
 impl Talk for MessagesTalk {
     fn task(&self, words: &str) -> Value {
@@ -76,10 +76,9 @@ fn request(opening: &Opening, messages: &mut [Value]) -> Request {
             headers.push((name.clone(), value.clone()));
         }
     }
-    if removed && binds_thinking(&opening.model) {
-        let thinking = json!({"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}});
+    if removed && let Some((thinking, beta)) = unbound_thinking(&opening.model) {
         body.insert("thinking".into(), thinking);
-        betas.push(BINDING_BETA.to_owned());
+        betas.push(beta.to_owned());
     }
     if !betas.is_empty() {
         headers.push(("anthropic-beta".to_owned(), betas.join(",")));
@@ -144,9 +143,13 @@ fn is_empty_text(block: &Value) -> bool {
     text_of(block, "type") == "text" && text_of(block, "text").trim().is_empty()
 }
 
-/// Models whose thinking belongs to the exact words before it (the lines 5.1, 5.2 and 5.5).
-fn binds_thinking(model: &str) -> bool {
-    ["-5-1", "-5-2", "-5-5"]
+/// What a request says, and its beta, so that thinking whose words are gone is dropped instead of
+/// refused. Of the lines 5.1, 5.2 and 5.5, whose thinking belongs to the exact words before it.
+pub(crate) fn unbound_thinking(model: &str) -> Option<(Value, &'static str)> {
+    let binds = ["-5-1", "-5-2", "-5-5"]
         .iter()
-        .any(|line| model.contains(line))
+        .any(|line| model.contains(line));
+    let binding = json!({"prefix_mismatch_behavior": "drop_block"});
+    let thinking = json!({"type": "adaptive", "block_binding": binding});
+    binds.then_some((thinking, BINDING_BETA))
 }

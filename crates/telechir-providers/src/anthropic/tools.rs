@@ -67,10 +67,13 @@ const BROWSER_MEMBERS: [&str; 31] = [
     "javascript_exec",
 ];
 
-/// Declares what is offered.
-pub(crate) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+/// Declares what is offered, in tools of `newest` or an older version.
+pub(crate) fn declare(
+    offer: &Offer,
+    newest: Version,
+) -> Result<(Declaration, Report), EncodeError> {
     let mut declaring = Declaring {
-        version: models::version(offer.model.as_deref()),
+        version: models::version(offer.model.as_deref()).map(|version| version.min(newest)),
         model: offer.model.as_deref().unwrap_or_default(),
         tools: Vec::new(),
         betas: Vec::new(),
@@ -89,7 +92,12 @@ pub(crate) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeErro
     if !betas.is_empty() {
         headers.push(("anthropic-beta".to_owned(), betas.join(",")));
     }
-    Ok((Declaration { tools, headers }, report))
+    let declaration = Declaration {
+        tools,
+        headers,
+        ..Declaration::default()
+    };
+    Ok((declaration, report))
 }
 
 struct Declaring<'a> {

@@ -4,11 +4,13 @@
 //! `into_block` and `out_of_block` in between; a content keeps the block it came as.
 
 mod check;
+mod declare;
 mod into_block;
 mod media;
 mod out_of_block;
 mod read;
 mod stream;
+mod talk;
 mod write;
 
 use serde_json::Value;
@@ -59,7 +61,7 @@ impl Wire for Converse {
     }
 
     fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
-        anthropic::declare(offer)
+        declare::declare(offer)
     }
 
     fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
@@ -75,6 +77,6 @@ impl Wire for Converse {
     }
 
     fn talk(&self) -> Option<&'static dyn Talk> {
-        None
+        Some(&talk::ConverseTalk)
     }
 }

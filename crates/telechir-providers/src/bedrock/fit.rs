@@ -2,19 +2,51 @@
 //! another service holds. Contents of a history are put into forms that can be sent.
 
 use serde_json::Value;
-use telechir_protocol::{Content, Media, Meta, TextContent};
+use telechir_protocol::{AnsweredTurn, Content, Media, Meta, TextContent};
 
 use super::own;
 use crate::Report;
 use crate::anthropic;
 
-/// Puts contents into forms that every door takes. Those of `provider` itself are let be.
-pub(super) fn contents(contents: &mut [Content], provider: &str, place: &str, report: &mut Report) {
+/// Whether a door serves the toolsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Toolsets {
+    /// It does.
+    Served,
+    /// Their calls are written as those of the older tools.
+    Refused,
+}
+
+/// Puts the contents of a history into forms that a door takes.
+pub(super) fn contents(
+    contents: &mut [Content],
+    toolsets: Toolsets,
+    place: &str,
+    report: &mut Report,
+) {
     for (at, content) in contents.iter_mut().enumerate() {
         let place = format!("{place}.contents[{at}]");
-        own::each_meta(content, &mut without_toolset);
-        pictures(content, provider, &place, report);
+        if toolsets == Toolsets::Refused {
+            own::each_meta(content, &mut without_toolset);
+        }
+        pictures(content, &place, report);
     }
+}
+
+/// Puts the results of a turn into forms that every door takes.
+pub(super) fn answers(turn: &AnsweredTurn, report: &mut Report) -> AnsweredTurn {
+    let results = turn.results().iter().map(|result| {
+        let mut content = result.clone().into_content();
+        let place = result
+            .call_id()
+            .map_or_else(String::new, |id| format!("result {id}"));
+        pictures(&mut content, &place, report);
+        content
+    });
+    let results = results.filter_map(own::as_result).collect();
+    // The results are those of the same calls.
+    let again = turn.turn().clone().answer(results);
+    again.unwrap_or_else(|_| turn.clone())
 }
 
 /// A call of a toolset's member is written anew, as one of the older tools.
@@ -55,8 +87,7 @@ fn note(media: &Content) -> Option<String> {
 const WHY: &str = "pictures and files are sent as their bytes only";
 const HOW: &str = "as a text that names it";
 
-fn pictures(content: &mut Content, provider: &str, place: &str, report: &mut Report) {
-    let _ = provider;
+fn pictures(content: &mut Content, place: &str, report: &mut Report) {
     match content {
         Content::ComputerResult(result) => {
             let held = result.screenshot.clone().map(Content::from);

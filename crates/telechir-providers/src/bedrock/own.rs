@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{CallId, Content, FunctionResult, Media, Meta};
+use telechir_protocol::{CallId, Content, FunctionResult, Media, Meta, ToolResult};
 
 use super::names::{self, Stand};
 use crate::Report;
@@ -37,6 +37,17 @@ pub(super) fn media_meta(media: &mut Media) -> &mut Meta {
         Media::Data(data) => &mut data.meta,
         Media::Uri(uri) => &mut uri.meta,
         Media::HostedFile(file) => &mut file.meta,
+    }
+}
+
+/// A content as the result it is, when it is one.
+pub(super) fn as_result(content: Content) -> Option<ToolResult> {
+    match content {
+        Content::ComputerResult(result) => Some(ToolResult::Computer(result)),
+        Content::ShellResult(result) => Some(ToolResult::Shell(result)),
+        Content::EditResult(result) => Some(ToolResult::Edit(result)),
+        Content::FunctionResult(result) => Some(ToolResult::Function(result)),
+        _ => None,
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeErro
     }
     let declaration = Declaration {
         tools: declarer.tools,
-        headers: Vec::new(),
+        ..Declaration::default()
     };
     Ok((declaration, declarer.report))
 }

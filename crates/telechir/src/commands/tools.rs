@@ -16,6 +16,9 @@ use crate::input::{report_lines, write_json};
 struct Printed {
     tools: Vec<Value>,
     headers: Map<String, Value>,
+    /// Other members of the request that the tools need.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    body: Map<String, Value>,
 }
 
 pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
@@ -58,6 +61,7 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         &Printed {
             tools: declaration.tools,
             headers,
+            body: declaration.body,
         },
         true,
     )?;

@@ -4,10 +4,8 @@ use serde_json::{Map, Value};
 
 use super::DIALECT;
 use crate::EncodeError;
+use crate::bedrock::MOST_BASE64;
 use crate::conversation::text_of;
-
-/// Bytes of base64 that one picture may have.
-pub(in crate::bedrock) const MOST_BASE64: usize = 5 * 1024 * 1024;
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
     EncodeError::Missing {

@@ -20,7 +20,8 @@ pub(super) fn blocks(block: &Value, place: &str, report: &mut Report) -> Vec<Val
     blocks
 }
 
-fn cache_point(marker: &Value) -> Value {
+/// The point behind a block that was marked.
+pub(super) fn cache_point(marker: &Value) -> Value {
     let mut point = json!({"type": "default"});
     if let Some(ttl) = marker.get("ttl").filter(|ttl| !ttl.is_null()) {
         point["ttl"] = ttl.clone();

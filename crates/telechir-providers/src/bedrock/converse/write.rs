@@ -18,12 +18,13 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
     for content in &mut contents {
         lent(content, &mut names, &mut report);
     }
+    let turn = fit::answers(turn, &mut report);
     let results = turn.results().iter().map(|result| {
         let mut content = result.clone().into_content();
         lent(&mut content, &mut names, &mut report);
         content
     });
-    let results: Vec<ToolResult> = results.filter_map(as_result).collect();
+    let results: Vec<ToolResult> = results.filter_map(own::as_result).collect();
     let answered = ModelTurn::new(contents)
         .ok()
         .and_then(|turn| turn.answer(results).ok())
@@ -38,16 +39,6 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
         .collect();
     check::blocks(&items, "an answer")?;
     Ok(EncodedReply { items, report })
-}
-
-fn as_result(content: Content) -> Option<ToolResult> {
-    match content {
-        Content::ComputerResult(result) => Some(ToolResult::Computer(result)),
-        Content::ShellResult(result) => Some(ToolResult::Shell(result)),
-        Content::EditResult(result) => Some(ToolResult::Edit(result)),
-        Content::FunctionResult(result) => Some(ToolResult::Function(result)),
-        _ => None,
-    }
 }
 
 /// Writes a history.
@@ -115,7 +106,12 @@ fn lent_message(
 ) -> Message {
     let mut message = message.clone();
     let place = format!("messages[{at}]");
-    fit::contents(&mut message.contents, PROVIDER, &place, report);
+    fit::contents(
+        &mut message.contents,
+        fit::Toolsets::Refused,
+        &place,
+        report,
+    );
     for content in &mut message.contents {
         lent(content, names, report);
     }

@@ -1,0 +1,54 @@
+//! A response of InvokeModelWithResponseStream: each chunk is one event of Anthropic's in base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::StreamError;
+use crate::anthropic::Arriving;
+use crate::conversation::text_of;
+use crate::stream::{Assemble, Delta};
+
+/// The member that counts what a call cost; of the last event, and of the whole.
+const METRICS: &str = "amazon-bedrock-invocationMetrics";
+
+/// What has come of a message.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    arriving: Arriving,
+    metrics: Option<Value>,
+    number: usize,
+}
+
+impl Assemble for Chunks {
+    fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
+        self.number += 1;
+        if name != Some("chunk") {
+            return Ok(vec![Delta::Other {
+                event: name.unwrap_or_default().to_owned(),
+                json: event,
+            }]);
+        }
+        let bad = |problem: String| StreamError::BadEvent {
+            number: self.number,
+            problem,
+        };
+        let bytes = STANDARD
+            .decode(text_of(&event, "bytes"))
+            .map_err(|error| bad(format!("its `bytes` are not base64: {error}")))?;
+        let mut event: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| bad(format!("its `bytes` are not JSON: {error}")))?;
+        if let Some(members) = event.as_object_mut() {
+            self.metrics = members.shift_remove(METRICS).or(self.metrics.take());
+        }
+        self.arriving.event(None, event)
+    }
+
+    fn finish(self) -> Result<Value, StreamError> {
+        let mut message = self.arriving.finish()?;
+        if let Some((members, metrics)) = message.as_object_mut().zip(self.metrics) {
+            members.insert(METRICS.to_owned(), metrics);
+        }
+        Ok(message)
+    }
+}

@@ -1,0 +1,138 @@
+//! A conversation in Anthropic's bodies, through either door, with a Bedrock key.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use super::declare;
+use crate::anthropic;
+use crate::bedrock::{models, path};
+use crate::conversation::text_of;
+use crate::wire::{Service, Talk};
+use crate::{Opening, Request, Stop};
+
+/// The same conversation as Anthropic's own, elsewhere.
+const THEIRS: anthropic::MessagesTalk = anthropic::MessagesTalk;
+
+/// How to converse through the door that takes Anthropic's requests.
+pub(super) struct MessagesTalk;
+
+impl Talk for MessagesTalk {
+    fn task(&self, words: &str) -> Value {
+        THEIRS.task(words)
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        path::key_header(key)
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        THEIRS.request(opening, items)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        THEIRS.take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        THEIRS.answer(answers, items);
+    }
+
+    /// The host has the region in it.
+    fn service(&self) -> Service {
+        Service {
+            host: None,
+            prefix: "/anthropic/v1",
+        }
+    }
+}
+
+/// How to converse through the door that takes a body and a model.
+pub(super) struct InvokeTalk;
+
+impl Talk for InvokeTalk {
+    fn task(&self, words: &str) -> Value {
+        THEIRS.task(words)
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        path::key_header(key)
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        invoke(opening, THEIRS.request(opening, items))
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        THEIRS.take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        THEIRS.answer(answers, items);
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            host: None,
+            prefix: "",
+        }
+    }
+}
+
+/// The model goes into the path, headers go into the body.
+fn invoke(opening: &Opening, request: Request) -> Request {
+    let mut body = match request.body {
+        Value::Object(body) => body,
+        _ => Map::new(),
+    };
+    // One breakpoint that moves along by itself is not known here: it is set each time.
+    body.shift_remove("cache_control");
+    if let Some(messages) = body.get_mut("messages") {
+        mark_last(messages);
+    }
+    for name in ["model", "stream"] {
+        body.shift_remove(name);
+    }
+    let mut betas = models::betas(&request.headers);
+    let declared = opening.declaration.body.get("anthropic_beta");
+    betas.extend(
+        declared
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .cloned(),
+    );
+    if !betas.is_empty() {
+        body.insert("anthropic_beta".to_owned(), betas.into());
+    }
+    body.insert("anthropic_version".to_owned(), declare::VERSION.into());
+    Request {
+        path: format!("/model/{}/invoke", path::encoded(&opening.model)),
+        headers: Vec::new(),
+        body: Value::Object(body),
+        pictures: request.pictures,
+    }
+}
+
+/// Marks the last block, so that all before it is cached. Thinking takes no mark.
+fn mark_last(messages: &mut Value) {
+    let last = messages.as_array_mut().and_then(|messages| {
+        messages
+            .last_mut()?
+            .get_mut("content")?
+            .as_array_mut()?
+            .last_mut()
+    });
+    if let Some(block) = last.filter(|block| !text_of(block, "type").contains("thinking")) {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+}

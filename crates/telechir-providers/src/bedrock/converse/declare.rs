@@ -1,0 +1,224 @@
+//! Declaring tools: functions in `toolConfig`, Anthropic's own tools beside it with their betas,
+//! and for models of other makers our tools as functions.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{HostedTool, Tool};
+
+use super::{DIALECT, check};
+use crate::anthropic;
+use crate::bedrock::models::{self, Maker};
+use crate::bedrock::{names, shape};
+use crate::companion;
+use crate::conversation::text_of;
+use crate::{Declaration, EncodeError, Offer, Report};
+
+/// The function that is declared where there is no other: the interface demands one.
+const UNUSED: &str = "unused_tool";
+
+/// Declares what is offered.
+pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    let maker = models::maker(offer.model.as_deref());
+    if maker == Maker::Anthropic {
+        models::takes_old_tools(offer, DIALECT)?;
+    }
+    let mut declaring = Declaring {
+        model: offer.model.clone(),
+        maker,
+        tools: Vec::new(),
+        theirs: Vec::new(),
+        betas: Vec::new(),
+        report: Report::default(),
+    };
+    for tool in &offer.tools {
+        declaring.tool(tool)?;
+    }
+    Ok(declaring.declaration())
+}
+
+struct Declaring {
+    model: Option<String>,
+    maker: Maker,
+    /// Of `toolConfig`.
+    tools: Vec<Value>,
+    /// Anthropic's own, which no block of the interface has a place for.
+    theirs: Vec<Value>,
+    betas: Vec<Value>,
+    report: Report,
+}
+
+impl Declaring {
+    fn declaration(mut self) -> (Declaration, Report) {
+        let mut body = Map::new();
+        if !self.theirs.is_empty() {
+            let mut fields = json!({"tools": self.theirs});
+            if !self.betas.is_empty() {
+                fields["anthropic_beta"] = self.betas.into();
+            }
+            body.insert("additionalModelRequestFields".to_owned(), fields);
+            if self.tools.is_empty() {
+                self.tools.push(unused());
+            }
+        }
+        let declaration = Declaration {
+            tools: self.tools,
+            body,
+            ..Declaration::default()
+        };
+        (declaration, self.report)
+    }
+
+    fn tool(&mut self, tool: &Tool) -> Result<(), EncodeError> {
+        match (tool, self.maker) {
+            (Tool::Raw(raw), _) if raw.dialect == DIALECT => {
+                if shape::is_typed(&raw.json) {
+                    return self.in_their_words(&raw.json);
+                }
+                self.tools.push(raw.json.clone());
+                Ok(())
+            }
+            (_, Maker::Anthropic) => self.anthropic(tool),
+            (Tool::ComputerUse(_) | Tool::Shell(_), _) => {
+                self.ours(tool);
+                Ok(())
+            }
+            (Tool::CodeInterpreter { .. }, Maker::Amazon) => {
+                self.system("nova_code_interpreter");
+                Ok(())
+            }
+            (Tool::Hosted(HostedTool { hosted_type, .. }), Maker::Amazon)
+                if hosted_type.starts_with("nova_") =>
+            {
+                self.system(hosted_type);
+                Ok(())
+            }
+            _ => self.anthropic(tool),
+        }
+    }
+
+    /// Our tools as functions, for models that know none of their own.
+    fn ours(&mut self, tool: &Tool) {
+        let excluded = match tool {
+            Tool::ComputerUse(tool) => tool.excluded_actions.as_slice(),
+            _ => &[],
+        };
+        self.tools.push(spec(&companion::tool(excluded)));
+    }
+
+    fn system(&mut self, name: &str) {
+        self.tools.push(json!({"systemTool": {"name": name}}));
+    }
+
+    fn in_their_words(&mut self, json: &Value) -> Result<(), EncodeError> {
+        let kind = text_of(json, "type");
+        if kind.contains("_toolset_") {
+            return Err(check::missing(format!(
+                "tools without {kind}: toolsets are served by bedrock-messages only"
+            )));
+        }
+        let raw = telechir_protocol::RawTool {
+            dialect: anthropic::DIALECT.to_owned(),
+            json: json.clone(),
+        };
+        self.anthropic(&Tool::Raw(raw))
+    }
+
+    /// As Anthropic's Messages would declare it.
+    fn anthropic(&mut self, tool: &Tool) -> Result<(), EncodeError> {
+        let offer = Offer {
+            tools: vec![tool.clone()],
+            model: self.model.clone(),
+        };
+        let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_OLD)
+            .map_err(|error| shape::renamed_out(error, DIALECT))?;
+        self.report.absorb(report);
+        for entry in &declared.tools {
+            self.entry(entry);
+        }
+        for beta in models::betas(&declared.headers) {
+            if !self.betas.contains(&beta) {
+                self.betas.push(beta);
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Value) {
+        let kind = text_of(entry, "type");
+        if entry.get("input_schema").is_some() {
+            self.function(entry);
+        } else if self.maker == Maker::Anthropic && is_served(kind) {
+            self.theirs.push(entry.clone());
+        } else {
+            let why = "it is not served here";
+            self.report.lost(format!("tool {kind}"), "tools", why);
+        }
+    }
+
+    fn function(&mut self, entry: &Value) {
+        let name = text_of(entry, "name");
+        let legal = names::name_out(name).unwrap_or_else(|| name.to_owned());
+        let legal = names::shortened(&legal).unwrap_or(legal);
+        if legal.len() < name.len() {
+            self.report.kept(
+                format!("function name {name}"),
+                "tools",
+                "names have 64 characters at most",
+                format!("as {legal}"),
+            );
+        }
+        for (setting, value) in entry.as_object().into_iter().flatten() {
+            let has_place = matches!(
+                setting.as_str(),
+                "name" | "type" | "description" | "input_schema" | "strict" | "cache_control"
+            );
+            if !has_place && !value.is_null() {
+                let place = format!("tool {name}");
+                let why = "a tool has no member for it";
+                self.report.lost(format!("setting {setting}"), place, why);
+            }
+        }
+        self.tools.push(spec(&json!({
+            "name": legal,
+            "description": entry.get("description"),
+            "parameters": entry.get("input_schema"),
+            "strict": entry.get("strict"),
+        })));
+        if let Some(marker) = entry
+            .get("cache_control")
+            .filter(|marker| !marker.is_null())
+        {
+            self.tools.push(super::out_of_block::cache_point(marker));
+        }
+    }
+}
+
+/// Tools of Anthropic's that the caller carries out.
+fn is_served(kind: &str) -> bool {
+    ["computer_", "bash_", "text_editor_", "memory_"]
+        .iter()
+        .any(|start| kind.starts_with(start))
+}
+
+/// A function as an entry of `toolConfig.tools`.
+fn spec(function: &Value) -> Value {
+    let mut spec = json!({
+        "name": function["name"],
+        "inputSchema": {"json": function["parameters"]},
+    });
+    let description = text_of(function, "description");
+    if !description.is_empty() {
+        spec["description"] = description.into();
+    }
+    if function.get("strict") == Some(&Value::Bool(true)) {
+        spec["strict"] = true.into();
+    }
+    json!({"toolSpec": spec})
+}
+
+fn unused() -> Value {
+    spec(&json!({
+        "name": UNUSED,
+        "description": "Does nothing, and is never to be called.",
+        "parameters": {"type": "object", "properties": {}},
+    }))
+}

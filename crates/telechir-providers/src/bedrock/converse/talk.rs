@@ -1,0 +1,172 @@
+//! A conversation through Converse, with a Bedrock key.
+
+mod pictures;
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use crate::anthropic;
+use crate::bedrock::models::{self, Maker};
+use crate::bedrock::path;
+use crate::conversation::text_of;
+use crate::wire::{Service, Talk};
+use crate::{Opening, Request, Stop};
+
+/// What one answer may have where nothing is said; other makers' models have limits of their own.
+const DEFAULT_MAX_TOKENS: u32 = 16_000;
+
+/// How to converse in it.
+pub(super) struct ConverseTalk;
+
+impl Talk for ConverseTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"role": "user", "content": [{"text": words}]})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        path::key_header(key)
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(opening, items)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        take(response, has_calls, items)
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.push(json!({"role": "user", "content": answers}));
+    }
+
+    /// The host has the region in it.
+    fn service(&self) -> Service {
+        Service {
+            host: None,
+            prefix: "",
+        }
+    }
+}
+
+fn request(opening: &Opening, messages: &mut [Value]) -> Request {
+    let removed = pictures::prune(messages, opening.pictures);
+    let is_claude = models::maker(Some(&opening.model)) == Maker::Anthropic;
+    let mut body = opening.declaration.body.clone();
+    let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
+    if let Some(most) = opening.max_tokens.or(default) {
+        body.insert("inferenceConfig".to_owned(), json!({"maxTokens": most}));
+    }
+    if let Some(system) = &opening.system {
+        body.insert("system".to_owned(), json!([{"text": system}]));
+    }
+    if !opening.declaration.tools.is_empty() {
+        let tools = json!({"tools": opening.declaration.tools});
+        body.insert("toolConfig".to_owned(), tools);
+    }
+    if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&opening.model) {
+        dropped_thinking(&mut body, thinking, beta);
+    }
+    let pictures = messages.iter().map(pictures::count).sum();
+    let mut sent = messages.to_vec();
+    if is_claude {
+        mark_last(&mut sent);
+    }
+    body.insert("messages".to_owned(), sent.into());
+    Request {
+        path: format!("/model/{}/converse", path::encoded(&opening.model)),
+        headers: opening.declaration.headers.clone(),
+        body: Value::Object(body),
+        pictures,
+    }
+}
+
+/// Thinking that belonged to words which are gone may be dropped instead of refused.
+fn dropped_thinking(body: &mut Map<String, Value>, thinking: Value, beta: &str) {
+    let fields = body
+        .entry("additionalModelRequestFields")
+        .or_insert_with(|| json!({}));
+    fields["thinking"] = thinking;
+    match fields
+        .get_mut("anthropic_beta")
+        .and_then(Value::as_array_mut)
+    {
+        Some(betas) => betas.push(beta.into()),
+        None => fields["anthropic_beta"] = json!([beta]),
+    }
+}
+
+/// All up to here is to be cached.
+fn mark_last(messages: &mut [Value]) {
+    let last = messages.last_mut();
+    let content = last.and_then(|last| last.get_mut("content")?.as_array_mut());
+    if let Some(content) = content {
+        content.push(json!({"cachePoint": {"type": "default"}}));
+    }
+}
+
+fn take(response: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (Stop, UsageContent) {
+    let message = response
+        .get("output")
+        .and_then(|output| output.get("message"));
+    let content = message.and_then(|message| message.get("content")?.as_array());
+    let content: Vec<Value> = content
+        .into_iter()
+        .flatten()
+        .filter(|block| !is_empty_text(block))
+        .map(repeated)
+        .collect();
+    if !content.is_empty() {
+        messages.push(json!({"role": "assistant", "content": content}));
+    }
+    (stop(response, has_calls), usage(response))
+}
+
+/// An answer may hold an empty text; a request may not.
+fn is_empty_text(block: &Value) -> bool {
+    let text = block.get("text").and_then(Value::as_str);
+    text.is_some_and(|text| text.trim().is_empty())
+}
+
+/// A block as it is sent back: the type that ordinary calls come with is none of AWS's own.
+fn repeated(block: &Value) -> Value {
+    let mut block = block.clone();
+    let call = block.get_mut("toolUse").and_then(Value::as_object_mut);
+    if let Some(call) = call
+        && call
+            .get("type")
+            .is_some_and(|kind| kind != "server_tool_use")
+    {
+        call.shift_remove("type");
+    }
+    block
+}
+
+fn stop(response: &Value, has_calls: bool) -> Stop {
+    match text_of(response, "stopReason") {
+        reason @ ("guardrail_intervened" | "content_filtered") => Stop::Refused {
+            reason: reason.to_owned(),
+        },
+        "max_tokens" => Stop::MaxTokens,
+        "model_context_window_exceeded" => Stop::ContextExceeded,
+        _ if has_calls => Stop::Calls,
+        "end_turn" | "stop_sequence" => Stop::Done,
+        other => Stop::Incomplete {
+            reason: other.to_owned(),
+        },
+    }
+}
+
+fn usage(response: &Value) -> UsageContent {
+    let count = |name: &str| response.get("usage")?.get(name)?.as_u64();
+    UsageContent {
+        input_token_count: count("inputTokens"),
+        output_token_count: count("outputTokens"),
+        total_token_count: count("totalTokens"),
+        ..UsageContent::default()
+    }
+}

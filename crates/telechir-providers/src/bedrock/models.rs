@@ -1,0 +1,98 @@
+//! What a model behind Bedrock is: its maker, and which computer tools it takes there.
+
+use serde_json::Value;
+use telechir_protocol::{Environment, Tool};
+
+use crate::anthropic;
+use crate::{EncodeError, Offer};
+
+/// Who made a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Maker {
+    /// Anthropic; also whatever a name does not say.
+    Anthropic,
+    /// Amazon: Nova.
+    Amazon,
+    /// Anybody else.
+    Other,
+}
+
+/// The maker of a model, by its id: `us.anthropic.claude-…`, `amazon.nova-2-lite-v1:0`. An ARN
+/// of a profile names none, and is taken for Anthropic's.
+pub(super) fn maker(model: Option<&str>) -> Maker {
+    let Some(model) = model else {
+        return Maker::Anthropic;
+    };
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let mut parts = name.split('.');
+    let first = parts.next().unwrap_or_default();
+    let vendor = match first {
+        "us" | "eu" | "apac" | "global" | "us-gov" | "jp" | "au" | "ca" | "sa" => parts.next(),
+        _ => Some(first),
+    };
+    match vendor {
+        _ if name.contains("claude") => Maker::Anthropic,
+        Some("anthropic") => Maker::Anthropic,
+        Some("amazon") => Maker::Amazon,
+        Some(_) if parts.next().is_some() => Maker::Other,
+        _ => Maker::Anthropic,
+    }
+}
+
+/// Whether this model can be offered a screen where no toolsets are served.
+pub(super) fn takes_old_tools(offer: &Offer, dialect: &'static str) -> Result<(), EncodeError> {
+    let is_screen = |tool: &Tool| matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
+    let Some(model) = offer.model.as_deref() else {
+        return Ok(());
+    };
+    if offer.tools.iter().any(is_screen) && !anthropic::takes_old_tools(model) {
+        return Err(EncodeError::Missing {
+            dialect,
+            problem: format!(
+                "a model that takes an older computer tool; {model} takes the toolset only, which bedrock-messages serves"
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// The betas among the headers.
+pub(super) fn betas(headers: &[(String, String)]) -> Vec<Value> {
+    let values = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
+    let betas = values.flat_map(|(_, betas)| betas.split(','));
+    betas.map(|beta| Value::from(beta.trim())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Maker, maker};
+
+    #[test]
+    fn the_maker_follows_the_models_id() {
+        let table = [
+            (Some("us.anthropic.claude-opus-4-8"), Maker::Anthropic),
+            (
+                Some("anthropic.claude-sonnet-4-5-20250929-v1:0"),
+                Maker::Anthropic,
+            ),
+            (Some("claude-sonnet-5"), Maker::Anthropic),
+            (Some("amazon.nova-2-lite-v1:0"), Maker::Amazon),
+            (Some("us.amazon.nova-2-lite-v1:0"), Maker::Amazon),
+            (Some("meta.llama3-1-8b-instruct-v1:0"), Maker::Other),
+            (
+                Some("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-micro-v1:0"),
+                Maker::Amazon,
+            ),
+            (
+                Some("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"),
+                Maker::Anthropic,
+            ),
+            (None, Maker::Anthropic),
+        ];
+        for (model, expected) in table {
+            assert_eq!(maker(model), expected, "{model:?}");
+        }
+    }
+}
