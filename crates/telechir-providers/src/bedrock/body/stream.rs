@@ -39,7 +39,9 @@ impl Assemble for Chunks {
         let mut event: Value = serde_json::from_slice(&bytes)
             .map_err(|error| bad(format!("its `bytes` are not JSON: {error}")))?;
         if let Some(members) = event.as_object_mut() {
-            self.metrics = members.shift_remove(METRICS).or(self.metrics.take());
+            self.metrics = members
+                .shift_remove(METRICS)
+                .or_else(|| self.metrics.take());
         }
         self.arriving.event(None, event)
     }
