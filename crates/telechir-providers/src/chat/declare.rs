@@ -46,7 +46,7 @@ pub(crate) fn declare_as(
     }
     let declaration = Declaration {
         tools: declarer.tools,
-        headers: Vec::new(),
+        ..Declaration::default()
     };
     Ok((declaration, declarer.report))
 }
