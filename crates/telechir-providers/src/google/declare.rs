@@ -53,7 +53,12 @@ pub(super) fn declare(offer: &Offer, style: Style) -> Result<(Declaration, Repor
         Style::Steps => tools.extend(declarer.functions),
     }
     let headers = Vec::new();
-    Ok((Declaration { tools, headers }, declarer.report))
+    let declaration = Declaration {
+        tools,
+        headers,
+        ..Declaration::default()
+    };
+    Ok((declaration, declarer.report))
 }
 
 struct Declarer {
