@@ -65,7 +65,10 @@ fn plain(block: &Block) -> Option<Content> {
     let words = text(block, "text")?.to_owned();
     let mut meta = meta(block, &["text", "citations"]);
     match block.get("citations") {
-        Some(Value::Array(citations)) => meta.annotations.clone_from(citations),
+        Some(Value::Array(citations)) => {
+            meta.annotations.clone_from(citations);
+            meta.set_property(PROVIDER, FORM, "citations".into());
+        }
         None | Some(Value::Null) => {}
         Some(odd) => meta.set_property(PROVIDER, "citations", odd.clone()),
     }

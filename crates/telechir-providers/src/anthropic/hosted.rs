@@ -59,7 +59,7 @@ pub(super) fn result(block: &Block) -> Option<Content> {
     let mut meta = meta(block, &["tool_use_id", "content"]);
     let known = ["stdout", "encrypted_stdout", "stderr", "error_code"];
     let rest = content.iter().filter(|(name, value)| {
-        !known.contains(&name.as_str()) && !(*name == "content" && !is_odd(value))
+        !known.contains(&name.as_str()) && (*name != "content" || is_odd(value))
     });
     let rest: Map<String, Value> = rest
         .map(|(name, value)| (name.clone(), value.clone()))

@@ -172,8 +172,10 @@ pub(super) fn file_block(
     report: &mut Report,
 ) -> Option<Value> {
     let raw = file.meta.raw_representation.as_ref();
+    let of_others = file.meta.additional_properties.keys();
+    let is_foreign = of_others.into_iter().any(|provider| provider != PROVIDER);
     let is_ours = raw.map_or_else(
-        || file.file_id.starts_with("file_"),
+        || file.file_id.starts_with("file_") && !is_foreign,
         |raw| raw.dialect == DIALECT,
     );
     if !is_ours {

@@ -5,7 +5,7 @@ use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent};
 
 use super::call::FORM;
 use super::media::{self, Check};
-use super::{DIALECT, PROVIDER, ask, hosted};
+use super::{PROVIDER, ask, hosted};
 use crate::{EncodeError, Report};
 
 /// The block of a content; none when it cannot be said, or says nothing, and that was noted.
@@ -93,12 +93,8 @@ fn words(text: &TextContent, place: &str, report: &mut Report) -> Option<Value> 
         return None;
     }
     let mut block = json!({"type": "text", "text": text.text});
-    let is_ours = text
-        .meta
-        .raw_representation
-        .as_ref()
-        .is_some_and(|raw| raw.dialect == DIALECT);
-    if is_ours && !text.meta.annotations.is_empty() {
+    let is_ours = text.meta.property(PROVIDER, FORM).is_some();
+    if is_ours {
         block["citations"] = text.meta.annotations.clone().into();
     } else if !text.meta.annotations.is_empty() {
         report.lost(

@@ -31,7 +31,7 @@ pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut 
     };
     for (place, was, is) in differences(document, &again) {
         // Null and absent are the same of every member that may be left out.
-        if was == Some(Value::Null) && is.is_none() {
+        if was.as_ref().or(is.as_ref()) == Some(&Value::Null) && (was.is_none() || is.is_none()) {
             continue;
         }
         let show = |value: Option<Value>| {
@@ -66,7 +66,7 @@ fn pattern(document: &Value, place: &str) -> String {
             }
         }
         if number.is_some() {
-            let kind = value["type"].as_str().or(value["role"].as_str());
+            let kind = value["type"].as_str().or_else(|| value["role"].as_str());
             named.push_str(&format!("[{}]", kind.unwrap_or_default()));
         }
     }

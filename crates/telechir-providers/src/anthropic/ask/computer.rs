@@ -48,6 +48,9 @@ pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -
         version => version,
     };
     let style = Style { version, ..style };
+    if let Some(block) = unheard_of(call, is_one_tool) {
+        return finish(vec![(block, 0)], &call.meta);
+    }
     let (places, actions) = answerable(call, style, report, &place);
     let mut noted = Report::default();
     let notes = &mut Notes {
@@ -76,6 +79,23 @@ pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -
         }
         None => neutral(call, is_browser, style.version, report),
     }
+}
+
+/// A call of this dialect whose one action nobody knows, in the words it came in.
+fn unheard_of(call: &ComputerCall, is_one_tool: bool) -> Option<Value> {
+    let [Action::Other { name, args }] = call.actions.as_slice() else {
+        return None;
+    };
+    let id = call.call_id.as_str();
+    if is_one_tool {
+        let mut input = Map::from_iter([("action".to_owned(), name.as_str().into())]);
+        input.extend(args.clone());
+        return Some(json!({"type": "tool_use", "id": id, "name": COMPUTER, "input": input}));
+    }
+    let toolset = toolset_name(&call.meta)?;
+    Some(
+        json!({"type": "tool_use", "id": id, "name": name, "toolset_name": toolset, "input": args}),
+    )
 }
 
 /// A screenshot amid a batch has no answer of its own where only the last picture is known.

@@ -125,6 +125,12 @@ pub(super) fn edit(call: &EditCall, report: &mut Report) -> Written {
             .map(|path| ("path".to_owned(), path.as_str().into())),
     );
     input.extend(operation.args.clone());
+    // The older editors call the new text so.
+    if name == "str_replace_editor"
+        && let Some(new) = input.shift_remove("insert_text")
+    {
+        input.insert("new_str".to_owned(), new);
+    }
     finish(
         vec![(
             json!({"type": "tool_use", "id": id, "name": name, "input": input}),

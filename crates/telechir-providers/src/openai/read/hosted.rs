@@ -130,11 +130,13 @@ pub(super) fn approval_request(item: &Item) -> Option<Content> {
 
 /// Anything but a clear yes is a no.
 pub(super) fn approval_response(item: &Item) -> Option<Content> {
+    let mut meta = raw(item);
+    keep(&mut meta, item, &["id"]);
     Some(Content::ApprovalResponse(ApprovalResponse {
         id: owned(item, "approval_request_id")?,
         approved: item.get("approve") == Some(&Value::Bool(true)),
         reason: owned(item, "reason"),
         call: None,
-        meta: raw(item),
+        meta,
     }))
 }

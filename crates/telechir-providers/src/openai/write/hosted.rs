@@ -152,6 +152,7 @@ impl Writer {
         }
         self.push(Value::Object(object_of([
             ("type", "mcp_approval_response".into()),
+            ("id", property(&response.meta, "id").into()),
             ("approval_request_id", response.id.as_str().into()),
             ("approve", response.approved.into()),
             ("reason", response.reason.as_deref().into()),

@@ -11,8 +11,8 @@ const ALLOWED: [(&str, &str); 9] = [
         "left out by the generally available tool, an empty list in the vendor's type",
     ),
     (
-        "[computer_call].action.keys",
-        "a double click demands `keys` when it is sent, null included",
+        "[function_call_output].output[input_image].detail",
+        "an absent detail is `auto`, which a message's picture has to say",
     ),
     (
         "[computer_call_output].acknowledged_safety_checks",
