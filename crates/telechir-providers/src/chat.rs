@@ -7,16 +7,16 @@
 
 mod answers;
 mod call;
-mod declare;
+pub(crate) mod declare;
 mod envelope;
 mod flavour;
-mod parts;
-mod pictures;
+pub(crate) mod parts;
+pub(crate) mod pictures;
 mod read;
-mod speech;
+pub(crate) mod speech;
 mod stream;
-mod talk;
-mod write;
+pub(crate) mod talk;
+pub(crate) mod write;
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
@@ -28,6 +28,7 @@ use crate::{
 };
 
 pub(crate) use flavour::Flavour;
+pub(crate) use stream::join_parts;
 
 /// The dialects.
 pub(crate) struct Chat(pub(crate) Flavour);
@@ -73,7 +74,7 @@ impl Wire for Chat {
         Some(match self.0 {
             Flavour::Functions => &talk::ChatTalk(Flavour::Functions),
             Flavour::Inline => &talk::ChatTalk(Flavour::Inline),
-            Flavour::Mistral => &talk::ChatTalk(Flavour::Mistral),
+            Flavour::Mistral | Flavour::Conversations => &talk::ChatTalk(Flavour::Mistral),
         })
     }
 }

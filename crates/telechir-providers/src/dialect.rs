@@ -10,7 +10,7 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 use crate::wire::{Service, Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
-    chat, google, openai,
+    chat, google, mistral, openai,
 };
 
 /// A provider's way of writing calls and results.
@@ -38,6 +38,8 @@ pub enum Dialect {
     FunctionsInline,
     /// Mistral's chat completions: `mistral-chat`.
     MistralChat,
+    /// Mistral's conversations: `mistral-conversations`.
+    MistralConversations,
 }
 
 /// A name that is no dialect's.
@@ -59,7 +61,7 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
@@ -71,6 +73,7 @@ impl Dialect {
         Self::Functions,
         Self::FunctionsInline,
         Self::MistralChat,
+        Self::MistralConversations,
     ];
 
     /// Its name on the command line.
@@ -95,6 +98,7 @@ impl Dialect {
             Self::MistralChat => &chat::Chat(chat::Flavour::Mistral),
             Self::BedrockMessages => &bedrock::Messages,
             Self::BedrockInvoke => &bedrock::Invoke,
+            Self::MistralConversations => &mistral::Conversations,
         }
     }
 

@@ -16,6 +16,7 @@ mod error;
 mod fields;
 mod function_tools;
 mod google;
+mod mistral;
 mod openai;
 mod report;
 mod stream;

@@ -21,7 +21,7 @@ pub(super) fn declare(
 ) -> Result<(Declaration, Report), EncodeError> {
     let hosted: &[&str] = match flavour {
         Flavour::Functions | Flavour::Inline => &[],
-        Flavour::Mistral => &MISTRAL_HOSTED,
+        Flavour::Mistral | Flavour::Conversations => &MISTRAL_HOSTED,
     };
     declare_as(flavour.dialect(), flavour.provider(), hosted, offer)
 }

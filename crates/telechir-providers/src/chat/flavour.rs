@@ -12,6 +12,8 @@ pub(crate) enum Flavour {
     Inline,
     /// Mistral's, also behind another server.
     Mistral,
+    /// Mistral's conversations: no chat completions, but entries with the same parts.
+    Conversations,
 }
 
 /// Pixels of the longer and the shorter side, at most.
@@ -26,42 +28,45 @@ impl Flavour {
             Self::Functions => "functions",
             Self::Inline => "functions-inline",
             Self::Mistral => "mistral-chat",
+            Self::Conversations => "mistral-conversations",
         }
     }
 
     /// Under this name contents keep what only such services say.
-    pub(super) fn provider(self) -> &'static str {
+    pub(crate) fn provider(self) -> &'static str {
         match self {
             Self::Functions | Self::Inline => "functions",
-            Self::Mistral => "mistral",
+            Self::Mistral | Self::Conversations => "mistral",
         }
     }
 
     /// The type of a content that holds a part whose own type means something else among ours.
-    pub(super) fn wrapped(self) -> &'static str {
+    pub(crate) fn wrapped(self) -> &'static str {
         "chat_part"
     }
 
     /// Whether a call's id can be sent: Mistral demands nine letters and digits, others have a
     /// limit of forty characters.
-    pub(super) fn takes_id(self, id: &str) -> bool {
+    pub(crate) fn takes_id(self, id: &str) -> bool {
         match self {
             Self::Functions | Self::Inline => !id.is_empty() && id.len() <= 40,
-            Self::Mistral => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+            Self::Mistral | Self::Conversations => {
+                id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            }
         }
     }
 
     /// The size at which pictures come through as they are. Models of Mistral see at most 1540
     /// pixels a side, its oldest one with eyes 1024; of most others no more than a short side of
     /// 768 is left.
-    pub(super) fn picture_size(self, model: Option<&str>, size: Size) -> Size {
+    pub(crate) fn picture_size(self, model: Option<&str>, size: Size) -> Size {
         let old = model.is_some_and(|model| model.contains("pixtral-12b"));
         let fit = match self {
-            Self::Mistral if old => Fit {
+            Self::Mistral | Self::Conversations if old => Fit {
                 long: 1024,
                 short: 1024,
             },
-            Self::Mistral => Fit {
+            Self::Mistral | Self::Conversations => Fit {
                 long: 1540,
                 short: 1540,
             },

@@ -14,7 +14,7 @@ use crate::fields::{
 /// Members of a part without a neutral name.
 const KEPT: [&str; 2] = ["detail", "cache_control"];
 /// Marks words with which the model refuses.
-pub(super) const REFUSAL: &str = "refusal";
+pub(crate) const REFUSAL: &str = "refusal";
 /// Marks a document, and keeps its name.
 const DOCUMENT: &str = "document_name";
 /// Marks a file that the service itself holds.
@@ -23,7 +23,7 @@ const FILE: &str = "file";
 const CHUNK: &str = "thinking";
 
 /// The contents of `content`: one text, a list of parts, or nothing.
-pub(super) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
+pub(crate) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
     match content {
         Some(Value::String(said)) if said.is_empty() => Vec::new(),
         Some(Value::String(said)) => vec![Content::text(said.as_str())],
@@ -33,7 +33,7 @@ pub(super) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
     }
 }
 
-pub(super) fn read_part(flavour: Flavour, value: &Value) -> Content {
+pub(crate) fn read_part(flavour: Flavour, value: &Value) -> Content {
     let Some(part) = value.as_object() else {
         let said = value
             .as_str()
@@ -48,6 +48,7 @@ pub(super) fn read_part(flavour: Flavour, value: &Value) -> Content {
         "file" => file(flavour, part),
         "document_url" => document(flavour, part),
         "thinking" => Some(thinking(flavour, part)),
+        "tool_file" => made(flavour, part),
         _ => None,
     };
     read.unwrap_or_else(|| verbatim(part, flavour.wrapped()))
@@ -64,7 +65,7 @@ fn spoken(flavour: Flavour, said: &str, part: &Fields) -> Content {
 }
 
 /// Words with which the model refuses.
-pub(super) fn refused(flavour: Flavour) -> impl Fn(&str) -> Content {
+pub(crate) fn refused(flavour: Flavour) -> impl Fn(&str) -> Content {
     move |said| {
         let mut text = TextContent::new(said);
         text.meta
@@ -89,7 +90,7 @@ fn picture(flavour: Flavour, part: &Fields) -> Option<Content> {
 }
 
 /// Content of an address, which may hold the bytes itself.
-pub(super) fn addressed(uri: &str, meta: Meta) -> Content {
+pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
     if !uri.starts_with("data:") {
         return Content::Uri(UriContent {
             uri: uri.to_owned(),
@@ -162,8 +163,48 @@ fn thinking(flavour: Flavour, part: &Fields) -> Content {
     })
 }
 
+/// Members of a file that a tool of the service made.
+const MADE: [&str; 4] = ["tool", "file_type", "file_name", "type"];
+
+/// A file that a tool of the service made. `file_type` is the end of a file's name.
+fn made(flavour: Flavour, part: &Fields) -> Option<Content> {
+    let mut meta = Meta::default();
+    keep(&mut meta, flavour.provider(), part, &MADE);
+    meta.set_property(flavour.provider(), FILE, true.into());
+    let media_type = text(part, "file_type").map(|kind| match kind {
+        "png" | "jpeg" | "webp" | "gif" => format!("image/{kind}"),
+        "jpg" => "image/jpeg".to_owned(),
+        "pdf" | "json" => format!("application/{kind}"),
+        other if other.contains('/') => other.to_owned(),
+        "txt" => "text/plain".to_owned(),
+        other => format!("application/x-{other}"),
+    });
+    Some(Content::HostedFile(HostedFileContent {
+        file_id: owned(part, "file_id")?,
+        media_type,
+        name: owned(part, "file_name"),
+        meta,
+    }))
+}
+
+fn tool_file(file: &HostedFileContent) -> Value {
+    let mut part = object_of([
+        ("type", "tool_file".into()),
+        ("tool", "code_interpreter".into()),
+        ("file_id", file.file_id.as_str().into()),
+        ("file_name", file.name.as_deref().into()),
+    ]);
+    restore(
+        &mut part,
+        &file.meta,
+        Flavour::Conversations.provider(),
+        &MADE,
+    );
+    Value::Object(part)
+}
+
 /// The thinking as a part; none when it came from elsewhere.
-pub(super) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> Option<Value> {
+pub(crate) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> Option<Value> {
     let provider = flavour.provider();
     reasoning.meta.property(provider, CHUNK)?;
     let own = raw_of(&reasoning.meta, flavour.dialect()).and_then(Value::as_object);
@@ -186,7 +227,7 @@ pub(super) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> 
 }
 
 /// A part that says a content; none for what no part says.
-pub(super) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
+pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
     if let Content::Text(text) = content {
         let refused = text.meta.property(flavour.provider(), REFUSAL).is_some();
         let kind = if refused { REFUSAL } else { "text" };
@@ -216,7 +257,7 @@ const PARTS: [&str; 8] = [
 ];
 
 /// A picture or file as a part; none for what only its own provider can show.
-pub(super) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
+pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
     match media {
         Media::Data(data) => of_data(flavour, data),
         Media::Uri(uri) => {
@@ -245,7 +286,7 @@ fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
         let data = data.base64()?;
         let audio = match flavour {
             Flavour::Functions | Flavour::Inline => json!({"data": data, "format": format}),
-            Flavour::Mistral => data.into(),
+            Flavour::Mistral | Flavour::Conversations => data.into(),
         };
         return Some(json!({"type": "input_audio", "input_audio": audio}));
     }
@@ -254,7 +295,7 @@ fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
         Flavour::Functions | Flavour::Inline => {
             json!({"type": "file", "file": {"filename": name, "file_data": data.uri}})
         }
-        Flavour::Mistral => of_document(&data.uri, &name.into()),
+        Flavour::Mistral | Flavour::Conversations => of_document(&data.uri, &name.into()),
     })
 }
 
@@ -273,7 +314,8 @@ fn of_document(uri: &str, name: &Value) -> Value {
 fn of_picture(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
     let mut image: Map<String, Value> = object_of([("url", uri.into())]);
     restore(&mut image, meta, flavour.provider(), &["detail"]);
-    let plain = flavour == Flavour::Mistral && image.len() == 1;
+    let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);
+    let plain = is_mistral && image.len() == 1;
     let image = if plain {
         uri.into()
     } else {
@@ -294,5 +336,6 @@ fn of_file(flavour: Flavour, file: &HostedFileContent) -> Option<Value> {
     Some(match flavour {
         Flavour::Functions | Flavour::Inline => json!({"type": "file", "file": inner}),
         Flavour::Mistral => json!({"type": "file", "file_id": file.file_id}),
+        Flavour::Conversations => tool_file(file),
     })
 }

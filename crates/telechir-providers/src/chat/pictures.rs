@@ -90,8 +90,8 @@ pub(super) fn write(flavour: Flavour, pictures: &[(String, Media)]) -> Vec<Value
         return Vec::new();
     };
     match flavour {
-        Flavour::Functions | Flavour::Inline => vec![message],
         Flavour::Mistral => vec![bridge(), message],
+        Flavour::Functions | Flavour::Inline | Flavour::Conversations => vec![message],
     }
 }
 
@@ -104,7 +104,7 @@ fn message_of(flavour: Flavour, pictures: &[(String, Content)]) -> Option<Value>
     Some(json!({"role": "user", "content": content}))
 }
 
-fn caption_of(id: &str) -> String {
+pub(crate) fn caption_of(id: &str) -> String {
     format!("The picture that call {id} returned:")
 }
 

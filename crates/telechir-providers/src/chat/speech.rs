@@ -372,7 +372,7 @@ pub(super) fn result(
 }
 
 /// Words of instructions, as one text or in parts.
-pub(super) fn instructions(value: &Value) -> Option<String> {
+pub(crate) fn instructions(value: &Value) -> Option<String> {
     if let Some(words) = value.as_str() {
         return Some(words.to_owned());
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use self::calls::Calls;
+pub(crate) use self::content::join as join_parts;
 use crate::StreamError;
 use crate::conversation::ProviderError;
 use crate::fields::{Fields, list, object, present, some_text};

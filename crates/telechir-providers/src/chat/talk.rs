@@ -51,7 +51,7 @@ impl Talk for ChatTalk {
     fn service(&self) -> Service {
         let host = match self.0 {
             Flavour::Functions | Flavour::Inline => None,
-            Flavour::Mistral => Some("https://api.mistral.ai"),
+            Flavour::Mistral | Flavour::Conversations => Some("https://api.mistral.ai"),
         };
         Service {
             host,
@@ -85,10 +85,10 @@ fn request(flavour: Flavour, opening: &Opening, items: &mut [Value]) -> Request 
 }
 
 /// Mistral refuses a request with more pictures than it takes.
-fn limit(flavour: Flavour, asked: PictureLimit) -> PictureLimit {
+pub(crate) fn limit(flavour: Flavour, asked: PictureLimit) -> PictureLimit {
     match flavour {
         Flavour::Functions | Flavour::Inline => asked,
-        Flavour::Mistral => PictureLimit {
+        Flavour::Mistral | Flavour::Conversations => PictureLimit {
             keep: asked.keep.min(MISTRAL_PICTURES / 2),
             prune_above: asked.prune_above.min(MISTRAL_PICTURES),
         },
@@ -157,7 +157,7 @@ fn stop(choice: &Fields, message: &Fields, has_calls: bool) -> Stop {
     }
 }
 
-fn usage(response: &Value) -> UsageContent {
+pub(crate) fn usage(response: &Value) -> UsageContent {
     let count = |name: &str| response.get("usage")?.get(name)?.as_u64();
     UsageContent {
         input_token_count: count("prompt_tokens"),
@@ -196,7 +196,7 @@ fn replayed(mut message: Fields) -> Option<Value> {
 
 /// Servers that parse what is sent back refuse arguments that are no JSON; the answer to the call
 /// says what was wrong with them.
-fn repair(function: &mut Value) {
+pub(crate) fn repair(function: &mut Value) {
     let Some(arguments) = function.get("arguments").and_then(Value::as_str) else {
         return;
     };
@@ -212,7 +212,7 @@ fn repair(function: &mut Value) {
 }
 
 /// Removes old pictures; words stand in their place.
-fn prune(items: &mut [Value], limit: PictureLimit) {
+pub(crate) fn prune(items: &mut [Value], limit: PictureLimit) {
     let count: usize = items.iter().map(pictures_in).sum();
     if count <= limit.prune_above {
         return;
@@ -235,7 +235,7 @@ fn is_picture(part: &Value) -> bool {
     text_of(part, "type") == "image_url"
 }
 
-fn pictures_in(item: &Value) -> usize {
+pub(crate) fn pictures_in(item: &Value) -> usize {
     let parts = item.get("content").and_then(Value::as_array);
     parts.map_or(0, |parts| {
         parts.iter().filter(|part| is_picture(part)).count()

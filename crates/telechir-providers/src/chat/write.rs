@@ -269,7 +269,7 @@ impl Writer {
         }
         let id = synthetic(self.flavour, &own, &self.ids);
         let why = match self.flavour {
-            Flavour::Mistral => "an id has nine letters and digits",
+            Flavour::Mistral | Flavour::Conversations => "an id has nine letters and digits",
             Flavour::Functions | Flavour::Inline => "an id has forty characters at most",
         };
         let how = format!("as `{id}`, which does not lead back");
@@ -388,7 +388,7 @@ fn call_id(content: &Content) -> Option<String> {
 }
 
 /// A result of any kind.
-pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
+pub(crate) fn result_of(content: &Content) -> Option<ToolResult> {
     if let Content::ComputerResult(result) = content {
         Some(ToolResult::Computer(result.clone()))
     } else if let Content::ShellResult(result) = content {
@@ -408,10 +408,10 @@ fn same(one: &Message, other: &Message) -> bool {
 }
 
 /// An id made of another, the same every time.
-fn synthetic(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
+pub(crate) fn synthetic(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let prefix = match flavour {
-        Flavour::Mistral => "tc",
+        Flavour::Mistral | Flavour::Conversations => "tc",
         Flavour::Functions | Flavour::Inline => "call_tc",
     };
     let hash = |salt: u64| {

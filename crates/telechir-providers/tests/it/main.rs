@@ -9,6 +9,7 @@ mod conform;
 mod differences;
 mod functions;
 mod google;
+mod mistral;
 mod openai;
 mod recordings;
 mod streams;

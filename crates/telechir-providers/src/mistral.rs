@@ -1,0 +1,88 @@
+//! Mistral's conversations: one list of entries, whoever speaks.
+//!
+//! `envelope` finds the entries of a request, a response or a history, `read` takes one to what
+//! it means, `execution` those of tools that the service ran itself, `write` back. An entry keeps
+//! its own JSON and goes back as it came unless somebody edited what it means. Parts of messages
+//! and our functions are those of its chat completions.
+
+mod answers;
+mod envelope;
+mod execution;
+mod pictures;
+mod read;
+mod stream;
+mod talk;
+mod write;
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use crate::chat::Flavour;
+use crate::chat::declare::declare_as;
+use crate::stream::{Events, Receive};
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
+
+/// The dialect's name.
+const DIALECT: &str = "mistral-conversations";
+/// Under this name contents keep what only this provider says.
+const PROVIDER: &str = "mistral";
+/// How parts are written here.
+const FLAVOUR: Flavour = Flavour::Conversations;
+
+/// Tools that the service carries out itself.
+const HOSTED: [&str; 6] = [
+    "web_search",
+    "web_search_premium",
+    "code_interpreter",
+    "image_generation",
+    "document_library",
+    "connector",
+];
+
+/// The dialect.
+pub(crate) struct Conversations;
+
+impl Wire for Conversations {
+    fn name(&self) -> &'static str {
+        DIALECT
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        envelope::read_response(document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        envelope::read_history(document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        Ok(answers::write_answers(turn))
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        Ok(write::write_history(history))
+    }
+
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        declare_as(DIALECT, PROVIDER, &HOSTED, offer)
+    }
+
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
+        FLAVOUR.picture_size(model, size)
+    }
+
+    fn picture_need(&self) -> PictureNeed {
+        PictureNeed::LastOfBatch
+    }
+
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        Some(Box::new(Events::new(stream::Arriving::default())))
+    }
+
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        Some(&talk::ConversationsTalk)
+    }
+}

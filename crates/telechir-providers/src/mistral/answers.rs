@@ -1,0 +1,31 @@
+//! The answers to a turn: a result for every call, in their order, then their pictures.
+
+use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
+
+use super::write::Writer;
+use crate::EncodedReply;
+
+/// Writes the answers to a turn.
+pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
+    let mut writer = Writer::default();
+    for (call, result) in turn.pairs() {
+        let id = result.call_id().map_or("", CallId::as_str).to_owned();
+        writer.learn(&content_of(call), id);
+    }
+    let message = Message::new(Role::Tool, Vec::new());
+    for result in turn.results() {
+        let place = format!("call {}", result.call_id().map_or("", CallId::as_str));
+        writer.result(result, &message, &place);
+    }
+    let (items, _, report) = writer.finish();
+    EncodedReply { items, report }
+}
+
+fn content_of(call: ToolCall) -> Content {
+    match call {
+        ToolCall::Computer(call) => Content::ComputerCall(call),
+        ToolCall::Shell(call) => Content::ShellCall(call),
+        ToolCall::Edit(call) => Content::EditCall(call),
+        ToolCall::Function(call) => Content::FunctionCall(call),
+    }
+}

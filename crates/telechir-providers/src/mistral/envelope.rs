@@ -1,0 +1,306 @@
+//! What entries come in: a list, a request, an addition, a response, a history, or one alone.
+
+use serde_json::Value;
+use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role, UsageContent};
+
+use super::read::{Reader, confirmation};
+use super::{DIALECT, PROVIDER};
+use crate::conversation::ProviderError;
+use crate::fields::{Fields, kind, list, object, raw, some_text, text};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member's name where one entry stands alone, without a list.
+const ALONE: &str = "";
+const INPUTS: &str = "inputs";
+const CONFIRMATIONS: &str = "tool_confirmations";
+
+/// Members that hold a list of entries.
+const ENVELOPES: [&str; 4] = ["outputs", INPUTS, "entries", "messages"];
+
+/// Marks the message that stood in the request's `instructions`.
+const INSTRUCTIONS: &str = "instructions";
+
+/// Reads one response: an object with `outputs`, its list alone, or one entry of it.
+pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    refuse_error(&value)?;
+    let found = find(value)?;
+    let rest = match found.member {
+        Some("outputs") => found.rest,
+        Some(ALONE) | None => Fields::new(),
+        Some(member) => {
+            let problem =
+                format!("it has `{member}`: a request or a history, not a response with `outputs`");
+            return Err(wrong(problem, None));
+        }
+    };
+    for entry in &found.entries {
+        refuse_unanswerable(entry)?;
+    }
+    let mut reader = Reader::default();
+    let messages = reader.entries(&found.entries);
+    let mut contents: Vec<Content> = messages
+        .into_iter()
+        .flat_map(|message| message.contents)
+        .collect();
+    contents.extend(object(&rest, "usage").map(usage));
+    Ok((ModelTurn::new(contents)?, reader.report))
+}
+
+/// The answer to a call is joined by its id, so a call without one cannot be answered.
+fn refuse_unanswerable(entry: &Fields) -> Result<(), DecodeError> {
+    if kind(entry) == "function.call" && some_text(entry, "tool_call_id").is_none() {
+        let name = text(entry, "name").unwrap_or_default().to_owned();
+        return Err(InvalidTurn::MissingCallId { name }.into());
+    }
+    Ok(())
+}
+
+fn usage(usage: &Fields) -> Content {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    Content::Usage(UsageContent {
+        input_token_count: count("prompt_tokens"),
+        output_token_count: count("completion_tokens"),
+        total_token_count: count("total_tokens"),
+        meta: raw(DIALECT, Value::Object(usage.clone())),
+    })
+}
+
+/// Reads a history: a request, an addition, a response, a stored history, its list, or one entry.
+pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeError> {
+    refuse_error(&value)?;
+    let found = find(value)?;
+    let mut messages = Vec::new();
+    let is_request = found.member == Some(INPUTS);
+    if is_request {
+        messages.extend(text(&found.rest, INSTRUCTIONS).map(instructions));
+        messages.extend(found.said.as_deref().map(spoken));
+    }
+    let mut reader = Reader::default();
+    messages.extend(reader.entries(&found.entries));
+    if is_request {
+        let answers = list(&found.rest, CONFIRMATIONS);
+        messages.extend(
+            answers
+                .iter()
+                .filter_map(Value::as_object)
+                .map(confirmation),
+        );
+    }
+    let envelope = match found.member {
+        None => Envelope::List,
+        Some(member) => Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest: found.rest,
+        },
+    };
+    Ok((History { messages, envelope }, reader.report))
+}
+
+/// The request's `instructions` as the first message.
+fn instructions(said: &str) -> Message {
+    let mut message = Message::new(Role::System, vec![Content::text(said)]);
+    message
+        .meta
+        .set_property(PROVIDER, "member", INSTRUCTIONS.into());
+    message
+}
+
+pub(super) fn is_instructions(message: &Message) -> bool {
+    let member = message.meta.property(PROVIDER, "member");
+    member.is_some_and(|member| member == INSTRUCTIONS)
+}
+
+/// `inputs` as one string: what a person says.
+fn spoken(said: &str) -> Message {
+    let mut message = Message::new(Role::User, vec![Content::text(said)]);
+    message.meta.set_property(PROVIDER, "member", INPUTS.into());
+    message
+}
+
+/// Whether a message is all of `inputs`, as one string.
+pub(super) fn is_spoken(message: &Message) -> bool {
+    let member = message.meta.property(PROVIDER, "member");
+    member.is_some_and(|member| member == INPUTS)
+        && matches!(message.contents.as_slice(), [Content::Text(_)])
+}
+
+/// What the writer made of a history.
+pub(super) struct Written {
+    pub(super) entries: Vec<Value>,
+    pub(super) confirmations: Vec<Value>,
+    pub(super) instructions: Option<String>,
+    /// The one entry is `inputs` as a string.
+    pub(super) is_spoken: bool,
+}
+
+/// Writes entries back into what they came in.
+pub(super) fn enclose(written: Written, envelope: &Envelope) -> Value {
+    let Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    } = envelope
+    else {
+        return Value::Array(written.entries);
+    };
+    let mut entries = written.entries;
+    if *member == ALONE {
+        return if entries.len() == 1 {
+            entries.pop().unwrap_or_default()
+        } else {
+            Value::Array(entries)
+        };
+    }
+    let mut body = rest.clone();
+    if rest.contains_key(*member) || !entries.is_empty() {
+        let said = match entries.as_slice() {
+            [only] if written.is_spoken => only["content"].clone(),
+            _ => Value::Array(entries),
+        };
+        body.insert((*member).to_owned(), said);
+    }
+    if text(rest, INSTRUCTIONS).is_some() && *member == INPUTS {
+        let said = written.instructions.map_or(Value::Null, Value::String);
+        body.insert(INSTRUCTIONS.to_owned(), said);
+    }
+    if rest.contains_key(CONFIRMATIONS) || !written.confirmations.is_empty() {
+        let was_null = rest.get(CONFIRMATIONS).is_some_and(Value::is_null);
+        if !(was_null && written.confirmations.is_empty()) {
+            body.insert(CONFIRMATIONS.to_owned(), written.confirmations.into());
+        }
+    }
+    Value::Object(body)
+}
+
+struct Found {
+    entries: Vec<Fields>,
+    /// `inputs` where it is one string.
+    said: Option<String>,
+    /// None for a list.
+    member: Option<&'static str>,
+    rest: Fields,
+}
+
+fn find(value: Value) -> Result<Found, DecodeError> {
+    let mut rest = match value {
+        Value::Array(values) => {
+            return Ok(Found {
+                entries: entries(values)?,
+                said: None,
+                member: None,
+                rest: Fields::new(),
+            });
+        }
+        Value::Object(members) => members,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            let problem = "it is neither an object nor a list of entries".to_owned();
+            return Err(wrong(problem, None));
+        }
+    };
+    if is_event(kind(&rest)) {
+        let problem = format!("it is one event of a stream, `{}`", kind(&rest));
+        return Err(wrong(problem, None));
+    }
+    if !kind(&rest).is_empty() {
+        return Ok(Found {
+            entries: entries(vec![Value::Object(rest)])?,
+            said: None,
+            member: Some(ALONE),
+            rest: Fields::new(),
+        });
+    }
+    let is_addition = ["tool_confirmations", "from_entry_id"]
+        .iter()
+        .any(|name| rest.contains_key(*name));
+    let member = ENVELOPES
+        .into_iter()
+        .find(|name| rest.contains_key(*name))
+        .or_else(|| is_addition.then_some(INPUTS));
+    let Some(member) = member else {
+        let names: Vec<&str> = rest.keys().take(6).map(String::as_str).collect();
+        let problem = format!(
+            "it has neither `outputs`, `inputs`, `entries` nor a `type`, but `{}`",
+            names.join("`, `")
+        );
+        return Err(wrong(problem, looks_like(&rest)));
+    };
+    let list = rest.get_mut(member).map(Value::take);
+    let (entries, said) = match list {
+        None | Some(Value::Null) => (Vec::new(), None),
+        Some(Value::Array(values)) => (entries(values)?, None),
+        Some(Value::String(said)) if member == INPUTS => (Vec::new(), Some(said)),
+        Some(_) => return Err(wrong(format!("`{member}` is no list of entries"), None)),
+    };
+    Ok(Found {
+        entries,
+        said,
+        member: Some(member),
+        rest,
+    })
+}
+
+fn entries(values: Vec<Value>) -> Result<Vec<Fields>, DecodeError> {
+    let entry = |(index, value): (usize, Value)| {
+        let Value::Object(entry) = value else {
+            return Err(wrong(format!("entry {index} is no object"), None));
+        };
+        let kind = kind(&entry);
+        if is_event(kind) {
+            let problem = format!("entry {index} is an event of a stream, `{kind}`");
+            return Err(wrong(problem, None));
+        }
+        let is_message = kind.is_empty() && entry.contains_key("role");
+        if !kind.contains('.') && !is_message || entry.contains_key("tool_calls") {
+            let problem = format!("entry {index} has the type `{kind}`, which no entry has");
+            return Err(wrong(problem, looks_like(&entry)));
+        }
+        Ok(entry)
+    };
+    values.into_iter().enumerate().map(entry).collect()
+}
+
+fn is_event(kind: &str) -> bool {
+    kind.starts_with("conversation.response")
+        || kind.ends_with(".delta")
+        || kind.ends_with(".started")
+        || kind.ends_with(".done")
+}
+
+fn looks_like(fields: &Fields) -> Option<&'static str> {
+    if fields.contains_key("choices") || fields.contains_key("tool_calls") {
+        return Some("mistral-chat");
+    }
+    if fields.contains_key("output") || fields.contains_key("input") {
+        return Some("openai-responses");
+    }
+    matches!(kind(fields), "function_call" | "computer_call" | "message")
+        .then_some("openai-responses")
+}
+
+fn wrong(problem: String, looks_like: Option<&'static str>) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem,
+        looks_like,
+    }
+}
+
+fn refuse_error(value: &Value) -> Result<(), DecodeError> {
+    let event = value
+        .as_object()
+        .filter(|event| kind(event) == "conversation.response.error");
+    let of_event = event.and_then(|event| some_text(event, "message"));
+    let message = of_event.map(str::to_owned).or_else(|| {
+        ProviderError::from_value(value).map(|error| {
+            if error.kind.is_empty() {
+                error.message
+            } else {
+                format!("{}: {}", error.kind, error.message)
+            }
+        })
+    });
+    message.map_or(Ok(()), |message| {
+        Err(DecodeError::ProviderError { message })
+    })
+}

@@ -1,0 +1,140 @@
+//! Tools that the service carried out itself: the code interpreter and the image maker as what
+//! they are, any other as a call that is not ours to answer.
+
+use serde_json::{Value, json};
+use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta};
+
+use super::PROVIDER;
+use crate::fields::{Fields, all_words, object, object_of, owned, present, text};
+
+/// Keeps the arguments and what the entry says of the outcome, as they came.
+const ARGUMENTS: &str = "arguments";
+const INFO: &str = "info";
+/// Marks a call that the service carried out.
+const EXECUTION: &str = "execution";
+
+/// Reads a `tool.execution`.
+pub(super) fn read(entry: &Fields, mut meta: Meta) -> Option<Vec<Content>> {
+    let name = text(entry, "name")?;
+    meta.set_property(PROVIDER, EXECUTION, name.into());
+    for member in [ARGUMENTS, INFO] {
+        if let Some(value) = present(entry, member) {
+            meta.set_property(PROVIDER, member, value.clone());
+        }
+    }
+    let said = |member: &str| argument(entry, member);
+    let call = |inputs: Vec<Content>, meta| HostedCall {
+        call_id: text(entry, "id").map(Into::into),
+        inputs,
+        meta,
+        ..HostedCall::default()
+    };
+    let texts = |text: Option<String>| text.map(Content::text).into_iter().collect();
+    Some(match name {
+        "code_interpreter" => {
+            let info = object(entry, INFO);
+            let code = info.and_then(|info| owned(info, "code"));
+            let code = code.or_else(|| said("code"));
+            let asked = Content::CommandCall(call(texts(code), meta));
+            let output = info.and_then(|info| owned(info, "code_output"));
+            let result = output.map(|output| HostedCall {
+                results: vec![Content::text(output)],
+                ..call(Vec::new(), Meta::default())
+            });
+            std::iter::once(asked)
+                .chain(result.map(Content::CommandResult))
+                .collect()
+        }
+        "image_generation" => {
+            vec![Content::ImageGenerationCall(call(
+                texts(said("prompt")),
+                meta,
+            ))]
+        }
+        _ => vec![Content::FunctionCall(other(entry, name, meta))],
+    })
+}
+
+fn other(entry: &Fields, name: &str, meta: Meta) -> FunctionCall {
+    let arguments = match present(entry, ARGUMENTS) {
+        Some(Value::Object(members)) => Arguments::Json(members.clone()),
+        Some(Value::String(text)) => Arguments::Text(text.clone()),
+        _ => Arguments::Text(String::new()),
+    };
+    FunctionCall {
+        call_id: text(entry, "id").map(Into::into),
+        item_id: owned(entry, "id"),
+        requires_local_execution: false,
+        meta,
+        ..FunctionCall::new(name, arguments)
+    }
+}
+
+fn argument(entry: &Fields, member: &str) -> Option<String> {
+    let arguments = present(entry, ARGUMENTS)?;
+    let parsed = arguments
+        .as_str()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let arguments = parsed.as_ref().unwrap_or(arguments);
+    arguments.get(member)?.as_str().map(str::to_owned)
+}
+
+/// Whether the service carried the call out.
+pub(super) fn is_own(meta: &Meta) -> bool {
+    meta.property(PROVIDER, EXECUTION).is_some()
+}
+
+/// Writes what a tool of the service did; says how many contents it took. None for what is no
+/// such tool's.
+pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
+    let entry = |name: &str, arguments: Value, info: Value, meta: &Meta| {
+        let property = |member: &str| meta.property(PROVIDER, member).cloned();
+        let known = is_own(meta);
+        // An entry that came without arguments goes back without; a new one must have them.
+        let arguments = match property(ARGUMENTS) {
+            Some(own) => own,
+            None if known => Value::Null,
+            None => arguments,
+        };
+        let info = if known {
+            property(INFO).unwrap_or_default()
+        } else {
+            info
+        };
+        object_of([
+            ("type", "tool.execution".into()),
+            ("name", name.into()),
+            (ARGUMENTS, arguments),
+            (INFO, info),
+        ])
+    };
+    let first = rest.first()?;
+    if let Content::CommandCall(call) = first {
+        let result = match rest.get(1) {
+            Some(Content::CommandResult(result)) if result.call_id == call.call_id => Some(result),
+            _ => None,
+        };
+        let code = all_words(&call.inputs, "\n");
+        let output = result.map(|result| all_words(&result.results, "\n"));
+        let info = object_of([
+            ("code", code.as_str().into()),
+            ("code_output", output.into()),
+        ]);
+        let arguments = json!({"code": code}).to_string().into();
+        let written = entry("code_interpreter", arguments, info.into(), &call.meta);
+        return Some((written, 1 + usize::from(result.is_some())));
+    }
+    if let Content::ImageGenerationCall(call) = first {
+        let prompt = all_words(&call.inputs, "\n");
+        let arguments = json!({"prompt": prompt}).to_string().into();
+        let written = entry("image_generation", arguments, json!({}), &call.meta);
+        return Some((written, 1));
+    }
+    let Content::FunctionCall(call) = first else {
+        return None;
+    };
+    is_own(&call.meta).then(|| {
+        let arguments = call.arguments.to_text().into();
+        (entry(&call.name, arguments, json!({}), &call.meta), 1)
+    })
+}

@@ -1,0 +1,251 @@
+//! One entry to one message. What is not understood is kept whole; what cannot be carried out
+//! says why.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    ApprovalRequest, ApprovalResponse, Arguments, Content, FunctionCall, HostedCall, Message, Meta,
+    Role,
+};
+
+use super::{DIALECT, FLAVOUR, PROVIDER, execution, pictures};
+use crate::Report;
+use crate::chat::parts;
+use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
+use crate::function_tools::{self, Answer, Known};
+
+/// Keeps members of an entry without a neutral name.
+pub(super) const MEMBERS: &str = "members";
+/// Marks content that came as a list of parts.
+pub(super) const PARTS: &str = "parts";
+/// Says which entry a message was.
+pub(super) const ENTRY: &str = "entry";
+/// Says how many pictures of a result stand in the entry after it.
+pub(super) const AFTER: &str = "pictures_after";
+/// Says what a person answered to a call of a connector.
+pub(super) const CONFIRMATION: &str = "confirmation_status";
+/// The type of a content that holds an entry whose own type means something else among ours.
+pub(super) const WRAPPED: &str = "mistral_entry";
+
+const OWN_MEMBERS: [&str; 9] = [
+    "type",
+    "role",
+    "content",
+    "tool_call_id",
+    "name",
+    "arguments",
+    "result",
+    "info",
+    CONFIRMATION,
+];
+
+/// Reads entries one after another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reader {
+    /// Calls by id.
+    pub(super) known: HashMap<String, Known>,
+    /// The newest call of the image maker.
+    image: Option<String>,
+    pub(super) report: Report,
+}
+
+impl Reader {
+    /// Reads a list. Pictures that stand after the results they belong to come back to them.
+    pub(super) fn entries(&mut self, entries: &[Fields]) -> Vec<Message> {
+        let mut read = Vec::new();
+        let mut at = 0;
+        while at < entries.len() {
+            let is_result = |entry: &&Fields| kind(entry) == "function.result";
+            let run = entries[at..].iter().take_while(is_result).count();
+            if run == 0 {
+                read.push(self.entry(&entries[at], &[]));
+                at += 1;
+                continue;
+            }
+            let results = &entries[at..at + run];
+            let ids: Vec<&str> = results
+                .iter()
+                .map(|result| text(result, "tool_call_id").unwrap_or_default())
+                .collect();
+            let shown = entries
+                .get(at + run)
+                .and_then(|next| pictures::read(next, &ids));
+            at += run + usize::from(shown.is_some());
+            let shown = shown.unwrap_or_default();
+            for (result, id) in results.iter().zip(ids) {
+                let own: Vec<Content> = shown
+                    .iter()
+                    .filter(|(of, _)| of == id)
+                    .map(|(_, picture)| picture.clone())
+                    .collect();
+                read.push(self.entry(result, &own));
+            }
+        }
+        read
+    }
+
+    /// Reads one entry; `after` are the pictures of its result in the entry after it.
+    pub(super) fn entry(&mut self, entry: &Fields, after: &[Content]) -> Message {
+        let mut meta = raw(DIALECT, Value::Object(entry.clone()));
+        meta.set_property(PROVIDER, ENTRY, kind(entry).into());
+        if entry.get("content").is_some_and(Value::is_array) {
+            meta.set_property(PROVIDER, PARTS, true.into());
+        }
+        let members = unknown(entry);
+        if !members.is_empty() {
+            meta.set_property(PROVIDER, MEMBERS, Value::Object(members));
+        }
+        let (role, contents) = self
+            .contents(entry, after)
+            .unwrap_or_else(|| (Role::Assistant, vec![verbatim(entry, WRAPPED)]));
+        Message {
+            role,
+            contents,
+            meta,
+        }
+    }
+
+    fn contents(&mut self, entry: &Fields, after: &[Content]) -> Option<(Role, Vec<Content>)> {
+        match kind(entry) {
+            "message.input" | "" if text(entry, "role").is_some() => {
+                let role = match text(entry, "role") {
+                    Some("assistant") => Role::Assistant,
+                    _ => Role::User,
+                };
+                Some((role, parts::read(FLAVOUR, entry.get("content"))))
+            }
+            "message.output" => {
+                let said = parts::read(FLAVOUR, entry.get("content"));
+                let said = said.into_iter().map(|content| self.made(content));
+                Some((Role::Assistant, said.collect()))
+            }
+            "function.call" => Some((Role::Assistant, vec![self.call(entry)?])),
+            "function.result" => Some((Role::Tool, vec![self.result(entry, after)?])),
+            "tool.execution" => {
+                let contents = execution::read(entry, Meta::default())?;
+                if text(entry, "name") == Some("image_generation") {
+                    self.image = owned(entry, "id");
+                }
+                Some((Role::Assistant, contents))
+            }
+            _ => None,
+        }
+    }
+
+    /// A picture of the image maker is the result of its call.
+    fn made(&self, content: Content) -> Content {
+        let tool = content
+            .meta()
+            .and_then(|meta| meta.property(PROVIDER, "tool"));
+        if tool.is_none_or(|tool| tool != "image_generation") {
+            return content;
+        }
+        Content::ImageGenerationResult(HostedCall {
+            call_id: self.image.as_deref().map(Into::into),
+            results: vec![content],
+            ..HostedCall::default()
+        })
+    }
+
+    fn call(&mut self, entry: &Fields) -> Option<Content> {
+        let call_id = some_text(entry, "tool_call_id")?;
+        let name = text(entry, "name").unwrap_or_default();
+        let arguments = match present(entry, "arguments") {
+            Some(Value::Object(members)) => Arguments::Json(members.clone()),
+            Some(Value::String(text)) => Arguments::Text(text.clone()),
+            _ => Arguments::Text(String::new()),
+        };
+        if let Some(status) = some_text(entry, CONFIRMATION) {
+            return Some(of_a_connector(entry, call_id, name, arguments, status));
+        }
+        let mut content = function_tools::read(name, call_id, arguments);
+        set_item_id(&mut content, owned(entry, "id"));
+        if let Some((_, known)) = function_tools::known(&content) {
+            self.known.insert(call_id.to_owned(), known);
+        }
+        Some(content)
+    }
+
+    fn result(&mut self, entry: &Fields, after: &[Content]) -> Option<Content> {
+        let call_id = some_text(entry, "tool_call_id")?;
+        let result = present(entry, "result")?;
+        let said = result
+            .as_str()
+            .map_or_else(|| result.to_string(), str::to_owned);
+        let mut meta = Meta::default();
+        if !after.is_empty() {
+            meta.set_property(PROVIDER, AFTER, after.len().into());
+        }
+        let answer = Answer {
+            call_id: Some(call_id.into()),
+            name: None,
+            text: Some(said),
+            parts: after.to_vec(),
+            meta,
+        };
+        Some(function_tools::answer(self.known.get(call_id), answer))
+    }
+}
+
+/// A call that the service runs once a person agreed, or that one was asked about.
+fn of_a_connector(
+    entry: &Fields,
+    call_id: &str,
+    name: &str,
+    arguments: Arguments,
+    status: &str,
+) -> Content {
+    let mut call = FunctionCall {
+        call_id: Some(call_id.into()),
+        item_id: owned(entry, "id"),
+        requires_local_execution: false,
+        ..FunctionCall::new(name, arguments)
+    };
+    call.meta
+        .set_property(PROVIDER, CONFIRMATION, status.into());
+    if status != "pending" {
+        return Content::FunctionCall(call);
+    }
+    Content::ApprovalRequest(ApprovalRequest {
+        id: call_id.to_owned(),
+        call: Box::new(Content::FunctionCall(call)),
+        safety_checks: Vec::new(),
+        reason: None,
+        digest: None,
+        meta: Meta::default(),
+    })
+}
+
+/// A person's answer to a call of a connector. Anything but a clear yes is a no.
+pub(super) fn confirmation(value: &Fields) -> Message {
+    let approved = text(value, "confirmation") == Some("allow");
+    let response = ApprovalResponse {
+        id: owned(value, "tool_call_id").unwrap_or_default(),
+        approved,
+        reason: None,
+        call: None,
+        meta: raw(DIALECT, Value::Object(value.clone())),
+    };
+    Message::new(Role::User, vec![Content::ApprovalResponse(response)])
+}
+
+fn set_item_id(content: &mut Content, id: Option<String>) {
+    if let Content::ComputerCall(call) = content {
+        call.item_id = id;
+    } else if let Content::ShellCall(call) = content {
+        call.item_id = id;
+    } else if let Content::EditCall(call) = content {
+        call.item_id = id;
+    } else if let Content::FunctionCall(call) = content {
+        call.item_id = id;
+    }
+}
+
+fn unknown(entry: &Fields) -> Map<String, Value> {
+    entry
+        .iter()
+        .filter(|(name, _)| !OWN_MEMBERS.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,116 @@
+//! A conversation in entries, which the service is told not to store: every request says all.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::UsageContent;
+
+use crate::chat::Flavour;
+use crate::chat::talk::{limit, pictures_in, prune, repair, usage};
+use crate::conversation::text_of;
+use crate::wire::{Service, Talk};
+use crate::{Opening, Request, Stop};
+
+/// How to converse in it.
+pub(super) struct ConversationsTalk;
+
+impl Talk for ConversationsTalk {
+    fn task(&self, words: &str) -> Value {
+        json!({"type": "message.input", "role": "user", "content": words})
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
+    }
+
+    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+        request(opening, items)
+    }
+
+    fn take(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (Stop, UsageContent) {
+        let outputs = response.get("outputs").and_then(Value::as_array);
+        let outputs = outputs.map(Vec::as_slice).unwrap_or_default();
+        items.extend(outputs.iter().cloned().map(replayed));
+        (stop(outputs, has_calls), usage(response))
+    }
+
+    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(answers);
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            host: Some("https://api.mistral.ai"),
+            prefix: "/v1",
+        }
+    }
+}
+
+/// A conversation that is not stored begins anew with every request; one sent twice does nothing
+/// twice. An agent of the service (`ag_…`) stands in the model's place and has its own tools.
+fn request(opening: &Opening, items: &mut [Value]) -> Request {
+    prune(items, limit(Flavour::Conversations, opening.pictures));
+    let mut body = Map::new();
+    let is_agent = opening.model.starts_with("ag_") || opening.model.starts_with("ag:");
+    if is_agent {
+        body.insert("agent_id".into(), opening.model.clone().into());
+    } else {
+        body.insert("model".into(), opening.model.clone().into());
+        if let Some(system) = &opening.system {
+            body.insert("instructions".into(), system.clone().into());
+        }
+        if !opening.declaration.tools.is_empty() {
+            body.insert("tools".into(), opening.declaration.tools.clone().into());
+        }
+        if let Some(max_tokens) = opening.max_tokens {
+            body.insert("completion_args".into(), json!({"max_tokens": max_tokens}));
+        }
+    }
+    body.insert("inputs".into(), items.to_vec().into());
+    body.insert("store".into(), false.into());
+    body.insert("stream".into(), false.into());
+    Request {
+        path: "/conversations".to_owned(),
+        headers: opening.declaration.headers.clone(),
+        body: Value::Object(body),
+        pictures: items.iter().map(pictures_in).sum(),
+    }
+}
+
+fn stop(outputs: &[Value], has_calls: bool) -> Stop {
+    let waits = outputs
+        .iter()
+        .find(|entry| text_of(entry, "confirmation_status") == "pending");
+    if let Some(waits) = waits {
+        let name = text_of(waits, "name");
+        return Stop::Incomplete {
+            reason: format!("its own tool {name} waits for a person to confirm it"),
+        };
+    }
+    if has_calls {
+        return Stop::Calls;
+    }
+    match outputs.last().map(|entry| text_of(entry, "type")) {
+        Some("message.output") => Stop::Done,
+        Some(kind) => Stop::Incomplete {
+            reason: format!("it ended with an entry {kind}"),
+        },
+        None => Stop::Incomplete {
+            reason: "it said nothing".to_owned(),
+        },
+    }
+}
+
+/// The entry as a request takes it: nothing null, and arguments that can be parsed.
+fn replayed(mut entry: Value) -> Value {
+    if let Some(members) = entry.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    if text_of(&entry, "type") == "function.call" {
+        repair(&mut entry);
+    }
+    entry
+}

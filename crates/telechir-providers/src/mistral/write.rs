@@ -1,0 +1,353 @@
+//! Messages to entries. An entry of this dialect goes back as it came; anything else is written
+//! from what it means, and what cannot be said is reported.
+
+mod said;
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
+
+use super::envelope::{Written, enclose, is_instructions, is_spoken};
+use super::read::{AFTER, CONFIRMATION, ENTRY, MEMBERS, Reader, WRAPPED};
+use super::{DIALECT, FLAVOUR, PROVIDER, execution, pictures};
+use crate::chat::parts;
+use crate::chat::write::{result_of, synthetic};
+use crate::fields::{Fields, all_words, kind, object_of, passed_on, raw_of, text};
+use crate::function_tools;
+use crate::{Envelope, History, Report};
+
+/// Writes a history in the envelope it came in, or as a list of entries.
+pub(super) fn write_history(history: &History) -> (Value, Report) {
+    let mut writer = Writer::default();
+    let ours = matches!(
+        &history.envelope,
+        Envelope::Object {
+            dialect: DIALECT,
+            ..
+        }
+    );
+    writer.foreign_envelope(history);
+    let mut instructions = None;
+    let mut spoken = Vec::new();
+    for (index, message) in history.messages.iter().enumerate() {
+        if ours && index == 0 && is_instructions(message) {
+            instructions = Some(all_words(&message.contents, "\n\n"));
+            continue;
+        }
+        spoken.push(ours && is_spoken(message));
+        writer.is_enclosed = ours;
+        writer.message(message, &format!("messages[{index}]"));
+    }
+    let (entries, confirmations, report) = writer.finish();
+    let written = Written {
+        is_spoken: entries.len() == 1 && spoken.first() == Some(&true),
+        entries,
+        confirmations,
+        instructions,
+    };
+    (enclose(written, &history.envelope), report)
+}
+
+/// Writes entries one after another.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    entries: Vec<Value>,
+    confirmations: Vec<Value>,
+    pub(super) report: Report,
+    /// What was written, read again: it knows the calls.
+    reader: Reader,
+    /// Ids that had to be replaced.
+    ids: HashMap<String, String>,
+    /// Calls that nothing answers yet, and whether they were written here.
+    open: Vec<(String, bool)>,
+    /// Pictures that follow the results.
+    pictures: Vec<(String, Media)>,
+    /// There is a request around the entries, which has a place for confirmations.
+    is_enclosed: bool,
+}
+
+impl Writer {
+    pub(super) fn finish(mut self) -> (Vec<Value>, Vec<Value>, Report) {
+        self.show_pictures();
+        (self.entries, self.confirmations, self.report)
+    }
+
+    fn show_pictures(&mut self) {
+        let pictures = std::mem::take(&mut self.pictures);
+        self.entries.extend(pictures::write(pictures));
+    }
+
+    fn push(&mut self, entry: Value, is_new: bool) {
+        let Some(fields) = entry.as_object() else {
+            return;
+        };
+        let is_result = kind(fields) == "function.result";
+        if !is_result {
+            self.show_pictures();
+        }
+        // What the model says in one turn may have calls between words.
+        if !is_result && kind(fields) != "function.call" && kind(fields) != "message.output" {
+            self.answer_open();
+        }
+        let read = self.reader.entry(fields, &[]);
+        let ids = read.contents.iter().filter_map(function_tools::known);
+        if kind(fields) == "function.call" {
+            let ids = ids.filter_map(|(id, _)| Some((id?.to_owned(), is_new)));
+            self.open.extend(ids);
+        }
+        self.entries.push(entry);
+    }
+
+    /// A call without an answer stops the conversation.
+    fn answer_open(&mut self) {
+        for (id, is_new) in std::mem::take(&mut self.open) {
+            if !is_new {
+                continue;
+            }
+            self.report.kept(
+                "the absence of a result",
+                format!("call {id}"),
+                "every call must be answered before anything else is said",
+                "as a result that says so",
+            );
+            let words = "Error (not executed): The history has no result of this call.";
+            let entry = json!({"type": "function.result", "tool_call_id": id, "result": words});
+            self.entries.push(entry);
+        }
+    }
+
+    fn foreign_envelope(&mut self, history: &History) {
+        let Envelope::Object {
+            dialect,
+            member,
+            rest,
+        } = &history.envelope
+        else {
+            return;
+        };
+        if *dialect == DIALECT {
+            return;
+        }
+        let said = history
+            .messages
+            .first()
+            .is_some_and(|message| message.role == telechir_protocol::Role::System);
+        let why = "a list of entries has no place for members of a request or response";
+        for (name, value) in rest {
+            if name == member || value.is_null() || (said && name == "instructions") {
+                continue;
+            }
+            let names = ["system", "systemInstruction", "system_instruction"];
+            let words =
+                crate::chat::speech::instructions(value).filter(|_| names.contains(&name.as_str()));
+            let Some(words) = words else {
+                self.report
+                    .lost(format!("member `{name}`"), name.clone(), why);
+                continue;
+            };
+            let how = "as an entry of the user; a request says it in `instructions`";
+            self.report
+                .kept(format!("member `{name}`"), name.clone(), why, how);
+            let entry = json!({"type": "message.input", "role": "user", "content": words});
+            self.push(entry, true);
+        }
+    }
+
+    fn message(&mut self, message: &Message, place: &str) {
+        if self.repeat(message) {
+            return;
+        }
+        let mut rest = message.contents.as_slice();
+        let mut at = 0;
+        while !rest.is_empty() {
+            let place = format!("{place}.contents[{at}]");
+            let count = self.contents(message, rest, &place);
+            rest = rest.get(count..).unwrap_or_default();
+            at += count;
+        }
+    }
+
+    /// Writes an entry as it came, when it is this dialect's and nobody edited it.
+    fn repeat(&mut self, message: &Message) -> bool {
+        let Some(Value::Object(json)) = raw_of(&message.meta, DIALECT) else {
+            return false;
+        };
+        let result = message.contents.first().and_then(result_of);
+        let shown = self.shown_after(message, result.as_ref());
+        let contents: Vec<Content> = shown.iter().cloned().map(Content::from).collect();
+        let mut reader = self.reader.clone();
+        let again = reader.entry(json, &contents);
+        if again.role != message.role || again.contents != message.contents {
+            return false;
+        }
+        if let Some(result) = &result {
+            let id = result.call_id().map_or("", CallId::as_str);
+            self.open.retain(|(open, _)| open != id);
+            self.pictures
+                .extend(shown.into_iter().map(|picture| (id.to_owned(), picture)));
+        }
+        self.push(Value::Object(json.clone()), false);
+        true
+    }
+
+    /// The pictures of a result that stand in the entry after it.
+    fn shown_after(&self, message: &Message, result: Option<&ToolResult>) -> Vec<Media> {
+        let count = message
+            .contents
+            .first()
+            .and_then(|content| content.meta()?.property(PROVIDER, AFTER)?.as_u64())
+            .and_then(|count| usize::try_from(count).ok());
+        let (Some(result), Some(count)) = (result, count) else {
+            return Vec::new();
+        };
+        let mut pictures = function_tools::tell(result).pictures;
+        pictures.split_off(pictures.len().saturating_sub(count))
+    }
+
+    /// Writes as many of these contents as make one entry; says how many.
+    fn contents(&mut self, message: &Message, rest: &[Content], place: &str) -> usize {
+        if let Some(result) = result_of(&rest[0]) {
+            self.result(&result, message, place);
+            return 1;
+        }
+        if let Some((entry, count)) = execution::write(rest) {
+            self.push(self.own(message, entry), true);
+            return count;
+        }
+        if let Content::ApprovalRequest(request) = &rest[0] {
+            self.request(message, request, place);
+            return 1;
+        }
+        if let Content::ApprovalResponse(response) = &rest[0] {
+            self.response(response, place);
+            return 1;
+        }
+        if let Content::Other(other) = &rest[0]
+            && let entry = passed_on(other, WRAPPED)
+            && kind(entry).contains('.')
+        {
+            self.push(Value::Object(entry.clone()), true);
+            return 1;
+        }
+        if function_tools::known(&rest[0]).is_some() {
+            self.call(message, &rest[0], place);
+            return 1;
+        }
+        let is_said = |content: &&Content| {
+            result_of(content).is_none()
+                && function_tools::known(content).is_none()
+                && execution::write(std::slice::from_ref(content)).is_none()
+        };
+        let count = rest.iter().take_while(is_said).count().max(1);
+        self.say(message, &rest[..count], place);
+        count
+    }
+
+    /// An entry with the members that it came with.
+    fn own(&self, message: &Message, mut entry: Fields) -> Value {
+        let kept = message.meta.property(PROVIDER, MEMBERS);
+        let came_as = message.meta.property(PROVIDER, ENTRY);
+        let same = came_as.and_then(Value::as_str) == text(&entry, "type");
+        if let Some(Value::Object(kept)) = kept.filter(|_| same) {
+            for (name, value) in kept {
+                entry.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        Value::Object(entry)
+    }
+
+    fn call(&mut self, message: &Message, content: &Content, place: &str) {
+        let Some(called) = function_tools::called(content) else {
+            return;
+        };
+        let (Some((id, _)), Some(meta)) = (function_tools::known(content), content.meta()) else {
+            return;
+        };
+        let own = id.map_or_else(|| format!("call{}", self.entries.len()), str::to_owned);
+        let came = message.meta.property(PROVIDER, ENTRY).is_some();
+        let id = self.wire_id(own, came, place);
+        self.note_call(content, came, place);
+        let arguments = match &called.arguments {
+            Arguments::Text(text) if text.trim().is_empty() => "{}".into(),
+            Arguments::Text(text) => text.as_str().into(),
+            Arguments::Json(members) => Value::Object(members.clone()),
+        };
+        let entry = object_of([
+            ("type", "function.call".into()),
+            ("tool_call_id", id.into()),
+            ("name", called.name.into()),
+            ("arguments", arguments),
+            (
+                CONFIRMATION,
+                meta.property(PROVIDER, CONFIRMATION).cloned().into(),
+            ),
+        ]);
+        let entry = self.own(message, entry);
+        self.push(entry, true);
+    }
+
+    /// The id a call is sent with: its own, or one that the interface takes.
+    fn wire_id(&mut self, own: String, came: bool, place: &str) -> String {
+        if came || FLAVOUR.takes_id(&own) {
+            return own;
+        }
+        let id = synthetic(FLAVOUR, &own, &self.ids);
+        let how = format!("as `{id}`, which does not lead back");
+        let why = "an id has nine letters and digits";
+        self.report.kept(format!("id `{own}`"), place, why, how);
+        self.ids.insert(own, id.clone());
+        id
+    }
+
+    /// Learns of a call that stands in an entry which is not written.
+    pub(super) fn learn(&mut self, content: &Content, id: String) {
+        if let Some((_, known)) = function_tools::known(content) {
+            self.reader.known.insert(id.clone(), known);
+            self.open.push((id, false));
+        }
+    }
+
+    /// Writes the result of a call.
+    pub(super) fn result(&mut self, result: &ToolResult, message: &Message, place: &str) {
+        let own = result.call_id().map_or("", CallId::as_str).to_owned();
+        let id = self.ids.get(&own).cloned().unwrap_or(own);
+        let told = function_tools::tell(result);
+        let (shown, unsayable): (Vec<Media>, Vec<Media>) = told
+            .pictures
+            .into_iter()
+            .partition(|media| parts::write_media(FLAVOUR, media).is_some());
+        for _ in unsayable {
+            let why = "only its own provider can show it";
+            self.report.lost("a picture or file", place, why);
+        }
+        let is_open = |open: &[(String, bool)]| open.iter().any(|(open, _)| *open == id);
+        if !self.reader.known.is_empty() && !is_open(&self.open) {
+            self.report.kept(
+                format!("the result of call {id}"),
+                place,
+                "a result stands right after its call",
+                "as an entry of the user",
+            );
+            let text = format!("The result of call {id}: {}", told.text);
+            let mut content = vec![json!({"type": "text", "text": text})];
+            content.extend(
+                shown
+                    .iter()
+                    .filter_map(|media| parts::write_media(FLAVOUR, media)),
+            );
+            let entry = json!({"type": "message.input", "role": "user", "content": content});
+            return self.push(entry, true);
+        }
+        self.open.retain(|(open, _)| *open != id);
+        let entry = object_of([
+            ("type", "function.result".into()),
+            ("tool_call_id", id.as_str().into()),
+            ("result", told.text.into()),
+        ]);
+        let entry = self.own(message, entry);
+        self.push(entry, true);
+        self.pictures
+            .extend(shown.into_iter().map(|picture| (id.clone(), picture)));
+    }
+}
