@@ -17,7 +17,7 @@ const CHOICES: &str = "choices";
 /// Keeps of a message what its choice says beside it, under the name of the member it stands in.
 const CHOICE: &str = "choice";
 /// Says which choice a message belongs to.
-const CHOICE_NUMBER: &str = "choice_number";
+pub(super) const CHOICE_NUMBER: &str = "choice_number";
 
 /// Ends after which a call may be cut off.
 const CUT: [&str; 4] = ["length", "model_length", "content_filter", "error"];

@@ -335,7 +335,9 @@ fn of_file(flavour: Flavour, file: &HostedFileContent) -> Option<Value> {
     ]);
     Some(match flavour {
         Flavour::Functions | Flavour::Inline => json!({"type": "file", "file": inner}),
-        Flavour::Mistral => json!({"type": "file", "file_id": file.file_id}),
-        Flavour::Conversations => tool_file(file),
+        Flavour::Mistral if file.meta.property(flavour.provider(), "tool").is_none() => {
+            json!({"type": "file", "file_id": file.file_id})
+        }
+        Flavour::Mistral | Flavour::Conversations => tool_file(file),
     })
 }

@@ -5,6 +5,7 @@ use telechir_protocol::{Content, ErrorContent, HostedCall, Message, ReasoningCon
 
 use super::Flavour;
 use super::call;
+use super::envelope::CHOICE_NUMBER;
 use super::parts;
 use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::write::Writer;
@@ -110,7 +111,16 @@ impl Writer {
         self.note_annotations(contents, place);
         let media = std::mem::take(&mut speech.media);
         if let Some(item) = speech.into_message(self.flavour, message) {
-            self.push(item);
+            // Another answer to the same request is another message.
+            let apart = message
+                .meta
+                .property(self.flavour.provider(), CHOICE_NUMBER)
+                .is_some();
+            if apart {
+                self.push(item);
+            } else {
+                self.push_speech(item);
+            }
         }
         if !media.is_empty() {
             let how = "as a message with the role user";
@@ -154,8 +164,13 @@ impl Writer {
             return;
         }
         let is_media = crate::fields::media(content).is_some();
+        // The service itself says pictures and files that its tools made.
+        let own = message
+            .meta
+            .property(self.flavour.provider(), PARTS)
+            .is_some();
         match self.part_of(message, content) {
-            Some(part) if is_media => speech.media.push(part),
+            Some(part) if is_media && !own => speech.media.push(part),
             Some(part) => speech.parts.push(part),
             None => self.unsaid(content, place, &mut speech.parts),
         }
@@ -294,6 +309,39 @@ impl Speech {
         }
         restore_members(flavour, message, &mut item);
         Some(item)
+    }
+}
+
+/// Adds what the model says next to what it said: words to words, calls to calls.
+pub(super) fn go_on(said: &mut Map<String, Value>, next: &Map<String, Value>) {
+    let parts = |content: Option<&Value>| match content {
+        Some(Value::String(text)) if !text.is_empty() => {
+            vec![json!({"type": "text", "text": text})]
+        }
+        Some(Value::Array(parts)) => parts.clone(),
+        Some(_) | None => Vec::new(),
+    };
+    let mut words = parts(said.get("content"));
+    let more = parts(next.get("content"));
+    if words.is_empty() {
+        let content = next.get("content").filter(|_| !more.is_empty());
+        if let Some(content) = content {
+            said.insert("content".to_owned(), content.clone());
+        }
+    } else if !more.is_empty() {
+        words.extend(more);
+        said.insert("content".to_owned(), words.into());
+    }
+    for (name, value) in next {
+        match (said.get_mut(name), value) {
+            (Some(Value::Array(list)), Value::Array(more)) if name == "tool_calls" => {
+                list.extend(more.iter().cloned());
+            }
+            (Some(_), _) => {}
+            (None, value) => {
+                said.insert(name.clone(), value.clone());
+            }
+        }
     }
 }
 

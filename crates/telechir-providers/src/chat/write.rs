@@ -44,6 +44,8 @@ pub(super) struct Writer {
     without_id: HashSet<String>,
     /// Pictures that follow the results.
     pictures: Vec<(String, Media)>,
+    /// The last message is the model's and was written here.
+    is_speaking: bool,
 }
 
 impl Writer {
@@ -58,6 +60,7 @@ impl Writer {
             open_is_ours: false,
             without_id: HashSet::new(),
             pictures: Vec::new(),
+            is_speaking: false,
         }
     }
 
@@ -79,6 +82,7 @@ impl Writer {
             return;
         };
         let answers = is_result(fields);
+        self.is_speaking = false;
         if !answers {
             self.answer_open();
             self.show_pictures();
@@ -90,6 +94,22 @@ impl Writer {
         }
         self.open.extend(calls);
         self.items.push(item);
+    }
+
+    /// Adds what the model says. One turn is one message, so that all its calls stand before
+    /// their answers, also where another dialect has an item for each.
+    pub(super) fn push_speech(&mut self, item: Value) {
+        let last = self.items.last_mut().filter(|_| self.is_speaking);
+        if let Some(last) = last.and_then(Value::as_object_mut)
+            && let Some(next) = item.as_object()
+        {
+            let read = self.reader.message(next, &[]);
+            self.open.extend(read.contents.iter().filter_map(call_id));
+            speech::go_on(last, next);
+        } else {
+            self.push(item);
+        }
+        self.is_speaking = true;
     }
 
     /// The interface refuses a call without an answer.
@@ -223,6 +243,7 @@ impl Writer {
             self.pictures
                 .extend(own.into_iter().map(|picture| (id.to_owned(), picture)));
             self.items.push(Value::Object(json.clone()));
+            self.is_speaking = false;
             return true;
         }
         if bridged {
@@ -313,6 +334,7 @@ impl Writer {
             self.pictures
                 .extend(shown.map(|picture| (id.clone(), picture)));
         }
+        self.is_speaking = false;
         // The reader takes the call off those that wait.
         if let Some(fields) = item.as_object() {
             self.reader.message(fields, &[]);

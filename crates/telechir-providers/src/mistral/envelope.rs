@@ -1,7 +1,7 @@
 //! What entries come in: a list, a request, an addition, a response, a history, or one alone.
 
 use serde_json::Value;
-use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role, UsageContent};
+use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
 
 use super::read::{Reader, confirmation};
 use super::{DIALECT, PROVIDER};
@@ -33,8 +33,8 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
             return Err(wrong(problem, None));
         }
     };
-    for entry in &found.entries {
-        refuse_unanswerable(entry)?;
+    for (index, entry) in found.entries.iter().enumerate() {
+        refuse_unanswerable(index, entry)?;
     }
     let mut reader = Reader::default();
     let messages = reader.entries(&found.entries);
@@ -47,10 +47,13 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
 }
 
 /// The answer to a call is joined by its id, so a call without one cannot be answered.
-fn refuse_unanswerable(entry: &Fields) -> Result<(), DecodeError> {
+fn refuse_unanswerable(index: usize, entry: &Fields) -> Result<(), DecodeError> {
     if kind(entry) == "function.call" && some_text(entry, "tool_call_id").is_none() {
-        let name = text(entry, "name").unwrap_or_default().to_owned();
-        return Err(InvalidTurn::MissingCallId { name }.into());
+        let name = text(entry, "name").unwrap_or_default();
+        let problem = format!(
+            "entry {index} is a call of {name} without a `tool_call_id`, so nothing could answer it"
+        );
+        return Err(wrong(problem, None));
     }
     Ok(())
 }

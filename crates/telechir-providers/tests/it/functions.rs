@@ -1,9 +1,9 @@
 //! The dialects `functions` and `functions-inline`: our tools as functions of any model.
 
 mod answers;
+mod bare;
 mod calls;
 mod declare;
-mod fidelity;
 mod foreign;
 
 use serde_json::{Value, json};

@@ -7,6 +7,7 @@ mod bare;
 mod bedrock;
 mod conform;
 mod differences;
+mod documents;
 mod functions;
 mod google;
 mod mistral;
