@@ -17,6 +17,7 @@ mod check;
 mod history;
 mod hosted;
 mod input;
+mod limits;
 mod media;
 mod members;
 mod models;

@@ -259,11 +259,18 @@ fn pictures(result: &Block, place: &str) -> Result<(), EncodeError> {
     Ok(())
 }
 
+/// Whether a request is one of the newest version of the interface. Only where the version is a
+/// member of the body does a request say that it is not.
+pub(super) fn is_newest(rest: &Map<String, Value>) -> bool {
+    let is_newest = |version: &str| version.starts_with("20") && version >= "2026-10-21";
+    text(rest, "anthropic_version").is_none_or(is_newest)
+}
+
 /// Checks what is around the messages.
 pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
     let sampling = ["temperature", "top_p", "top_k"]
         .into_iter()
-        .find(|name| rest.contains_key(*name));
+        .find(|name| is_newest(rest) && rest.contains_key(*name));
     if let Some(name) = sampling {
         return Err(missing(format!(
             "a request without `{name}`, which this version of the interface refuses"

@@ -85,18 +85,10 @@ pub(crate) fn picture_size(model: Option<&str>, size: Size) -> Size {
 
 /// What is wrong with a picture in base64, as the end of a sentence; none when it may be sent.
 pub(super) fn problem(tier: PictureTier, base64: &str) -> Option<String> {
-    if base64.len() > MOST_BASE64 {
-        return Some(format!(
-            "has {} bytes of base64, more than {MOST_BASE64}",
-            base64.len()
-        ));
+    if let Some(problem) = never_taken(base64) {
+        return Some(problem);
     }
     let Size { width, height } = size_of(base64)?;
-    if width.max(height) > LONGEST_SIDE {
-        return Some(format!(
-            "is {width} by {height}, and no side may be over {LONGEST_SIDE}"
-        ));
-    }
     let fitting = largest_fitting(tier, Size::new(width, height));
     (fitting != Size::new(width, height)).then(|| {
         format!(
@@ -104,6 +96,19 @@ pub(super) fn problem(tier: PictureTier, base64: &str) -> Option<String> {
             fitting.width, fitting.height
         )
     })
+}
+
+/// What is wrong with a picture that no model takes, not even shrunk.
+pub(super) fn never_taken(base64: &str) -> Option<String> {
+    if base64.len() > MOST_BASE64 {
+        return Some(format!(
+            "has {} bytes of base64, more than {MOST_BASE64}",
+            base64.len()
+        ));
+    }
+    let Size { width, height } = size_of(base64)?;
+    (width.max(height) > LONGEST_SIDE)
+        .then(|| format!("is {width} by {height}, and no side may be over {LONGEST_SIDE}"))
 }
 
 /// The size of a PNG, JPEG, GIF or WebP; none when it cannot be told.

@@ -5,9 +5,10 @@ mod pictures;
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
+use super::limits;
 use crate::conversation::{text_of, usage};
 use crate::wire::{Service, Talk};
-use crate::{Opening, Request, Stop};
+use crate::{Opening, PictureLimit, Request, Stop};
 
 const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
@@ -50,9 +51,20 @@ impl Talk for MessagesTalk {
     }
 }
 
+/// Many pictures may not be as large as few.
+fn limit(limit: PictureLimit, messages: &[Value]) -> PictureLimit {
+    if !limits::has_a_large_one(messages) {
+        return limit;
+    }
+    PictureLimit {
+        keep: limit.keep.min(limits::FEW),
+        prune_above: limit.prune_above.min(limits::FEW),
+    }
+}
+
 /// The request. Sampling members are never sent: the version in use refuses them.
 fn request(opening: &Opening, messages: &mut [Value]) -> Request {
-    let removed = pictures::prune(messages, opening.pictures);
+    let removed = pictures::prune(messages, limit(opening.pictures, messages));
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
     body.insert(

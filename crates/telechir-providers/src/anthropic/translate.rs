@@ -20,7 +20,7 @@ use super::media::{Check, Strictness};
 use super::models::{self, Version};
 use super::picture::PictureTier;
 use super::scene::Scene;
-use super::{DIALECT, check, write};
+use super::{DIALECT, check, limits, write};
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Writes a history, with tools of `newest` or an older version.
@@ -49,6 +49,12 @@ pub(crate) fn write_history(
         ..
     } = writer;
     check::messages(&messages)?;
+    let model = request.get("model").and_then(Value::as_str);
+    let tier = model.map(|model| PictureTier::for_model(Some(model)));
+    limits::check(&messages, tier)?;
+    if check::is_newest(request) {
+        limits::taken_away(&messages)?;
+    }
     let value = match (own, member) {
         (Some(rest), Some("content")) => {
             let content = messages

@@ -107,6 +107,23 @@ fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() 
     );
 }
 
+/// The head of a PNG of 2400 by 1200 pixels, in base64.
+const LARGE: &str = "iVBORw0KGgoAAAANSUhEUgAACWAAAASwCAIAAAA=";
+
+#[test]
+fn more_than_twenty_pictures_are_not_sent_while_one_is_large() {
+    let mut talk = conversation(Dialect::AnthropicMessages);
+    talk.opening.pictures = PictureLimit::default();
+    for at in 0..21 {
+        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": LARGE}});
+        let result = json!({"type": "tool_result", "tool_use_id": format!("toolu_{at}"), "content": [image]});
+        talk.items
+            .push(json!({"role": "user", "content": [result]}));
+        assert!(talk.request().pictures <= 20, "picture {at}");
+    }
+    assert_eq!(talk.request().pictures, PictureLimit::default().keep);
+}
+
 fn openai_stop(body: &Value) -> Stop {
     let output: Vec<Value> = body["output"].as_array().cloned().unwrap_or_default();
     Dialect::OpenaiResponses

@@ -9,6 +9,7 @@ mod bare;
 mod calls;
 mod declare;
 mod histories;
+mod limits;
 mod order;
 mod recorded;
 mod robust;

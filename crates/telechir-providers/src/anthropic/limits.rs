@@ -1,0 +1,147 @@
+//! How many pictures of which size a request may have.
+
+use serde_json::Value;
+
+use super::block::{Block, text};
+use super::media::missing;
+use super::picture::{self, PictureTier};
+use crate::EncodeError;
+
+/// Above this number of pictures the sides of each are limited.
+pub(super) const FEW: usize = 20;
+/// The longest side among many pictures.
+pub(super) const LONGEST_OF_MANY: u32 = 2000;
+/// The most pictures, where the model has the longest context.
+const MOST: usize = 600;
+/// The most bytes of a whole request; its pictures alone may not have more.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// A picture of a request.
+struct Picture<'a> {
+    block: &'a Block,
+    place: String,
+    /// Whether it answers a call of a toolset, where one too large is refused instead of shrunk.
+    is_members: bool,
+}
+
+/// Checks the pictures of all messages. `tier` is that of the request's model, when it names one.
+pub(super) fn check(messages: &[Value], tier: Option<PictureTier>) -> Result<(), EncodeError> {
+    let pictures: Vec<Picture<'_>> = messages
+        .iter()
+        .enumerate()
+        .flat_map(|(at, message)| of(message, &format!("messages[{at}]"), false))
+        .collect();
+    if pictures.len() > MOST {
+        let count = pictures.len();
+        return Err(missing(format!("{MOST} pictures at most, and has {count}")));
+    }
+    let is_many = pictures.len() > FEW;
+    let mut bytes = 0;
+    for picture in &pictures {
+        let Some(data) = picture.data() else {
+            continue;
+        };
+        bytes += data.len();
+        if let Some(problem) = picture.problem(data, tier, is_many) {
+            return Err(missing(format!(
+                "the picture at {} {problem}; send it scaled",
+                picture.place
+            )));
+        }
+    }
+    if bytes > MOST_BYTES {
+        return Err(missing(format!(
+            "a request of {MOST_BYTES} bytes at most, and its pictures alone have {bytes}"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a picture is too large for a request with many.
+pub(super) fn has_a_large_one(messages: &[Value]) -> bool {
+    let pictures = messages.iter().flat_map(|message| of(message, "", false));
+    pictures
+        .filter_map(|picture| picture.data().and_then(picture::size_of))
+        .any(|size| size.width.max(size.height) > LONGEST_OF_MANY)
+}
+
+impl<'a> Picture<'a> {
+    fn data(&self) -> Option<&'a str> {
+        text(self.block.get("source")?.as_object()?, "data")
+    }
+
+    fn problem(&self, data: &str, tier: Option<PictureTier>, is_many: bool) -> Option<String> {
+        let size = picture::size_of(data);
+        if let Some(size) = size.filter(|_| is_many)
+            && size.width.max(size.height) > LONGEST_OF_MANY
+        {
+            return Some(format!(
+                "is {} by {}, and among more than {FEW} no side may be over {LONGEST_OF_MANY}",
+                size.width, size.height
+            ));
+        }
+        let transformations = self.block.get("transformations");
+        let may_shrink = transformations.and_then(|all| all.get("oversized_image"))
+            == Some(&Value::from("downsize"));
+        let tier = tier.filter(|_| self.is_members && !may_shrink);
+        match tier {
+            Some(tier) => picture::problem(tier, data),
+            None => picture::never_taken(data),
+        }
+    }
+}
+
+/// The pictures of a message or result.
+fn of<'a>(holder: &'a Value, place: &str, is_members: bool) -> Vec<Picture<'a>> {
+    let blocks = holder.get("content").and_then(Value::as_array);
+    let mut pictures = Vec::new();
+    for (at, block) in blocks.into_iter().flatten().enumerate() {
+        let place = format!("{place}.content[{at}]");
+        let Some(members) = block.as_object() else {
+            continue;
+        };
+        match text(members, "type") {
+            Some("image") => pictures.push(Picture {
+                block: members,
+                place,
+                is_members,
+            }),
+            Some("tool_result") => {
+                let is_members = text(members, "toolset_name").is_some();
+                pictures.extend(of(block, &place, is_members));
+            }
+            _ => {}
+        }
+    }
+    pictures
+}
+
+/// Checks what the newer version of the interface took away: documents the model says, and
+/// citations in what a person says.
+pub(super) fn taken_away(messages: &[Value]) -> Result<(), EncodeError> {
+    for (at, message) in messages.iter().enumerate() {
+        let role = message
+            .get("role")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let blocks = message.get("content").and_then(Value::as_array);
+        for (block_at, block) in blocks.into_iter().flatten().enumerate() {
+            let kind = block
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let is_cited = kind == "text" && block.get("citations").is_some_and(Value::is_array);
+            let what = if is_cited { "citations" } else { kind };
+            if matches!(
+                (role, what),
+                ("assistant", "document") | ("user", "citations")
+            ) {
+                return Err(missing(format!(
+                    "messages[{at}].content[{block_at}] without {what}, which version 2026-10-21 \
+                     of the interface refuses there"
+                )));
+            }
+        }
+    }
+    Ok(())
+}

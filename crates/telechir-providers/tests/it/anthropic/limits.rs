@@ -1,0 +1,123 @@
+//! What a request may not have, refused before it is sent.
+
+use serde_json::{Value, json};
+
+use super::{DIALECT, PNG, history, written};
+
+/// The head of a PNG of this size; nobody looks at the rest.
+fn png(width: u32, height: u32) -> String {
+    use base64::Engine as _;
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(height.to_be_bytes());
+    bytes.extend([8, 2, 0, 0, 0]);
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+fn image(data: &str) -> Value {
+    json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+}
+
+fn refusal(request: &Value) -> Option<String> {
+    written(&history(request))
+        .err()
+        .map(|error| error.to_string())
+}
+
+fn request(content: Vec<Value>) -> Value {
+    json!({"model": "claude-opus-5-5", "max_tokens": 1, "messages": [{"role": "user", "content": content}]})
+}
+
+/// One screenshot of a toolset's call.
+fn screenshot(picture: Value) -> Value {
+    let call = super::member("toolu_1", "computer", "screenshot", json!({}));
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "content": [picture]});
+    json!({"model": "claude-opus-5-5", "max_tokens": 1, "messages": [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]})
+}
+
+#[test]
+fn twenty_pictures_may_be_large_and_more_may_not() {
+    let large = || image(&png(2400, 1200));
+    let few: Vec<Value> = (0..20).map(|_| large()).collect();
+    assert_eq!(refusal(&request(few.clone())), None);
+    let mut many = few;
+    many.push(image(PNG));
+    let error = refusal(&request(many)).unwrap();
+    assert!(error.contains("messages[0].content[0]"), "{error}");
+    assert!(error.contains("2400 by 1200"), "{error}");
+    assert!(error.contains("no side may be over 2000"), "{error}");
+    let small: Vec<Value> = (0..30).map(|_| image(&png(2000, 2000))).collect();
+    assert_eq!(refusal(&request(small)), None);
+}
+
+#[test]
+fn no_request_has_more_pictures_or_bytes_than_are_taken() {
+    let many = (0..601).map(|_| image(PNG)).collect();
+    let error = refusal(&request(many)).unwrap();
+    assert!(error.contains("600 pictures at most"), "{error}");
+    let heavy = format!("{}{}", &PNG[..64], "A".repeat(9 * 1024 * 1024));
+    let error = refusal(&request(vec![image(&heavy); 4])).unwrap();
+    assert!(error.contains("its pictures alone have"), "{error}");
+    let heavier = "A".repeat(11 * 1024 * 1024);
+    let error = refusal(&request(vec![image(&heavier)])).unwrap();
+    assert!(error.contains("bytes of base64"), "{error}");
+    let error = refusal(&request(vec![image(&png(8001, 1))])).unwrap();
+    assert!(error.contains("no side may be over 8000"), "{error}");
+}
+
+#[test]
+fn a_screenshot_too_large_for_its_model_is_refused_unless_it_may_be_shrunk() {
+    let mut large = image(&png(3000, 1500));
+    let error = refusal(&screenshot(large.clone())).unwrap();
+    assert!(
+        error.contains("messages[2].content[0].content[0]"),
+        "{error}"
+    );
+    large["transformations"] = json!({"oversized_image": "downsize"});
+    assert_eq!(refusal(&screenshot(large)), None);
+    assert_eq!(refusal(&screenshot(image(&png(1920, 1080)))), None);
+}
+
+#[test]
+fn what_the_newest_version_took_away_is_refused_in_it_only() {
+    let document = json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a"}});
+    let cited = json!({"type": "text", "text": "a", "citations": [{"type": "char_location"}]});
+    let body = |more: Value, messages: Value| {
+        let mut body = json!({"model": "claude-opus-5-5", "max_tokens": 1, "messages": messages});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        body
+    };
+    let plain = json!([{"role": "user", "content": "go"}]);
+    let refused = [
+        (json!({"temperature": 1.0}), plain.clone(), "`temperature`"),
+        (json!({"top_p": 0.5}), plain.clone(), "`top_p`"),
+        (json!({"top_k": 5}), plain.clone(), "`top_k`"),
+        (
+            json!({}),
+            json!([{"role": "assistant", "content": [document]}]),
+            "document",
+        ),
+        (
+            json!({}),
+            json!([{"role": "user", "content": [cited]}]),
+            "citations",
+        ),
+    ];
+    for (more, messages, word) in refused {
+        let newest = body(more.clone(), messages.clone());
+        let error = refusal(&newest).unwrap();
+        assert!(error.contains(word), "{error}");
+        for version in ["2023-06-01", "bedrock-2023-05-31"] {
+            let mut older = newest.clone();
+            older["anthropic_version"] = version.into();
+            assert_eq!(refusal(&older), None, "{version}, {word}");
+        }
+    }
+    assert!(DIALECT.decode_history(plain.to_string().as_bytes()).is_ok());
+}
