@@ -7,6 +7,7 @@
 pub(crate) mod action;
 mod answers;
 mod asked;
+mod check;
 mod declare;
 mod envelope;
 pub(crate) mod members;

@@ -5,7 +5,7 @@ use telechir_protocol::{
     ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
 };
 
-use super::{DIALECT, PROVIDER};
+use super::{DIALECT, PROVIDER, check};
 use crate::companion;
 use crate::{Declaration, EncodeError, Offer, Report};
 
@@ -61,7 +61,12 @@ impl Declarer {
             }
             Tool::Function(tool) => self.function(tool)?,
             Tool::Raw(RawTool { dialect, json }) if dialect == DIALECT => {
-                self.tools.push(json.clone())
+                if let Some(problem) = json.as_object().and_then(check::refused_tool) {
+                    let problem = format!("{place}: {problem}");
+                    let dialect = DIALECT;
+                    return Err(EncodeError::Missing { dialect, problem });
+                }
+                self.tools.push(json.clone());
             }
             Tool::Raw(RawTool { dialect, .. }) => {
                 self.report.lost(

@@ -13,12 +13,12 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, OtherContent};
 
-use super::DIALECT;
 use super::action::Speaker;
 use super::asked::Asked;
 use super::envelope::enclose;
 use super::members::{Item, kind, passed_on, raw_of};
 use super::read::{is_instructions, still_says, unedited};
+use super::{DIALECT, check};
 use crate::{EncodeError, Envelope, History, Report};
 
 pub(super) use message::words_of;
@@ -55,6 +55,14 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     };
     if !(ours && alone && member == "input") {
         items.iter_mut().for_each(spell_out);
+    }
+    if let Envelope::Object {
+        dialect: DIALECT,
+        member: "input",
+        rest,
+    } = &history.envelope
+    {
+        check::request(rest, &items)?;
     }
     Ok((enclose(items, &history.envelope, first), report))
 }

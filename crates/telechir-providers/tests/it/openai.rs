@@ -6,6 +6,7 @@ mod calls;
 mod declare;
 mod histories;
 mod recorded;
+mod refused;
 mod robust;
 mod stream;
 mod translate;

@@ -1,0 +1,140 @@
+//! What the provider refuses of a request, found before it is sent.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::DIALECT;
+use super::envelope::LOCAL_CALLS;
+use super::members::{Item, kind, list, present, text};
+use crate::EncodeError;
+
+/// Checks a request: `rest` is what is around its items.
+pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {
+    for (at, tool) in list(rest, "tools").iter().enumerate() {
+        let problem = tool.as_object().and_then(refused_tool);
+        problem.map_or(Ok(()), |problem| refused(&format!("tools[{at}]"), &problem))?;
+    }
+    // Where the provider keeps the conversation, calls may stand in what it has already.
+    let is_kept = ["previous_response_id", "conversation"]
+        .iter()
+        .any(|name| present(rest, name).is_some());
+    let items: Vec<&Item> = items.iter().filter_map(Value::as_object).collect();
+    let is_kept = is_kept || items.iter().any(|item| is_reference(item));
+    pairs(&items, is_kept)?;
+    for (at, item) in items.iter().enumerate() {
+        let next = items.get(at + 1);
+        if kind(item) == "reasoning" && next.is_none_or(|next| is_of_a_client(next)) {
+            let problem = "reasoning stands directly before the item it belongs to";
+            return refused(&place(at), problem);
+        }
+    }
+    Ok(())
+}
+
+/// Why a tool's entry would be refused.
+pub(super) fn refused_tool(tool: &Item) -> Option<String> {
+    let odd = || tool.keys().find(|name| *name != "type");
+    let odd = (kind(tool) == "computer").then(odd).flatten()?;
+    Some(format!("the computer tool takes no `{odd}`"))
+}
+
+fn refused(place: &str, problem: &str) -> Result<(), EncodeError> {
+    Err(EncodeError::Missing {
+        dialect: DIALECT,
+        problem: format!("{place}: {problem}"),
+    })
+}
+
+fn place(at: usize) -> String {
+    format!("input[{at}]")
+}
+
+fn is_reference(item: &Item) -> bool {
+    kind(item) == "item_reference" || (item.len() == 1 && item.contains_key("id"))
+}
+
+/// Whether an item comes from a client: reasoning never belongs to it.
+fn is_of_a_client(item: &Item) -> bool {
+    let role = text(item, "role").is_some_and(|role| role != "assistant");
+    role || kind(item).ends_with("_output") && LOCAL_CALLS.contains(&call_of(kind(item)))
+}
+
+fn call_of(output: &str) -> &str {
+    output.strip_suffix("_output").unwrap_or_default()
+}
+
+/// Whether the provider carries a shell's call out itself.
+fn is_hosted(call: &Item) -> bool {
+    let environment = call.get("environment").and_then(Value::as_object);
+    environment.is_some_and(|environment| kind(environment) != "local")
+}
+
+/// Every call has one output, and every output its call before it.
+fn pairs(items: &[&Item], is_kept: bool) -> Result<(), EncodeError> {
+    let mut open: HashMap<&str, (usize, &Item)> = HashMap::new();
+    let mut called = HashSet::new();
+    for (at, item) in items.iter().enumerate() {
+        let Some(call_id) = text(item, "call_id") else {
+            continue;
+        };
+        if LOCAL_CALLS.contains(&kind(item)) {
+            if !called.insert(call_id) {
+                return refused(&place(at), &format!("a second call {call_id}"));
+            }
+            open.insert(call_id, (at, item));
+        } else if LOCAL_CALLS.contains(&call_of(kind(item))) {
+            let call = open.remove(call_id);
+            if call.is_none() && (called.contains(call_id) || !is_kept) {
+                let problem = if called.contains(call_id) {
+                    format!("a second output of call {call_id}")
+                } else {
+                    format!("there is no call {call_id} before it")
+                };
+                return refused(&place(at), &problem);
+            }
+            let problem = refused_output(call.map(|(_, call)| call), item);
+            problem.map_or(Ok(()), |problem| refused(&place(at), &problem))?;
+        }
+    }
+    let unanswered = open.into_values().filter(|(_, call)| !is_hosted(call));
+    match unanswered.min_by_key(|(at, _)| *at) {
+        Some((at, call)) => {
+            let call_id = text(call, "call_id").unwrap_or_default();
+            refused(&place(at), &format!("call {call_id} has no output"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn refused_output(call: Option<&Item>, output: &Item) -> Option<String> {
+    match kind(output) {
+        "shell_call_output" if text(output, "status") == Some("failed") => {
+            Some("a shell's output has no status `failed`; its outcomes say it".to_owned())
+        }
+        "computer_call_output" => {
+            let acknowledged = output.get("acknowledged_safety_checks");
+            if acknowledged == Some(&Value::Null)
+                && call.is_some_and(|call| call.contains_key("actions"))
+            {
+                return Some(
+                    "`acknowledged_safety_checks` is a list or left out, never null".to_owned(),
+                );
+            }
+            let id = |check: &Value| check.get("id").cloned();
+            let given: Vec<Value> = list(output, "acknowledged_safety_checks")
+                .iter()
+                .filter_map(id)
+                .collect();
+            let asked = call.map_or(&[][..], |call| list(call, "pending_safety_checks"));
+            let missing = asked
+                .iter()
+                .filter_map(id)
+                .find(|check| !given.contains(check))?;
+            Some(format!(
+                "safety check {missing} is not acknowledged; the run ends there, or a person agrees"
+            ))
+        }
+        _ => None,
+    }
+}
