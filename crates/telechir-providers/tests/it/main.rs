@@ -3,6 +3,7 @@
 
 mod agent_framework;
 mod anthropic;
+mod bad_input;
 mod bare;
 mod bedrock;
 mod conform;

@@ -1,0 +1,297 @@
+//! Bad input, the same for every dialect: an error that names the place or a call that is
+//! answered with an error; never a panic, never a dropped call.
+
+use serde_json::{Value, json};
+use telechir_protocol::{ModelTurn, ToolCall, ToolResult};
+use telechir_providers::{DecodeError, Dialect, EncodedReply};
+
+const ANTHROPIC: Dialect = Dialect::AnthropicMessages;
+const OPENAI: Dialect = Dialect::OpenaiResponses;
+
+fn read(dialect: Dialect, response: &Value) -> Result<ModelTurn, DecodeError> {
+    let bytes = response.to_string();
+    Ok(dialect.decode_response(bytes.as_bytes())?.0)
+}
+
+/// A response of one call, with this input.
+fn anthropic(name: &str, toolset: Option<&str>, input: Value) -> Value {
+    let mut block = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input});
+    if let Some(toolset) = toolset {
+        block["toolset_name"] = toolset.into();
+    }
+    json!({"type": "message", "role": "assistant", "content": [block]})
+}
+
+fn openai(item: Value) -> Value {
+    json!({"object": "response", "status": "completed", "output": [item]})
+}
+
+/// Answers every call of a turn with the reason why it cannot be carried out.
+fn answered_with_errors(dialect: Dialect, turn: &ModelTurn) -> EncodedReply {
+    let failure = |call: &ToolCall| {
+        use telechir_protocol::{
+            ComputerResult, EditResult, Failure, FailureKind, FunctionResult, ShellResult,
+        };
+        let error = Some(Failure::new(FailureKind::Device, "It cannot be read."));
+        match call {
+            ToolCall::Computer(call) => ToolResult::Computer(ComputerResult {
+                error,
+                ..ComputerResult::new(call.call_id.clone())
+            }),
+            ToolCall::Shell(call) => ToolResult::Shell(ShellResult {
+                error,
+                ..ShellResult::new(call.call_id.clone(), Vec::new())
+            }),
+            ToolCall::Edit(call) => ToolResult::Edit(EditResult {
+                call_id: call.call_id.clone(),
+                text: None,
+                error,
+                meta: Default::default(),
+            }),
+            ToolCall::Function(call) => ToolResult::Function(FunctionResult {
+                call_id: call.call_id.clone(),
+                name: None,
+                items: Vec::new(),
+                result: None,
+                error,
+                meta: Default::default(),
+            }),
+        }
+    };
+    let results = turn.calls().iter().map(failure).collect();
+    let turn = turn.clone().answer(results).unwrap();
+    dialect.encode_answers(&turn).unwrap()
+}
+
+fn exception(call: &ToolCall) -> Option<&String> {
+    match call {
+        ToolCall::Computer(call) => call.exception.as_ref(),
+        ToolCall::Shell(call) => call.exception.as_ref(),
+        ToolCall::Edit(call) => call.exception.as_ref(),
+        ToolCall::Function(call) => call.exception.as_ref(),
+    }
+}
+
+/// Calls whose input is wrong are calls all the same.
+#[test]
+fn a_wrong_input_is_a_call_that_is_answered() {
+    let computer = |name: &str, input: Value| (ANTHROPIC, anthropic(name, Some("computer"), input));
+    let tool = |name: &str, input: Value| (ANTHROPIC, anthropic(name, None, input));
+    let actions = |action: Value| {
+        let item = json!({"type": "computer_call", "id": "cu_1", "call_id": "c", "status": "completed", "actions": [action]});
+        (OPENAI, openai(item))
+    };
+    let call = |kind: &str, member: &str, value: Value| {
+        let mut item = json!({"type": kind, "id": "x_1", "call_id": "c", "status": "completed"});
+        item[member] = value;
+        (OPENAI, openai(item))
+    };
+    let wrong = [
+        computer("left_click", json!({"coordinate": "over there"})),
+        computer("left_click", json!({"coordinate": [1]})),
+        computer("left_click", json!({"coordinate": {"x": true, "y": []}})),
+        computer("key", json!({"text": 7})),
+        computer("key", json!({"text": "a", "repeat": 1e18})),
+        computer("hold_key", json!({"text": "a", "duration": -1})),
+        computer("wait", json!({"duration": 1e300})),
+        computer("wait", json!({})),
+        computer(
+            "scroll",
+            json!({"scroll_direction": "sideways", "scroll_amount": 1}),
+        ),
+        computer("zoom", json!({"region": [0, 0]})),
+        computer("type", json!({})),
+        computer("left_click", json!("everywhere")),
+        tool("bash", json!({"command": ["ls"]})),
+        tool("bash", json!({})),
+        tool("bash", json!({"restart": "yes"})),
+        tool(
+            "memory",
+            json!({"command": "rename", "old_path": "/memories/a"}),
+        ),
+        tool("str_replace_based_edit_tool", json!({"path": "/a"})),
+        tool(
+            "str_replace_based_edit_tool",
+            json!({"command": "insert", "path": "/a", "insert_line": -3, "insert_text": ""}),
+        ),
+        tool("look_up", json!([1, 2])),
+        actions(json!({"type": "click", "button": "middle", "x": 1, "y": 1})),
+        actions(json!({"type": "click", "button": "left", "x": "one", "y": 1})),
+        actions(json!({"type": "click", "button": "left"})),
+        actions(json!({"type": "drag", "path": [[1, 1]]})),
+        actions(json!({"type": "drag", "path": []})),
+        actions(json!({"type": "keypress", "keys": "CTRL"})),
+        actions(json!({"type": "scroll", "x": 1, "y": 1})),
+        actions(json!({"type": "type"})),
+        actions(json!({"x": 1})),
+        actions(json!(null)),
+        call("computer_call", "actions", json!([])),
+        call("computer_call", "actions", json!("click")),
+        call("shell_call", "action", json!({"commands": [7]})),
+        call("shell_call", "action", json!({"commands": []})),
+        call("shell_call", "action", json!(null)),
+        call(
+            "local_shell_call",
+            "action",
+            json!({"type": "exec", "command": "ls"}),
+        ),
+        call("apply_patch_call", "operation", json!(null)),
+        call("apply_patch_call", "operation", json!({"path": "a"})),
+    ];
+    for (dialect, response) in wrong {
+        let turn = read(dialect, &response).unwrap_or_else(|error| panic!("{response}: {error}"));
+        let calls = turn.calls();
+        assert_eq!(calls.len(), 1, "{response}");
+        assert!(exception(&calls[0]).is_some(), "{response} is no problem");
+        let reply = answered_with_errors(dialect, &turn);
+        assert!(!reply.items.is_empty(), "{response}");
+        // It goes back as it came.
+        let whole = dialect
+            .decode_history(response.to_string().as_bytes())
+            .unwrap()
+            .0;
+        assert_eq!(dialect.encode_history(&whole).unwrap().0, response);
+    }
+}
+
+/// Numbers that JSON has and no machine does; words that nobody knows; members that are missing.
+#[test]
+fn odd_documents_are_errors_that_name_the_place() {
+    let message = |content: &str| {
+        format!(r#"{{"type": "message", "role": "assistant", "content": {content}}}"#)
+    };
+    let deep =
+        |open: &str, close: &str| format!("{}{}", open.repeat(100_000), close.repeat(100_000));
+    let odd: Vec<(Dialect, String, &str)> = vec![
+        (ANTHROPIC, "{".into(), "at line 1 column"),
+        (OPENAI, "{\"output\": NaN}".into(), "at line 1 column"),
+        (ANTHROPIC, message("[1e999]"), "at line 1 column"),
+        (ANTHROPIC, deep("[", "]"), "at line 1 column 12"),
+        (OPENAI, deep("{\"a\":", "}"), "at line 1 column"),
+        (ANTHROPIC, message("7"), "`content` wants to be a list"),
+        (
+            ANTHROPIC,
+            message("[{}, 7]"),
+            "content[1] wants to be an object",
+        ),
+        (
+            ANTHROPIC,
+            "null".into(),
+            "it wants a message with a list `content`",
+        ),
+        (OPENAI, "7".into(), "neither an object nor a list"),
+        (
+            OPENAI,
+            r#"{"output": 7}"#.into(),
+            "`output` is no list of items",
+        ),
+        (
+            OPENAI,
+            r#"{"output": [{}, 7]}"#.into(),
+            "item 1 is no object: 7",
+        ),
+        (
+            OPENAI,
+            r#"{"output": [], "status": "in_progress"}"#.into(),
+            "not written to its end",
+        ),
+        (
+            OPENAI,
+            r#"{"output": [{"type": "function_call", "name": "f", "arguments": "{}"}]}"#.into(),
+            "f",
+        ),
+        // Another dialect's.
+        (
+            OPENAI,
+            message(r#"[{"type": "tool_use", "id": "a", "name": "bash", "input": {}}]"#),
+            "looks like anthropic-messages",
+        ),
+        (
+            ANTHROPIC,
+            r#"{"object": "response", "output": []}"#.into(),
+            "looks like openai-responses",
+        ),
+    ];
+    for (dialect, document, place) in odd {
+        let error = dialect
+            .decode_response(document.as_bytes())
+            .unwrap_err()
+            .to_string();
+        let start: String = document.chars().take(60).collect();
+        assert!(error.contains(place), "{start}: {error}");
+    }
+}
+
+#[test]
+fn two_calls_of_one_id_are_no_turn() {
+    let block = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    let message = json!({"type": "message", "role": "assistant", "content": [block, block]});
+    let item = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
+    let response = json!({"output": [item, item]});
+    for (dialect, document) in [(ANTHROPIC, message), (OPENAI, response)] {
+        let error = read(dialect, &document).unwrap_err();
+        assert!(matches!(error, DecodeError::InvalidTurn(_)), "{error}");
+        assert!(error.to_string().contains('a'), "{error}");
+    }
+}
+
+/// An unknown word where an enumeration is, beside everything that can be read.
+#[test]
+fn words_nobody_knows_are_kept() {
+    let documents = [
+        (
+            ANTHROPIC,
+            json!({"type": "message", "role": "assistant", "stop_reason": "bored", "content": [
+            {"type": "hologram", "depth": 3},
+            {"type": "text", "text": "a", "mood": "glad"},
+            {"type": "tool_use", "id": "a", "name": "levitate", "toolset_name": "computer", "input": {"height": 3}, "caller": {"type": "moon"}},
+        ], "usage": {"input_tokens": "many"}}),
+        ),
+        (
+            OPENAI,
+            json!({"status": "pensive", "output": [
+            {"type": "hologram_call", "id": "h", "depth": 3},
+            {"type": "message", "id": "m", "role": "assistant", "status": "sung", "content": [{"type": "output_song", "notes": []}]},
+            {"type": "shell_call", "id": "s", "call_id": "c", "status": "completed", "action": {"commands": ["ls"], "mood": 1}, "environment": {"type": "local"}},
+        ], "usage": {"input_tokens": -1}}),
+        ),
+    ];
+    for (dialect, document) in documents {
+        let turn = read(dialect, &document).unwrap();
+        assert_eq!(turn.calls().len(), 1);
+        let whole = dialect
+            .decode_history(document.to_string().as_bytes())
+            .unwrap()
+            .0;
+        assert_eq!(dialect.encode_history(&whole).unwrap().0, document);
+    }
+}
+
+/// One text of a hundred million bytes, in a document and in a stream.
+#[test]
+fn a_hundred_megabytes_are_read_or_refused() {
+    let text = "a".repeat(100_000_000);
+    let documents = [
+        (
+            ANTHROPIC,
+            r#"{"role": "assistant", "content": [{"type": "text", "text": ""#,
+            r#""}]}"#,
+        ),
+        (
+            OPENAI,
+            r#"{"output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ""#,
+            r#""}]}]}"#,
+        ),
+    ];
+    for (dialect, start, end) in documents {
+        let bytes = [start, &text, end].concat();
+        assert!(dialect.decode_response(bytes.as_bytes()).is_ok());
+    }
+    // A stream has an end to what it may hold, whichever dialect it is of.
+    let mut stream = OPENAI.stream().unwrap();
+    let pushed = (0..3).try_for_each(|_| stream.push(text.as_bytes()).map(|_| ()));
+    let error = pushed.unwrap_err().to_string();
+    assert!(error.contains("longer than"), "{error}");
+    let error = stream.push(b"\n").unwrap_err().to_string();
+    assert!(error.contains("failed before"), "{error}");
+}
