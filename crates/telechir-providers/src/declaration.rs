@@ -22,3 +22,26 @@ pub struct Declaration {
     /// Header names and values, such as `anthropic-beta`.
     pub headers: Vec<(String, String)>,
 }
+
+/// Names under which tools keep settings for one provider only.
+const PROVIDERS: [&str; 6] = [
+    "openai",
+    "anthropic",
+    "google",
+    "bedrock",
+    "mistral",
+    "agent_framework",
+];
+
+/// A hosted tool's settings for one provider: those for everybody, and its own, which win.
+pub(crate) fn hosted_settings(
+    additional: &Map<String, Value>,
+    provider: &str,
+) -> Map<String, Value> {
+    let of_one = |name: &str| PROVIDERS.contains(&name);
+    let common = additional.iter().filter(|(name, _)| !of_one(name));
+    let own = additional.get(provider).and_then(Value::as_object);
+    let all = common.chain(own.into_iter().flatten());
+    all.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

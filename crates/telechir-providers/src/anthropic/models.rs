@@ -50,6 +50,16 @@ impl Version {
     }
 }
 
+/// The value of `anthropic-beta` that must go with a tool of this type.
+pub(super) fn beta(kind: &str) -> Option<&'static str> {
+    match kind {
+        "bash_20241022" | "text_editor_20241022" => Some(OCTOBER_2024_BETA),
+        "mcp_toolset" => Some("mcp-client-2025-11-20"),
+        "advisor_20260301" => Some("advisor-tool-2026-03-01"),
+        _ => Version::of_type(kind).and_then(Version::beta),
+    }
+}
+
 pub(super) const OCTOBER_2024_BETA: &str = "computer-use-2024-10-22";
 
 /// A model's line and number: `claude-sonnet-4-5-20250929` is Sonnet 4.5.

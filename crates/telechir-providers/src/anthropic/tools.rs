@@ -1,5 +1,7 @@
 //! Declaring tools: the entry for each, in the version the model takes, and the headers.
 
+mod hosted;
+
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 
@@ -8,6 +10,7 @@ use super::media::missing;
 use super::models::{self, OCTOBER_2024_BETA, Version};
 use super::{DIALECT, PROVIDER};
 use crate::companion;
+use crate::declaration::hosted_settings;
 use crate::{Declaration, EncodeError, Offer, Report};
 
 /// The version of the interface that all of this is about.
@@ -142,13 +145,8 @@ impl Declaring<'_> {
                 if let Some(problem) = tool.json.as_object().and_then(refused) {
                     return Err(missing(problem));
                 }
-                let version = tool
-                    .json
-                    .get("type")
-                    .and_then(Value::as_str)
-                    .and_then(Version::of_type);
-                version
-                    .and_then(Version::beta)
+                let kind = tool.json.get("type").and_then(Value::as_str);
+                kind.and_then(models::beta)
                     .into_iter()
                     .for_each(|beta| self.beta(beta));
                 self.tools.push(tool.json.clone());
@@ -297,36 +295,15 @@ impl Declaring<'_> {
 
     /// Tools of the provider: the type says the name, in its newest version when no date does.
     fn hosted(&mut self, kind: &str, settings: &Map<String, Value>) {
-        const NEWEST: [(&str, &str); 5] = [
-            ("code_execution", "code_execution_20250825"),
-            ("web_fetch", "web_fetch_20260318"),
-            ("web_search", "web_search_20260318"),
-            ("tool_search_tool_regex", "tool_search_tool_regex_20251119"),
-            ("tool_search_tool_bm25", "tool_search_tool_bm25_20251119"),
-        ];
-        let dated = NEWEST
-            .iter()
-            .find(|(name, _)| *name == kind)
-            .map_or(kind, |(_, dated)| dated);
-        let base = dated
-            .trim_end_matches(|c: char| c.is_ascii_digit())
-            .trim_end_matches('_');
-        let name = match dated {
-            "text_editor_20250124" | "text_editor_20241022" => "str_replace_editor",
-            _ if base == "text_editor" => "str_replace_based_edit_tool",
-            _ if base == "memory" || NEWEST.iter().any(|(name, _)| *name == base) => base,
-            _ => return self.none(kind),
+        let Some((dated, name)) = hosted::named(kind) else {
+            return self.none(kind);
         };
-        if dated == "text_editor_20241022" {
-            self.beta(OCTOBER_2024_BETA);
-        }
-        let mut entry = Map::from_iter([
-            ("type".to_owned(), json!(dated)),
-            ("name".to_owned(), json!(name)),
-        ]);
-        if let Some(own) = settings.get(PROVIDER).and_then(Value::as_object) {
-            entry.extend(own.clone());
-        }
+        models::beta(dated)
+            .into_iter()
+            .for_each(|beta| self.beta(beta));
+        let mut entry = Map::from_iter([("type".to_owned(), json!(dated))]);
+        entry.extend(name.map(|name| ("name".to_owned(), json!(name))));
+        entry.extend(hosted_settings(settings, PROVIDER));
         self.tools.push(Value::Object(entry));
     }
 

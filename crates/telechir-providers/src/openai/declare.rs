@@ -7,6 +7,7 @@ use telechir_protocol::{
 
 use super::{DIALECT, PROVIDER, check};
 use crate::companion;
+use crate::declaration::hosted_settings;
 use crate::{Declaration, EncodeError, Offer, Report};
 
 /// Declares tools to a model; no headers go with them.
@@ -16,6 +17,7 @@ pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeErro
         preview: model.starts_with("computer-use-preview"),
         local_shell: model.starts_with("codex-mini-latest"),
         tools: Vec::new(),
+        body: Map::new(),
         report: Report::default(),
     };
     for (index, tool) in offer.tools.iter().enumerate() {
@@ -23,6 +25,7 @@ pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeErro
     }
     let declaration = Declaration {
         tools: declarer.tools,
+        body: declarer.body,
         ..Declaration::default()
     };
     Ok((declaration, declarer.report))
@@ -34,6 +37,7 @@ struct Declarer {
     /// The model takes only `local_shell`.
     local_shell: bool,
     tools: Vec<Value>,
+    body: Map<String, Value>,
     report: Report,
 }
 
@@ -159,13 +163,8 @@ impl Declarer {
             return Ok(());
         }
         self.tools.push(declared);
-        let how = "to be sent as `truncation: \"auto\"` of the request";
-        self.report.kept(
-            "truncation",
-            place,
-            "computer_use_preview demands it of the request",
-            how,
-        );
+        // The tool demands it of the request.
+        self.body.insert("truncation".to_owned(), "auto".into());
         Ok(())
     }
 
@@ -184,8 +183,8 @@ impl Declarer {
         let mut declared = json!({"type": kind});
         if let Some(declared) = declared.as_object_mut() {
             declared.extend(members);
+            declared.extend(hosted_settings(additional, PROVIDER));
         }
-        add_settings(&mut declared, additional);
         self.tools.push(declared);
     }
 

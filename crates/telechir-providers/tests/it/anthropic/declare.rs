@@ -160,6 +160,34 @@ fn shells_functions_and_hosted_tools_are_declared() {
 }
 
 #[test]
+fn any_hosted_tool_is_declared_by_its_type_with_its_beta() {
+    let hosted = |kind: &str, settings: Value| json!({"type": "hosted", "hosted_type": kind, "additional_properties": settings});
+    let tools = json!([
+        hosted("mcp_toolset", json!({"mcp_server_name": "files"})),
+        hosted("advisor", json!({"anthropic": {"model": "claude-opus-5-5"}, "openai": {"x": 1}})),
+        hosted("web_fetch_20250910", json!({"max_uses": 3, "anthropic": {"max_uses": 5}})),
+        hosted("code_execution_20260521", json!({})),
+        hosted("divination_20270101", json!({})),
+        {"type": "raw", "dialect": "anthropic-messages", "json": {"type": "bash_20241022", "name": "bash"}},
+    ]);
+    let (declaration, report) = declared(Some("claude-opus-5-5"), tools);
+    let expected = [
+        json!({"type": "mcp_toolset", "mcp_server_name": "files"}),
+        json!({"type": "advisor_20260301", "name": "advisor", "model": "claude-opus-5-5"}),
+        json!({"type": "web_fetch_20250910", "name": "web_fetch", "max_uses": 5}),
+        json!({"type": "code_execution_20260521", "name": "code_execution"}),
+        json!({"type": "divination_20270101", "name": "divination"}),
+        json!({"type": "bash_20241022", "name": "bash"}),
+    ];
+    assert_eq!(declaration.tools, expected);
+    assert_eq!(
+        beta(&declaration),
+        Some("mcp-client-2025-11-20,advisor-tool-2026-03-01,computer-use-2024-10-22")
+    );
+    assert!(report.is_lossless());
+}
+
+#[test]
 fn settings_go_where_they_may_be() {
     let settings = json!({"anthropic": {"display_number": 1, "cache_control": {"type": "ephemeral"}}, "openai": {"x": 1}});
     let mut tool = desktop();

@@ -119,18 +119,20 @@ fn every_action_that_browser_offers_can_be_read() {
 #[test]
 fn the_preview_tool_demands_a_size_and_an_environment() {
     let model = Some("computer-use-preview-2025-03-11");
-    let (tools, report) = declared(model, vec![sized(Some(Environment::Linux))]);
+    let offer = Offer {
+        tools: vec![sized(Some(Environment::Linux))],
+        model: model.map(str::to_owned),
+    };
+    let (declaration, report) = DIALECT.declare(&offer).unwrap();
     let expected = json!({
         "type": "computer_use_preview", "display_width": 1024, "display_height": 768, "environment": "linux",
     });
-    assert_eq!(tools, [expected]);
-    assert!(
-        report.losses[0]
-            .kept
-            .as_ref()
-            .unwrap()
-            .contains("truncation")
+    assert_eq!(declaration.tools, [expected]);
+    assert_eq!(
+        Value::Object(declaration.body),
+        json!({"truncation": "auto"})
     );
+    assert!(report.is_lossless());
 
     for tool in [
         sized(None),
@@ -176,9 +178,10 @@ fn hosted_tools_and_functions_take_their_settings() {
         Tool::CodeInterpreter {
             additional_properties: settings(json!({"container": "cntr_1"})),
         },
+        Tool::Hosted(HostedTool::new("web_search").with("search_context_size", "low")),
         Tool::Hosted(HostedTool {
-            hosted_type: "web_search".to_owned(),
-            ..HostedTool::default()
+            additional_properties: settings(json!({"server_label": "files"})),
+            ..HostedTool::new("mcp").with("server_label", "any")
         }),
         Tool::Function(FunctionTool {
             name: "lookup".to_owned(),
@@ -191,7 +194,8 @@ fn hosted_tools_and_functions_take_their_settings() {
         {"type": "image_generation", "size": "1024x1024"},
         {"type": "code_interpreter", "container": {"type": "auto"}},
         {"type": "code_interpreter", "container": "cntr_1"},
-        {"type": "web_search"},
+        {"type": "web_search", "search_context_size": "low"},
+        {"type": "mcp", "server_label": "files"},
         {
             "type": "function", "name": "lookup", "description": "Looks up.",
             "parameters": {"type": "object"}, "strict": false,
