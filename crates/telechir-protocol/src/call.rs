@@ -149,6 +149,10 @@ impl ModelTurn {
         &self.contents
     }
 
+    pub(crate) fn contents_mut(&mut self) -> &mut [Content] {
+        &mut self.contents
+    }
+
     /// The calls that are ours to answer, in order. A call whose result the provider sent in
     /// the same response, or that it runs itself, is not among them.
     pub fn calls(&self) -> Vec<ToolCall> {
@@ -213,6 +217,10 @@ impl AnsweredTurn {
     /// The results in the order of the calls.
     pub fn results(&self) -> &[ToolResult] {
         &self.results
+    }
+
+    pub(crate) fn parts_mut(&mut self) -> (&mut [Content], &mut [ToolResult]) {
+        (&mut self.turn.contents, &mut self.results)
     }
 
     /// Each call with its result.

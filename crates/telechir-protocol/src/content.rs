@@ -3,9 +3,11 @@
 mod alias;
 mod json;
 mod kept;
+mod raw;
 
 #[cfg(feature = "schema")]
 pub(crate) use json::schemas;
+pub use raw::Raw;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,16 +17,6 @@ use crate::{
     EditResult, FunctionCall, FunctionResult, HostedFileContent, Media, ShellCall, ShellResult,
     UriContent,
 };
-
-/// A provider's own JSON, kept so that the same provider gets back exactly what it said.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Raw {
-    /// The dialect it is written in, such as `anthropic-messages`.
-    pub dialect: String,
-    /// The item, block or part, unchanged.
-    pub json: Value,
-}
 
 /// What every content carries beside its own members.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,15 +1,21 @@
 //! Pictures and files as content: inside the message, by address, or held by a provider.
 
+mod data_uri;
+
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Meta;
+
+pub use data_uri::DataUri;
 
 /// Bytes inside the message, as a `data:` address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataContent {
     /// `data:<media type>;base64,<data>`.
-    pub uri: String,
+    pub uri: DataUri,
     /// The type, such as `image/png`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
@@ -25,7 +31,7 @@ impl DataContent {
     /// Content of `media_type` from text that is base64 already.
     pub fn from_base64(media_type: &str, base64: &str) -> Self {
         Self {
-            uri: format!("data:{media_type};base64,{base64}"),
+            uri: format!("data:{media_type};base64,{base64}").into(),
             media_type: Some(media_type.to_owned()),
             name: None,
             meta: Meta::default(),
@@ -34,14 +40,20 @@ impl DataContent {
 
     /// The base64 text behind the comma; none when the address is not base64.
     pub fn base64(&self) -> Option<&str> {
-        let (head, data) = self.uri.split_once(',')?;
+        let (head, data) = self.uri.split()?;
+        head.ends_with(";base64").then_some(data)
+    }
+
+    /// The same, or the slot that stands for it in a document.
+    pub fn base64_or_slot(&self) -> Option<Cow<'_, str>> {
+        let (head, data) = self.uri.split_with_slot()?;
         head.ends_with(";base64").then_some(data)
     }
 
     /// The media type: the member, or what the address says.
     pub fn media_type(&self) -> Option<&str> {
         self.media_type.as_deref().or_else(|| {
-            let head = self.uri.strip_prefix("data:")?;
+            let head = self.uri.text_with_slot().strip_prefix("data:")?;
             let end = head.find([';', ','])?;
             Some(&head[..end])
         })

@@ -37,6 +37,11 @@ impl Wire for AgentFramework {
         DIALECT
     }
 
+    /// What is carried beside a content points into its long texts.
+    fn takes_slots(&self) -> bool {
+        false
+    }
+
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

@@ -5,8 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
+use telechir_protocol::slots::fill;
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
+use crate::document::{self, Document, Input};
 use crate::wire::{Service, Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
@@ -106,16 +108,27 @@ impl Dialect {
     ///
     /// # Errors
     /// When it is not JSON, not of this dialect, or an error of the provider.
-    pub fn decode_response(self, bytes: &[u8]) -> Result<(ModelTurn, Report), DecodeError> {
-        self.wire().read_response(serde_json::from_slice(bytes)?)
+    pub fn decode_response<'a>(
+        self,
+        document: impl Into<Input<'a>>,
+    ) -> Result<(ModelTurn, Report), DecodeError> {
+        let wire = self.wire();
+        let read = |value| wire.read_response(value);
+        document::read(document.into(), wire.takes_slots(), read)
     }
 
-    /// Reads a history: a whole request, its list of messages or items, or one response.
+    /// Reads a history: a whole request, its list of messages or items, or one response. A
+    /// document that is given away is not copied; its pictures stay in it.
     ///
     /// # Errors
     /// When it is not JSON or not of this dialect.
-    pub fn decode_history(self, bytes: &[u8]) -> Result<(History, Report), DecodeError> {
-        self.wire().read_history(serde_json::from_slice(bytes)?)
+    pub fn decode_history<'a>(
+        self,
+        document: impl Into<Input<'a>>,
+    ) -> Result<(History, Report), DecodeError> {
+        let wire = self.wire();
+        let read = |value| wire.read_history(value);
+        document::read(document.into(), wire.takes_slots(), read)
     }
 
     /// Writes the answers to a turn.
@@ -123,7 +136,27 @@ impl Dialect {
     /// # Errors
     /// When the dialect demands something that the answers do not have.
     pub fn encode_answers(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        self.wire().write_answers(turn)
+        let wire = self.wire();
+        let mut slots = Vec::new();
+        turn.gather_slots(&mut slots);
+        let without_slots = || {
+            let mut whole = turn.clone();
+            whole.fill_slots();
+            wire.write_answers(&whole)
+        };
+        if slots.is_empty() {
+            return wire.write_answers(turn);
+        }
+        if !wire.takes_slots() {
+            return without_slots();
+        }
+        let mut written = wire.write_answers(turn);
+        if document::is_touched(&written, parts_of_reply, &slots) {
+            written = without_slots();
+        }
+        let mut reply = written?;
+        reply.items.iter_mut().for_each(|item| fill(item, &slots));
+        Ok(reply)
     }
 
     /// Writes a history in the form it came in, or as the dialect's list of messages or items
@@ -132,7 +165,32 @@ impl Dialect {
     /// # Errors
     /// When the dialect demands something that the history does not have.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
-        self.wire().write_history(history)
+        let (document, report) = self.write_history(history)?;
+        Ok((document.into_value(), report))
+    }
+
+    /// The same as a document to be written, without a copy of its pictures.
+    ///
+    /// # Errors
+    /// When the dialect demands something that the history does not have.
+    pub fn write_history(self, history: &History) -> Result<(Document, Report), EncodeError> {
+        let wire = self.wire();
+        let slots = document::slots_of(&history.messages);
+        let without_slots = || {
+            let mut whole = history.clone();
+            whole.messages.iter_mut().for_each(Message::fill_slots);
+            wire.write_history(&whole)
+        };
+        let mut written = if slots.is_empty() || wire.takes_slots() {
+            wire.write_history(history)
+        } else {
+            without_slots()
+        };
+        if !slots.is_empty() && document::is_touched(&written, parts_of_history, &slots) {
+            written = without_slots();
+        }
+        let (template, report) = written?;
+        Ok((Document::new(template, slots), report))
     }
 
     /// The size at which a picture of a screen of `size` reaches this model as it was sent,
@@ -158,6 +216,14 @@ impl Dialect {
     pub fn service(self) -> Option<Service> {
         self.wire().talk().map(Talk::service)
     }
+}
+
+fn parts_of_history((value, report): &(Value, Report)) -> (&[Value], &Report) {
+    (std::slice::from_ref(value), report)
+}
+
+fn parts_of_reply(reply: &EncodedReply) -> (&[Value], &Report) {
+    (&reply.items, &reply.report)
 }
 
 /// When a dialect wants a picture of the screen.

@@ -47,10 +47,7 @@ pub(crate) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Fields {
 
 /// A meta with the JSON as it came.
 pub(crate) fn raw(dialect: &str, json: Value) -> Meta {
-    let raw = Raw {
-        dialect: dialect.to_owned(),
-        json,
-    };
+    let raw = Raw::new(dialect, json);
     Meta {
         raw_representation: Some(raw),
         ..Meta::default()
@@ -60,7 +57,7 @@ pub(crate) fn raw(dialect: &str, json: Value) -> Meta {
 /// The JSON a content came as, when this dialect wrote it.
 pub(crate) fn raw_of<'a>(meta: &'a Meta, dialect: &str) -> Option<&'a Value> {
     let raw = meta.raw_representation.as_ref()?;
-    (raw.dialect == dialect).then_some(&raw.json)
+    (raw.dialect == dialect).then_some(raw.template())
 }
 
 /// Keeps these members under the provider's name.

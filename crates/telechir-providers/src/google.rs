@@ -55,9 +55,8 @@ fn made_up_id(place: &str, number: usize) -> String {
 
 /// A meta with the JSON as it came.
 fn raw(dialect: &str, json: Value) -> Meta {
-    let dialect = dialect.to_owned();
     Meta {
-        raw_representation: Some(Raw { dialect, json }),
+        raw_representation: Some(Raw::new(dialect, json)),
         ..Meta::default()
     }
 }

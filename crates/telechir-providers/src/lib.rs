@@ -12,6 +12,7 @@ pub mod conform;
 mod conversation;
 mod declaration;
 mod dialect;
+mod document;
 mod error;
 mod fields;
 mod function_tools;
@@ -27,6 +28,7 @@ pub use conversation::{
 };
 pub use declaration::{Declaration, Offer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, PictureNeed, UnknownDialect};
+pub use document::{Document, Input};
 pub use error::{DecodeError, EncodeError};
 pub use report::{Loss, Report};
 pub use stream::{CallPiece, Delta, Received, Stream, StreamError};

@@ -15,6 +15,12 @@ pub(crate) trait Wire: Sync {
     /// Its name on the command line and in raw representations.
     fn name(&self) -> &'static str;
 
+    /// Whether its documents may have slots in the places of their pictures. Not when it looks
+    /// into long texts itself.
+    fn takes_slots(&self) -> bool {
+        true
+    }
+
     /// Reads one response.
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError>;
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use telechir_providers::Document;
+
 use crate::failure::Failure;
 
 /// A history with many pictures is some tens of megabytes; providers take 32 MB.
@@ -42,8 +44,21 @@ pub(crate) fn write_json(value: &impl serde::Serialize, pretty: bool) -> Result<
 
 /// Writes text to standard output.
 pub(crate) fn write_text(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    to_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+/// Writes a dialect's document and a newline to standard output, its pictures without a copy.
+pub(crate) fn write_document(document: &Document) -> Result<(), Failure> {
+    to_stdout(|out| document.write_to(out))
+}
+
+fn to_stdout(
+    write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'_>>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = write(&mut out)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
     match written {
         // The reader closed its end: it has what it wanted.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

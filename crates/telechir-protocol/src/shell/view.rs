@@ -43,10 +43,7 @@ fn push_lines(text: &mut String, lines: &str) {
 fn kept(original: &impl serde::Serialize) -> Meta {
     let json = serde_json::to_value(original).unwrap_or_default();
     Meta {
-        raw_representation: Some(Raw {
-            dialect: NATIVE.to_owned(),
-            json,
-        }),
+        raw_representation: Some(Raw::new(NATIVE, json)),
         ..Meta::default()
     }
 }
@@ -57,7 +54,7 @@ fn original<T: serde::de::DeserializeOwned>(command: &HostedCall) -> Option<T> {
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == NATIVE)?;
-    serde_json::from_value(raw.json.clone()).ok()
+    serde_json::from_value(raw.json().into_owned()).ok()
 }
 
 fn texts(contents: &[Content]) -> Option<Vec<&str>> {

@@ -11,6 +11,7 @@ mod roundtrip;
 mod schema;
 mod shells;
 mod showing;
+mod slots;
 mod strategies;
 mod tools;
 mod turns;

@@ -56,7 +56,7 @@ pub(crate) fn unknown_members() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 pub(crate) fn meta() -> BoxedStrategy<Meta> {
-    let raw = ("[a-z-]{1,9}", json_value()).prop_map(|(dialect, json)| Raw { dialect, json });
+    let raw = ("[a-z-]{1,9}", json_value()).prop_map(|(dialect, json)| Raw::new(dialect, json));
     (
         vec(json_value(), 0..2),
         unknown_members(),

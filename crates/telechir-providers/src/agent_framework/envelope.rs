@@ -153,10 +153,7 @@ fn own_message(message: &mut Message, members: Map<String, Value>) {
     if write::around(message) == members {
         return;
     }
-    message.meta.raw_representation = Some(Raw {
-        dialect: DIALECT.to_owned(),
-        json: Value::Object(members),
-    });
+    message.meta.raw_representation = Some(Raw::new(DIALECT, Value::Object(members)));
 }
 
 /// A message of another provider, as it was.

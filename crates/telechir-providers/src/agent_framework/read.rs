@@ -60,10 +60,7 @@ fn with_raw(members: Map<String, Value>) -> Content {
         return content;
     }
     if let Some(meta) = content.meta_mut() {
-        meta.raw_representation = Some(Raw {
-            dialect: DIALECT.to_owned(),
-            json,
-        });
+        meta.raw_representation = Some(Raw::new(DIALECT, json));
     }
     content
 }

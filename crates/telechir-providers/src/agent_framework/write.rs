@@ -30,7 +30,7 @@ pub(super) fn message(message: &Message, place: &str, report: &mut Report) -> Va
 pub(super) fn around(message: &Message) -> Map<String, Value> {
     let raw = message.meta.raw_representation.as_ref();
     let own = raw.filter(|raw| raw.dialect == DIALECT);
-    if let Some(Value::Object(members)) = own.map(|raw| &raw.json) {
+    if let Some(Value::Object(members)) = own.map(|raw| raw.template()) {
         let mut members = members.clone();
         let role = serde_json::to_value(&message.role).unwrap_or_default();
         members.insert("role".to_owned(), role);
@@ -138,7 +138,7 @@ fn own_raw(content: &Content) -> Option<Value> {
         return native::knows(other.kind.as_deref()).then(|| Value::Object(other.json.clone()));
     };
     let raw = meta.raw_representation.as_ref()?;
-    let Value::Object(members) = raw.json.clone() else {
+    let Value::Object(members) = raw.template().clone() else {
         return None;
     };
     if raw.dialect != DIALECT {
@@ -146,7 +146,7 @@ fn own_raw(content: &Content) -> Option<Value> {
     }
     let mut now = content.clone();
     now.meta_mut()?.raw_representation = None;
-    (read::plain(members) == now).then(|| raw.json.clone())
+    (read::plain(members) == now).then(|| raw.template().clone())
 }
 
 /// The neutral members that the framework's own do not give back.

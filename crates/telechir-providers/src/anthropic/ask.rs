@@ -59,11 +59,11 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    match &raw.json {
+    match raw.template() {
         Value::Object(block) => {
             let read = block::read(block, scene);
             let says = read == *content || call::cut_off(read) == *content;
-            says.then(|| vec![raw.json.clone()])
+            says.then(|| vec![raw.template().clone()])
         }
         Value::Array(run) => {
             (parts::read(run, scene).as_ref() == Some(content)).then(|| run.clone())

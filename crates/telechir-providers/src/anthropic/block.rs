@@ -44,10 +44,7 @@ fn other(block: &Block) -> Content {
 
 /// The block itself, and all its members but these under the provider's name.
 pub(super) fn meta(block: &Block, known: &[&str]) -> Meta {
-    let raw = Raw {
-        dialect: DIALECT.to_owned(),
-        json: Value::Object(block.clone()),
-    };
+    let raw = Raw::new(DIALECT, Value::Object(block.clone()));
     let mut meta = Meta {
         raw_representation: Some(raw),
         ..Meta::default()

@@ -145,10 +145,7 @@ fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
 
 /// A message that is one string: its content is that string's.
 pub(super) fn string(words: &str) -> Content {
-    let raw = Raw {
-        dialect: DIALECT.to_owned(),
-        json: Value::from(words),
-    };
+    let raw = Raw::new(DIALECT, Value::from(words));
     let meta = Meta {
         raw_representation: Some(raw),
         ..Meta::default()
@@ -197,10 +194,7 @@ impl Reading<'_> {
             Role::Assistant
         };
         let mut message = Message::new(role, self.contents(items, "the list")?);
-        let raw = Raw {
-            dialect: DIALECT.to_owned(),
-            json: Value::Null,
-        };
+        let raw = Raw::new(DIALECT, Value::Null);
         message.meta.raw_representation = Some(raw);
         Ok(History {
             messages: vec![message],
@@ -235,10 +229,7 @@ impl Reading<'_> {
         let mut around = item.clone();
         around.insert("content".to_owned(), Value::Null);
         let mut message = Message::new(role, contents);
-        let raw = Raw {
-            dialect: DIALECT.to_owned(),
-            json: Value::Object(around),
-        };
+        let raw = Raw::new(DIALECT, Value::Object(around));
         message.meta.raw_representation = Some(raw);
         Ok(message)
     }

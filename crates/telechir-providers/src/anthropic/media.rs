@@ -1,5 +1,7 @@
 //! Pictures and files as blocks.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -63,13 +65,13 @@ fn data_image(
             }
         };
     }
-    let Some(base64) = base64_of(data) else {
+    let (Some(base64), Some(written)) = (base64_of(data), written(data)) else {
         return Err(missing(format!(
             "{place} has a picture whose data cannot be read"
         )));
     };
     let mut block =
-        json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": base64}});
+        json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": written}});
     if let Some(problem) = picture::problem(check.tier, &base64) {
         if check.strictness == Strictness::Refuse {
             return Err(missing(format!(
@@ -90,11 +92,20 @@ fn data_image(
 }
 
 /// The bytes as base64, also where the address has them in another form.
-fn base64_of(data: &DataContent) -> Option<String> {
-    if let Some(base64) = data.base64() {
-        return Some(base64.to_owned());
-    }
-    let (_, escaped) = data.uri.split_once(',')?;
+fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
+    data.base64()
+        .map(Cow::Borrowed)
+        .or_else(|| encoded(data).map(Cow::Owned))
+}
+
+/// The same for a block, where a slot will do.
+fn written(data: &DataContent) -> Option<Cow<'_, str>> {
+    data.base64_or_slot()
+        .or_else(|| encoded(data).map(Cow::Owned))
+}
+
+fn encoded(data: &DataContent) -> Option<String> {
+    let (_, escaped) = data.uri.split()?;
     Some(STANDARD.encode(unescape(escaped)?))
 }
 
@@ -126,7 +137,7 @@ pub(super) fn data_block(
         return data_image(data, check, place, report);
     }
     let source = match kind {
-        "application/pdf" => base64_of(data)
+        "application/pdf" => written(data)
             .map(|base64| json!({"type": "base64", "media_type": kind, "data": base64})),
         _ if kind.starts_with("text/") => text_of(data)
             .map(|words| json!({"type": "text", "media_type": "text/plain", "data": words})),
@@ -149,7 +160,7 @@ pub(super) fn data_block(
 }
 
 fn text_of(data: &DataContent) -> Option<String> {
-    let bytes = STANDARD.decode(base64_of(data)?).ok()?;
+    let bytes = STANDARD.decode(base64_of(data)?.as_bytes()).ok()?;
     String::from_utf8(bytes).ok()
 }
 

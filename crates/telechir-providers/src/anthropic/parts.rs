@@ -61,10 +61,7 @@ pub(super) fn read(run: &[Value], scene: &Scene) -> Option<Content> {
         .iter()
         .map(|part| part.as_object().map(|part| block::read(part, scene)))
         .collect::<Option<_>>()?;
-    let raw = Raw {
-        dialect: DIALECT.to_owned(),
-        json: Value::Array(run.to_vec()),
-    };
+    let raw = Raw::new(DIALECT, Value::Array(run.to_vec()));
     let id = CallId::from(base);
     computer_call(&id, &raw, &parts)
         .map(Content::ComputerCall)

@@ -146,7 +146,7 @@ impl<'a> Writer<'a> {
         if let Some(raw) = raw {
             let answers_made_up = !self.open.is_empty() && !self.open_as_it_came;
             if message.role != Role::User || !answers_made_up {
-                return self.as_it_came(message, &raw.json, place);
+                return self.as_it_came(message, raw.template(), place);
             }
         }
         if raw.is_none() {

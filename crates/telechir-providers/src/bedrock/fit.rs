@@ -54,7 +54,7 @@ fn without_toolset(meta: &mut Meta) {
     let says_toolset = |json: &Value| json.get("toolset_name").is_some();
     let is_member = meta.raw_representation.as_ref().is_some_and(|raw| {
         raw.dialect == anthropic::DIALECT
-            && match &raw.json {
+            && match raw.template() {
                 Value::Array(run) => run.iter().any(says_toolset),
                 one => says_toolset(one),
             }

@@ -122,7 +122,7 @@ impl Renaming {
             .and_then(|meta| meta.raw_representation.as_ref());
         let own = raw
             .filter(|raw| raw.dialect == dialect)
-            .map(|raw| own_names(&raw.json));
+            .map(|raw| own_names(raw.template()));
         let (id, name) = named(content);
         if let Some(name) = name
             && let Some(sent) = names::name_out(name)

@@ -99,7 +99,7 @@ pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
         });
     }
     let data = DataContent {
-        uri: uri.to_owned(),
+        uri: uri.into(),
         media_type: None,
         name: None,
         meta,
@@ -276,26 +276,26 @@ pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
 
 fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
     if let Some(name) = data.meta.property(flavour.provider(), DOCUMENT) {
-        return Some(of_document(&data.uri, name));
+        return Some(of_document(data.uri.text_with_slot(), name));
     }
     let kind = data.media_type().unwrap_or_default();
     if kind.starts_with("image/") {
-        return Some(of_picture(flavour, &data.uri, &data.meta));
+        return Some(of_picture(flavour, data.uri.text_with_slot(), &data.meta));
     }
     if let Some(format) = kind.strip_prefix("audio/") {
-        let data = data.base64()?;
+        let data = data.base64_or_slot()?;
         let audio = match flavour {
             Flavour::Functions | Flavour::Inline => json!({"data": data, "format": format}),
-            Flavour::Mistral | Flavour::Conversations => data.into(),
+            Flavour::Mistral | Flavour::Conversations => data.as_ref().into(),
         };
         return Some(json!({"type": "input_audio", "input_audio": audio}));
     }
     let name = data.name.as_deref().unwrap_or("file");
     Some(match flavour {
         Flavour::Functions | Flavour::Inline => {
-            json!({"type": "file", "file": {"filename": name, "file_data": data.uri}})
+            json!({"type": "file", "file": {"filename": name, "file_data": data.uri.text_with_slot()}})
         }
-        Flavour::Mistral | Flavour::Conversations => of_document(&data.uri, &name.into()),
+        Flavour::Mistral | Flavour::Conversations => of_document(data.uri.text_with_slot(), &name.into()),
     })
 }
 

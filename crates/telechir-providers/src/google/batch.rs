@@ -90,8 +90,8 @@ fn joined_meta<'a>(metas: impl Iterator<Item = &'a Meta> + Clone) -> Meta {
     let raws: Option<Vec<&Raw>> = metas.map(|meta| meta.raw_representation.as_ref()).collect();
     let raw = raws.and_then(|raws| {
         let dialect = raws.first()?.dialect.clone();
-        let json = raws.iter().map(|raw| raw.json.clone()).collect();
-        Some(Raw { dialect, json })
+        let json = raws.iter().map(|raw| raw.template().clone()).collect();
+        Some(Raw::new(dialect, json))
     });
     Meta {
         raw_representation: raw,

@@ -15,12 +15,13 @@ pub(super) fn standard(base64: &str) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of a content as base64, also where its address has them in another form.
+/// The bytes of a content as base64 for a document, also where its address has them in another
+/// form.
 pub(super) fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
-    if let Some(base64) = data.base64() {
-        return Some(Cow::Borrowed(base64));
+    if let Some(base64) = data.base64_or_slot() {
+        return Some(base64);
     }
-    let (_, escaped) = data.uri.split_once(',')?;
+    let (_, escaped) = data.uri.split()?;
     Some(Cow::Owned(STANDARD.encode(unescaped(escaped)?)))
 }
 

@@ -43,10 +43,7 @@ pub(super) fn kind(item: &Item) -> &str {
 /// A meta with the item as it came.
 pub(super) fn raw(item: &Item) -> Meta {
     let json = Value::Object(item.clone());
-    let raw = Raw {
-        dialect: DIALECT.to_owned(),
-        json,
-    };
+    let raw = Raw::new(DIALECT, json);
     Meta {
         raw_representation: Some(raw),
         ..Meta::default()
@@ -79,7 +76,7 @@ pub(super) fn property<'a>(meta: &'a Meta, name: &str) -> Option<&'a str> {
 /// The JSON a content came as, when this dialect wrote it.
 pub(super) fn raw_of(meta: &Meta) -> Option<&Value> {
     let raw = meta.raw_representation.as_ref()?;
-    (raw.dialect == DIALECT).then_some(&raw.json)
+    (raw.dialect == DIALECT).then_some(raw.template())
 }
 
 /// Builds an object; a null is left out.

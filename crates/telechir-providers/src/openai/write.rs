@@ -304,9 +304,9 @@ fn picture_in(content: &Content) -> Option<Item> {
 /// A picture as the members of an output.
 pub(super) fn picture_of(media: &Media) -> Item {
     let (name, value) = match media {
-        Media::Data(data) => ("image_url", &data.uri),
-        Media::Uri(uri) => ("image_url", &uri.uri),
-        Media::HostedFile(file) => ("file_id", &file.file_id),
+        Media::Data(data) => ("image_url", data.uri.text_with_slot()),
+        Media::Uri(uri) => ("image_url", uri.uri.as_str()),
+        Media::HostedFile(file) => ("file_id", file.file_id.as_str()),
     };
-    Item::from_iter([(name.to_owned(), value.as_str().into())])
+    Item::from_iter([(name.to_owned(), value.into())])
 }

@@ -64,7 +64,7 @@ pub(crate) fn written(dialect: Dialect, history: &History) -> (Value, Report) {
 
 pub(crate) fn picture() -> Media {
     Media::Data(DataContent {
-        uri: PICTURE.to_owned(),
+        uri: PICTURE.into(),
         media_type: Some("image/png".to_owned()),
         name: None,
         meta: Default::default(),

@@ -14,4 +14,5 @@ mod google;
 mod mistral;
 mod openai;
 mod recordings;
+mod slots;
 mod streams;

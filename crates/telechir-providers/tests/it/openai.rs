@@ -55,7 +55,7 @@ fn reply(items: Value, results: Vec<ToolResult>) -> EncodedReply {
 
 fn picture() -> Media {
     Media::Data(DataContent {
-        uri: PICTURE.to_owned(),
+        uri: PICTURE.into(),
         media_type: None,
         name: None,
         meta: Default::default(),

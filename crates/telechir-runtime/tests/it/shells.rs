@@ -204,10 +204,10 @@ async fn hidden_input_is_nowhere_in_the_record() {
     in_shell(&mut session, commands("s1", &["hide it"])).await;
     let said = ShellAction::SendText("hunter2hunter2\n".to_owned());
     let mut call = input("s2", said);
-    call.meta.raw_representation = Some(telechir_protocol::Raw {
-        dialect: "any".to_owned(),
-        json: serde_json::json!({"text": "hunter2hunter2"}),
-    });
+    call.meta.raw_representation = Some(telechir_protocol::Raw::new(
+        "any",
+        serde_json::json!({"text": "hunter2hunter2"}),
+    ));
     assert_eq!(in_shell(&mut session, call).await.error, None);
     let asked = person.asked.lock().unwrap().last().cloned().unwrap();
     assert_eq!(

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{Content, Message, Role};
-use telechir_providers::{Envelope, History, Loss, Report};
+use telechir_providers::{Document, Envelope, History, Loss, Report};
 
 use crate::args::{DecodeArguments, EncodeArguments, TranslateArguments};
 use crate::failure::Failure;
-use crate::input::{read_stdin, report_lines, write_json};
+use crate::input::{read_stdin, report_lines, write_document, write_json};
 
 /// What `decode` prints.
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, Failure> {
     if arguments.stream {
         return super::stream::decode(arguments.dialect);
     }
-    let (history, report) = arguments.dialect.decode_history(&read_stdin()?)?;
+    let (history, report) = arguments.dialect.decode_history(read_stdin()?)?;
     write_json(
         &Decoded {
             messages: history.messages,
@@ -64,19 +64,19 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, Failure> {
         messages,
         envelope: Envelope::List,
     };
-    let (value, report) = arguments.dialect.encode_history(&history)?;
-    finish(&value, &report, arguments.strict)
+    let (document, report) = arguments.dialect.write_history(&history)?;
+    finish(&document, &report, arguments.strict)
 }
 
 pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, Failure> {
-    let (history, mut report) = arguments.from.decode_history(&read_stdin()?)?;
-    let (value, encoding) = arguments.to.encode_history(&history)?;
+    let (history, mut report) = arguments.from.decode_history(read_stdin()?)?;
+    let (document, encoding) = arguments.to.write_history(&history)?;
     report.absorb(encoding);
-    finish(&value, &report, arguments.strict)
+    finish(&document, &report, arguments.strict)
 }
 
 /// Prints the document and its report; in strict mode a loss prevents the former.
-fn finish(value: &serde_json::Value, report: &Report, strict: bool) -> Result<ExitCode, Failure> {
+fn finish(document: &Document, report: &Report, strict: bool) -> Result<ExitCode, Failure> {
     report_lines(&report.losses);
     if strict && !report.is_lossless() {
         let number = report.losses.len();
@@ -85,7 +85,7 @@ fn finish(value: &serde_json::Value, report: &Report, strict: bool) -> Result<Ex
              the rest would be"
         )));
     }
-    write_json(value, false)?;
+    write_document(document)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -44,8 +44,8 @@ pub(super) fn string_of(content: &Content) -> Option<Value> {
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    let again = history::string(raw.json.as_str()?);
-    (again == *content).then(|| raw.json.clone())
+    let again = history::string(raw.template().as_str()?);
+    (again == *content).then(|| raw.template().clone())
 }
 
 pub(super) fn role_name(role: &Role) -> &'static str {

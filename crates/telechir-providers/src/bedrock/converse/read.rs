@@ -123,10 +123,7 @@ fn read_blocks(items: &[Value], whole: &Value) -> Result<(History, Report), Deco
     let message = json!({"role": role, "content": items});
     let (mut messages, report) = messages(vec![message], json!([]), whole)?;
     for message in &mut messages {
-        message.meta.raw_representation = Some(Raw {
-            dialect: DIALECT.to_owned(),
-            json: Value::Null,
-        });
+        message.meta.raw_representation = Some(Raw::new(DIALECT, Value::Null));
     }
     let envelope = Envelope::List;
     Ok((History { messages, envelope }, report))
@@ -171,7 +168,7 @@ fn messages(
         }
         if let Some(raw) = &mut message.meta.raw_representation {
             DIALECT.clone_into(&mut raw.dialect);
-            raw.json = around;
+            *raw.template_mut() = around;
         }
     }
     Ok((messages, report))
@@ -190,7 +187,7 @@ pub(super) fn given_back(content: &mut Content, blocks: &mut impl Iterator<Item 
         return;
     };
     DIALECT.clone_into(&mut raw.dialect);
-    raw.json = match &raw.json {
+    *raw.template_mut() = match raw.template() {
         Value::Array(run) => blocks.by_ref().take(run.len()).collect(),
         _ => blocks.next().unwrap_or_default(),
     };

@@ -2,7 +2,7 @@
 //! Anthropic's Messages and said in content blocks of Converse.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, Raw, ToolResult};
+use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, ToolResult};
 
 use super::{DIALECT, PROVIDER, check, into_block, out_of_block, read};
 use crate::anthropic;
@@ -121,7 +121,7 @@ fn lent_message(
         }
         // Of another's message only its order is of use.
         Some(raw) if raw.dialect == anthropic::DIALECT => {
-            raw.json = json!({"role": raw.json.get("role")});
+            *raw.template_mut() = json!({"role": raw.template().get("role")});
         }
         Some(_) | None => {}
     }
@@ -136,12 +136,10 @@ fn lent(content: &mut Content, names: &mut Renaming, report: &mut Report) {
         .meta_mut()
         .and_then(|meta| meta.raw_representation.as_mut());
     if let Some(raw) = raw.filter(|raw| raw.dialect == DIALECT) {
-        *raw = Raw {
-            dialect: anthropic::DIALECT.to_owned(),
-            json: match &raw.json {
-                Value::Array(run) => run.iter().map(into_block::block).collect(),
-                one => into_block::block(one),
-            },
+        anthropic::DIALECT.clone_into(&mut raw.dialect);
+        *raw.template_mut() = match raw.template() {
+            Value::Array(run) => run.iter().map(into_block::block).collect(),
+            one => into_block::block(one),
         };
     }
 }

@@ -425,10 +425,7 @@ fn cost(usage: &Map<String, Value>, rest: &Map<String, Value>) -> Content {
         (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
     };
     let mut meta = Meta {
-        raw_representation: Some(Raw {
-            dialect: DIALECT.to_owned(),
-            json: Value::Object(usage.clone()),
-        }),
+        raw_representation: Some(Raw::new(DIALECT, Value::Object(usage.clone()))),
         ..Meta::default()
     };
     for name in ["modelVersion", "responseId"] {

@@ -48,7 +48,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
 
 fn own_around(message: &Message) -> Option<&Value> {
     let raw = message.meta.raw_representation.as_ref()?;
-    (raw.dialect == DIALECT && raw.json.is_object()).then_some(&raw.json)
+    (raw.dialect == DIALECT && raw.template().is_object()).then_some(raw.template())
 }
 
 /// What the history came in, when that was this dialect's.

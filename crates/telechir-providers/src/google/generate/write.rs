@@ -93,9 +93,9 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
     let id = id_of(content).cloned().unwrap_or_else(|| CallId::from(""));
-    match &raw.json {
+    match raw.template() {
         Value::Object(json) => {
-            (part::read(json, &id, scene) == *content).then(|| vec![raw.json.clone()])
+            (part::read(json, &id, scene) == *content).then(|| vec![raw.template().clone()])
         }
         Value::Array(parts) => {
             let count = parts.len();

@@ -105,8 +105,11 @@ fn kind_of(media_type: Option<&str>) -> &'static str {
 /// The JSON a content came as, when it still says it.
 pub(super) fn unchanged(content: &Content) -> Option<&Value> {
     let raw = content.meta()?.raw_representation.as_ref()?;
-    let json = raw.json.as_object().filter(|_| raw.dialect == DIALECT)?;
-    (read(json) == *content).then_some(&raw.json)
+    let json = raw
+        .template()
+        .as_object()
+        .filter(|_| raw.dialect == DIALECT)?;
+    (read(json) == *content).then_some(raw.template())
 }
 
 /// A content's JSON; none for what is no such content, or cannot be sent and was noted.

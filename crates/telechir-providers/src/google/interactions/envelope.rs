@@ -270,10 +270,7 @@ fn ended(interaction: &Map<String, Value>) -> Option<Content> {
 /// What an interaction cost; thinking is written too.
 fn cost(usage: &Map<String, Value>, interaction: &Map<String, Value>) -> Content {
     let mut meta = Meta {
-        raw_representation: Some(Raw {
-            dialect: DIALECT.to_owned(),
-            json: Value::Object(usage.clone()),
-        }),
+        raw_representation: Some(Raw::new(DIALECT, Value::Object(usage.clone()))),
         ..Meta::default()
     };
     for name in ["model", "id"] {
@@ -357,8 +354,8 @@ fn put_before(message: &mut Message, stand_in: &Value) {
     let meta = message.contents.first_mut().and_then(Content::meta_mut);
     let raw = meta.and_then(|meta| meta.raw_representation.as_mut());
     if let Some(raw) = raw {
-        let step = std::mem::take(&mut raw.json);
-        raw.json = Value::Array(vec![stand_in.clone(), step]);
+        let step = std::mem::take(raw.template_mut());
+        *raw.template_mut() = Value::Array(vec![stand_in.clone(), step]);
     }
 }
 

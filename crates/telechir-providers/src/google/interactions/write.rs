@@ -84,9 +84,9 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         .filter(|raw| raw.dialect == DIALECT)?;
     let read = |step: &Value| step::read(step.as_object()?, scene).contents.pop();
     let stands = |step: &&Value| !step.as_object().is_some_and(is_stand_in);
-    match &raw.json {
+    match raw.template() {
         Value::Object(json) if is_step(json) => {
-            (read(&raw.json).as_ref() == Some(content)).then(|| vec![raw.json.clone()])
+            (read(raw.template()).as_ref() == Some(content)).then(|| vec![raw.template().clone()])
         }
         Value::Array(steps) => {
             let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();

@@ -35,10 +35,7 @@ pub(super) fn read(item: &Item) -> Message {
 /// `input` as one string: what a person says.
 pub(in crate::openai) fn spoken(json: &Value) -> Option<Message> {
     let said = json.as_str()?;
-    let raw = Raw {
-        dialect: DIALECT.to_owned(),
-        json: json.clone(),
-    };
+    let raw = Raw::new(DIALECT, json.clone());
     let meta = Meta {
         raw_representation: Some(raw),
         ..Meta::default()
@@ -162,7 +159,7 @@ fn file(part: &Item) -> Option<Content> {
             return None;
         }
         let data = DataContent {
-            uri: uri.to_owned(),
+            uri: uri.into(),
             media_type: None,
             name,
             meta,
@@ -188,7 +185,7 @@ pub(super) fn addressed(uri: &str, meta: Meta) -> Content {
         });
     }
     let data = DataContent {
-        uri: uri.to_owned(),
+        uri: uri.into(),
         media_type: None,
         name: None,
         meta,

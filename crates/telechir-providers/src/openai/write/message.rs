@@ -189,7 +189,7 @@ pub(super) fn input_part(content: &Content) -> Option<Value> {
 fn media_part(media: &Media) -> Value {
     match media {
         Media::Data(data) if is_picture(data.media_type()) => {
-            picture("image_url", &data.uri, &data.meta)
+            picture("image_url", data.uri.text_with_slot(), &data.meta)
         }
         Media::Data(data) => {
             let name = data.name.as_deref().unwrap_or("file");
@@ -197,7 +197,7 @@ fn media_part(media: &Media) -> Value {
                 &data.meta,
                 [
                     ("filename", name.into()),
-                    ("file_data", data.uri.as_str().into()),
+                    ("file_data", data.uri.text_with_slot().into()),
                 ],
             )
         }

@@ -1,0 +1,186 @@
+//! Slots stand for long strings and are never seen: what is parsed with them says the same.
+
+use std::borrow::Cow;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use telechir_protocol::slots::{Slotted, Whole, fill};
+use telechir_protocol::{Content, DataContent, Raw};
+
+use crate::strategies::json_value;
+
+/// Base64 that is long enough for a slot.
+fn picture(letter: char) -> String {
+    letter.to_string().repeat(5000)
+}
+
+fn slotted(document: &str) -> Slotted {
+    Slotted::new(Cow::Borrowed(document.as_bytes())).unwrap()
+}
+
+fn parsed(slotted: &Slotted) -> Value {
+    serde_json::from_slice(&slotted.text()).unwrap()
+}
+
+/// A content as a dialect reads it from a document with a picture.
+fn read(data: &str) -> Content {
+    let slotted = slotted(&json!({"data": data}).to_string());
+    let template = parsed(&slotted);
+    assert!(template.to_string().len() < 200, "a slot");
+    let mut picture = DataContent::from_base64("image/png", template["data"].as_str().unwrap());
+    picture.meta.raw_representation = Some(Raw::new("theirs", template));
+    let mut content = Content::Data(picture);
+    let mut seen = [0];
+    content.adopt_slots(slotted.slots(), &mut seen);
+    assert_eq!(seen, [2]);
+    content
+}
+
+/// The same without slots.
+fn read_in_full(data: &str) -> Content {
+    let mut picture = DataContent::from_base64("image/png", data);
+    picture.meta.raw_representation = Some(Raw::new("theirs", json!({"data": data})));
+    Content::Data(picture)
+}
+
+#[test]
+fn serialised_contents_have_their_strings() {
+    let (with, without) = (read(&picture('A')), read_in_full(&picture('A')));
+    assert_eq!(
+        serde_json::to_string(&with).unwrap(),
+        serde_json::to_string(&without).unwrap()
+    );
+    let again: Content = serde_json::from_value(serde_json::to_value(&with).unwrap()).unwrap();
+    assert_eq!(again, without);
+}
+
+#[test]
+fn contents_are_compared_by_what_they_say() {
+    assert_eq!(read(&picture('A')), read_in_full(&picture('A')));
+    assert_eq!(read(&picture('A')), read(&picture('A')));
+    assert_ne!(read(&picture('A')), read(&picture('B')));
+    assert_ne!(read(&picture('A')), read_in_full(&picture('B')));
+}
+
+#[test]
+fn what_is_shown_for_debugging_has_no_slots() {
+    let shown = format!("{:?}", read(&picture('A')));
+    assert_eq!(
+        shown,
+        format!("{:?}", read_in_full(&picture('A'))).replace("slots: Slots(0)", "slots: Slots(1)")
+    );
+}
+
+#[test]
+fn a_picture_is_read_where_it_is() {
+    let Content::Data(data) = read(&picture('A')) else {
+        panic!("a picture")
+    };
+    assert_eq!(data.base64(), Some(&*picture('A')));
+    assert_eq!(data.media_type(), Some("image/png"));
+    assert_eq!(
+        data.uri,
+        format!("data:image/png;base64,{}", picture('A')).as_str()
+    );
+}
+
+#[test]
+fn filled_contents_need_no_document() {
+    let mut content = read(&picture('A'));
+    content.fill_slots();
+    let mut slots = Vec::new();
+    content.gather_slots(&mut slots);
+    assert!(slots.is_empty());
+    assert_eq!(content, read_in_full(&picture('A')));
+}
+
+#[test]
+fn only_long_plain_strings_have_slots() {
+    let long = picture('A');
+    let none = [
+        json!({"short": "AAAA"}),
+        json!({"words": "two words ".repeat(500)}),
+        json!({"escaped": format!("{long}\n")}),
+        json!({"other alphabet": format!("{long}-_")}),
+        json!({"JPEG": format!("/9j/{long}")}),
+        json!({"not ASCII": format!("{long}é")}),
+        json!({ (long.as_str()): "a name" }),
+        json!(5000),
+    ];
+    for document in none {
+        let document = document.to_string().into_bytes();
+        assert!(Slotted::new(Cow::Borrowed(&document)).is_err());
+    }
+    let address = json!(format!("data:image/png;base64,{long}")).to_string();
+    let text = String::from_utf8(slotted(&address).text()).unwrap();
+    let clear = format!("\"data:image/png;base64,{}\u{A66E}", &long[..64]);
+    assert!(text.starts_with(&clear), "{text}");
+}
+
+#[test]
+fn text_that_looks_like_a_slot_is_text() {
+    let theirs = slotted(&json!({"data": picture('A')}).to_string());
+    let forged = parsed(&theirs)["data"].as_str().unwrap().to_owned();
+    let cut = &forged[..80];
+    let said = json!({"data": picture('B'), "forged": forged, "cut": cut, "open": "\u{A66E}"});
+    let ours = slotted(&said.to_string());
+    let template = parsed(&ours);
+    let mut whole = template.clone();
+    fill(&mut whole, std::slice::from_ref(ours.slots()));
+    assert_eq!(whole, said);
+    let raw = Whole {
+        value: &template,
+        slots: std::slice::from_ref(ours.slots()),
+    };
+    assert_eq!(serde_json::to_value(raw).unwrap(), said);
+}
+
+/// JSON with some long strings among others, spaced as anybody may.
+fn document() -> impl Strategy<Value = (Value, bool)> {
+    let long = prop_oneof![
+        "[A-Za-z0-9+/]{64}".prop_map(|part| part.repeat(70)),
+        "[A-Za-z0-9+/]{64}".prop_map(|part| format!("data:image/png;base64,{}", part.repeat(70))),
+        "[ -~]{64}".prop_map(|part| part.repeat(70)),
+        "[A-Z]{64}".prop_map(|part| format!("{}\"\\é{}", part.repeat(70), part.repeat(70))),
+    ];
+    let value = proptest::collection::vec((json_value(), long), 0..4);
+    (value, any::<bool>()).prop_map(|(parts, pretty)| {
+        let item = |(small, long): (Value, String)| {
+            let name = if long.starts_with('A') { &long } else { "text" };
+            json!({ name: long, "also": [long, small] })
+        };
+        (parts.into_iter().map(item).collect(), pretty)
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_document_is_read_as_without_slots((value, pretty) in document()) {
+        let text = if pretty { format!("{value:#}") } else { value.to_string() };
+        if let Ok(slotted) = Slotted::new(Cow::Borrowed(text.as_bytes())) {
+            let mut read = parsed(&slotted);
+            fill(&mut read, std::slice::from_ref(slotted.slots()));
+            prop_assert_eq!(read, value);
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_none_with_slots(
+        (value, _) in document(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = value.to_string().into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let read = serde_json::from_slice::<Value>(&bytes);
+        if let Ok(slotted) = Slotted::new(Cow::Borrowed(&bytes)) {
+            let with_slots = serde_json::from_slice::<Value>(&slotted.text());
+            prop_assert_eq!(read.is_ok(), with_slots.is_ok());
+            if let (Ok(read), Ok(mut with_slots)) = (read, with_slots) {
+                fill(&mut with_slots, std::slice::from_ref(slotted.slots()));
+                prop_assert_eq!(read, with_slots);
+            }
+        }
+    }
+}

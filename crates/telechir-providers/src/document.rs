@@ -1,0 +1,249 @@
+//! JSON on its way in and out: pictures are neither copied nor looked at where they only pass.
+
+use std::borrow::Cow;
+use std::io;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::ser::Formatter;
+use telechir_protocol::slots::{self, Slots, Slotted, Whole};
+use telechir_protocol::{Message, ModelTurn};
+
+use crate::{DecodeError, EncodeError, Envelope, History, Report};
+
+/// A document to be read. What is owned is kept and not copied: the pictures of what is read
+/// from it stay in it.
+#[derive(Debug)]
+pub struct Input<'a>(Cow<'a, [u8]>);
+
+/// A document that is ready to be written.
+#[derive(Clone, Debug)]
+pub struct Document {
+    template: Value,
+    slots: Vec<Slots>,
+}
+
+impl Document {
+    pub(crate) fn new(template: Value, slots: Vec<Slots>) -> Self {
+        Self { template, slots }
+    }
+
+    /// Writes it as compact JSON.
+    ///
+    /// # Errors
+    /// When the writer has one.
+    pub fn write_to(&self, writer: impl io::Write) -> io::Result<()> {
+        let slots = &self.slots;
+        let mut serializer = serde_json::Serializer::with_formatter(writer, Filling { slots });
+        Ok(self.template.serialize(&mut serializer)?)
+    }
+
+    /// It as compact JSON.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut length = Length(0);
+        let mut bytes = Vec::new();
+        let written = self.write_to(&mut length).and_then(|()| {
+            bytes.reserve_exact(length.0);
+            self.write_to(&mut bytes)
+        });
+        debug_assert!(written.is_ok(), "memory takes everything");
+        bytes
+    }
+
+    /// It as a value, which has copies of its pictures.
+    pub fn into_value(mut self) -> Value {
+        slots::fill(&mut self.template, &self.slots);
+        self.template
+    }
+}
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let whole = Whole {
+            value: &self.template,
+            slots: &self.slots,
+        };
+        whole.serialize(serializer)
+    }
+}
+
+/// Writes what slots stand for, which never needs escaping.
+struct Filling<'a> {
+    slots: &'a [Slots],
+}
+
+impl Formatter for Filling<'_> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        if self.slots.is_empty() {
+            return writer.write_all(fragment.as_bytes());
+        }
+        slots::pieces(fragment, self.slots).try_for_each(|piece| writer.write_all(piece.as_bytes()))
+    }
+}
+
+/// Counts what is written.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is read from a document and may keep its slots.
+pub(crate) trait Keeps: Sized {
+    /// Writes all that may have slots, for whoever counts them.
+    fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+
+    /// Takes the strings, and counts the slots where slots may be.
+    fn adopt(&mut self, slots: &Slots, seen: &mut [usize]);
+}
+
+impl Keeps for History {
+    fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rest = match &self.envelope {
+            Envelope::List => None,
+            Envelope::Object { rest, .. } => Some(rest),
+        };
+        (&self.messages, rest).serialize(serializer)
+    }
+
+    fn adopt(&mut self, slots: &Slots, seen: &mut [usize]) {
+        for message in &mut self.messages {
+            message.adopt_slots(slots, seen);
+        }
+    }
+}
+
+impl Keeps for ModelTurn {
+    fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.contents().serialize(serializer)
+    }
+
+    fn adopt(&mut self, slots: &Slots, seen: &mut [usize]) {
+        self.adopt_slots(slots, seen);
+    }
+}
+
+/// Reads a document with slots for its pictures, when a dialect can: a string that it reads into
+/// anything but a raw representation or a `data:` address is read in full.
+pub(crate) fn read<T: Keeps>(
+    input: Input<'_>,
+    with_slots: bool,
+    read: impl Fn(Value) -> Result<(T, Report), DecodeError>,
+) -> Result<(T, Report), DecodeError> {
+    if !with_slots {
+        return read(serde_json::from_slice(&input.0)?);
+    }
+    let mut slotted = match Slotted::new(input.0) {
+        Ok(slotted) => slotted,
+        Err(document) => return read(serde_json::from_slice(&document)?),
+    };
+    for _ in 0..2 {
+        // Whatever cannot be read is read again in full, so that errors are what they were.
+        let Ok(Ok((mut read, report))) = serde_json::from_slice(&slotted.text()).map(&read) else {
+            break;
+        };
+        let mut seen = vec![0; slotted.count()];
+        let Ok(found) = occurrences(&read, &report, &slotted) else {
+            break;
+        };
+        read.adopt(slotted.slots(), &mut seen);
+        if found == seen {
+            return Ok((read, report));
+        }
+        for index in (0..found.len()).filter(|index| found[*index] != seen[*index]) {
+            slotted.read_in_full(index);
+        }
+    }
+    read(serde_json::from_slice(slotted.document())?)
+}
+
+/// How often each slot is in what was read, anywhere.
+fn occurrences<T: Keeps>(
+    read: &T,
+    report: &Report,
+    slotted: &Slotted,
+) -> serde_json::Result<Vec<usize>> {
+    let mut found = vec![0; slotted.count()];
+    let counting = Counting {
+        slots: slotted.slots(),
+        found: &mut found,
+    };
+    let mut serializer = serde_json::Serializer::with_formatter(io::sink(), counting);
+    read.show(&mut serializer)?;
+    report.serialize(&mut serializer)?;
+    Ok(found)
+}
+
+/// Counts slots in whatever is serialised.
+struct Counting<'a> {
+    slots: &'a Slots,
+    found: &'a mut [usize],
+}
+
+impl Formatter for Counting<'_> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        _: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let counted = self.slots.count(fragment, self.found);
+        counted.ok_or_else(|| io::Error::other("what is left of a slot"))
+    }
+}
+
+/// The slots of a history.
+pub(crate) fn slots_of(messages: &[Message]) -> Vec<Slots> {
+    let mut all = Vec::new();
+    for message in messages {
+        message.gather_slots(&mut all);
+    }
+    all
+}
+
+/// Whether something was made of a slot: then it is to be made again without any.
+pub(crate) fn is_touched<T>(
+    outcome: &Result<T, EncodeError>,
+    parts: impl Fn(&T) -> (&[Value], &Report),
+    slots: &[Slots],
+) -> bool {
+    let (written, report) = match outcome {
+        Ok(done) => parts(done),
+        Err(error) => return slots::is_touched(&error.to_string()),
+    };
+    let mut losses = report.losses.iter();
+    losses.any(|loss| {
+        let mut texts = [&loss.what, &loss.place, &loss.why]
+            .into_iter()
+            .chain(&loss.kept);
+        texts.any(|text| slots::is_touched(text))
+    }) || written.iter().any(|value| slots::is_damaged(value, slots))
+}
+
+impl From<Vec<u8>> for Input<'_> {
+    fn from(document: Vec<u8>) -> Self {
+        Self(Cow::Owned(document))
+    }
+}
+
+impl From<String> for Input<'_> {
+    fn from(document: String) -> Self {
+        Self(Cow::Owned(document.into_bytes()))
+    }
+}
+
+impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Input<'a> {
+    fn from(document: &'a T) -> Self {
+        Self(Cow::Borrowed(document.as_ref()))
+    }
+}

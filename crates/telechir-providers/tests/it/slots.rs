@@ -1,0 +1,146 @@
+//! Pictures are left where they are in their document, and nobody can tell.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use telechir_providers::Dialect;
+
+/// Documents of every dialect.
+fn vectors() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let mut folders = vec![folder];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "json") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The strings of a document, by their places.
+fn strings(value: &Value, place: String, all: &mut Vec<String>) {
+    match value {
+        Value::String(_) => all.push(place),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                strings(item, format!("{place}/{at}"), all);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                strings(value, format!("{place}/{name}"), all);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Everything that is said of a document, by each of the ways to read it.
+fn outcome(dialect: Dialect, other: Dialect, document: String) -> Value {
+    let turn = match dialect.decode_response(document.clone()) {
+        Ok((turn, report)) => json!({"contents": turn.contents(), "report": report}),
+        Err(error) => error.to_string().into(),
+    };
+    let history = match dialect.decode_history(document) {
+        Ok((history, report)) => {
+            let written = [dialect, other].map(|to| match to.write_history(&history) {
+                Ok((document, report)) => {
+                    let bytes = document.to_vec();
+                    assert_eq!(bytes, serde_json::to_vec(&document).unwrap());
+                    let value: Value = serde_json::from_slice(&bytes).unwrap();
+                    assert_eq!(value, document.into_value());
+                    json!({"written": value, "report": report})
+                }
+                Err(error) => error.to_string().into(),
+            });
+            json!({"messages": history.messages, "report": report, "written": written})
+        }
+        Err(error) => error.to_string().into(),
+    };
+    json!({"turn": turn, "history": history})
+}
+
+/// The last names of a place: what a string is, wherever it stands.
+fn kind_of(place: &str) -> String {
+    let names = place.split('/').rev();
+    let names = names.filter(|name| name.parse::<usize>().is_err());
+    names.take(3).collect::<Vec<_>>().join(" of ")
+}
+
+/// Where two values differ first, and how.
+fn difference(one: &Value, other: &Value) -> String {
+    let mut places = Vec::new();
+    strings(one, String::new(), &mut places);
+    let differs = |place: &&String| one.pointer(place) != other.pointer(place);
+    let place = places.iter().find(differs);
+    let shown = |value: &Value| {
+        let text = place.and_then(|place| value.pointer(place));
+        text.map_or_else(String::new, ToString::to_string)
+    };
+    let (one, other) = (shown(one), shown(other));
+    format!("{place:?} is {one:.300} and {other:.300}")
+}
+
+/// The same document without a slot: an escape in a string keeps it from having one.
+fn without_slots(document: &str) -> String {
+    document.replace("iVBOR", "\\u0069VBOR")
+}
+
+/// A string that the test puts into each place in turn, and one that says a picture's type.
+fn long_strings() -> [String; 2] {
+    // A picture of 1280 by 800, as far as it says so.
+    let long = format!(
+        "iVBORw0KGgoAAAANSUhEUgAABQAAAAMgCAIAAABhYmNk{}",
+        "QUJD".repeat(1250)
+    );
+    [format!("data:image/png;base64,{long}"), long]
+}
+
+#[test]
+fn a_long_string_anywhere_is_read_as_it_was() {
+    let mut seen = HashSet::new();
+    for path in vectors() {
+        let vector: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let vector = vector.get("body").cloned().unwrap_or(vector);
+        let of = |dialect: &&Dialect| {
+            let document = vector.to_string();
+            dialect.decode_history(&document).is_ok()
+        };
+        let Some(dialect) = Dialect::ALL.iter().find(of) else {
+            continue;
+        };
+        let mut places = Vec::new();
+        strings(&vector, String::new(), &mut places);
+        for (at, place) in places.iter().enumerate() {
+            if !seen.insert((dialect.name(), kind_of(place))) {
+                continue;
+            }
+            let other = Dialect::ALL[at % Dialect::ALL.len()];
+            let mut long = vector.clone();
+            *long.pointer_mut(place).unwrap() = long_strings()[at % 2].as_str().into();
+            let document = long.to_string();
+            let plainly = without_slots(&document);
+            assert!(plainly.len() > document.len());
+            let (with, without) = (
+                outcome(*dialect, other, document),
+                outcome(*dialect, other, plainly),
+            );
+            assert!(
+                with == without,
+                "{dialect}: {place} of {}: {}",
+                path.display(),
+                difference(&with, &without)
+            );
+        }
+    }
+    assert!(seen.len() > 300, "{} kinds of strings", seen.len());
+}
