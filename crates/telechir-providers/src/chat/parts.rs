@@ -295,7 +295,9 @@ fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
         Flavour::Functions | Flavour::Inline => {
             json!({"type": "file", "file": {"filename": name, "file_data": data.uri.text_with_slot()}})
         }
-        Flavour::Mistral | Flavour::Conversations => of_document(data.uri.text_with_slot(), &name.into()),
+        Flavour::Mistral | Flavour::Conversations => {
+            of_document(data.uri.text_with_slot(), &name.into())
+        }
     })
 }
 
