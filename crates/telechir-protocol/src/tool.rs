@@ -99,6 +99,9 @@ pub struct ShellTool {
 }
 
 /// A tool the provider carries out, by its type: `image_generation`, `code_interpreter`, ….
+///
+/// Two types are ours to carry out: `text_editor`, in each dialect's form of an editor of files,
+/// and `memory`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostedTool {

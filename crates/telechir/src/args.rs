@@ -338,6 +338,12 @@ pub(crate) struct ToolsArguments {
     /// Declare a shell too.
     #[arg(long)]
     pub(crate) shell: bool,
+    /// Declare an editor of files too.
+    #[arg(long)]
+    pub(crate) editor: bool,
+    /// Declare a memory too.
+    #[arg(long)]
+    pub(crate) memory: bool,
     /// Actions the model must not use, by their neutral names.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,

@@ -2,10 +2,10 @@
 
 use telechir_browser::{Browser, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
-    BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Screen, Shell,
+    BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _, Screen, Shell,
 };
 use telechir_policy::Display;
-use telechir_protocol::{ComputerUseTool, Environment, ShellTool, Size, Tool};
+use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
 use telechir_shell::{Bash, FileEditor, Host, Isolation, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
@@ -189,7 +189,19 @@ impl Devices {
             .shell
             .is_some()
             .then(|| Tool::Shell(ShellTool::default()));
-        desktop.into_iter().chain(browser).chain(shell).collect()
+        let screens = desktop.into_iter().chain(browser);
+        screens.chain(shell).chain(self.editors()).collect()
+    }
+
+    fn editors(&self) -> Vec<Tool> {
+        let hosted = |name: &str| Tool::Hosted(HostedTool::new(name));
+        let Some(editor) = &self.editor else {
+            return Vec::new();
+        };
+        let memory = editor.memory().map(|_| hosted("memory"));
+        std::iter::once(hosted("text_editor"))
+            .chain(memory)
+            .collect()
     }
 
     /// The larger of the two screens.

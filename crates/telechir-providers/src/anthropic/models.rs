@@ -114,6 +114,15 @@ pub(super) fn version(model: Option<&str>) -> Option<Version> {
     }
 }
 
+/// The newest text editor that a model takes.
+pub(super) fn text_editor(model: &str) -> &'static str {
+    match line(model).map(|line| line.number) {
+        Some(number) if number < (3, 7) => "text_editor_20241022",
+        Some((3, _)) => "text_editor_20250124",
+        Some(_) | None => "text_editor_20250728",
+    }
+}
+
 /// Whether a model takes one of the older computer tools on Bedrock. Of the models that know the
 /// toolset alone elsewhere, Opus and Sonnet 5.5 still do.
 pub(crate) fn takes_old_tools(model: &str) -> bool {

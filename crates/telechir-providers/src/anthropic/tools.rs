@@ -295,6 +295,10 @@ impl Declaring<'_> {
 
     /// Tools of the provider: the type says the name, in its newest version when no date does.
     fn hosted(&mut self, kind: &str, settings: &Map<String, Value>) {
+        let kind = match kind {
+            "text_editor" => models::text_editor(self.model),
+            kind => kind,
+        };
         let Some((dated, name)) = hosted::named(kind) else {
             return self.none(kind);
         };

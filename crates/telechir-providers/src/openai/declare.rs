@@ -60,9 +60,14 @@ impl Declarer {
             Tool::Hosted(HostedTool {
                 hosted_type,
                 additional_properties,
-            }) => {
-                self.hosted(hosted_type, Map::new(), additional_properties);
-            }
+            }) => match hosted_type.as_str() {
+                "text_editor" => self.hosted("apply_patch", Map::new(), additional_properties),
+                "memory" => {
+                    let why = "there is no such tool";
+                    self.report.lost("a memory", place, why);
+                }
+                kind => self.hosted(kind, Map::new(), additional_properties),
+            },
             Tool::Function(tool) => self.function(tool)?,
             Tool::Raw(RawTool { dialect, json }) if dialect == DIALECT => {
                 if let Some(problem) = json.as_object().and_then(check::refused_tool) {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use telechir_protocol::{ActionKind, ComputerUseTool, ShellTool, Tool};
+use telechir_protocol::{ActionKind, ComputerUseTool, HostedTool, ShellTool, Tool};
 use telechir_providers::Offer;
 
 use crate::args::ToolsArguments;
@@ -45,6 +45,14 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     let mut tools = vec![Tool::ComputerUse(computer)];
     if arguments.shell {
         tools.push(Tool::Shell(ShellTool::default()));
+    }
+    for (name, is_wanted) in [
+        ("text_editor", arguments.editor),
+        ("memory", arguments.memory),
+    ] {
+        if is_wanted {
+            tools.push(Tool::Hosted(HostedTool::new(name)));
+        }
     }
     let offer = Offer {
         tools,

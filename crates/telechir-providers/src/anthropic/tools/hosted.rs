@@ -1,13 +1,14 @@
 //! Types and names of the tools that the provider carries out, and of those it defines.
 
 /// The versions that are meant when no date says which.
-const NEWEST: [(&str, &str); 6] = [
+const NEWEST: [(&str, &str); 7] = [
     ("code_execution", "code_execution_20250825"),
     ("web_fetch", "web_fetch_20260318"),
     ("web_search", "web_search_20260318"),
     ("tool_search_tool_regex", "tool_search_tool_regex_20251119"),
     ("tool_search_tool_bm25", "tool_search_tool_bm25_20251119"),
     ("advisor", "advisor_20260301"),
+    ("memory", "memory_20250818"),
 ];
 
 /// The dated type of a tool, and its name where it has one; none for a type that has no version.

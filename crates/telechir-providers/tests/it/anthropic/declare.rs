@@ -125,6 +125,46 @@ fn a_browser_is_a_toolset_or_a_function_of_ours() {
 }
 
 #[test]
+fn an_editor_is_of_the_newest_version_that_the_model_takes() {
+    for (model, kind, name) in [
+        (
+            "claude-3-5-sonnet-20241022",
+            "text_editor_20241022",
+            "str_replace_editor",
+        ),
+        (
+            "claude-3-7-sonnet-20250219",
+            "text_editor_20250124",
+            "str_replace_editor",
+        ),
+        (
+            "claude-sonnet-4-5",
+            "text_editor_20250728",
+            "str_replace_based_edit_tool",
+        ),
+        (
+            "claude-opus-5-5",
+            "text_editor_20250728",
+            "str_replace_based_edit_tool",
+        ),
+    ] {
+        let (declaration, _) = declared(
+            Some(model),
+            json!([{"type": "hosted", "hosted_type": "text_editor"}, {"type": "hosted", "hosted_type": "memory"}]),
+        );
+        assert_eq!(
+            declaration.tools[0],
+            json!({"type": kind, "name": name}),
+            "{model}"
+        );
+        assert_eq!(
+            declaration.tools[1],
+            json!({"type": "memory_20250818", "name": "memory"})
+        );
+    }
+}
+
+#[test]
 fn shells_functions_and_hosted_tools_are_declared() {
     let function = json!({"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}});
     let tools = json!([
