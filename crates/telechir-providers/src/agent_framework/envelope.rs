@@ -201,14 +201,12 @@ fn alone(members: Map<String, Value>, place: &str, report: &mut Report) -> Optio
 
 /// Writes a history in the envelope it came in.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
-    let mut report = Report::default();
     let mut list = Vec::with_capacity(history.messages.len());
-    for (at, message) in history.messages.iter().enumerate() {
-        let place = format!("messages[{at}]");
+    for message in &history.messages {
         if message.meta.property(PROVIDER, BARE).is_some() {
-            list.extend(write::contents(&message.contents, &place, &mut report));
+            list.extend(write::contents(&message.contents));
         } else {
-            list.push(write::message(message, &place, &mut report));
+            list.push(write::message(message));
         }
     }
     let value = match &history.envelope {
@@ -219,7 +217,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
         } if *dialect == DIALECT => put_back(member, rest, list),
         Envelope::List | Envelope::Object { .. } => Value::Array(list),
     };
-    (value, report)
+    (value, Report::default())
 }
 
 fn put_back(member: &str, rest: &Map<String, Value>, mut list: Vec<Value>) -> Value {

@@ -3,10 +3,11 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
     ComputerCall, ComputerResult, Content, EditCall, EditResult, EditTool, FunctionCall,
-    FunctionResult, HostedCall, Media, Meta, SafetyCheck, ShellCall, ShellOutcome, ShellResult,
+    FunctionResult, HostedCall, Media, Meta, OtherContent, SafetyCheck, ShellCall, ShellOutcome,
+    ShellResult,
 };
 
-use super::PROVIDER;
+use super::{PROVIDER, read};
 use crate::openai::action::Speaker;
 
 /// Marks a text that says once more what another content carries.
@@ -45,6 +46,12 @@ const TYPES: [&str; 26] = [
 /// Whether the framework has contents of this type.
 pub(super) fn knows(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| TYPES.contains(&kind))
+}
+
+/// Whether it is the framework's: another provider may have items of the same type.
+pub(super) fn is_own(other: &OtherContent) -> bool {
+    let is_same = |content: &Content| matches!(content, Content::Other(same) if same == other);
+    knows(other.kind.as_deref()) && is_same(&read::plain(other.json.clone()))
 }
 
 /// The content in the framework's members. What they have no place for is left out.
@@ -101,9 +108,7 @@ pub(super) fn content(content: &Content) -> Value {
             "type": "error", "message": error.message, "error_code": error.error_code,
             "error_details": error.error_details.as_ref().map(text_of),
         }),
-        Content::Other(other) if knows(other.kind.as_deref()) => {
-            return Value::Object(other.json.clone());
-        }
+        Content::Other(other) if is_own(other) => return Value::Object(other.json.clone()),
         // The framework refuses types that it does not have: an empty text carries it.
         Content::Other(_) => json!({"type": "text", "text": ""}),
     };

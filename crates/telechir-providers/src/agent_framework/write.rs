@@ -6,21 +6,19 @@ use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 use super::{CARRIED, DIALECT, carry, native, read};
 use crate::{EncodedReply, Report};
 
-/// The message with the answers to a turn.
+/// The message with the answers to a turn. Nothing is lost: what has no member is carried.
 pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
     let results = turn.results().iter().cloned();
     let contents = results.map(ToolResult::into_content).collect();
-    let mut report = Report::default();
-    let message = message(&Message::new(Role::Tool, contents), "answers", &mut report);
     EncodedReply {
-        items: vec![message],
-        report,
+        items: vec![message(&Message::new(Role::Tool, contents))],
+        report: Report::default(),
     }
 }
 
 /// One message.
-pub(super) fn message(message: &Message, place: &str, report: &mut Report) -> Value {
-    let contents = contents(&message.contents, place, report);
+pub(super) fn message(message: &Message) -> Value {
+    let contents = contents(&message.contents);
     let mut members = around(message);
     members.insert("contents".to_owned(), contents.into());
     Value::Object(members)
@@ -94,13 +92,11 @@ fn of_message(message: &Message) -> Option<Value> {
 }
 
 /// A message's contents, one or two of the framework's for each.
-pub(super) fn contents(contents: &[Content], place: &str, report: &mut Report) -> Vec<Value> {
-    let each = contents.iter().enumerate();
-    each.flat_map(|(at, one)| content(one, &format!("{place}.contents[{at}]"), report))
-        .collect()
+pub(super) fn contents(contents: &[Content]) -> Vec<Value> {
+    contents.iter().flat_map(content).collect()
 }
 
-fn content(content: &Content, place: &str, report: &mut Report) -> Vec<Value> {
+fn content(content: &Content) -> Vec<Value> {
     if let Some(raw) = own_raw(content) {
         return vec![raw];
     }
@@ -113,16 +109,6 @@ fn content(content: &Content, place: &str, report: &mut Report) -> Vec<Value> {
         return vec![plain];
     }
     let neutral = serde_json::to_value(content).unwrap_or_default();
-    let missing = missing(&neutral, &back);
-    if !missing.is_empty() {
-        let kind = content.type_name().unwrap_or("content without a type");
-        report.kept(
-            format!("{missing} of {kind}"),
-            place,
-            "the framework has no member for it",
-            format!("in additional_properties.{CARRIED}, read back from there"),
-        );
-    }
     carry::put(&mut members, carry::shorten(neutral, &plain));
     let mut written = vec![Value::Object(members)];
     written.extend(said_again(content));
@@ -135,7 +121,7 @@ fn own_raw(content: &Content) -> Option<Value> {
         let Content::Other(other) = content else {
             return None;
         };
-        return native::knows(other.kind.as_deref()).then(|| Value::Object(other.json.clone()));
+        return native::is_own(other).then(|| Value::Object(other.json.clone()));
     };
     let raw = meta.raw_representation.as_ref()?;
     let Value::Object(members) = raw.template().clone() else {
@@ -147,23 +133,6 @@ fn own_raw(content: &Content) -> Option<Value> {
     let mut now = content.clone();
     now.meta_mut()?.raw_representation = None;
     (read::plain(members) == now).then(|| raw.template().clone())
-}
-
-/// The neutral members that the framework's own do not give back.
-fn missing(neutral: &Value, back: &Content) -> String {
-    let back = serde_json::to_value(back).unwrap_or_default();
-    let Value::Object(members) = neutral else {
-        return String::new();
-    };
-    let differs = |name: &&String| {
-        *name != "raw_representation" && neutral.get(name.as_str()) != back.get(name.as_str())
-    };
-    let names: Vec<String> = members
-        .keys()
-        .filter(differs)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    names.join(", ")
 }
 
 /// A text for the model with what only the carried content says.

@@ -227,6 +227,9 @@ impl Answering {
     ) -> Result<Said, EncodeError> {
         if let Some(failure) = &result.error {
             self.drop_picture(result, place, report);
+            if self.is_history && result.current_url.is_some() {
+                report.lost("current_url", place, "an error is only its text");
+            }
             return Ok(Said::Failed(failed(failure, part, call.family.as_deref())));
         }
         // The one block of several actions (keys, a tab and a click) is named after the last.
@@ -250,6 +253,10 @@ impl Answering {
         }
         let pictures = self.pictures(result, is_only, place, report)?;
         let mut said = spoken(call, result, is_only, is_page);
+        if self.is_history && !is_page && result.current_url.is_some() {
+            let why = "a result of the screen has no member for it";
+            report.kept("current_url", place, why, "in its text");
+        }
         let wants_picture = part.wants_picture(action);
         if wants_picture && pictures.is_empty() {
             if !self.is_history {

@@ -61,11 +61,11 @@ fn without_toolset(meta: &mut Meta) {
     });
     if is_member {
         meta.raw_representation = None;
-        if let Some(Value::Object(theirs)) = meta.additional_properties.get_mut("anthropic") {
-            theirs.shift_remove("toolset_name");
-            if theirs.is_empty() {
-                meta.additional_properties.shift_remove("anthropic");
-            }
+    }
+    if let Some(Value::Object(theirs)) = meta.additional_properties.get_mut("anthropic") {
+        theirs.shift_remove("toolset_name");
+        if theirs.is_empty() {
+            meta.additional_properties.shift_remove("anthropic");
         }
     }
 }

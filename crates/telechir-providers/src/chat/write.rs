@@ -325,6 +325,7 @@ impl Writer {
             self.report.lost("a picture or file", place, why);
         }
         self.note_parts(content, place);
+        self.note_acknowledged(content, place);
         let item = speech::result(self, &id, &told, known.as_ref(), message);
         if self.flavour != Flavour::Inline {
             let shown = told
@@ -391,6 +392,17 @@ impl Writer {
     }
 
     /// Parts of a result that neither words nor pictures can say.
+    fn note_acknowledged(&mut self, content: &Content, place: &str) {
+        let Content::ComputerResult(result) = content else {
+            return;
+        };
+        for check in &result.acknowledged_safety_checks {
+            let what = format!("acknowledged safety check {}", check.id);
+            let why = "a result of a function has no member for it";
+            self.report.lost(what, place, why);
+        }
+    }
+
     fn note_parts(&mut self, content: &Content, place: &str) {
         let Content::FunctionResult(result) = content else {
             return;

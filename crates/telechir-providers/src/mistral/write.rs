@@ -310,6 +310,13 @@ impl Writer {
 
     /// Writes the result of a call.
     pub(super) fn result(&mut self, result: &ToolResult, message: &Message, place: &str) {
+        if let ToolResult::Computer(result) = result {
+            for check in &result.acknowledged_safety_checks {
+                let what = format!("acknowledged safety check {}", check.id);
+                let why = "a result of a function has no member for it";
+                self.report.lost(what, place, why);
+            }
+        }
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
         let told = function_tools::tell(result);

@@ -11,6 +11,7 @@ mod differences;
 mod documents;
 mod functions;
 mod google;
+mod matrix;
 mod mistral;
 mod openai;
 mod recordings;

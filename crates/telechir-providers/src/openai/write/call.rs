@@ -51,6 +51,7 @@ impl Writer {
             ),
             ("pending_safety_checks", checks(&call.pending_safety_checks)),
         ]);
+        self.note_foreign(&call.pending_safety_checks, "", place);
         match actions.as_slice() {
             [] => restore(&mut item, &call.meta, &["action", "actions"]),
             [only] if preview => {
@@ -63,8 +64,25 @@ impl Writer {
         self.push(Value::Object(item));
     }
 
+    /// Names checks that are not the service's own: it knows no others.
+    pub(super) fn note_foreign(&mut self, checks: &[SafetyCheck], how: &str, place: &str) {
+        let foreign = checks
+            .iter()
+            .filter(|check| check.source != SafetySource::Openai);
+        for check in foreign {
+            let what = format!("{how}safety check {} of another source", check.id);
+            let why = "a call carries the service's own checks";
+            self.report.lost(what, place, why);
+        }
+    }
+
     /// What the computer tool cannot do, as a call of our own function.
     fn computer_function(&mut self, call: &ComputerCall, place: &str) {
+        let why = "a call of a function carries no checks";
+        for check in &call.pending_safety_checks {
+            let what = format!("safety check {}", check.id);
+            self.report.lost(what, place, why);
+        }
         let (name, arguments) = companion::of_computer_call(call);
         if crate::openai::members::raw_of(&call.meta).is_none() {
             let names = call

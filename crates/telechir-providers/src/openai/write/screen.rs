@@ -31,6 +31,15 @@ impl Writer {
             Form::Computer
         });
         if form == Form::Function {
+            if self.pictureless == Pictureless::Earlier && result.current_url.is_some() {
+                let why = "a function's output is words and pictures";
+                self.report.kept("current_url", place, why, "in its text");
+            }
+            let why = "a function's output carries no checks";
+            for check in &result.acknowledged_safety_checks {
+                let what = format!("acknowledged safety check {}", check.id);
+                self.report.lost(what, place, why);
+            }
             let parts = self.function_parts(result, own);
             let output = self.function_output(&result.call_id, parts.into(), &result.meta);
             self.push(output);
@@ -52,6 +61,10 @@ impl Writer {
             ("call_id", result.call_id.as_str().into()),
             ("output", Value::Object(screenshot)),
         ]);
+        if self.pictureless == Pictureless::Earlier {
+            let checks = &result.acknowledged_safety_checks;
+            self.note_foreign(checks, "acknowledged ", place);
+        }
         let acknowledged = checks(&result.acknowledged_safety_checks);
         if acknowledged
             .as_array()
@@ -113,7 +126,7 @@ impl Writer {
     fn note_words(&mut self, result: &ComputerResult, place: &str) {
         let why = "an output of the computer tool is only a picture";
         // Where a result of our own says it too, it is an extra; in a history it was said.
-        if result.current_url.is_some() && result.meta.raw_representation.is_some() {
+        if result.current_url.is_some() && self.pictureless == Pictureless::Earlier {
             self.report.lost("current_url", place, why);
         }
         let words = words(result);

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 
-use super::Writer;
 use super::result::{clipped, told};
+use super::{Pictureless, Writer};
 use crate::companion;
 use crate::openai::asked::Form;
 use crate::openai::members::{object_of, property, restore};
@@ -60,6 +60,11 @@ impl Writer {
         place: &str,
     ) -> Value {
         let entries: Vec<Value> = outputs(result, commands.max(1)).iter().map(entry).collect();
+        if result.error.is_some() && self.pictureless == Pictureless::Earlier {
+            let why = "an output is a command's text and how it ended";
+            let how = "as standard error and exit code 1";
+            self.report.kept("error", place, why, how);
+        }
         for output in &result.outputs {
             let what = match &output.outcome {
                 ShellOutcome::Cancelled => "cancelled as exit code 130",

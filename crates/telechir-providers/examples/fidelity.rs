@@ -1,0 +1,29 @@
+//! Writes docs/fidelity.md from what the dialects do now.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a chore of this repository; what fails should stop it"
+)]
+
+#[path = "../tests/it/matrix/cell.rs"]
+mod cell;
+#[path = "../tests/it/matrix/common.rs"]
+mod common;
+#[path = "../tests/it/matrix/differences.rs"]
+mod differences;
+#[path = "../tests/it/matrix/page.rs"]
+mod page;
+
+fn main() {
+    let (raw, bare) = (
+        cell::cells(cell::Raw::Kept),
+        cell::cells(cell::Raw::Removed),
+    );
+    std::fs::write(page::file(), page::page(&raw, &bare)).unwrap();
+    for cell in raw.iter().chain(&bare) {
+        for unnamed in &cell.unnamed {
+            println!("{} to {}: {unnamed}", cell.from, cell.to);
+        }
+    }
+    println!("{} written", page::file().display());
+}

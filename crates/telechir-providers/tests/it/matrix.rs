@@ -1,0 +1,73 @@
+//! The common history from every dialect to every other and back: equal, or every difference
+//! named in the reports.
+
+#[path = "matrix/cell.rs"]
+mod cell;
+#[path = "matrix/common.rs"]
+mod common;
+#[path = "matrix/differences.rs"]
+mod differences;
+#[path = "matrix/page.rs"]
+mod page;
+
+use std::fs;
+
+use cell::{Cell, cells};
+
+fn unnamed(cells: &[Cell]) -> Vec<String> {
+    let all = cells.iter().flat_map(|cell| {
+        let unnamed = cell.unnamed.iter();
+        unnamed.map(move |unnamed| format!("{} to {}: {unnamed}", cell.from, cell.to))
+    });
+    all.collect()
+}
+
+#[test]
+fn every_difference_is_named_in_a_report() {
+    let unnamed = unnamed(&cells(cell::Raw::Kept));
+    assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
+}
+
+#[test]
+fn every_difference_is_named_without_the_providers_own_json_too() {
+    let unnamed = unnamed(&cells(cell::Raw::Removed));
+    assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
+}
+
+#[test]
+fn the_same_dialect_loses_nothing() {
+    for cell in cells(cell::Raw::Kept)
+        .iter()
+        .filter(|cell| cell.from == cell.to)
+    {
+        assert!(cell.comes_back, "{}", cell.from);
+        assert_eq!(cell.losses, [], "{}", cell.from);
+    }
+}
+
+#[test]
+fn the_page_is_fresh() {
+    let file = page::file();
+    let written = fs::read_to_string(&file).unwrap_or_default();
+    let fresh = page::page(&cells(cell::Raw::Kept), &cells(cell::Raw::Removed));
+    assert!(
+        written == fresh,
+        "{} is not what the dialects do now: run `cargo run -p telechir-providers --example fidelity` and look at what changed",
+        file.display()
+    );
+}
+
+/// A rule that nothing can break shows nothing.
+#[test]
+fn a_loss_that_is_not_said_would_be_seen() {
+    let messages = common::common();
+    let mut changed = messages.clone();
+    let telechir_protocol::Content::ComputerCall(call) = &mut changed[3].contents[0] else {
+        panic!("{:?}", changed[3])
+    };
+    call.actions.clear();
+    let found = differences::differences(&messages, &changed);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].content, "computer_call call_click");
+    assert!(!cell::is_named(&found[0], &[], &messages));
+}

@@ -1,0 +1,191 @@
+//! One cell of the matrix: a dialect's history through another and back.
+
+use serde_json::Value;
+use telechir_protocol::Message;
+use telechir_providers::conform::without_raw;
+use telechir_providers::{Dialect, Envelope, History, Loss};
+
+use super::common::common;
+use super::differences::{Difference, differences, name_of};
+
+/// Whether the provider's own JSON goes along.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Raw {
+    Kept,
+    Removed,
+}
+
+/// What became of the common history.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) from: Dialect,
+    pub(crate) to: Dialect,
+    /// Whether the document that came back is the one that went.
+    pub(crate) comes_back: bool,
+    /// Members that mean something else after coming back.
+    pub(crate) back: Vec<Difference>,
+    /// Everything the reports say, of the way there.
+    pub(crate) losses: Vec<Loss>,
+    /// Differences that no report names.
+    pub(crate) unnamed: Vec<String>,
+}
+
+/// Every ordered pair.
+pub(crate) fn cells(raw: Raw) -> Vec<Cell> {
+    let pairs = Dialect::ALL
+        .into_iter()
+        .flat_map(|from| Dialect::ALL.into_iter().map(move |to| (from, to)));
+    pairs.map(|(from, to)| cell(from, to, raw)).collect()
+}
+
+fn cell(from: Dialect, to: Dialect, raw: Raw) -> Cell {
+    let (document, _) = write(from, common());
+    let (read_once, _) = read(from, &document);
+    let source = match raw {
+        Raw::Kept => read_once,
+        Raw::Removed => bare(read_once),
+    };
+    let (there, mut losses) = write(to, source.clone());
+    let (arrived, reading) = read(to, &there);
+    losses.extend(reading);
+    let returned = match raw {
+        Raw::Kept => arrived.clone(),
+        Raw::Removed => bare(arrived.clone()),
+    };
+    let (back, mut returning) = write(from, returned);
+    let (again, reading) = read(from, &back);
+    returning.extend(reading);
+    returning.extend(losses.iter().cloned());
+
+    let changed_there = differences(&source, &arrived);
+    let changed_back = differences(&source, &again);
+    let mut unnamed = Vec::new();
+    for (way, changed, losses, near) in [
+        ("there", &changed_there, &losses, &source),
+        ("back", &changed_back, &returning, &arrived),
+    ] {
+        let silent = changed.iter().filter(|difference| {
+            !is_named(difference, losses, &source) && !is_named(difference, losses, near)
+        });
+        unnamed.extend(silent.map(|difference| format!("{way}: {difference}")));
+    }
+    Cell {
+        from,
+        to,
+        comes_back: back == document,
+        back: changed_back,
+        losses,
+        unnamed,
+    }
+}
+
+fn bare(messages: Vec<Message>) -> Vec<Message> {
+    let envelope = Envelope::List;
+    without_raw(&History { messages, envelope })
+        .unwrap()
+        .messages
+}
+
+fn write(dialect: Dialect, messages: Vec<Message>) -> (Value, Vec<Loss>) {
+    let envelope = Envelope::List;
+    let written = dialect.encode_history(&History { messages, envelope });
+    let (value, report) = written.unwrap_or_else(|error| panic!("{dialect}: failed to {error}"));
+    (value, report.losses)
+}
+
+fn read(dialect: Dialect, document: &Value) -> (Vec<Message>, Vec<Loss>) {
+    let read = dialect.decode_history(document.to_string().as_bytes());
+    let (history, report) = read.unwrap_or_else(|error| panic!("{dialect}: failed to {error}"));
+    (history.messages, report.losses)
+}
+
+/// Words that a report uses for a member.
+const WORDS: [(&str, &[&str]); 13] = [
+    ("pending_safety_checks", &["safety"]),
+    ("acknowledged_safety_checks", &["safety"]),
+    ("timeout_ms", &["timeout", "time"]),
+    ("max_output", &["max_output", "limit"]),
+    ("error", &["error", "failure", "denied", "refusal", "kind"]),
+    ("text_output", &["text", "url"]),
+    ("screenshot", &["screenshot", "picture"]),
+    ("current_url", &["url", "address", "page"]),
+    (
+        "outputs",
+        &[
+            "output", "exit", "stdout", "stderr", "outcome", "timeout", "error",
+        ],
+    ),
+    ("combined", &["output", "stdout", "stderr"]),
+    ("commands", &["command", "argv"]),
+    ("exception", &["exception"]),
+    ("intent", &["intent"]),
+];
+
+/// Whether a report says it: of the same content, in words for the same member.
+pub(crate) fn is_named(difference: &Difference, losses: &[Loss], of: &[Message]) -> bool {
+    let Some(member) = difference.member.as_deref() else {
+        // What stands somewhere else now is said where it stood before.
+        let elsewhere = ["message", "text", "item"];
+        return losses.iter().any(|loss| {
+            let is_kept = loss
+                .kept
+                .as_deref()
+                .is_some_and(|kept| says(kept, &elsewhere));
+            is_kept || is_about(&loss.place, difference, of)
+        });
+    };
+    losses.iter().any(|loss| {
+        is_by_id(loss, member, &difference.before)
+            || (is_about(&loss.place, difference, of) && is_of_member(&loss.what, member))
+    })
+}
+
+/// An id that changed, and a check, are said once, for the call and its result.
+fn is_by_id(loss: &Loss, member: &str, before: &Value) -> bool {
+    let id = match member {
+        "call_id" => before.as_str(),
+        "acknowledged_safety_checks" | "pending_safety_checks" => before[0]["id"].as_str(),
+        _ => None,
+    };
+    id.is_some_and(|id| loss.what.contains(id)) && says(&loss.what, &["id `", "safety"])
+}
+
+fn is_of_member(what: &str, member: &str) -> bool {
+    let words = WORDS.iter().find(|(name, _)| *name == member);
+    match words {
+        Some((_, words)) => says(what, words) || says(what, &[member]),
+        // An action is named by what it does; what has words of its own is no action.
+        None if member == "actions" => !says(what, &["item id", "safety"]),
+        None => says(what, &[member]),
+    }
+}
+
+fn says(text: &str, words: &[&str]) -> bool {
+    let text = text.to_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+/// Whether a report's place is this content: by its call's id, or by its place in the messages.
+fn is_about(place: &str, difference: &Difference, of: &[Message]) -> bool {
+    let call_id = difference.content.split(' ').nth(1).unwrap_or_default();
+    if place
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .any(|word| word == call_id)
+    {
+        return true;
+    }
+    let mut numbers = place
+        .split(['[', ']'])
+        .filter_map(|part| part.parse::<usize>().ok());
+    let Some(message) = numbers.next().and_then(|at| of.get(at)) else {
+        return false;
+    };
+    let content = numbers.next().and_then(|at| message.contents.get(at));
+    match content {
+        Some(content) => name_of(content) == difference.content,
+        None => message
+            .contents
+            .iter()
+            .any(|content| name_of(content) == difference.content),
+    }
+}
