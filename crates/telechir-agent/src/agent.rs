@@ -278,7 +278,7 @@ fn unacknowledged(answered: &AnsweredTurn) -> Option<String> {
                 .iter()
                 .any(|known| known.id == check.id)
         };
-        let demanded = |check: &&SafetyCheck| check.source == SafetySource::Openai && !known(check);
+        let demanded = |check: &&SafetyCheck| check.source != SafetySource::Policy && !known(check);
         let check = call.pending_safety_checks.iter().find(demanded)?;
         Some(
             check

@@ -139,10 +139,15 @@ impl Exchange {
             Sort::Final => return None,
             Sort::Other(sort) => sort,
             Sort::Status(status) => {
+                let in_body = failed
+                    .answer
+                    .as_ref()
+                    .and_then(|answer| ProviderError::retry_delay(&answer.body))
+                    .map(|delay| delay.as_millis().to_string());
                 let advice = Advice {
                     should_retry: header("x-should-retry"),
                     retry_after: header("retry-after"),
-                    retry_after_ms: header("retry-after-ms"),
+                    retry_after_ms: header("retry-after-ms").or(in_body.as_deref()),
                 };
                 Attempt::Status(status, advice)
             }

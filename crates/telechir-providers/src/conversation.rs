@@ -3,6 +3,7 @@
 //! Pure: it makes bodies and headers and reads answers, and knows no network and no key.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent};
@@ -149,7 +150,8 @@ impl ProviderError {
             Some(said) => said.to_string(),
             None => error.as_str()?.to_owned(),
         };
-        let kind = text("code").or_else(|| text("type")).unwrap_or_default();
+        let kind = text("code").or_else(|| text("type"));
+        let kind = kind.or_else(|| text("status")).unwrap_or_default();
         Some(Self { kind, message })
     }
 
@@ -163,9 +165,25 @@ impl ProviderError {
         Some(Self { kind, message })
     }
 
+    /// How long an error body asks to wait before the same request is sent again; most say that
+    /// in a header instead.
+    pub fn retry_delay(bytes: &[u8]) -> Option<Duration> {
+        let body: Value = serde_json::from_slice(bytes).ok()?;
+        let details = body.get("error")?.get("details")?.as_array()?;
+        let delay = details
+            .iter()
+            .find_map(|detail| detail.get("retryDelay")?.as_str())?;
+        let seconds = delay.strip_suffix('s')?.parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
     /// Whether it says that the conversation became too long for the model.
     pub fn is_context_exceeded(&self) -> bool {
-        let too_long = ["maximum context length", "too large for model"];
+        let too_long = [
+            "maximum context length",
+            "too large for model",
+            "exceeds the maximum number of tokens",
+        ];
         self.kind == "context_length_exceeded"
             || self.message.starts_with("prompt is too long")
             || too_long.iter().any(|words| self.message.contains(words))

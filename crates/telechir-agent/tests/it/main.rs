@@ -4,6 +4,7 @@
 mod anthropic;
 mod devices;
 mod ends;
+mod google;
 mod openai;
 mod retries;
 mod run;

@@ -69,6 +69,16 @@ impl Run {
                 Observe::LastOfBatch,
             ),
             Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", Observe::EveryCall),
+            Provider::Google => (
+                Dialect::GoogleGenerateContent,
+                "gemini-3.8-flash",
+                Observe::EveryCall,
+            ),
+            Provider::GoogleSteps => (
+                Dialect::GoogleInteractions,
+                "gemini-3.8-flash",
+                Observe::EveryCall,
+            ),
         };
         let server = ModelServer::start(self.script, Page::default(), Vec::new())
             .await

@@ -4,7 +4,11 @@
     reason = "a test names the content it wants and fails on any other"
 )]
 
+mod answers;
+mod bare;
 mod calls;
+mod declare;
+mod histories;
 mod recorded;
 
 use serde_json::{Value, json};

@@ -5,7 +5,9 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 use super::templates::{Values, filled, filled_text, taken};
-use super::{Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, openai};
+use super::{
+    Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, google, openai,
+};
 
 /// A script that is being played.
 #[derive(Debug, Default)]
@@ -70,6 +72,14 @@ impl Play {
             Provider::Openai => {
                 openai::check(headers, &request, &self.said)?;
                 openai::results(&request)
+            }
+            Provider::Google => {
+                google::check(headers, &request, &self.said)?;
+                google::results(&request)
+            }
+            Provider::GoogleSteps => {
+                google::check_steps(headers, &request, &self.said)?;
+                google::step_results(&request)
             }
         };
         self.turn_over(script, &results)?;
@@ -149,6 +159,8 @@ impl Play {
         let answer = match provider {
             Provider::Anthropic => anthropic::answer(request, number, say.clone(), &with),
             Provider::Openai => openai::answer(request, number, say.clone(), &with),
+            Provider::Google => google::answer(request, number, say.clone(), &with),
+            Provider::GoogleSteps => google::interaction(request, number, say.clone(), &with),
         };
         self.said.push(say);
         if turn.again.is_none() {

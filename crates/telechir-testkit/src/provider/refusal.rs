@@ -57,6 +57,18 @@ impl Refusal {
             Provider::Anthropic => {
                 json!({"type": "error", "error": error, "request_id": "req_recorded"})
             }
+            Provider::Google | Provider::GoogleSteps => {
+                let status = match self.status {
+                    400 => "INVALID_ARGUMENT",
+                    401 => "UNAUTHENTICATED",
+                    404 => "NOT_FOUND",
+                    429 => "RESOURCE_EXHAUSTED",
+                    503 => "UNAVAILABLE",
+                    _ => "INTERNAL",
+                };
+                let error = json!({"code": self.status, "message": self.message, "status": status});
+                json!({"error": error})
+            }
             Provider::Openai => {
                 let error = json!({"message": self.message, "type": self.kind, "param": null, "code": null});
                 json!({"error": error})

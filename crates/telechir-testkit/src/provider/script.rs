@@ -12,6 +12,12 @@ pub enum Provider {
     /// `POST /v1/responses`
     #[serde(rename = "openai-responses")]
     Openai,
+    /// `POST /v1beta/models/MODEL:generateContent`
+    #[serde(rename = "google-generate-content")]
+    Google,
+    /// `POST /v1beta/interactions`
+    #[serde(rename = "google-interactions")]
+    GoogleSteps,
 }
 
 /// A recorded model's words.

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::play::{Play, Reply};
-use super::{Provider, Refusal, Script};
+use super::{Provider, Refusal, Script, google};
 
 /// Bytes of a request body that are read; Anthropic takes 32 MB.
 const MOST_BYTES: usize = 32_000_000;
@@ -105,6 +105,9 @@ impl ModelServer {
         match self.shared.script.provider {
             Provider::Anthropic => format!("http://{}", self.address),
             Provider::Openai => format!("http://{}/v1", self.address),
+            Provider::Google | Provider::GoogleSteps => {
+                format!("http://{}/v1beta", self.address)
+            }
         }
     }
 
@@ -139,11 +142,13 @@ impl Shared {
     }
 
     fn check_envelope(&self, path: &str, headers: &HeaderMap, body: &Bytes) -> Result<(), Refusal> {
-        let own = match self.script.provider {
-            Provider::Anthropic => "/v1/messages",
-            Provider::Openai => "/v1/responses",
+        let is_own = match self.script.provider {
+            Provider::Anthropic => path == "/v1/messages",
+            Provider::Openai => path == "/v1/responses",
+            Provider::Google => google::is_path(path),
+            Provider::GoogleSteps => path == "/v1beta/interactions",
         };
-        if path != own {
+        if !is_own {
             return Err(Refusal::not_found(path));
         }
         if body.len() >= MOST_BYTES {

@@ -1,0 +1,208 @@
+//! Google's two interfaces, over HTTP and back.
+
+use serde_json::{Value, json};
+use telechir_agent::End;
+use telechir_protocol::ActionKind;
+use telechir_providers::PictureLimit;
+
+use crate::run::{Run, WORD};
+
+const PARTS: &str = "google-generate-content";
+const STEPS: &str = "google-interactions";
+
+/// A call as a part or as a step; the first of a turn is signed.
+fn call(dialect: &str, id: &str, name: &str, args: Value) -> Vec<Value> {
+    if dialect == STEPS {
+        return vec![
+            json!({"type": "thought", "signature": "c2ln"}),
+            json!({"type": "function_call", "id": id, "name": name, "arguments": args}),
+        ];
+    }
+    vec![
+        json!({"functionCall": {"id": id, "name": name, "args": args}, "thoughtSignature": "c2ln"}),
+    ]
+}
+
+fn next(dialect: &str, id: &str, name: &str, args: Value) -> Value {
+    call(dialect, id, name, args).pop().unwrap()
+}
+
+fn words(dialect: &str, text: &str) -> Value {
+    if dialect == STEPS {
+        return json!({"type": "model_output", "content": [{"type": "text", "text": text}]});
+    }
+    json!({"text": text})
+}
+
+#[tokio::test]
+async fn calls_of_screen_and_shell_are_carried_out_in_their_order_and_answered() {
+    for dialect in [PARTS, STEPS] {
+        let mut second = call(
+            dialect,
+            "c2",
+            "click",
+            json!({"x": 500, "y": 250, "intent": "Focus."}),
+        );
+        second.push(next(
+            dialect,
+            "c3",
+            "hotkey",
+            json!({"keys": ["ctrl", "s"]}),
+        ));
+        second.push(next(
+            dialect,
+            "c4",
+            "type",
+            json!({"text": "hi", "press_enter": true}),
+        ));
+        second.push(next(dialect, "s1", "shell", json!({"command": "show one"})));
+        let run = Run::new(
+            dialect,
+            json!([
+                {"say": call(dialect, "c1", "take_screenshot", json!({}))},
+                {"say": second},
+                {"take": [{"name": "word", "call": "s1", "after": "the word is ", "until": "."}],
+                    "say": call(dialect, "s2", "shell", json!({"command": "show {{word}}"}))},
+                {"expect": [{"call": "s2", "contains": "ran show {{word}}"}], "say": [words(dialect, "Done with {{word}}.")]},
+            ]),
+        );
+        let outcome = run.carry_out().await;
+        let shown = format!("show {WORD}");
+        assert_eq!(
+            outcome.diary,
+            ["click", "key", "type", "show one", shown.as_str()],
+            "{dialect}"
+        );
+        let finished = outcome.clean();
+        assert_eq!((finished.end, finished.steps), (End::Done, 3), "{dialect}");
+        assert_eq!(finished.text, format!("Done with {WORD}."));
+        assert!(
+            finished
+                .usage
+                .total_token_count
+                .is_some_and(|count| count > 0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn after_a_failure_the_rest_of_the_turn_is_answered_and_not_begun() {
+    for dialect in [PARTS, STEPS] {
+        let mut say = call(dialect, "c1", "click", json!({"x": 5, "y": 6}));
+        say.push(next(dialect, "c2", "type", json!({"text": "hi"})));
+        let mut run = Run::new(
+            dialect,
+            json!([
+                {"say": say},
+                {"expect": [{"call": "c1", "contains": "It does not go."}, {"call": "c2", "contains": "not_executed"}],
+                    "say": [words(dialect, "I stop.")]},
+            ]),
+        );
+        run.fails_at = Some(ActionKind::Click);
+        let outcome = run.carry_out().await;
+        assert_eq!(outcome.diary, ["click"], "{dialect}");
+        assert_eq!(outcome.clean().end, End::Done, "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn a_decision_that_nobody_confirms_ends_the_run_and_nothing_is_done() {
+    let decision = json!({"decision": "require_confirmation", "explanation": "Buying."});
+    for dialect in [PARTS, STEPS] {
+        let args = json!({"x": 5, "y": 6, "safety_decision": decision});
+        let run = Run::new(
+            dialect,
+            json!([{"say": call(dialect, "c1", "click", args)}]),
+        );
+        let outcome = run.carry_out().await;
+        assert!(outcome.diary.is_empty(), "{dialect}");
+        let message = "Buying.".to_owned();
+        assert_eq!(outcome.clean().end, End::SafetyCheck { message });
+    }
+}
+
+#[tokio::test]
+async fn a_blocked_call_is_answered_with_an_error_and_not_carried_out() {
+    let decision = json!({"decision": "blocked", "explanation": "Not this."});
+    for dialect in [PARTS, STEPS] {
+        let args = json!({"x": 5, "y": 6, "safety_decision": decision});
+        let run = Run::new(
+            dialect,
+            json!([
+                {"say": call(dialect, "c1", "click", args)},
+                {"expect": [{"call": "c1", "contains": "Not this."}], "say": [words(dialect, "I see.")]},
+            ]),
+        );
+        let outcome = run.carry_out().await;
+        assert!(outcome.diary.is_empty(), "{dialect}");
+        assert_eq!(outcome.clean().end, End::Done);
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_without_its_old_pictures_is_still_one() {
+    for dialect in [PARTS, STEPS] {
+        let turn = |id: &str| json!({"say": call(dialect, id, "take_screenshot", json!({}))});
+        let mut turns: Vec<Value> = ["c1", "c2", "c3", "c4", "c5"]
+            .into_iter()
+            .map(turn)
+            .collect();
+        turns.push(json!({"say": [words(dialect, "Done.")]}));
+        let mut run = Run::new(dialect, turns.into());
+        run.pictures = PictureLimit {
+            keep: 1,
+            prune_above: 2,
+        };
+        assert_eq!(run.carry_out().await.clean().steps, 5, "{dialect}");
+    }
+}
+
+/// The reference agent asks again too, without anything new.
+#[tokio::test]
+async fn a_malformed_call_is_asked_for_again() {
+    let malformed = json!({
+        "candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 5},
+    });
+    let run = Run::new(
+        PARTS,
+        json!([
+            {"fault": {"status": 200, "body": malformed.to_string()}},
+            {"say": [words(PARTS, "Done.")]},
+        ]),
+    );
+    assert_eq!(run.carry_out().await.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_blocked_prompt_is_a_refusal() {
+    let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+    let run = Run::new(
+        PARTS,
+        json!([{"fault": {"status": 200, "body": blocked.to_string()}}]),
+    );
+    let reason = "SAFETY".to_owned();
+    assert_eq!(run.carry_out().await.clean().end, End::Refused { reason });
+}
+
+#[tokio::test]
+async fn the_wait_that_an_error_asks_for_is_kept() {
+    let error = json!({"error": {
+        "code": 429, "message": "You exceeded your current quota.", "status": "RESOURCE_EXHAUSTED",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.02s"}],
+    }});
+    let run = Run::new(
+        PARTS,
+        json!([
+            {"fault": {"status": 429, "body": error.to_string()}},
+            {"say": [words(PARTS, "Done.")]},
+        ]),
+    );
+    let outcome = run.carry_out().await;
+    let waits = outcome.events.iter().filter_map(|event| match event {
+        telechir_runtime::SessionEvent::Retrying { wait_ms, .. } => Some(*wait_ms),
+        _ => None,
+    });
+    assert_eq!(waits.collect::<Vec<_>>(), [20]);
+    assert_eq!(outcome.clean().end, End::Done);
+}

@@ -1,0 +1,309 @@
+//! Answers as the interfaces want them: failures, agreements, batches, shells, other functions.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    CommandOutput, ComputerCall, ComputerResult, Content, Failure, FailureKind, FunctionResult,
+    Meta, ModelTurn, SafetySource, ShellOutcome, ShellResult, TabState, ToolCall, ToolResult,
+};
+
+use super::{PARTS, STEPS, call, history, picture, reply, response, turn, turn_of_steps};
+
+fn answer(name: &str, args: Value, result: ToolResult) -> Value {
+    let turn = turn(&json!([{"functionCall": {"id": "c1", "name": name, "args": args}}]));
+    let reply = reply(PARTS, turn, vec![result]);
+    assert_eq!(reply.items.len(), 1);
+    reply.items[0]["functionResponse"].clone()
+}
+
+fn failed(kind: FailureKind, message: &str) -> ToolResult {
+    ToolResult::Computer(ComputerResult::err("c1", Failure::new(kind, message)))
+}
+
+fn asking() -> Value {
+    json!({"decision": "require_confirmation", "explanation": "Buying."})
+}
+
+fn computer(content: Content) -> ComputerCall {
+    match content {
+        Content::ComputerCall(call) => call,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_failure_is_an_error_with_its_sort_and_the_address() {
+    let table = [
+        (FailureKind::Device, json!({"url": "", "error": "No."})),
+        (
+            FailureKind::Denied,
+            json!({"url": "", "error": "No.", "error_kind": "denied"}),
+        ),
+        (
+            FailureKind::NotExecuted,
+            json!({"url": "", "error": "No.", "error_kind": "not_executed"}),
+        ),
+    ];
+    for (kind, expected) in table {
+        let said = answer("click", json!({"x": 1, "y": 2}), failed(kind, "No."));
+        assert_eq!(said["response"], expected);
+        assert_eq!(said.get("parts"), None);
+    }
+    let said = answer(
+        "click",
+        json!({"x": 1, "y": 2}),
+        failed(FailureKind::Denied, " "),
+    );
+    assert_eq!(said["response"]["error"], "It failed.");
+}
+
+#[test]
+fn a_failed_step_says_so_beside_its_answer() {
+    let steps = json!([{"type": "function_call", "id": "c1", "name": "click", "arguments": {"x": 1, "y": 2}}]);
+    let reply = reply(
+        STEPS,
+        turn_of_steps(&steps),
+        vec![failed(FailureKind::Denied, "No.")],
+    );
+    assert_eq!(reply.items[0]["is_error"], true);
+    let text = reply.items[0]["result"][0]["text"].as_str().unwrap();
+    let said: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(
+        said,
+        json!({"url": "", "error": "No.", "error_kind": "denied"})
+    );
+}
+
+#[test]
+fn words_tabs_and_addresses_are_said() {
+    let mut result = ComputerResult::with_text("c1", picture(), "Here.");
+    result.current_url = Some("https://example.com/".to_owned());
+    result.tabs = vec![TabState {
+        tab_id: "1".to_owned(),
+        title: "Example".to_owned(),
+        url: "https://example.com/".to_owned(),
+        active: true,
+    }];
+    let said = answer(
+        "take_screenshot",
+        json!({}),
+        ToolResult::Computer(result.clone()),
+    );
+    assert_eq!(said["response"]["output"], "Here.");
+    assert_eq!(said["response"]["url"], "https://example.com/");
+    assert_eq!(said["response"]["tabs"][0]["title"], "Example");
+    // And read back.
+    let contents = json!([
+        {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "take_screenshot", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": said}]},
+    ]);
+    let Content::ComputerResult(read) = history(PARTS, &contents).messages[1].contents[0].clone()
+    else {
+        panic!();
+    };
+    assert_eq!(
+        (read.tabs, read.text_output, read.current_url),
+        (result.tabs, result.text_output, result.current_url)
+    );
+    assert_eq!(read.screenshot, Some(picture()));
+}
+
+#[test]
+fn a_demand_for_a_person_is_a_check_and_only_their_yes_is_said() {
+    let call = computer(call(
+        "click",
+        json!({"x": 1, "y": 2, "safety_decision": asking()}),
+    ));
+    let [check] = call.pending_safety_checks.as_slice() else {
+        panic!("{call:?}");
+    };
+    assert_eq!(check.source, SafetySource::Google);
+    assert_eq!(check.message.as_deref(), Some("Buying."));
+    assert_eq!(call.exception, None);
+    let args = json!({"x": 1, "y": 2, "safety_decision": asking()});
+    let mut agreed = ComputerResult::ok("c1", picture());
+    agreed.acknowledged_safety_checks = vec![check.clone()];
+    let said = answer("click", args.clone(), ToolResult::Computer(agreed.clone()));
+    assert_eq!(
+        said["response"],
+        json!({"url": "", "safety_acknowledgement": "true"})
+    );
+    // As a step it stands in both places.
+    let steps = json!([{"type": "function_call", "id": "c1", "name": "click", "arguments": args}]);
+    let reply_of = reply(
+        STEPS,
+        turn_of_steps(&steps),
+        vec![ToolResult::Computer(agreed)],
+    );
+    assert_eq!(reply_of.items[0]["safety_acknowledgement"], true);
+    let text = reply_of.items[0]["result"][0]["text"].as_str().unwrap();
+    assert!(text.contains("\"safety_acknowledgement\":true"), "{text}");
+    // A no cannot be said, and that is reported.
+    let parts = json!([{"functionCall": {"id": "c1", "name": "click", "args": args}}]);
+    let refused = reply(
+        PARTS,
+        turn(&parts),
+        vec![failed(FailureKind::Denied, "No.")],
+    );
+    assert!(!refused.items[0].to_string().contains("acknowledgement"));
+    assert!(
+        refused.report.losses[0]
+            .why
+            .contains("refuses the next request")
+    );
+}
+
+#[test]
+fn a_blocked_call_is_never_carried_out() {
+    for decision in [
+        json!({"decision": "blocked", "explanation": "Never."}),
+        json!({"decision": "sometimes"}),
+        json!({}),
+        json!("blocked"),
+    ] {
+        let args = json!({"x": 1, "y": 2, "safety_decision": decision});
+        let call = computer(call("click", args));
+        assert!(call.exception.is_some(), "{decision}");
+    }
+    for decision in ["regular", "allowed"] {
+        let args = json!({"x": 1, "y": 2, "safety_decision": {"decision": decision}});
+        let call = computer(call("click", args));
+        assert_eq!(
+            (call.exception, call.pending_safety_checks),
+            (None, Vec::new())
+        );
+    }
+}
+
+#[test]
+fn a_call_without_a_place_for_a_check_is_refused() {
+    for (name, args) in [
+        (
+            "shell",
+            json!({"command": "ls", "safety_decision": asking()}),
+        ),
+        (
+            "run_shell_command",
+            json!({"command": "ls", "safety_decision": asking()}),
+        ),
+        (
+            "get_weather",
+            json!({"city": "Basel", "safety_decision": asking()}),
+        ),
+    ] {
+        let exception = match call(name, args) {
+            Content::ShellCall(call) => call.exception,
+            Content::FunctionCall(call) => call.exception,
+            other => panic!("{other:?}"),
+        };
+        assert!(exception.unwrap().contains("Buying."), "{name}");
+    }
+}
+
+fn shell_calls(turn: &ModelTurn) -> usize {
+    let calls = turn.calls();
+    calls
+        .iter()
+        .filter(|call| matches!(call, ToolCall::Shell(_)))
+        .count()
+}
+
+#[test]
+fn a_shell_is_answered_in_words_that_read_back() {
+    let parts = json!([
+        {"functionCall": {"id": "c1", "name": "shell", "args": {"command": "ls"}}},
+        {"functionCall": {"id": "c2", "name": "run_shell_command", "args": {"command": "pwd", "dir_path": "src", "description": "Look."}}},
+    ]);
+    let asked = turn(&parts);
+    assert_eq!(shell_calls(&asked), 2);
+    let output = CommandOutput {
+        stdout: "a\n".to_owned(),
+        stderr: "b".to_owned(),
+        exit_code: Some(2),
+        outcome: ShellOutcome::Error,
+        ..CommandOutput::default()
+    };
+    let first = ShellResult::new("c1", vec![output.clone()]);
+    let mut second = ShellResult::new("c2", Vec::new());
+    second.error = Some(Failure::new(FailureKind::Denied, "Not there."));
+    let results = vec![ToolResult::Shell(first), ToolResult::Shell(second.clone())];
+    let said = reply(PARTS, asked, results);
+    assert!(said.report.is_lossless(), "{:?}", said.report);
+    assert!(said.items[1]["functionResponse"]["response"]["error"].is_string());
+    let contents =
+        json!([{"role": "model", "parts": parts}, {"role": "user", "parts": said.items}]);
+    let read = history(PARTS, &contents);
+    let Content::ShellResult(back) = &read.messages[1].contents[0] else {
+        panic!();
+    };
+    assert_eq!(back.outputs, [output]);
+    let Content::ShellResult(back) = &read.messages[1].contents[1] else {
+        panic!();
+    };
+    assert_eq!(back.error, second.error);
+}
+
+#[test]
+fn a_function_gives_objects_words_pictures_and_errors() {
+    let result = |result, items, error| FunctionResult {
+        call_id: Some("c1".into()),
+        name: None,
+        items,
+        result,
+        error,
+        meta: Meta::default(),
+    };
+    let table = [
+        (
+            result(Some(json!({"t": 20})), Vec::new(), None),
+            json!({"t": 20}),
+        ),
+        (
+            result(Some(json!("sunny")), Vec::new(), None),
+            json!({"output": "sunny"}),
+        ),
+        (
+            result(Some(json!([1])), Vec::new(), None),
+            json!({"output": [1]}),
+        ),
+        (
+            result(Some(json!({"output": 1})), Vec::new(), None),
+            json!({"output": {"output": 1}}),
+        ),
+        (
+            result(None, vec![Content::text("sunny")], None),
+            json!({"output": "sunny"}),
+        ),
+        (
+            result(
+                None,
+                Vec::new(),
+                Some(Failure::new(FailureKind::Timeout, "Late.")),
+            ),
+            json!({"error": "Late.", "error_kind": "timeout"}),
+        ),
+        (result(None, Vec::new(), None), json!({})),
+    ];
+    for (result, expected) in table {
+        let said = answer(
+            "get_weather",
+            json!({"city": "Basel"}),
+            ToolResult::Function(result),
+        );
+        assert_eq!(said["response"], expected);
+    }
+    let shown = result(None, vec![Content::from(picture())], None);
+    let said = answer(
+        "get_weather",
+        json!({"city": "Basel"}),
+        ToolResult::Function(shown),
+    );
+    assert_eq!(said["parts"][0]["inlineData"]["data"], super::PNG);
+}
+
+#[test]
+fn a_call_that_stands_twice_under_one_id_is_no_turn() {
+    let part = json!({"functionCall": {"id": "c1", "name": "take_screenshot", "args": {}}});
+    let bytes = response(&json!([part, part])).to_string();
+    let error = PARTS.decode_response(bytes.as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("c1"), "{error}");
+}

@@ -1,0 +1,447 @@
+//! Histories of other dialects in these ones' words, and back.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    Action, Button, CallId, Chord, ClickCount, CommandOutput, ComputerCall, ComputerResult,
+    Content, DataContent, Failure, FailureKind, Message, Modifier, Point, Role, SafetyCheck,
+    SafetySource, ScrollUnit, ShellCall, ShellResult, StepOutcome, StepState, Target,
+};
+use telechir_providers::{Dialect, Envelope, History};
+
+use super::{PARTS, PNG, STEPS, history, picture, written};
+
+const PLACEHOLDER: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
+
+fn of(messages: Vec<Message>) -> History {
+    History {
+        messages,
+        envelope: Envelope::List,
+    }
+}
+
+fn assistant(content: Content) -> Message {
+    Message::new(Role::Assistant, vec![content])
+}
+
+fn tool(content: Content) -> Message {
+    Message::new(Role::Tool, vec![content])
+}
+
+fn click(x: u32, y: u32, modifiers: Vec<Modifier>) -> Action {
+    Action::Click {
+        at: Some(Target::Point(Point::new(x, y))),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers,
+    }
+}
+
+fn computer(id: &str, actions: Vec<Action>) -> Content {
+    let mut call = ComputerCall::new(id, actions);
+    call.family = Some("computer".to_owned());
+    Content::ComputerCall(call)
+}
+
+fn seen(id: &str) -> Content {
+    Content::ComputerResult(ComputerResult::ok(id, picture()))
+}
+
+fn contents(value: &Value) -> Vec<Value> {
+    let parts = |content: &Value| content["parts"].as_array().unwrap().clone();
+    let list = value.as_array().unwrap();
+    if list.iter().all(|content| content.get("parts").is_some()) {
+        list.iter().flat_map(parts).collect()
+    } else {
+        list.clone()
+    }
+}
+
+/// What is read again, content by content and without the provider's own JSON.
+fn again(dialect: Dialect, value: &Value) -> Vec<Content> {
+    let read = history(dialect, value);
+    let bare = telechir_providers::conform::without_raw(&read).unwrap();
+    bare.messages
+        .into_iter()
+        .flat_map(|message| message.contents)
+        .collect()
+}
+
+#[test]
+fn a_call_of_another_provider_gets_what_is_demanded_and_reads_back_without_it() {
+    let screenshot = vec![Action::Screenshot];
+    let foreign = of(vec![
+        Message::new(Role::User, vec![Content::text("Go.")]),
+        assistant(computer("call_1", screenshot.clone())),
+        tool(seen("call_1")),
+    ]);
+    let (value, report) = written(PARTS, &foreign);
+    assert!(report.is_lossless(), "{report:?}");
+    let image = json!([{"inlineData": {"mimeType": "image/png", "data": PNG}}]);
+    let expected = json!([
+        {"role": "user", "parts": [{"text": "Go."}]},
+        {"role": "model", "parts": [
+            {"functionCall": {"id": "call_1", "name": "take_screenshot", "args": {}}, "thoughtSignature": PLACEHOLDER}]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"id": "call_1", "name": "take_screenshot", "response": {"url": ""}, "parts": image}}]},
+    ]);
+    assert_eq!(value, expected);
+    assert_eq!(
+        again(PARTS, &value)[1],
+        computer("call_1", screenshot.clone())
+    );
+    // The same in steps: the stand-in is a thought before the call.
+    let (value, report) = written(STEPS, &foreign);
+    assert!(report.is_lossless(), "{report:?}");
+    assert_eq!(
+        value[1],
+        json!({"type": "thought", "signature": PLACEHOLDER})
+    );
+    assert_eq!(value[2]["id"], "call_1");
+    let read = again(STEPS, &value);
+    assert_eq!(read.len(), 3);
+    assert_eq!(read[1], computer("call_1", screenshot));
+    // And it goes back as it came.
+    let (same, report) = written(STEPS, &history(STEPS, &value));
+    assert_eq!((same, report.is_lossless()), (value, true));
+}
+
+#[test]
+fn a_batch_is_a_call_for_each_action_and_one_again() {
+    let actions = vec![
+        Action::Screenshot,
+        Action::Type {
+            text: "hi".to_owned(),
+            at: None,
+            clear_first: false,
+            submit: true,
+        },
+        Action::Key {
+            chord: Chord::parse("ctrl+s").unwrap(),
+            repeat: 1,
+        },
+    ];
+    let mut result = ComputerResult::ok("call_1", picture());
+    let step = |action: &str, state| StepOutcome {
+        action: action.to_owned(),
+        state,
+        text: None,
+        picture: None,
+        duration_ms: None,
+    };
+    result.error = Some(Failure::new(FailureKind::Device, "No keyboard."));
+    result.steps = vec![
+        step("screenshot", StepState::Delivered),
+        step(
+            "type",
+            StepState::Failed {
+                failure: Failure::new(FailureKind::Device, "No keyboard."),
+            },
+        ),
+        step("key", StepState::NotStarted),
+    ];
+    let foreign = of(vec![
+        assistant(computer("call_1", actions.clone())),
+        tool(Content::ComputerResult(result.clone())),
+    ]);
+    for dialect in [PARTS, STEPS] {
+        let (value, _) = written(dialect, &foreign);
+        let text = value.to_string();
+        for id in ["call_1-1of3", "call_1-2of3", "call_1-3of3"] {
+            assert_eq!(text.matches(id).count(), 2, "{dialect}: {text}");
+        }
+        assert_eq!(text.matches("No keyboard.").count(), 1, "{text}");
+        assert_eq!(text.matches("not_executed").count(), 1, "{text}");
+        let read = again(dialect, &value);
+        assert_eq!(read[0], computer("call_1", actions.clone()), "{dialect}");
+        let Content::ComputerResult(back) = &read[1] else {
+            panic!("{read:?}");
+        };
+        assert_eq!(back.call_id, CallId::from("call_1"));
+        assert_eq!(back.error, result.error);
+        assert_eq!(back.screenshot, result.screenshot);
+        let states: Vec<_> = back.steps.iter().map(|step| step.state.clone()).collect();
+        let expected: Vec<_> = result.steps.iter().map(|step| step.state.clone()).collect();
+        assert_eq!(states, expected, "{dialect}");
+        // What was read goes back as it came.
+        assert_eq!(written(dialect, &history(dialect, &value)).0, value);
+    }
+}
+
+#[test]
+fn what_no_predefined_function_says_is_our_own_function_and_the_same_again() {
+    let hold = Action::HoldKey {
+        chord: Chord::parse("shift").unwrap(),
+        duration: std::time::Duration::from_millis(1500),
+    };
+    let scroll = Action::Scroll {
+        at: None,
+        dx: 3.0,
+        dy: 4.0,
+        unit: ScrollUnit::Clicks,
+        modifiers: vec![Modifier::Ctrl],
+    };
+    for actions in [
+        vec![click(3, 2, vec![Modifier::Ctrl])],
+        vec![hold],
+        vec![scroll, Action::Screenshot],
+        vec![Action::CursorPosition],
+    ] {
+        let foreign = of(vec![
+            assistant(computer("call_1", actions.clone())),
+            tool(seen("call_1")),
+        ]);
+        for dialect in [PARTS, STEPS] {
+            let (value, report) = written(dialect, &foreign);
+            assert_eq!(report.losses.len(), 1, "{report:?}");
+            assert!(report.losses[0].kept.is_some());
+            let read = again(dialect, &value);
+            assert_eq!(
+                read[0],
+                computer("call_1", actions.clone()),
+                "{dialect}: {value}"
+            );
+            assert!(
+                matches!(&read[1], Content::ComputerResult(result) if result.screenshot.is_some())
+            );
+        }
+    }
+}
+
+#[test]
+fn pixels_are_thousandths_of_the_newest_picture() {
+    // The picture has 8 by 6 pixels.
+    let foreign = of(vec![
+        Message::new(Role::User, vec![Content::from(picture())]),
+        assistant(computer("call_1", vec![click(4, 3, Vec::new())])),
+        tool(seen("call_1")),
+    ]);
+    let (value, report) = written(PARTS, &foreign);
+    let call = &contents(&value)[1]["functionCall"];
+    assert_eq!(
+        *call,
+        json!({"id": "call_1", "name": "click", "args": {"x": 500, "y": 500}})
+    );
+    assert_eq!(report.losses.len(), 1);
+    assert_eq!(
+        report.losses[0].kept.as_deref(),
+        Some("as the nearest of them")
+    );
+    // Without any picture pixels have no meaning on the grid.
+    let blind = of(vec![assistant(computer(
+        "call_1",
+        vec![click(4, 3, Vec::new())],
+    ))]);
+    let (value, _) = written(PARTS, &blind);
+    assert_eq!(contents(&value)[0]["functionCall"]["name"], "computer");
+}
+
+#[test]
+fn answers_stand_right_after_their_calls_and_in_their_order() {
+    let shell = |id: &str| {
+        Content::ShellCall(ShellCall::execute(
+            id,
+            vec![telechir_protocol::Command::Line("ls".to_owned())],
+        ))
+    };
+    let ran = |id: &str| Content::ShellResult(ShellResult::new(id, vec![CommandOutput::default()]));
+    let foreign = of(vec![
+        assistant(shell("a")),
+        assistant(Content::text("And the second.")),
+        assistant(shell("b")),
+        assistant(shell("c")),
+        Message::new(Role::User, vec![Content::text("Wait.")]),
+        tool(ran("b")),
+        tool(ran("a")),
+        Message::new(Role::User, vec![Content::text("Go on.")]),
+        assistant(Content::text("Done.")),
+    ]);
+    let (value, report) = written(PARTS, &foreign);
+    let roles: Vec<&str> = value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|content| content["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["model", "user", "model"]);
+    let parts = value[1]["parts"].as_array().unwrap();
+    let ids: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| part["functionResponse"]["id"].as_str())
+        .collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert_eq!(parts[3], json!({"text": "Wait."}));
+    assert_eq!(
+        parts[2]["functionResponse"]["response"]["error"],
+        "The result is not known."
+    );
+    let missing = report
+        .losses
+        .iter()
+        .filter(|loss| loss.what == "a missing result");
+    assert_eq!(missing.count(), 1);
+    // Only the first call of the turn is signed.
+    let signed = value[0]["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| part.get("thoughtSignature").is_some());
+    assert_eq!(signed.count(), 1);
+    let (steps, _) = written(STEPS, &foreign);
+    let kinds: Vec<&str> = steps
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "thought",
+            "function_call",
+            "model_output",
+            "function_call",
+            "function_call",
+            "function_result",
+            "function_result",
+            "function_result",
+            "user_input",
+            "model_output",
+        ]
+    );
+}
+
+#[test]
+fn a_last_call_without_an_answer_stays_open() {
+    let foreign = of(vec![assistant(computer(
+        "call_1",
+        vec![Action::Screenshot],
+    ))]);
+    for dialect in [PARTS, STEPS] {
+        let (value, report) = written(dialect, &foreign);
+        assert!(report.is_lossless());
+        assert!(!value.to_string().contains("not known"), "{value}");
+    }
+}
+
+#[test]
+fn an_edited_value_wins_over_the_json_it_came_as() {
+    let document = json!([
+        {"role": "model", "parts": [
+            {"functionCall": {"id": "c1", "name": "click", "args": {"x": 1, "y": 2, "intent": "Go."}}, "thoughtSignature": "c2ln"}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": "c1", "name": "click", "response": {"url": "https://a.example/"}}}]},
+    ]);
+    let mut history = history(PARTS, &document);
+    let Content::ComputerCall(call) = &mut history.messages[0].contents[0] else {
+        panic!();
+    };
+    call.actions = vec![Action::Screenshot];
+    let Content::ComputerResult(result) = &mut history.messages[1].contents[0] else {
+        panic!();
+    };
+    result.current_url = Some("https://b.example/".to_owned());
+    let (value, report) = written(PARTS, &history);
+    assert!(report.is_lossless(), "{report:?}");
+    let parts = contents(&value);
+    assert_eq!(
+        parts[0],
+        json!({
+            "functionCall": {"id": "c1", "name": "take_screenshot", "args": {"intent": "Go."}}, "thoughtSignature": "c2ln",
+        })
+    );
+    assert_eq!(
+        parts[1]["functionResponse"],
+        json!({
+            "id": "c1", "name": "take_screenshot", "response": {"url": "https://b.example/"},
+        })
+    );
+}
+
+#[test]
+fn another_providers_check_is_a_decision_only_when_somebody_agreed() {
+    let check = SafetyCheck {
+        id: "sc_1".to_owned(),
+        code: Some("malicious_instructions".to_owned()),
+        message: Some("Careful.".to_owned()),
+        source: SafetySource::Openai,
+    };
+    let mut call = ComputerCall::new("call_1", vec![Action::Screenshot]);
+    call.pending_safety_checks = vec![check.clone()];
+    let mut agreed = ComputerResult::ok("call_1", picture());
+    agreed.acknowledged_safety_checks = vec![check];
+    let denied = ComputerResult::err("call_1", Failure::new(FailureKind::Denied, "No."));
+    let of_both = |result: ComputerResult| {
+        of(vec![
+            assistant(Content::ComputerCall(call.clone())),
+            tool(Content::ComputerResult(result)),
+        ])
+    };
+    let (value, report) = written(PARTS, &of_both(agreed));
+    let parts = contents(&value);
+    assert_eq!(
+        parts[0]["functionCall"]["args"]["safety_decision"],
+        json!({"decision": "require_confirmation", "explanation": "Careful."})
+    );
+    assert_eq!(
+        parts[1]["functionResponse"]["response"]["safety_acknowledgement"],
+        "true"
+    );
+    assert!(report.losses.iter().all(|loss| loss.kept.is_some()));
+    let (value, report) = written(PARTS, &of_both(denied));
+    assert!(!value.to_string().contains("safety_decision"));
+    assert!(report.losses.iter().any(|loss| loss.kept.is_none()));
+}
+
+#[test]
+fn what_the_other_providers_wrote_is_read_by_these_and_back() {
+    let anthropic = json!([
+        {"role": "user", "content": [{"type": "text", "text": "Go."}]},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+            {"type": "tool_use", "id": "toolu_1", "name": "screenshot", "toolset_name": "computer", "input": {}},
+            {"type": "tool_use", "id": "toolu_2", "name": "bash", "input": {"command": "ls"}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "content": [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}]},
+            {"type": "tool_result", "tool_use_id": "toolu_2", "content": "a"},
+        ]},
+    ]);
+    let read = history(Dialect::AnthropicMessages, &anthropic);
+    for dialect in [PARTS, STEPS] {
+        let (value, report) = written(dialect, &read);
+        let lost: Vec<&str> = report
+            .losses
+            .iter()
+            .filter(|loss| loss.kept.is_none())
+            .map(|loss| loss.what.as_str())
+            .collect();
+        assert_eq!(
+            lost.iter()
+                .filter(|what| what.contains("reasoning"))
+                .count(),
+            1,
+            "{lost:?}"
+        );
+        let (back, _) = written(Dialect::AnthropicMessages, &history(dialect, &value));
+        let text = back.to_string();
+        for word in ["toolu_1", "toolu_2", "screenshot", "\"bash\"", PNG] {
+            assert!(text.contains(word), "{dialect}: {word} is not in {text}");
+        }
+        assert!(
+            !text.contains(PLACEHOLDER) && !text.contains("gemini-"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn data_in_the_other_alphabet_is_the_same_bytes() {
+    let document = json!([{"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": "_-8="}}]}]);
+    let read = history(PARTS, &document);
+    let expected = DataContent::from_base64("image/png", "/+8=");
+    let Content::Data(data) = &read.messages[0].contents[0] else {
+        panic!();
+    };
+    assert_eq!(data.uri, expected.uri);
+    assert_eq!(written(PARTS, &read).0, document);
+}
