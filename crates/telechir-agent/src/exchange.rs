@@ -135,15 +135,15 @@ impl Exchange {
                 .as_ref()
                 .and_then(|answer| answer.header(name))
         };
+        let in_body = failed
+            .answer
+            .as_ref()
+            .and_then(|answer| ProviderError::retry_delay(&answer.body))
+            .map(|delay| delay.as_millis().to_string());
         let sort = match failed.sort {
             Sort::Final => return None,
             Sort::Other(sort) => sort,
             Sort::Status(status) => {
-                let in_body = failed
-                    .answer
-                    .as_ref()
-                    .and_then(|answer| ProviderError::retry_delay(&answer.body))
-                    .map(|delay| delay.as_millis().to_string());
                 let advice = Advice {
                     should_retry: header("x-should-retry"),
                     retry_after: header("retry-after"),

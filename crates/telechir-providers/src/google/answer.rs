@@ -21,6 +21,9 @@ pub(super) const ACKNOWLEDGED: &str = "safety_acknowledgement";
 /// Under this name a result keeps members of an answer that have no neutral name.
 const RESPONSE: &str = "response";
 
+/// Under this name a function's result keeps that its object stood in `output`.
+const WITHIN_OUTPUT: &str = "within_output";
+
 /// What a function returns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
@@ -174,7 +177,7 @@ fn edit(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
 }
 
 /// Without `output` and `error` the whole object is what the function returned.
-fn function(known: &Known, id: CallId, mut answer: Answer, meta: Meta) -> Content {
+fn function(known: &Known, id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
     let only = |names: &[&str], response: &Map<String, Value>| {
         !response.is_empty() && response.keys().all(|name| names.contains(&name.as_str()))
     };
@@ -184,6 +187,9 @@ fn function(known: &Known, id: CallId, mut answer: Answer, meta: Meta) -> Conten
     {
         error = failure(&mut answer);
         result = answer.response.shift_remove("output");
+        if result.as_ref().is_some_and(Value::is_object) {
+            meta.set_property(PROVIDER, WITHIN_OUTPUT, true.into());
+        }
     } else if answer.is_error {
         let said = Value::Object(std::mem::take(&mut answer.response)).to_string();
         error = Some(Failure::new(FailureKind::Device, said));
@@ -405,13 +411,16 @@ fn of_edit(result: &EditResult) -> Answer {
 fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Answer {
     let mut answer = Answer::default();
     let response = &mut answer.response;
+    let is_within = result.meta.property(PROVIDER, WITHIN_OUTPUT).is_some();
     let is_ambiguous = |members: &Map<String, Value>| {
         members
             .keys()
             .all(|name| matches!(name.as_str(), "output" | "error" | "error_kind"))
     };
     match &result.result {
-        Some(Value::Object(members)) if members.is_empty() || !is_ambiguous(members) => {
+        Some(Value::Object(members))
+            if (members.is_empty() || !is_ambiguous(members)) && !is_within =>
+        {
             response.extend(members.clone());
         }
         Some(Value::Null) | None => {}

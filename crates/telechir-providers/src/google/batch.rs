@@ -1,6 +1,7 @@
 //! A call of several actions: one function call each, with ids that tell how to join them again:
 //! `call_1-1of3`.
 
+use serde_json::Value;
 use telechir_protocol::{
     CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, StepOutcome, StepState,
 };
@@ -90,8 +91,12 @@ fn joined_meta<'a>(metas: impl Iterator<Item = &'a Meta> + Clone) -> Meta {
     let raws: Option<Vec<&Raw>> = metas.map(|meta| meta.raw_representation.as_ref()).collect();
     let raw = raws.and_then(|raws| {
         let dialect = raws.first()?.dialect.clone();
-        let json = raws.iter().map(|raw| raw.template().clone()).collect();
-        Some(Raw::new(dialect, json))
+        // A step may have come with another that belongs to it.
+        let each = raws.iter().flat_map(|raw| match raw.template() {
+            Value::Array(several) => several.clone(),
+            one => vec![one.clone()],
+        });
+        Some(Raw::new(dialect, each.collect()))
     });
     Meta {
         raw_representation: raw,

@@ -6,7 +6,9 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 use telechir_protocol::{CallId, Content, Message, Role, Size, ToolResult};
 
+use super::PROVIDER;
 use super::ask::Asked;
+use super::call::kept;
 use super::media::{media, size_of};
 use super::scene::{call_id, result_id};
 use crate::{Envelope, Report};
@@ -220,12 +222,21 @@ pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
 
 /// The call of a result that itself says its function.
 pub(super) fn asked_by_name(result: &ToolResult) -> Option<Vec<Asked>> {
-    let ToolResult::Function(function) = result else {
-        return None;
+    let meta = match result {
+        ToolResult::Computer(result) => &result.meta,
+        ToolResult::Shell(result) => &result.meta,
+        ToolResult::Edit(result) => &result.meta,
+        ToolResult::Function(result) => &result.meta,
+    };
+    let kept = meta.property(PROVIDER, kept::FUNCTION);
+    let kept = kept.and_then(Value::as_str).map(str::to_owned);
+    let own = match result {
+        ToolResult::Function(function) => function.name.clone(),
+        _ => None,
     };
     Some(vec![Asked {
-        id: function.call_id.clone()?,
-        name: function.name.clone()?,
+        id: result.call_id()?.clone(),
+        name: kept.or(own)?,
         args: Value::Null,
         action: None,
     }])

@@ -339,6 +339,7 @@ fn combination(chord: &Chord) -> String {
         Key::Modifier(Modifier::Super) => "Meta".to_owned(),
         Key::Named(named) => named.name().to_owned(),
         Key::Char('+') => "plus".to_owned(),
+        Key::Char(c) if chord.keys().len() > 1 => c.to_ascii_uppercase().to_string(),
         Key::Char(c) => c.to_string(),
         Key::Other(name) => name.clone(),
     };

@@ -206,6 +206,9 @@ fn function_response(
     let mut meta = meta(part, &["functionResponse"]);
     keep_within(&mut meta, answered, &["id", "name", "response", "parts"]);
     let known = scene.answered(&id, name);
+    if scene.call(&id).is_none() {
+        meta.set_property(PROVIDER, call::kept::FUNCTION, name.into());
+    }
     let is_error = false;
     let answer = Answer {
         response,

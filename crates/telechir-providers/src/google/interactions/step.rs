@@ -159,6 +159,9 @@ fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
             answer::ACKNOWLEDGED,
         ],
     );
+    if let (None, Some(name)) = (scene.call(&id), text(step, "name")) {
+        meta.set_property(PROVIDER, call::kept::FUNCTION, name.into());
+    }
     let mut answer = Answer {
         is_error: step.get("is_error") == Some(&Value::Bool(true)),
         ..Answer::default()

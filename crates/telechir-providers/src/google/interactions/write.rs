@@ -206,8 +206,13 @@ pub(super) fn result_step(
         answer.response.insert(ACKNOWLEDGED.to_owned(), true.into());
         step[ACKNOWLEDGED] = true.into();
     }
-    let plain = match answer.response.get("output") {
-        Some(Value::String(words)) if answer.response.len() == 1 => Some(words.clone()),
+    let said = ["output", "error"]
+        .iter()
+        .find_map(|name| Some((*name, answer.response.get(*name)?.as_str()?)));
+    let plain = match said {
+        Some((name, words)) if answer.response.len() == 1 => {
+            (name == "output" || form == Some("text")).then(|| words.to_owned())
+        }
         _ => None,
     };
     let is_bare = answer.media.is_empty();
