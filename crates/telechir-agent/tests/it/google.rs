@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
 use telechir_providers::PictureLimit;
+use telechir_runtime::SessionEvent;
 
 use crate::run::{Run, WORD};
 
@@ -199,10 +200,13 @@ async fn the_wait_that_an_error_asks_for_is_kept() {
         ]),
     );
     let outcome = run.carry_out().await;
-    let waits = outcome.events.iter().filter_map(|event| match event {
-        telechir_runtime::SessionEvent::Retrying { wait_ms, .. } => Some(*wait_ms),
-        _ => None,
-    });
+    let wait = |event: &SessionEvent| {
+        let SessionEvent::Retrying { wait_ms, .. } = event else {
+            return None;
+        };
+        Some(*wait_ms)
+    };
+    let waits = outcome.events.iter().filter_map(wait);
     assert_eq!(waits.collect::<Vec<_>>(), [20]);
     assert_eq!(outcome.clean().end, End::Done);
 }
