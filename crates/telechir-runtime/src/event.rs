@@ -149,7 +149,7 @@ pub enum SessionEvent {
         /// Under which verdict; `ask` means that a person agreed.
         verdict: Verdict,
     },
-    /// An action ended; its outcome is durable.
+    /// An action ended; its outcome is written, and durable before the call is answered.
     ActionFinished {
         /// The call.
         call_id: CallId,

@@ -241,7 +241,7 @@ impl Journal {
         }
     }
 
-    /// Makes a step's outcome durable.
+    /// Writes a step's outcome: a kill does not lose it, and it is durable before the call's answer.
     pub(crate) async fn finish(
         &self,
         run: &RunId,

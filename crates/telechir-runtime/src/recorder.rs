@@ -114,7 +114,7 @@ impl OpenStep {
         self.began.elapsed()
     }
 
-    /// Makes the outcome durable, then tells everyone.
+    /// Writes the outcome, then tells everyone.
     pub(crate) async fn finish(
         mut self,
         body: Value,

@@ -13,7 +13,7 @@ use telechir_protocol::{Awaiting, AwaitingKind, CommandOutput, ShellOutcome};
 use tokio::time::Instant;
 
 use crate::config::Isolation;
-use crate::exchange::Report;
+use crate::exchange::{COMMAND, Report};
 use crate::jobs::Jobs;
 use crate::late::Late;
 use crate::running::{Event, LookFor, Running};
@@ -25,6 +25,8 @@ use crate::{processes, sandbox, script};
 const GRACE: Duration = Duration::from_millis(500);
 /// Kills are repeated so often, and so quickly, for what comes after what was killed.
 const KILLS: u32 = 20;
+/// The file of what holds for one command only.
+const RUN: &str = "run";
 const KILL_PAUSE: Duration = Duration::from_millis(100);
 
 /// A persistent bash.
@@ -101,6 +103,7 @@ impl Bash {
     async fn execute(&mut self, command: &ShellCommand) -> Result<End, DeviceError> {
         let text = script::text(&command.command)?;
         let session = self.session().await?;
+        let is_plain = command.cwd.is_none() && command.env.is_empty();
         let run = script::run(&session.exchange, command)?;
         let max = command.max_output_bytes;
         let spools = self.spools.clone();
@@ -108,12 +111,14 @@ impl Bash {
         let prepared = |session: &mut Session| {
             session.exchange.clear();
             let running = Running::new(session.exchange.next()?, max, &spools)?;
-            session.exchange.write("command", &text)?;
-            session.exchange.write("run", &run)?;
+            session.exchange.write_command(&text)?;
+            if !is_plain {
+                session.exchange.write(RUN, &run)?;
+            }
             Ok(running)
         };
         let running = prepared(session).map_err(gone)?;
-        let line = script::line(&session.exchange);
+        let line = script::line(&session.exchange, if is_plain { COMMAND } else { RUN });
         let mut running = running;
         running.expect_echo(line.as_bytes());
         let deadline = running.started + command.timeout;
@@ -246,7 +251,7 @@ impl Bash {
             && let Some(running) = self.running.take()
             && !lost
         {
-            running.leave(&mut self.late);
+            self.leave(running);
         }
         err.text = before + &err.text;
         if lost {
@@ -277,6 +282,13 @@ impl Bash {
             truncated_bytes: out.truncated_bytes + err.truncated_bytes,
             duration_ms: u64::try_from(duration.as_millis()).ok(),
             awaiting,
+        }
+    }
+
+    /// Parts with a command that is over.
+    fn leave(&mut self, running: Running) {
+        if let (Some(outputs), Some(session)) = (running.leave(&mut self.late), &mut self.session) {
+            session.exchange.give_back(outputs);
         }
     }
 
@@ -339,7 +351,7 @@ impl Shell for Bash {
             self.stop().await?;
         }
         if let Some(running) = self.running.take() {
-            running.leave(&mut self.late);
+            self.leave(running);
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The folder through which we and bash exchange commands, outputs and reports.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{FileExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 /// Longest report that can be: a code, a path, two zero bytes.
 const REPORT_MAX: usize = 8192;
+/// The file of the command's text.
+pub(crate) const COMMAND: &str = "command";
 /// What a pipe holds at most.
 pub(crate) const PIPE_BYTES: usize = 1 << 20;
 
@@ -27,6 +29,12 @@ pub(crate) struct Exchange {
     partial: Vec<u8>,
     /// Of the newest command; 0 before the first.
     number: u64,
+    /// Holds the text of the newest command.
+    command: File,
+    /// Of the newest pair of outputs.
+    pair: u64,
+    /// That pair, when no program has it any more.
+    free: Option<[Watch; 2]>,
 }
 
 /// What bash reports after every command.
@@ -56,7 +64,15 @@ impl Exchange {
         }
         let fifo = |name| make_fifo(&folder.path().join(name), owner, OFlags::RDWR);
         let (control, own) = (fifo("control")?, fifo("own")?);
+        let command = File::create(folder.path().join(COMMAND))?;
+        if let Some(owner) = owner {
+            fchown(&command, None, Some(owner.gid))?;
+            command.set_permissions(fs::Permissions::from_mode(0o640))?;
+        }
         Ok(Self {
+            command,
+            pair: 0,
+            free: None,
             control: Watch::reading(control)?,
             own,
             inside,
@@ -93,16 +109,35 @@ impl Exchange {
         Ok(())
     }
 
-    /// Makes the pipes for both outputs of the next command. Programs of earlier commands keep
-    /// theirs.
+    /// Writes the text of the next command. bash has read that of the last one, whole.
+    pub(crate) fn write_command(&self, text: &str) -> io::Result<()> {
+        self.command.write_all_at(text.as_bytes(), 0)?;
+        self.command.set_len(text.len() as u64)
+    }
+
+    /// Takes back the pipes of a command of which no program has one any more.
+    pub(crate) fn give_back(&mut self, outputs: [Watch; 2]) {
+        self.free = Some(outputs);
+    }
+
+    /// The pipes for both outputs of the next command. Programs of earlier commands keep theirs.
     pub(crate) fn next(&mut self) -> io::Result<[OwnedFd; 2]> {
+        self.number += 1;
+        if let Some(free) = self.free.take() {
+            // Opened anew: who saw the end of a pipe once sees it for ever.
+            let [out, err] = self.outputs();
+            let open = |name| open_fifo(&self.folder.path().join(name), OFlags::RDONLY);
+            let opened = [open(out)?, open(err)?];
+            drop(free);
+            return Ok(opened);
+        }
         for name in self.outputs() {
             match fs::remove_file(self.folder.path().join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
         }
-        self.number += 1;
+        self.pair += 1;
         let make = |name| make_fifo(&self.folder.path().join(name), self.owner, OFlags::RDONLY);
         let [out, err] = self.outputs();
         Ok([make(out)?, make(err)?])
@@ -130,8 +165,13 @@ impl Exchange {
         self.number
     }
 
+    /// The number in the names of its pipes.
+    pub(crate) const fn pair(&self) -> u64 {
+        self.pair
+    }
+
     fn outputs(&self) -> [String; 2] {
-        ["out", "err"].map(|name| format!("{name}{}", self.number))
+        ["out", "err"].map(|name| format!("{name}{}", self.pair))
     }
 
     /// Waits for the report of the newest command. Nothing is lost when this is dropped.
@@ -206,12 +246,13 @@ fn make_fifo(path: &Path, owner: Option<Identity>, access: OFlags) -> io::Result
     if let Some(owner) = owner {
         chown(path, Some(owner.uid), Some(owner.gid))?;
     }
-    let fd = open(
-        path,
-        access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-        Mode::empty(),
-    )?;
+    let fd = open_fifo(path, access)?;
     // A bigger pipe means fewer turns; the default one also does.
     let _best_effort = rustix::pipe::fcntl_setpipe_size(&fd, PIPE_BYTES);
     Ok(fd)
+}
+
+fn open_fifo(path: &Path, access: OFlags) -> io::Result<OwnedFd> {
+    let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(open(path, flags, Mode::empty())?)
 }

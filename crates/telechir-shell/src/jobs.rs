@@ -260,21 +260,27 @@ impl Job {
     /// What became of it by now. What it said before is heard first.
     fn outcome(&mut self) -> Outcome {
         let end = self.heard.end();
-        for (output, voice) in self.outputs.iter().zip([Voice::Out, Voice::Err]) {
-            self.heard.drain(output.as_fd(), voice);
-        }
+        self.drain();
         match end {
             Some(Ended::Code(0)) => (ShellOutcome::Success, Some(0), None),
             Some(Ended::Code(code)) => (ShellOutcome::Error, Some(code), None),
             Some(Ended::Killed) => (ShellOutcome::Cancelled, None, None),
             None => match self.watcher.look(&self.terminal) {
                 Some(kind) => {
+                    // It may have asked just now.
+                    self.drain();
                     let prompt = self.heard.prompt();
                     let awaiting = Some(Awaiting { kind, prompt });
                     (ShellOutcome::AwaitingInput, None, awaiting)
                 }
                 None => (ShellOutcome::Running, None, None),
             },
+        }
+    }
+
+    fn drain(&self) {
+        for (output, voice) in self.outputs.iter().zip([Voice::Out, Voice::Err]) {
+            self.heard.drain(output.as_fd(), voice);
         }
     }
 
@@ -327,7 +333,7 @@ impl Job {
         match bytes {
             None => {
                 let foreground = self.terminal.foreground().map_err(failed)?;
-                processes::signal(&waiting::of_group(foreground), Signal::INT);
+                waiting::interrupt(foreground);
             }
             Some(bytes) => {
                 if let Ok(sent) = timeout(limit, self.terminal.send(&bytes)).await {

@@ -1,7 +1,9 @@
 //! The processes of a session, read from `/proc`, and how they are ended.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::LazyLock;
 
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_process::{Pid, Signal};
@@ -59,7 +61,11 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
 
 /// Ticks since the kernel started, of which there are a hundred a second.
 pub(crate) fn now() -> u64 {
-    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    static UPTIME: LazyLock<Option<File>> = LazyLock::new(|| File::open("/proc/uptime").ok());
+    let mut buffer = [0; 64];
+    let file = UPTIME.as_ref();
+    let read = file.and_then(|file| file.read_at(&mut buffer, 0).ok());
+    let uptime = std::str::from_utf8(&buffer[..read.unwrap_or(0)]).unwrap_or_default();
     let seconds = uptime.split_ascii_whitespace().next().unwrap_or_default();
     seconds.replace('.', "").parse().unwrap_or(0)
 }
@@ -114,6 +120,19 @@ pub(crate) fn of_job(leader: Pid, variable: &str) -> Vec<Process> {
     let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
     processes.sort_by_key(|process| (process.started, process.pid));
     processes
+}
+
+/// Whether a process catches or ignores interrupts, so that it may go on after one.
+pub(crate) fn heeds_interrupts(pid: i32) -> bool {
+    const INTERRUPT: u64 = 1 << 1;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let masks = status.lines().filter_map(|line| {
+        let mask = line
+            .strip_prefix("SigCgt:")
+            .or_else(|| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    masks.into_iter().any(|mask| mask & INTERRUPT != 0)
 }
 
 /// Whether a process is one of a background job.

@@ -84,8 +84,10 @@ enum Voice {
 
 #[derive(Debug)]
 struct Stream {
-    /// None when it is closed, or watched elsewhere.
+    /// None when it is watched elsewhere.
     watch: Option<Watch>,
+    /// Whether a program may still write to it.
+    is_open: bool,
     capture: Capture,
     buffer: Vec<u8>,
 }
@@ -200,13 +202,19 @@ impl Running {
 
     /// What it asks: the line it did not end, or its last words. Said again when it said no more.
     pub(crate) fn prompt(&mut self) -> String {
-        let voice = match self.last {
+        let spoke_last = match self.last {
             Voice::Out => &self.out,
             Voice::Err => &self.err,
             Voice::Terminal => &self.terminal,
         };
-        if !voice.capture.is_empty() {
-            self.prompt = prompt::of(&voice.capture.tail(PROMPT_MAX));
+        // Two that speak at once are heard one after the other.
+        let voices = [spoke_last, &self.terminal, &self.err, &self.out];
+        let mut spoken = voices.into_iter().map(|stream| &stream.capture);
+        if spoken.clone().any(|capture| !capture.is_empty()) {
+            let asked = spoken.find_map(|capture| {
+                Some(prompt::of(&capture.tail(PROMPT_MAX))).filter(|prompt| !prompt.is_empty())
+            });
+            self.prompt = asked.unwrap_or_default();
         }
         self.prompt.clone()
     }
@@ -234,11 +242,18 @@ impl Running {
         [out, err]
     }
 
-    /// Leaves outputs that are still open to those who keep the words of background jobs.
-    pub(crate) fn leave(self, late: &mut Late) {
-        for output in [self.out.watch, self.err.watch].into_iter().flatten() {
-            late.follow(output);
+    /// Leaves outputs that are still open to those who keep the words of background jobs; gives
+    /// them back when no program has one.
+    pub(crate) fn leave(self, late: &mut Late) -> Option<[Watch; 2]> {
+        if !self.out.is_open && !self.err.is_open {
+            return Some([self.out.watch?, self.err.watch?]);
         }
+        for stream in [self.out, self.err] {
+            if let Some(output) = stream.watch.filter(|_| stream.is_open) {
+                late.follow(output);
+            }
+        }
+        None
     }
 }
 
@@ -252,6 +267,7 @@ pub(crate) fn both(out: &mut Capture, err: &mut Capture, max: usize) -> [Capture
 impl Stream {
     fn new(watch: Option<Watch>, capture: Capture) -> Self {
         Self {
+            is_open: watch.is_some(),
             watch,
             capture,
             buffer: vec![0; CHUNK],
@@ -260,7 +276,7 @@ impl Stream {
 
     /// Never, when it is closed.
     async fn read(&mut self) -> io::Result<usize> {
-        let Some(watch) = &self.watch else {
+        let Some(watch) = self.watch.as_ref().filter(|_| self.is_open) else {
             return std::future::pending().await;
         };
         let buffer = &mut self.buffer;
@@ -272,21 +288,21 @@ impl Stream {
     fn take(&mut self, read: usize) {
         self.capture.push(&self.buffer[..read]);
         if read == 0 {
-            self.watch = None;
+            self.is_open = false;
         }
     }
 
     /// No more than a pipe holds: beyond that it is what a job in the background goes on to say.
     fn drain(&mut self) {
         let mut left = PIPE_BYTES;
-        while let Some(watch) = self.watch.as_ref().filter(|_| left > 0) {
+        while let Some(watch) = self.watch.as_ref().filter(|_| left > 0 && self.is_open) {
             match rustix::io::read(watch, &mut self.buffer) {
                 Ok(read) => {
                     left = left.saturating_sub(read);
                     self.take(read);
                 }
                 Err(Errno::WOULDBLOCK) => break,
-                Err(_) => self.watch = None,
+                Err(_) => self.is_open = false,
             }
         }
     }

@@ -3,14 +3,15 @@
 use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::Command;
 
-use crate::exchange::Exchange;
+use crate::exchange::{COMMAND, Exchange};
 use crate::processes::JOB;
 
 /// What bash reads when it starts.
 ///
 /// `exec` stands alone there: behind `builtin` its redirections would not last.
 /// `$?` must come through untouched: the report saves it first, and bash restores it after
-/// `PROMPT_COMMAND`. An end of input that a command left for bash must not end it. The prompt
+/// `PROMPT_COMMAND`. What was typed for a command that did not read it must not be taken for the
+/// next command. An end of input that a command left for bash must not end it. The prompt
 /// variables are set anew each time because commands change them.
 pub(crate) fn startup(exchange: &Exchange) -> String {
     let (control, own) = (
@@ -23,6 +24,8 @@ pub(crate) fn startup(exchange: &Exchange) -> String {
          __telechir_report() {{\n\
          builtin local code=$?\n\
          exec >{own} 2>&1\n\
+         while builtin read -t 0; do builtin read -r -t 0.01 -N 4096 __telechir_unread; done\n\
+         __telechir_unread=\n\
          if [[ $__telechir_back ]]; then builtin eval \"$__telechir_back\"; __telechir_back=; fi\n\
          PS1= PS2= PS0=\n\
          builtin printf '%d\\0%d\\0%s\\0' \"$__telechir_number\" \"$code\" \"$PWD\" >{control}\n\
@@ -42,15 +45,16 @@ pub(crate) fn startup(exchange: &Exchange) -> String {
 /// It says the command's number, which the report repeats: an interrupt may come before the line
 /// is read, and then the prompt that follows is not its end. The assignment hides in a file's
 /// name because there alone it leaves `$?` as it is.
-pub(crate) fn line(exchange: &Exchange) -> String {
-    let [run, out, err] = ["run", "out", "err"].map(|name| quote(&exchange.inside(name)));
-    let number = exchange.number();
+pub(crate) fn line(exchange: &Exchange, reads: &str) -> String {
+    let [reads, out, err] = [reads, "out", "err"].map(|name| quote(&exchange.inside(name)));
+    let (number, pair) = (exchange.number(), exchange.pair());
     format!(
-        "builtin . {run} >{out}{number} 2>{err}$((__telechir_number={number})); __telechir_keep\n"
+        "builtin . {reads} >{out}{pair} 2>{err}$((__telechir_number={number},{pair})); \
+         __telechir_keep\n"
     )
 }
 
-/// What that line reads: what holds for this command only, then the command.
+/// What that line reads when something holds for this command only: that, then the command.
 ///
 /// # Errors
 /// When a variable's name is none.
@@ -72,7 +76,7 @@ pub(crate) fn run(exchange: &Exchange, command: &ShellCommand) -> Result<String,
              builtin export {name}={value}\n"
         ));
     }
-    let file = quote(&exchange.inside("command"));
+    let file = quote(&exchange.inside(COMMAND));
     script.push_str(&format!("builtin . {file}\n"));
     Ok(script)
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use telechir_process::Pid;
+use rustix::process::kill_process_group;
+use telechir_process::{Pid, Signal};
 use telechir_protocol::AwaitingKind;
 
 use crate::processes::{self, Process};
@@ -77,6 +78,13 @@ pub(crate) fn of_group(group: Pid) -> Vec<Process> {
     let group = group.as_raw_nonzero().get();
     let all = processes::all().into_values();
     all.filter(|process| process.group == group).collect()
+}
+
+/// Interrupts a terminal's foreground group as control-C does: all of it at one stroke, for one
+/// whose child dies before itself would take that for the child's own end, and go on.
+pub(crate) fn interrupt(group: Pid) {
+    // It may be over by now, which is what we want.
+    let _gone = kill_process_group(group, Signal::INT);
 }
 
 fn kind(process: &Process, modes: Modes) -> AwaitingKind {

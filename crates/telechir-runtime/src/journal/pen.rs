@@ -57,6 +57,18 @@ impl Task {
     }
 }
 
+impl Task {
+    /// Whether whoever waits for it goes on to what cannot be taken back: an effect, an answer.
+    /// A turn's number and a step's outcome go nowhere before one of these does.
+    pub(super) fn is_rested_on(&self) -> bool {
+        match self {
+            Self::Begin { .. } | Self::Append { .. } => true,
+            Self::BeginTurn { .. } | Self::EndTurn { .. } => false,
+            Self::Known { .. } | Self::Finish { .. } => false,
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub(super) enum Reply {

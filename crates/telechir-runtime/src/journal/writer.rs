@@ -25,6 +25,12 @@ pub(super) struct Job {
     pub(super) reply: Option<Answer>,
 }
 
+impl Job {
+    fn must_reach_disk(&self) -> bool {
+        self.reply.is_some() && self.task.is_rested_on()
+    }
+}
+
 /// Owns the thread; dropping it waits until everything handed over is durable.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -40,6 +46,7 @@ impl Writer {
             connection,
             head,
             reserve,
+            reaches_disk: true,
         };
         let thread = thread::Builder::new()
             .name("journal".to_owned())
@@ -88,6 +95,8 @@ struct Scribe {
     connection: Connection,
     head: Head,
     reserve: Reserve,
+    /// Whether a commit waits for the disk, as it is set now.
+    reaches_disk: bool,
 }
 
 type Written = rusqlite::Result<Vec<Result<Reply, JournalError>>>;
@@ -133,6 +142,7 @@ impl Scribe {
     }
 
     fn write(&mut self, group: &[Job]) -> Written {
+        self.wait_for_disk(group.iter().any(Job::must_reach_disk))?;
         let mut next = self.head.clone();
         let transaction = self.connection.transaction()?;
         let mut pen = Pen {
@@ -144,6 +154,17 @@ impl Scribe {
         transaction.commit()?;
         self.head = next;
         Ok(answers)
+    }
+
+    /// What nobody rests on yet reaches the disk with the next that somebody does: its write makes
+    /// all before it durable too. A kill loses neither.
+    fn wait_for_disk(&mut self, wanted: bool) -> rusqlite::Result<()> {
+        if self.reaches_disk != wanted {
+            let how = if wanted { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", how)?;
+            self.reaches_disk = wanted;
+        }
+        Ok(())
     }
 
     fn refuse_beginnings(&self, group: &mut Vec<Job>) {

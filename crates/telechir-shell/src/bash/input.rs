@@ -1,7 +1,6 @@
 //! Answering a command that waits for input.
 
 use telechir_device::{DeviceError, ShellInput, Typed};
-use telechir_process::Signal;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Bash, End, gone};
@@ -39,7 +38,15 @@ impl Bash {
                 if foreground == session.shell {
                     session.interrupt();
                 } else {
-                    processes::signal(&waiting::of_group(foreground), Signal::INT);
+                    let group = waiting::of_group(foreground);
+                    // What certainly dies of it takes the rest of the command with it.
+                    if !group
+                        .iter()
+                        .any(|process| processes::heeds_interrupts(process.pid))
+                    {
+                        session.interrupt();
+                    }
+                    waiting::interrupt(foreground);
                 }
             }
             Some(bytes) => {

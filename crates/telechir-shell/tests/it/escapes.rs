@@ -269,7 +269,8 @@ async fn no_descriptor_is_left_open() {
 #[tokio::test]
 async fn the_exchange_cannot_be_written() {
     refused("echo 'echo evil' > /run/telechir/startup").await;
-    refused("rm -f /run/telechir/run").await;
+    refused("rm -f /run/telechir/command").await;
+    refused("echo evil > /run/telechir/command").await;
     refused("touch /run/telechir/x").await;
 }
 
