@@ -3,6 +3,8 @@
 mod account;
 mod limits;
 mod proof;
+mod protected;
+mod scope;
 mod seccomp;
 mod workspace;
 
@@ -17,6 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 pub use account::Account;
 pub use limits::Limits;
 pub use proof::{Told, explain, gone, verify, verify_inside};
+pub use protected::{Masks, Missing};
 pub use workspace::checked as workspace;
 
 use crate::{Identity, Spawn, Stdio, am_root, find_program};
@@ -185,6 +188,7 @@ impl Confinement {
             .fd(FILTERS[0], refused)
             .fd(FILTERS[1], unknown)
             .fd(INFO, info_writer)
+            .landlock(scope::ruleset())
             .stderr(Stdio::Fd(complaints_writer));
         Ok((spawn, Told::new(info, complaints)))
     }

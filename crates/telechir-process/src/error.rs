@@ -85,6 +85,8 @@ pub enum Step {
     Folder,
     /// Give up new privileges.
     Privileges,
+    /// Hold it to Landlock rules.
+    Landlock,
     /// Tie its life to ours.
     DeathSignal,
     /// Run the program.
@@ -92,7 +94,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Descriptors,
         Self::Thread,
         Self::Fork,
@@ -104,6 +106,7 @@ impl Step {
         Self::Identity,
         Self::Folder,
         Self::Privileges,
+        Self::Landlock,
         Self::DeathSignal,
         Self::Execute,
     ];
@@ -127,6 +130,7 @@ impl fmt::Display for Step {
             Self::Identity => "change its user",
             Self::Folder => "enter its folder",
             Self::Privileges => "take away new privileges",
+            Self::Landlock => "hold it to Landlock rules",
             Self::DeathSignal => "tie its life to ours",
             Self::Execute => "run it",
         })

@@ -46,6 +46,7 @@ pub struct Spawn {
     leads: Leads,
     limits: Vec<(Resource, Rlimit)>,
     umask: Option<u32>,
+    landlock: Option<OwnedFd>,
     outlives: bool,
 }
 
@@ -72,6 +73,7 @@ impl Spawn {
             leads: Leads::Group,
             limits: Vec::new(),
             umask: None,
+            landlock: None,
             outlives: false,
         }
     }
@@ -196,6 +198,14 @@ impl Spawn {
         self
     }
 
+    /// Holds it and all it starts to a Landlock ruleset. Without new privileges only, which is the
+    /// default.
+    #[must_use]
+    pub(crate) fn landlock(mut self, ruleset: Option<OwnedFd>) -> Self {
+        self.landlock = ruleset;
+        self
+    }
+
     /// Lets it live on when our process ends: it leads a session of its own and gets no death
     /// signal. Until [`Child::leave`] it is still ended with its handle.
     #[must_use]
@@ -276,6 +286,7 @@ impl Spawn {
             leads: self.leads,
             limits: self.limits,
             umask: self.umask,
+            landlock: self.landlock,
             outlives: self.outlives,
             guardian: watched.as_ref().map(Watched::link),
             name,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use telechir_process::Identity;
-pub use telechir_process::confinement::Limits;
+pub use telechir_process::confinement::{Limits, Missing};
 
 /// What stands between commands and the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Sandbox {
     pub read_only: Vec<PathBuf>,
     /// Further paths that can be written to.
     pub writable: Vec<PathBuf>,
+    /// What becomes of protected files of the workspace that are not there.
+    pub missing: Missing,
     /// Variables on top of the few that are always set.
     pub env: Vec<(String, String)>,
     /// What commands may use.
@@ -43,6 +45,7 @@ impl Sandbox {
             identity: None,
             read_only: Vec::new(),
             writable: Vec::new(),
+            missing: Missing::MayBeMade,
             env: Vec::new(),
             limits: Limits::default(),
             runtime_dir: runtime_dir(),

@@ -21,5 +21,5 @@ mod terminal;
 mod waiting;
 
 pub use bash::Bash;
-pub use config::{Host, Isolation, Limits, Sandbox};
+pub use config::{Host, Isolation, Limits, Missing, Sandbox};
 pub use editor::FileEditor;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use telechir_device::DeviceError;
-use telechir_process::confinement::{self, Account, Confinement, ConfinementError, Told};
+use telechir_process::confinement::{self, Account, Confinement, ConfinementError, Masks, Told};
 use telechir_process::{Identity, Pid, Spawn, Stdio, am_root};
 
 use crate::config::{Limits, Sandbox};
@@ -25,6 +25,7 @@ const NAME: &str = "telechir";
 pub(crate) struct Prepared {
     pub(crate) spawn: Spawn,
     pub(crate) told: Told,
+    pub(crate) masks: Masks,
 }
 
 /// Whom commands run as.
@@ -68,7 +69,8 @@ pub(crate) fn prepare(
     let confinement = Confinement::new(sandbox.identity, &sandbox.limits).map_err(refused)?;
     let failed = |what: &str, error: io::Error| unavailable(&format!("could not {what}: {error}"));
     write_files(exchange, workspace).map_err(|error| failed("write its files", error))?;
-    let confinement = mounts(confinement, sandbox, workspace, exchange, spools);
+    let (confinement, masks) = mounts(confinement, sandbox, workspace, exchange, spools)
+        .map_err(|error| failed("protect files of the workspace", error))?;
     let first = first(&sandbox.limits);
     let (spawn, told) = variables(confinement, sandbox, workspace)
         .command(["bash", "--noprofile", "--norc", "-c", &first])
@@ -76,6 +78,7 @@ pub(crate) fn prepare(
     Ok(Prepared {
         spawn: spawn.stdin(Stdio::Fd(terminal)),
         told,
+        masks,
     })
 }
 
@@ -85,7 +88,7 @@ fn mounts(
     workspace: &Path,
     exchange: &Exchange,
     spools: &Spools,
-) -> Confinement {
+) -> io::Result<(Confinement, Masks)> {
     confinement = confinement
         .read_only(exchange.path(), INSIDE)
         .read_only(spools.folder(), OUTPUTS);
@@ -99,7 +102,7 @@ fn mounts(
     for path in &sandbox.writable {
         confinement = confinement.writable(path);
     }
-    confinement.writable(workspace)
+    confinement.workspace(workspace, sandbox.missing)
 }
 
 fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> Confinement {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
-use telechir_process::confinement::{Told, gone};
+use telechir_process::confinement::{Masks, Told, gone};
 use telechir_process::{Child, Pid, Signal, SpawnError};
 use tokio::time::{sleep, timeout};
 
@@ -41,6 +41,7 @@ pub(crate) struct Session {
     first_pid: Option<Pid>,
     /// Held as long as the sandbox lives.
     _told: Option<Told>,
+    _masks: Option<Masks>,
 }
 
 impl Session {
@@ -82,6 +83,10 @@ impl Session {
         session.first = Some(first_fd);
         session.first_pid = Some(first);
         session._told = Some(prepared.told);
+        for link in &prepared.masks.unprotected {
+            tracing::warn!(link = %link.display(), "a link in a protected place can be replaced");
+        }
+        session._masks = Some(prepared.masks);
         sandbox::verify(session.shell)?;
         Ok(session)
     }
@@ -123,6 +128,7 @@ impl Session {
             first: None,
             first_pid: None,
             _told: None,
+            _masks: None,
         })
     }
 

@@ -6,7 +6,7 @@ use telechir_device::{
 };
 use telechir_policy::Display;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
-use telechir_shell::{Bash, FileEditor, Host, Isolation, Sandbox};
+use telechir_shell::{Bash, FileEditor, Host, Isolation, Missing, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::DeviceArguments;
@@ -155,6 +155,11 @@ impl Devices {
         } else {
             Isolation::Sandbox(Sandbox {
                 identity: self.folder.identity(),
+                missing: if self.folder.is_private() {
+                    Missing::MayBeMade
+                } else {
+                    Missing::AreMasked
+                },
                 ..Sandbox::new(workspace)
             })
         };

@@ -75,6 +75,11 @@ impl SessionFolder {
         self.folder.path()
     }
 
+    /// Whether the workspace is our own, and nobody else uses it.
+    pub(crate) fn is_private(&self) -> bool {
+        self.workspace.is_none()
+    }
+
     /// What shell and desktop share.
     pub(crate) fn workspace(&self) -> PathBuf {
         self.workspace

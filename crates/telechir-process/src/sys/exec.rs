@@ -34,6 +34,7 @@ pub(crate) struct Plan {
     pub(crate) leads: Leads,
     pub(crate) limits: Vec<(Resource, Rlimit)>,
     pub(crate) umask: Option<u32>,
+    pub(crate) landlock: Option<OwnedFd>,
     pub(crate) outlives: bool,
     pub(crate) guardian: Option<Arc<Link>>,
 }
@@ -171,6 +172,9 @@ fn become_program(
     if plan.no_new_privs {
         rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
     }
+    if let Some(ruleset) = &plan.landlock {
+        restrict(ruleset).map_err(at(Step::Landlock))?;
+    }
     if !plan.outlives {
         die_with(parent).map_err(at(Step::DeathSignal))?;
     }
@@ -203,6 +207,17 @@ fn place(fds: &[(RawFd, OwnedFd)]) -> Result<(), Errno> {
         check(unsafe { libc::dup2(fd.as_raw_fd(), *number) })?;
     }
     Ok(())
+}
+
+fn restrict(ruleset: &OwnedFd) -> Result<(), Errno> {
+    // SAFETY: takes a descriptor that is open, and no memory.
+    let restricted =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
+    if restricted < 0 {
+        Err(last_errno())
+    } else {
+        Ok(())
+    }
 }
 
 fn drop_capabilities() -> Result<(), Errno> {

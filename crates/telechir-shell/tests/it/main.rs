@@ -7,6 +7,7 @@ mod ends;
 mod escapes;
 mod host;
 mod limits;
+mod protected;
 mod sandbox;
 
 use std::time::Duration;
