@@ -20,6 +20,7 @@ missing=()
 for peer in "${peers[@]}"; do
     command -v "${peer%%:*}" >/dev/null || missing+=("${peer##*:}")
 done
+python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if [[ ${#missing[@]} -gt 0 ]]; then
     echo "installing to measure beside: ${missing[*]}"
     run=()

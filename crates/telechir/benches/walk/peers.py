@@ -12,7 +12,7 @@ class Mss:
         import mss.tools
 
         self.tools = mss.tools
-        self.grabber = mss.mss()
+        self.grabber = mss.MSS()
         self.screen = self.grabber.monitors[0]
 
     def __call__(self):

@@ -2,8 +2,10 @@
 //! in a process that stays.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use telechir_testkit::xvfb::value;
 
 use crate::stage::Stage;
 
@@ -57,9 +59,13 @@ impl Peers {
 
 impl Helper {
     fn start(python: &str, folder: &Path, environment: &[(String, String)]) -> Self {
-        let mut child = Command::new(python)
+        let mut command = Command::new(python);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        if !environment.is_empty() {
+            command.env("XAUTHORITY", plain_authority(folder, environment));
+        }
+        let mut child = command
             .arg(HELPER)
-            .envs(environment.iter().map(|(name, value)| (name, value)))
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -91,6 +97,30 @@ impl Drop for Helper {
         let _over_already = self.child.kill();
         let _over_already = self.child.wait();
     }
+}
+
+/// The display's cookie in the one form that python-xlib finds: for this host by its name.
+fn plain_authority(folder: &Path, environment: &[(String, String)]) -> PathBuf {
+    const LOCAL: u16 = 256;
+    let theirs = std::fs::read(value(environment, "XAUTHORITY")).expect("the cookie's file");
+    // It has one entry, and the cookie's sixteen bytes are its last field.
+    let cookie = &theirs[theirs.len() - 16..];
+    let host = std::fs::read("/proc/sys/kernel/hostname").expect("this host's name");
+    let number = value(environment, "DISPLAY").trim_start_matches(':');
+    let mut file = LOCAL.to_be_bytes().to_vec();
+    for field in [
+        host.trim_ascii(),
+        number.as_bytes(),
+        b"MIT-MAGIC-COOKIE-1",
+        cookie,
+    ] {
+        let length = u16::try_from(field.len()).expect("a short field");
+        file.extend(length.to_be_bytes());
+        file.extend(field);
+    }
+    let path = folder.join("python-authority");
+    std::fs::write(&path, file).expect("a file");
+    path
 }
 
 /// Why a program of the system cannot be run.

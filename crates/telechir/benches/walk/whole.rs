@@ -50,10 +50,10 @@ pub(crate) fn starts(peers: &mut Peers) {
     let version = Contestant::new("`telechir --version`", || {
         run(Command::new(TELECHIR).arg("--version"));
     });
-    let xdotool = match absent("xdotool") {
-        Some(why) => Contestant::missing("`xdotool version`", why),
-        None => Contestant::new("`xdotool version`", || {
-            run(Command::new("xdotool").arg("version"));
+    let scrot = match absent("scrot") {
+        Some(why) => Contestant::missing("`scrot --version`", why),
+        None => Contestant::new("`scrot --version`", || {
+            run(Command::new("scrot").arg("--version"));
         }),
     };
     let library = |name: &'static str| match peers.python() {
@@ -62,7 +62,7 @@ pub(crate) fn starts(peers: &mut Peers) {
         }),
         None => Contestant::missing(format!("Python with `import {name}`"), "no such Python"),
     };
-    compare(40, vec![version, xdotool, library("mss")]);
+    compare(40, vec![version, scrot, library("mss")]);
     let input = screenshot();
     let arguments = ["decode", "--dialect", "anthropic-messages"];
     let decode = Contestant::new("`telechir decode` of one call", || {
