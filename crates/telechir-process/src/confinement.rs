@@ -18,7 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use account::Account;
 pub use limits::Limits;
-pub use proof::{Told, explain, gone, verify, verify_inside};
+pub use proof::{Told, explain, gone, verify, verify_container, verify_inside};
 pub use protected::{Masks, Missing};
 pub use workspace::checked as workspace;
 

@@ -369,7 +369,7 @@ impl Shell for Bash {
     }
 
     fn is_sandboxed(&self) -> bool {
-        matches!(self.isolation, Isolation::Sandbox(_))
+        matches!(self.isolation, Isolation::Sandbox(_) | Isolation::Docker(_))
     }
 
     async fn close(mut self) -> Result<(), DeviceError> {
@@ -387,6 +387,10 @@ fn spools(isolation: &Isolation) -> Result<Spools, DeviceError> {
             Some(sandbox::OUTPUTS),
             sandbox.identity,
         ),
+        Isolation::Docker(docker) => {
+            let owner = Some(docker.identity);
+            Spools::new(&docker.output_dir, Some(sandbox::OUTPUTS), owner)
+        }
         Isolation::Host(host) => Spools::new(&host.output_dir, None, None),
     };
     made.map_err(|error| DeviceError::Unavailable {

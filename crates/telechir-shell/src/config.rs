@@ -10,6 +10,8 @@ pub use telechir_process::confinement::{Limits, Missing};
 pub enum Isolation {
     /// bubblewrap: the workspace and nothing else.
     Sandbox(Sandbox),
+    /// A container of Docker or Podman, for those who have an engine.
+    Docker(Docker),
     /// Nothing. Only for someone who asked for it in so many words.
     Host(Host),
 }
@@ -46,6 +48,48 @@ impl Sandbox {
             read_only: Vec::new(),
             writable: Vec::new(),
             missing: Missing::MayBeMade,
+            env: Vec::new(),
+            limits: Limits::default(),
+            runtime_dir: runtime_dir(),
+            output_dir: PathBuf::from("/tmp"),
+        }
+    }
+}
+
+/// A container: an image of yours, with the workspace and nothing else of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Docker {
+    /// The engine's program, `docker` or `podman`.
+    pub engine: String,
+    /// The image, which must be there already and hold bash and util-linux.
+    pub image: String,
+    /// The one folder that is written to, at the same path inside; also the home there.
+    pub workspace: PathBuf,
+    /// Whom commands run as; never root.
+    pub identity: Identity,
+    /// Variables on top of the few that are always set.
+    pub env: Vec<(String, String)>,
+    /// What commands may use.
+    pub limits: Limits,
+    /// Where our own small files go; in memory by preference.
+    pub runtime_dir: PathBuf,
+    /// Where long outputs go; on disk by preference.
+    pub output_dir: PathBuf,
+}
+
+impl Docker {
+    /// A container of this image around this workspace, which must exist.
+    pub fn new(
+        engine: impl Into<String>,
+        image: impl Into<String>,
+        workspace: impl Into<PathBuf>,
+        identity: Identity,
+    ) -> Self {
+        Self {
+            engine: engine.into(),
+            image: image.into(),
+            workspace: workspace.into(),
+            identity,
             env: Vec::new(),
             limits: Limits::default(),
             runtime_dir: runtime_dir(),

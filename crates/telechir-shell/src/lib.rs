@@ -4,6 +4,7 @@
 mod bash;
 mod capture;
 mod config;
+mod docker;
 mod editor;
 mod exchange;
 mod host;
@@ -21,5 +22,5 @@ mod terminal;
 mod waiting;
 
 pub use bash::Bash;
-pub use config::{Host, Isolation, Limits, Missing, Sandbox};
+pub use config::{Docker, Host, Isolation, Limits, Missing, Sandbox};
 pub use editor::FileEditor;

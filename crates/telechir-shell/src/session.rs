@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
-use telechir_process::confinement::{Masks, Told, gone};
-use telechir_process::{Child, Pid, Signal, SpawnError};
+use telechir_process::confinement::{self, Masks, Told, gone};
+use telechir_process::{Child, Pid, Signal, Spawn, SpawnError};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
@@ -17,7 +17,7 @@ use crate::exchange::{Exchange, Report};
 use crate::processes::{self, Marks, Process};
 use crate::spool::Spools;
 use crate::terminal::Terminal;
-use crate::{host, sandbox, script};
+use crate::{docker, host, sandbox, script};
 
 /// A sandbox takes some ten milliseconds; a machine out of breath takes longer.
 const START: Duration = Duration::from_secs(20);
@@ -52,8 +52,48 @@ impl Session {
     pub(crate) async fn start(isolation: &Isolation, spools: &Spools) -> Result<Self, DeviceError> {
         match isolation {
             Isolation::Sandbox(sandbox) => Self::start_in_sandbox(sandbox, spools).await,
+            Isolation::Docker(docker) => Self::start_in_container(docker, spools).await,
             Isolation::Host(host) => Self::start_on_host(host).await,
         }
+    }
+
+    async fn start_in_container(
+        docker: &crate::Docker,
+        spools: &Spools,
+    ) -> Result<Self, DeviceError> {
+        docker::engine_runs(docker).await?;
+        let failed =
+            |error: io::Error| docker::unavailable(&format!("could not prepare it: {error}"));
+        let owner = Some(docker.identity);
+        if docker.identity.uid == 0 {
+            return Err(docker::unavailable("commands must not run as root"));
+        }
+        let workspace = confinement::workspace(&docker.workspace, owner)
+            .map_err(|error| docker::unavailable(&error.to_string()))?;
+        let mut exchange =
+            Exchange::new(&docker.runtime_dir, Some(sandbox::INSIDE), owner).map_err(failed)?;
+        exchange
+            .write("startup", &script::startup(&exchange))
+            .map_err(failed)?;
+        let (terminal, name) = Terminal::open_by("/dev/ptmx".as_ref(), owner).map_err(failed)?;
+        let arguments = docker::arguments(
+            docker,
+            docker::Shared {
+                workspace: &workspace,
+                exchange: exchange.path(),
+                outputs: &spools.folder(),
+                terminal: name.as_ref(),
+            },
+        );
+        let spawn = Spawn::new(docker.engine.as_str()).args(arguments);
+        let child = spawn.new_session().spawn().await;
+        let child = child.map_err(|error| docker::unavailable(&format!("could not {error}")))?;
+        let ended = || docker::unavailable("the container ended before bash was ready");
+        let report = ready(&mut exchange, &child).await.ok_or_else(ended)?;
+        let session = Self::with(child, terminal, exchange, report).map_err(failed)?;
+        confinement::verify_container(session.shell)
+            .map_err(|error| docker::unavailable(&error.to_string()))?;
+        Ok(session)
     }
 
     async fn start_in_sandbox(

@@ -61,6 +61,18 @@ fn text_now(pipe: &OwnedFd) -> String {
 /// # Errors
 /// When a layer is missing.
 pub fn verify(process: Pid) -> Result<(), ConfinementError> {
+    verify_with(process, &["user", "pid", "net", "mnt", "ipc", "uts"])
+}
+
+/// The same for a process in a container of an engine, whose users are the machine's.
+///
+/// # Errors
+/// When a layer is missing.
+pub fn verify_container(process: Pid) -> Result<(), ConfinementError> {
+    verify_with(process, &["pid", "net", "mnt", "ipc", "uts"])
+}
+
+fn verify_with(process: Pid, namespaces: &[&str]) -> Result<(), ConfinementError> {
     let process = process.as_raw_nonzero();
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let field = |name: &str| {
@@ -83,7 +95,7 @@ pub fn verify(process: Pid) -> Result<(), ConfinementError> {
             )));
         }
     }
-    for name in ["user", "pid", "net", "mnt", "ipc", "uts"] {
+    for name in namespaces {
         let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{name}"));
         match (namespace(&process.to_string()), namespace("self")) {
             (Ok(theirs), Ok(ours)) if theirs != ours => {}

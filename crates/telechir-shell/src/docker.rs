@@ -1,0 +1,209 @@
+//! bash in a container of Docker or Podman: its arguments, and whether an engine runs.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use telechir_device::DeviceError;
+use telechir_process::{Spawn, Stdio, find_program};
+use tokio::time::timeout;
+
+use crate::config::Docker;
+use crate::sandbox::{INSIDE, OUTPUTS};
+use crate::script::quote;
+
+/// Where the container finds bash's terminal.
+const TERMINAL: &str = "/dev/telechir-terminal";
+/// An engine answers at once, or does not run.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What is shared with the container, by its place outside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shared<'a> {
+    pub(crate) workspace: &'a Path,
+    pub(crate) exchange: &'a Path,
+    pub(crate) outputs: &'a Path,
+    pub(crate) terminal: &'a Path,
+}
+
+/// The arguments that start bash: nothing is writable but the workspace and memory, nothing is
+/// reached, no power is held, and the container is gone with its first process.
+pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
+    let limits = &docker.limits;
+    let mut args: Vec<OsString> = [
+        "run",
+        "--rm",
+        "--init",
+        "--pull=never",
+        "--network=none",
+        "--read-only",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        "--ipc=private",
+        "--log-driver=none",
+        "--entrypoint=bash",
+    ]
+    .map(OsString::from)
+    .to_vec();
+    let mut option = |name: &str, value: String| args.push(format!("--{name}={value}").into());
+    option("pids-limit", limits.processes.to_string());
+    option("memory", limits.memory_bytes.to_string());
+    // As much again on disk would be no limit.
+    option("memory-swap", limits.memory_bytes.to_string());
+    option("shm-size", limits.shared_memory_bytes.to_string());
+    let (files, bytes) = (limits.open_files, limits.file_bytes);
+    option("ulimit", format!("nofile={files}:{files}"));
+    option("ulimit", format!("fsize={bytes}:{bytes}"));
+    option("ulimit", "core=0:0".to_owned());
+    option(
+        "tmpfs",
+        format!("/tmp:rw,nosuid,nodev,size={}", limits.tmp_bytes),
+    );
+    let identity = docker.identity;
+    option("user", format!("{}:{}", identity.uid, identity.gid));
+    let mut mount = |from: &Path, to: &str, how: &str| {
+        let mut value = OsString::from("--mount=type=bind,source=");
+        value.push(from);
+        value.push(format!(",target={to}{how}"));
+        args.push(value);
+    };
+    let workspace = shared.workspace.to_string_lossy();
+    mount(shared.workspace, &workspace, "");
+    mount(shared.exchange, INSIDE, ",readonly");
+    mount(shared.outputs, OUTPUTS, ",readonly");
+    mount(shared.terminal, TERMINAL, "");
+    args.push(format!("--workdir={workspace}").into());
+    let fixed = [
+        ("HOME", workspace.as_ref()),
+        ("TERM", "dumb"),
+        ("LANG", "C.UTF-8"),
+    ];
+    let given = docker.env.iter();
+    let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in fixed.into_iter().chain(given) {
+        args.push(format!("--env={name}={value}").into());
+    }
+    // Whatever begins with a dash is an option of the engine, not the name of an image.
+    args.push("--".into());
+    args.push(docker.image.clone().into());
+    let startup = quote(&format!("{INSIDE}/startup"));
+    let first = format!(
+        "setsid --ctty bash --noprofile --rcfile {startup} --noediting +H -i <{TERMINAL}\nexit $?"
+    );
+    args.extend(["--noprofile", "--norc", "-c", &first].map(OsString::from));
+    args
+}
+
+/// Asks the engine whether it runs.
+///
+/// # Errors
+/// When it is not installed, or does not answer.
+pub(crate) async fn engine_runs(docker: &Docker) -> Result<(), DeviceError> {
+    let engine = &docker.engine;
+    if find_program(Path::new(engine)).is_none() {
+        return Err(unavailable(&format!(
+            "`{engine}` was not found; install the package `docker.io` or `podman`"
+        )));
+    }
+    let silent = |why: String| {
+        unavailable(&format!(
+            "the engine of `{engine}` does not answer ({why}); start it, for example with \
+             `systemctl start docker`, and see that you may use it"
+        ))
+    };
+    let asked = Spawn::new(engine.as_str())
+        .args(["version", "--format", "{{.Server.Version}}"])
+        .stdout(Stdio::Null);
+    let child = asked
+        .spawn()
+        .await
+        .map_err(|error| silent(format!("failed to {error}")))?;
+    match timeout(ANSWER, child.wait()).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(silent(status.to_string())),
+        Ok(Err(error)) => Err(silent(error.to_string())),
+        Err(_) => Err(silent("it took too long".to_owned())),
+    }
+}
+
+/// That no container can be had, why, and what else there is.
+pub(crate) fn unavailable(why: &str) -> DeviceError {
+    let message = format!("{why}. The sandboxed shell needs no engine");
+    DeviceError::Unavailable {
+        what: "the shell in a container",
+        message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use telechir_process::Identity;
+
+    use super::*;
+
+    fn docker() -> Docker {
+        let identity = Identity {
+            uid: 4321,
+            gid: 4321,
+        };
+        Docker::new("docker", "debian:12", "/work", identity)
+    }
+
+    #[test]
+    fn a_container_holds_no_power_and_reaches_nothing() {
+        let shared = Shared {
+            workspace: "/work".as_ref(),
+            exchange: "/dev/shm/x".as_ref(),
+            outputs: "/tmp/o".as_ref(),
+            terminal: "/dev/pts/7".as_ref(),
+        };
+        let mut docker = docker();
+        docker.image = "--privileged".to_owned();
+        docker.env = vec![("KEY".to_owned(), "a b".to_owned())];
+        let args = arguments(&docker, shared);
+        let args: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+        for wanted in [
+            "--network=none",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--security-opt=no-new-privileges",
+            "--pull=never",
+            "--user=4321:4321",
+            "--pids-limit=512",
+            "--memory=4294967296",
+            "--memory-swap=4294967296",
+            "--tmpfs=/tmp:rw,nosuid,nodev,size=536870912",
+            "--mount=type=bind,source=/work,target=/work",
+            "--mount=type=bind,source=/dev/shm/x,target=/run/telechir,readonly",
+            "--mount=type=bind,source=/tmp/o,target=/run/telechir-output,readonly",
+            "--mount=type=bind,source=/dev/pts/7,target=/dev/telechir-terminal",
+            "--env=KEY=a b",
+        ] {
+            assert!(args.contains(&wanted), "{wanted}: {args:?}");
+        }
+        // An image that looks like an option stays an image.
+        let end = args.iter().position(|arg| *arg == "--");
+        let image = args.iter().position(|arg| *arg == "--privileged");
+        assert_eq!(end.map(|end| end + 1), image);
+    }
+
+    #[tokio::test]
+    async fn without_an_engine_it_is_refused_with_what_to_do() {
+        let mut docker = docker();
+        docker.engine = "no-such-engine".to_owned();
+        let error = engine_runs(&docker).await.expect_err("no engine");
+        let text = error.to_string();
+        assert!(
+            text.contains("`no-such-engine` was not found; install"),
+            "{text}"
+        );
+        // A program that is there and says no.
+        docker.engine = "false".to_owned();
+        let error = engine_runs(&docker).await.expect_err("no engine");
+        let text = error.to_string();
+        assert!(
+            text.contains("does not answer") && text.contains("start it"),
+            "{text}"
+        );
+    }
+}
