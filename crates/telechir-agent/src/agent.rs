@@ -49,9 +49,18 @@ impl Settings {
         let given = self.base_url.as_deref().or(service.host)?;
         let given = given.trim_end_matches('/');
         let prefix = service.prefix;
+        // A server of one's own may have any path; only an address without one gets ours.
+        if service.host.is_none() && has_path(given) {
+            return Some(given.to_owned());
+        }
         let host = given.strip_suffix(prefix).unwrap_or(given);
         Some(format!("{host}{prefix}"))
     }
+}
+
+fn has_path(address: &str) -> bool {
+    let behind = address.split_once("://").map_or(address, |(_, rest)| rest);
+    behind.contains('/')
 }
 
 /// How a run came to its end.

@@ -4,6 +4,8 @@
 //! refuses it also remembers: a run that ended well with a refusal in between did not end well.
 
 mod anthropic;
+mod chat;
+mod conversations;
 mod google;
 mod image;
 mod openai;

@@ -4,6 +4,7 @@
 mod anthropic;
 mod devices;
 mod ends;
+mod functions;
 mod google;
 mod openai;
 mod retries;

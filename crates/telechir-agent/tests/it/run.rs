@@ -79,6 +79,20 @@ impl Run {
                 "gemini-3.8-flash",
                 Observe::EveryCall,
             ),
+            Provider::Functions => (Dialect::Functions, "some-model", Observe::LastOfBatch),
+            Provider::FunctionsInline => {
+                (Dialect::FunctionsInline, "some-model", Observe::LastOfBatch)
+            }
+            Provider::MistralChat => (
+                Dialect::MistralChat,
+                "mistral-medium-latest",
+                Observe::LastOfBatch,
+            ),
+            Provider::MistralConversations => (
+                Dialect::MistralConversations,
+                "mistral-medium-latest",
+                Observe::LastOfBatch,
+            ),
         };
         let server = ModelServer::start(self.script, Page::default(), Vec::new())
             .await

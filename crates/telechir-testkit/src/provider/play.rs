@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::templates::{Values, filled, filled_text, taken};
 use super::{
-    Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, google, openai,
+    Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, chat,
+    conversations, google, openai,
 };
 
 /// A script that is being played.
@@ -80,6 +81,15 @@ impl Play {
             Provider::GoogleSteps => {
                 google::check_steps(headers, &request, &self.said)?;
                 google::step_results(&request)
+            }
+            Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
+                let rules = rules(script.provider);
+                chat::check(rules, headers, &request, &self.said)?;
+                chat::results(&request)
+            }
+            Provider::MistralConversations => {
+                conversations::check(headers, &request, &self.said)?;
+                conversations::results(&request)
             }
         };
         self.turn_over(script, &results)?;
@@ -161,6 +171,12 @@ impl Play {
             Provider::Openai => openai::answer(request, number, say.clone(), &with),
             Provider::Google => google::answer(request, number, say.clone(), &with),
             Provider::GoogleSteps => google::interaction(request, number, say.clone(), &with),
+            Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
+                chat::answer(request, number, say.clone(), &with)
+            }
+            Provider::MistralConversations => {
+                conversations::answer(request, number, say.clone(), &with)
+            }
         };
         self.said.push(say);
         if turn.again.is_none() {
@@ -172,6 +188,20 @@ impl Play {
             headers: Map::new(),
             body: answer.to_string(),
         })
+    }
+}
+
+/// Whose rules hold for chat completions.
+fn rules(provider: Provider) -> chat::Rules {
+    match provider {
+        Provider::FunctionsInline => chat::Rules::Pictures,
+        Provider::MistralChat => chat::Rules::Mistral,
+        Provider::Functions
+        | Provider::Anthropic
+        | Provider::Openai
+        | Provider::Google
+        | Provider::GoogleSteps
+        | Provider::MistralConversations => chat::Rules::Words,
     }
 }
 

@@ -69,7 +69,11 @@ impl Refusal {
                 let error = json!({"code": self.status, "message": self.message, "status": status});
                 json!({"error": error})
             }
-            Provider::Openai => {
+            Provider::MistralChat | Provider::MistralConversations => json!({
+                "object": "error", "message": self.message, "type": self.kind,
+                "param": null, "code": null,
+            }),
+            Provider::Openai | Provider::Functions | Provider::FunctionsInline => {
                 let error = json!({"message": self.message, "type": self.kind, "param": null, "code": null});
                 json!({"error": error})
             }

@@ -18,6 +18,18 @@ pub enum Provider {
     /// `POST /v1beta/interactions`
     #[serde(rename = "google-interactions")]
     GoogleSteps,
+    /// `POST /v1/chat/completions` of a server whose tools' messages have only words
+    #[serde(rename = "functions")]
+    Functions,
+    /// The same of a server whose tools' messages may have pictures
+    #[serde(rename = "functions-inline")]
+    FunctionsInline,
+    /// `POST /v1/chat/completions` of Mistral
+    #[serde(rename = "mistral-chat")]
+    MistralChat,
+    /// `POST /v1/conversations`
+    #[serde(rename = "mistral-conversations")]
+    MistralConversations,
 }
 
 /// A recorded model's words.
@@ -42,7 +54,7 @@ pub struct Turn {
     pub expect: Vec<Expectation>,
     /// What later words take from these results. Nothing else can know it.
     pub take: Vec<TakeRule>,
-    /// The blocks (Anthropic) or items (OpenAI) of the answer, with `{{names}}` to fill in.
+    /// The blocks (Anthropic), items (OpenAI), entries or the one message of the answer, with `{{names}}` to fill in.
     pub say: Vec<Value>,
     /// Members of the answer beside `say`, such as `stop_reason`.
     pub with: Map<String, Value>,

@@ -104,10 +104,14 @@ impl ModelServer {
     pub fn base_url(&self) -> String {
         match self.shared.script.provider {
             Provider::Anthropic => format!("http://{}", self.address),
-            Provider::Openai => format!("http://{}/v1", self.address),
             Provider::Google | Provider::GoogleSteps => {
                 format!("http://{}/v1beta", self.address)
             }
+            Provider::Openai
+            | Provider::Functions
+            | Provider::FunctionsInline
+            | Provider::MistralChat
+            | Provider::MistralConversations => format!("http://{}/v1", self.address),
         }
     }
 
@@ -147,6 +151,10 @@ impl Shared {
             Provider::Openai => path == "/v1/responses",
             Provider::Google => google::is_path(path),
             Provider::GoogleSteps => path == "/v1beta/interactions",
+            Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
+                path == "/v1/chat/completions"
+            }
+            Provider::MistralConversations => path == "/v1/conversations",
         };
         if !is_own {
             return Err(Refusal::not_found(path));
