@@ -362,5 +362,15 @@ mod tests {
             "https://gate/openai/v1"
         );
         assert_eq!(base(openai, Some("https://gate")), "https://gate/v1");
+        let server = |given| base(Dialect::Functions, Some(given));
+        assert_eq!(
+            server("http://localhost:11434"),
+            "http://localhost:11434/v1"
+        );
+        assert_eq!(server("http://localhost/v1/"), "http://localhost/v1");
+        assert_eq!(
+            server("https://gate/v1beta/openai"),
+            "https://gate/v1beta/openai"
+        );
     }
 }
