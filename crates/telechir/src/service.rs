@@ -64,7 +64,7 @@ pub(crate) const SERVICES: [Service; 6] = [
     Service {
         name: "functions",
         host: None,
-        dialects: &["functions"],
+        dialects: &["functions", "functions-inline", "mistral-chat"],
         keys: &["FUNCTIONS_API_KEY", "OPENAI_API_KEY"],
         addresses: &["FUNCTIONS_BASE_URL", "OPENAI_BASE_URL"],
         hint: " (any text when the server wants none)",
