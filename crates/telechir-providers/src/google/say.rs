@@ -192,9 +192,10 @@ impl Speaker {
                 if !said.notes.contains(&note) {
                     said.notes.push(note);
                 }
-                let on_grid =
-                    |value: f64, side: u32| (value * 1000.0 / f64::from(side)).round().min(999.0);
-                (on_grid(point.x, size.width), on_grid(point.y, size.height))
+                (
+                    on_grid(point.x, size.width)?,
+                    on_grid(point.y, size.height)?,
+                )
             }
             Space::Screen => return None,
         };
@@ -277,6 +278,13 @@ impl Speaker {
         said.args.insert(name.to_owned(), value);
         Some(said)
     }
+}
+
+/// A pixel's thousandth; none for what is off the picture.
+fn on_grid(value: f64, side: u32) -> Option<f64> {
+    let side = f64::from(side);
+    let is_on = (0.0..side).contains(&value);
+    is_on.then(|| (value * 1000.0 / side).round().min(999.0))
 }
 
 /// A whole number; nothing else stands on the grid.

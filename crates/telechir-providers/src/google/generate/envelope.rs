@@ -302,6 +302,9 @@ impl Reader {
         let Some(content) = value.as_object() else {
             return Err(wrong(format!("{place} is no object")));
         };
+        if !content.contains_key("parts") && !content.contains_key("role") {
+            return Err(wrong(format!("{place} has neither `role` nor `parts`")));
+        }
         let role = match text(content, "role") {
             Some("model") => Role::Assistant,
             Some("user") | None => Role::User,

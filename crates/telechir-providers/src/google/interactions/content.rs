@@ -10,6 +10,8 @@ use crate::google::{PROVIDER, others, raw, text};
 
 /// Members of a content without a neutral name are kept under this one.
 const BESIDE: &str = "content";
+/// That the annotations of a text are this provider's.
+const OWN: &str = "own_annotations";
 /// The content's own type, where its media type does not say it.
 const KIND: &str = "content_type";
 
@@ -67,7 +69,10 @@ fn spoken(content: &Map<String, Value>) -> Option<Content> {
     let words = content.get("text")?.as_str()?.to_owned();
     let mut meta = meta(content, &["type", "text", "annotations"]);
     match content.get("annotations") {
-        Some(Value::Array(annotations)) => meta.annotations.clone_from(annotations),
+        Some(Value::Array(annotations)) => {
+            meta.annotations.clone_from(annotations);
+            meta.set_property(PROVIDER, OWN, true.into());
+        }
         None | Some(Value::Null) => {}
         Some(odd) => meta.set_property(PROVIDER, "annotations", odd.clone()),
     }
@@ -120,15 +125,14 @@ pub(super) fn write(content: &Content, place: &str, report: &mut Report) -> Opti
     let mut said = match content {
         Content::Text(text) => {
             let mut said = json!({"type": "text", "text": text.text});
-            let is_ours = text.meta.property(PROVIDER, "annotations").is_some();
-            let odd = text
-                .meta
-                .property(PROVIDER, "annotations")
-                .filter(|_| is_ours);
-            if let Some(odd) = odd {
+            let count = text.meta.annotations.len();
+            if let Some(odd) = text.meta.property(PROVIDER, "annotations") {
                 said["annotations"] = odd.clone();
-            } else if !text.meta.annotations.is_empty() {
+            } else if text.meta.property(PROVIDER, OWN).is_some() {
                 said["annotations"] = text.meta.annotations.clone().into();
+            } else if count > 0 {
+                let why = "citations have another form here";
+                report.lost(format!("{count} annotations"), place, why);
             }
             said
         }

@@ -141,6 +141,10 @@ fn own(other: &OtherContent) -> Option<&Map<String, Value>> {
     ];
     let step = passed_on(other);
     let kind = text(step, "type").unwrap_or_default();
+    // Another provider has an item of this name, with members of its own.
+    if kind == "file_search_call" && step.contains_key("queries") {
+        return None;
+    }
     (other.kind.as_deref() == Some("google_step")
         || PASSED.contains(&kind)
         || kind == "mcp_server_tool_result")

@@ -226,6 +226,13 @@ fn pixels_are_thousandths_of_the_newest_picture() {
         report.losses[0].kept.as_deref(),
         Some("as the nearest of them")
     );
+    // Off the picture there is no thousandth, and an edge would be another place.
+    let off = of(vec![
+        Message::new(Role::User, vec![Content::from(picture())]),
+        assistant(computer("call_1", vec![click(8, 3, Vec::new())])),
+    ]);
+    let (value, _) = written(PARTS, &off);
+    assert_eq!(contents(&value)[1]["functionCall"]["name"], "computer");
     // Without any picture pixels have no meaning on the grid.
     let blind = of(vec![assistant(computer(
         "call_1",
@@ -432,6 +439,35 @@ fn what_the_other_providers_wrote_is_read_by_these_and_back() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn what_only_another_provider_says_is_reported_and_not_sent() {
+    let openai = json!([
+        {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["q"], "results": null},
+        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [
+            {"type": "output_text", "text": "Here.", "annotations": [{"type": "file_citation", "file_id": "f", "filename": "a", "index": 0}]}]},
+    ]);
+    let read = history(Dialect::OpenaiResponses, &openai);
+    for dialect in [PARTS, STEPS] {
+        let (value, report) = written(dialect, &read);
+        let text = value.to_string();
+        assert!(
+            text.contains("Here.") && !text.contains("file_search") && !text.contains("citation"),
+            "{text}"
+        );
+        let lost = report.losses.iter().filter(|loss| loss.kept.is_none());
+        assert!(lost.count() >= 2, "{report:?}");
+    }
+}
+
+#[test]
+fn a_list_of_something_else_is_no_history() {
+    let tools = json!([{"computerUse": {}}]);
+    let error = PARTS
+        .decode_history(tools.to_string().as_bytes())
+        .unwrap_err();
+    assert!(error.to_string().contains("contents[0]"), "{error}");
 }
 
 #[test]
