@@ -24,6 +24,7 @@ if [[ ! -e $root/etc/debian_version ]]; then
         bookworm "$root" >/dev/null
     # Whatever way this machine reaches its packages by, the new one takes too.
     cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$root/etc/apt/" 2>/dev/null || true
+    cp -aL /etc/pip.conf "$root/etc/" 2>/dev/null || true
 fi
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"

@@ -13,6 +13,7 @@ packages=(
   "util-linux:/usr/bin/setsid:terminals for sandboxed shells"
   "mousepad:/usr/bin/mousepad:the editor that the demo uses"
   "xterm:/usr/bin/xterm:a terminal window for tests"
+  "python3-venv:/usr/share/python-wheels:an environment for the providers' SDKs, which check what is written for them"
   "fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:Latin, Greek and Cyrillic letters"
   "fonts-noto-cjk:/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc:Chinese, Japanese and Korean letters"
   "fonts-noto-color-emoji:/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf:emoji"

@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# What we write for a provider is checked by the types of its own SDK.
+scripts/sdk.sh
+
 tally=$(mktemp -d)
 trap 'rm -rf "$tally"' EXIT
 export TELECHIR_TALLY="$tally"

@@ -15,5 +15,6 @@ mod matrix;
 mod mistral;
 mod openai;
 mod recordings;
+mod sdk;
 mod slots;
 mod streams;

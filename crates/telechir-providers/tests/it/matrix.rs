@@ -4,7 +4,7 @@
 #[path = "matrix/cell.rs"]
 mod cell;
 #[path = "matrix/common.rs"]
-mod common;
+pub(crate) mod common;
 #[path = "matrix/differences.rs"]
 mod differences;
 #[path = "matrix/page.rs"]

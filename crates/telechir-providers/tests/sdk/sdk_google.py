@@ -1,0 +1,80 @@
+"""Google's SDK: generateContent (unknown members are refused) and Interactions."""
+
+import json
+
+import pydantic
+from google.genai import types
+from google.genai._gaos.types import interactions
+
+
+def check(kind, document):
+    return pydantic.TypeAdapter(kind).validate_json(json.dumps(document))
+
+
+def contents(document):
+    document = document["contents"] if isinstance(document, dict) else document
+    check(list[types.Content], document)
+
+
+def answers(parts):
+    contents([{"role": "user", "parts": parts}])
+
+
+def tools(tools):
+    check(list[types.Tool], tools)
+
+
+def unknown(value, place=""):
+    """Members and variants that the SDK keeps although it has no type for them."""
+    if isinstance(value, pydantic.BaseModel):
+        for name in value.model_extra or {}:
+            yield f"{place}.{name}"
+        if getattr(value, "is_unknown", False):
+            yield f"{place}: no known variant"
+        for name in type(value).model_fields:
+            yield from unknown(getattr(value, name), f"{place}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for at, inner in enumerate(value):
+            yield from unknown(inner, f"{place}[{at}]")
+
+
+# In real traffic, or demanded by the service, although the SDK has no field for it.
+UNTYPED = {"object", "signature", "safety_acknowledgement"}
+
+
+def steps(document):
+    if isinstance(document, dict):
+        # A request; its input may be contents alone.
+        found = [
+            place
+            for place in unknown(check(interactions.CreateModelInteraction, document))
+            if ".result" not in place and place.rsplit(".", 1)[-1] not in UNTYPED
+        ]
+        if found:
+            raise ValueError(f"members that the SDK does not know: {found}")
+        return
+    for at, step in enumerate(document):
+        found = [
+            place
+            for place in unknown(check(interactions.Step, step))
+            if ".result" not in place and place.rsplit(".", 1)[-1] not in UNTYPED
+        ]
+        if found:
+            raise ValueError(f"[{at}] members that the SDK does not know: {found}")
+
+
+def step_tools(tools):
+    for tool in tools:
+        found = list(unknown(check(interactions.Tool, tool)))
+        if found:
+            raise ValueError(f"members that the SDK does not know: {found}")
+
+
+KINDS = {
+    "steps.history": steps,
+    "steps.answers": steps,
+    "steps.tools": step_tools,
+    "history": contents,
+    "answers": answers,
+    "tools": tools,
+}

@@ -1,0 +1,108 @@
+"""OpenAI's SDK: the Responses interface and chat completions."""
+
+import typing
+
+# Lists are read at once instead of when looked at, and a text is no list.
+_iterable, typing.Iterable = typing.Iterable, typing.List
+
+import pydantic
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.responses.response_input_item_param import ResponseInputItemParam
+from openai.types.responses.tool_param import ToolParam
+
+typing.Iterable = _iterable
+
+ITEM = pydantic.TypeAdapter(ResponseInputItemParam)
+TOOL = pydantic.TypeAdapter(ToolParam)
+MESSAGE = pydantic.TypeAdapter(ChatCompletionMessageParam)
+FUNCTION = pydantic.TypeAdapter(ChatCompletionToolParam)
+
+
+def plain(value):
+    if isinstance(value, pydantic.BaseModel):
+        return {name: plain(getattr(value, name)) for name in value.model_fields_set}
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def unknown(given, known, place=""):
+    """Members that the SDK has no place for."""
+    if isinstance(given, dict) and isinstance(known, dict):
+        for name, value in given.items():
+            if name in known:
+                yield from unknown(value, known[name], f"{place}.{name}")
+            else:
+                yield f"{place}.{name}"
+    elif isinstance(given, list) and isinstance(known, list):
+        for at, (one, other) in enumerate(zip(given, known)):
+            yield from unknown(one, other, f"{place}[{at}]")
+
+
+def check(adapter, document, allowed=()):
+    value = adapter.validate_json(json_of(document))
+    found = [place for place in unknown(document, plain(value)) if place not in allowed]
+    if found:
+        raise ValueError(f"members that the SDK does not know: {found}")
+
+
+def json_of(document):
+    import json
+
+    return json.dumps(document)
+
+
+def items(document):
+    if isinstance(document, dict):
+        document = document.get("input", [document])
+    for item in document if isinstance(document, list) else []:
+        # The live interface takes `detail` of a screenshot, which the SDK's type lacks.
+        check(ITEM, item, allowed=(".output.detail",))
+
+
+def tools(tools):
+    for tool in tools:
+        check(TOOL, tool)
+
+
+def chat(document):
+    for message in messages_of(document):
+        check(MESSAGE, message)
+
+
+def functions(tools):
+    for tool in tools:
+        check(FUNCTION, tool)
+
+
+KINDS = {
+    "history": items,
+    "answers": items,
+    "tools": tools,
+    "chat.history": chat,
+    "chat.answers": chat,
+    "chat.tools": functions,
+}
+
+# One of the two ways to show pictures: inside a result, which OpenAI's own type refuses and other
+# servers of chat completions take.
+def inline(document):
+    chat([without_pictures(message) for message in messages_of(document)])
+
+
+def messages_of(document):
+    if isinstance(document, dict):
+        return document.get("messages", [document])
+    return document
+
+
+def without_pictures(message):
+    content = message.get("content")
+    if message["role"] != "tool" or not isinstance(content, list):
+        return message
+    return {**message, "content": [part for part in content if part["type"] == "text"]}
+
+
+KINDS |= {"inline.history": inline, "inline.answers": inline, "inline.tools": functions}

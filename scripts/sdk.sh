@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Makes the Python environment with the providers' own SDKs, pinned, in target/sdk. Made already:
+# does nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+requirements=crates/telechir-providers/tests/sdk/requirements.txt
+folder=target/sdk
+if cmp -s "$requirements" "$folder/requirements.txt"; then
+  exit 0
+fi
+echo "installing the providers' SDKs into $folder (some 20 seconds)"
+rm -rf "$folder"
+# Debian's own first: make setup installs what it needs for that.
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+"$python" -m venv "$folder"
+"$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$requirements"
+# Last: an environment that was made half is made again.
+cp "$requirements" "$folder/requirements.txt"
