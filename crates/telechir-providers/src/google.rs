@@ -33,7 +33,7 @@ use telechir_protocol::{Meta, Raw};
 pub(crate) use generate::GenerateContent;
 pub(crate) use interactions::Interactions;
 
-use crate::Report;
+use crate::{Report, settings};
 
 /// Under this name contents keep what only this provider says.
 const PROVIDER: &str = "google";
@@ -124,17 +124,9 @@ fn unsaid(
             "there is no place for it",
         );
     }
-    for (provider, settings) in &meta.additional_properties {
-        let names = settings.as_object().into_iter().flatten();
-        // How an item stood on another wire, and that a picture is seen in full, mean nothing.
-        let names: Vec<&str> = names
-            .map(|(name, _)| name.as_str())
-            .filter(|name| !matches!(*name, "form" | "detail"))
-            .collect();
-        if provider != PROVIDER && !names.is_empty() {
-            let what = format!("settings of {provider}: {}", names.join(", "));
-            report.lost(what, place, "they are another provider's");
-        }
+    for (provider, names) in settings::of_others(meta, PROVIDER) {
+        let what = format!("settings of {provider}: {}", names.join(", "));
+        report.lost(what, place, "they are another provider's");
     }
     if !meta.extra.is_empty() {
         let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");

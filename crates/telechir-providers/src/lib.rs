@@ -20,6 +20,7 @@ mod google;
 mod mistral;
 mod openai;
 mod report;
+mod settings;
 mod stream;
 mod wire;
 

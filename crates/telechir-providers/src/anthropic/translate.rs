@@ -52,7 +52,8 @@ pub(crate) fn write_history(
     let model = request.get("model").and_then(Value::as_str);
     let tier = model.map(|model| PictureTier::for_model(Some(model)));
     limits::check(&messages, tier)?;
-    if check::is_newest(request) {
+    // Only a request of this very interface tells its version.
+    if newest == Version::Toolset && member == Some("messages") && check::is_newest(request) {
         limits::taken_away(&messages)?;
     }
     let value = match (own, member) {

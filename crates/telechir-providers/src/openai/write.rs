@@ -18,8 +18,8 @@ use super::asked::Asked;
 use super::envelope::enclose;
 use super::members::{Item, kind, passed_on, raw_of};
 use super::read::{is_instructions, still_says, unedited};
-use super::{DIALECT, check};
-use crate::{EncodeError, Envelope, History, Report};
+use super::{DIALECT, PROVIDER, check};
+use crate::{EncodeError, Envelope, History, Report, settings};
 
 pub(super) use message::words_of;
 
@@ -203,6 +203,9 @@ impl Writer {
             .iter()
             .take_while(|content| message::is_part(content, message))
             .count();
+        for content in rest.iter().take(spoken.max(1)) {
+            self.note_settings(content, place);
+        }
         if spoken > 0 {
             self.say(message, &rest[..spoken], place);
             return Ok(spoken);
@@ -240,6 +243,20 @@ impl Writer {
             Content::Other(other) => self.other(other, place),
         }
         Ok(1)
+    }
+
+    /// Settings of other providers stay behind. What a response cost and why it ended does anyway.
+    fn note_settings(&mut self, content: &Content, place: &str) {
+        if matches!(content, Content::Usage(_) | Content::Error(_)) {
+            return;
+        }
+        let others = content
+            .meta()
+            .map(|meta| settings::of_others(meta, PROVIDER));
+        for (provider, names) in others.into_iter().flatten() {
+            let what = format!("settings of {provider}: {}", names.join(", "));
+            self.report.lost(what, place, "they are another provider's");
+        }
     }
 
     /// Remembers of a call how it stands, and of a result its picture.

@@ -1,11 +1,10 @@
 //! What a block has no member for, and ids and names in the letters that are taken.
 
-use serde_json::Value;
 use telechir_protocol::{CallId, Meta};
 
 use super::place;
-use crate::Report;
 use crate::anthropic::PROVIDER;
+use crate::{Report, settings};
 
 /// What a block has no member for.
 pub(in crate::anthropic) fn unsaid(
@@ -22,33 +21,13 @@ pub(in crate::anthropic) fn unsaid(
     if let Some(status) = status.filter(|status| *status != "completed") {
         report.lost(format!("status {status}"), place, why);
     }
-    for (provider, settings) in &meta.additional_properties {
-        let names = settings.as_object().into_iter().flatten();
-        let names: Vec<&str> = names
-            .filter(|(name, value)| says_something(name, value))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        if provider != PROVIDER && !names.is_empty() {
-            let what = format!("settings of {provider}: {}", names.join(", "));
-            report.lost(what, place, "they are another provider's");
-        }
+    for (provider, names) in settings::of_others(meta, PROVIDER) {
+        let what = format!("settings of {provider}: {}", names.join(", "));
+        report.lost(what, place, "they are another provider's");
     }
     if !meta.extra.is_empty() {
         let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
         report.lost(format!("members {names}"), place, why);
-    }
-}
-
-/// Whether a setting of another provider means anything here: neither the form an item came in
-/// nor that a picture is to be seen in full, which is always so here.
-fn says_something(name: &str, value: &Value) -> bool {
-    match name {
-        _ if value.is_null() => false,
-        // How something came that the neutral values say, and what is told of it elsewhere.
-        "form" | "summary" | "logprobs" | "action" | "actions" | "id" => false,
-        "status" => value != "completed",
-        "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),
-        _ => true,
     }
 }
 

@@ -320,3 +320,25 @@ fn every_vector_of_ours_can_be_said_to_the_other() {
         }
     }
 }
+
+#[test]
+fn settings_of_another_provider_are_reported_when_they_mean_something() {
+    let caller = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_1"});
+    let call = |caller: &Value| json!({"type": "tool_use", "id": "a", "name": "f", "input": {}, "caller": caller});
+    let messages = |block: Value| json!([{"role": "assistant", "content": [block]}]);
+    let lost = |messages: Value| {
+        let bytes = messages.to_string();
+        let history = Dialect::AnthropicMessages
+            .decode_history(bytes.as_bytes())
+            .unwrap()
+            .0;
+        let report = DIALECT.encode_history(&history).unwrap().1;
+        let lost = report.losses.into_iter().map(|loss| loss.what);
+        lost.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lost(messages(call(&caller))),
+        ["settings of anthropic: caller"]
+    );
+    assert!(lost(messages(call(&json!({"type": "direct"})))).is_empty());
+}
