@@ -24,7 +24,8 @@ fn means_something(name: &str, value: &Value) -> bool {
         _ if value.is_null() => false,
         // The form a content came in, and what its neutral members say in other words.
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
-        | "logprobs" | "id" | "return_code" | "result" | "stream" | "image" | "file" => false,
+        | "logprobs" | "id" | "return_code" | "result" | "stream" | "image" | "file"
+        | "pictures_after" => false,
         "status" => value != "completed",
         // Elsewhere a picture is always seen in full.
         "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),
