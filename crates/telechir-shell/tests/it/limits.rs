@@ -115,6 +115,25 @@ async fn an_endless_output_ends_by_timeout() {
 }
 
 #[tokio::test]
+async fn a_gigabyte_is_kept_in_part_and_counted_whole() {
+    let (mut shell, _kept) = limited().await;
+    let output = run(&mut shell, "yes 0123456789abcde | head -c 1G; echo end").await;
+    assert_eq!(output.outcome, ShellOutcome::Success);
+    assert!(output.stdout.len() < 70_000 && output.stdout.ends_with("end\n"));
+    let (first, gone) = (256 * MIB, 768 * MIB + 4);
+    let said = format!(
+        "its first {first} bytes are in /run/telechir-output/output-1, the other {gone} are gone"
+    );
+    assert!(
+        output.stdout.contains(&said),
+        "{}",
+        &output.stdout[32_000..34_000]
+    );
+    let kept = run(&mut shell, "stat -c %s /run/telechir-output/output-1").await;
+    assert_eq!(kept.stdout, format!("{first}\n"));
+}
+
+#[tokio::test]
 async fn a_flood_from_the_background_does_not_hold_up_the_next() {
     let (mut shell, _kept) = limited().await;
     let output = run(&mut shell, "yes & yes >&2 & echo begun").await;
