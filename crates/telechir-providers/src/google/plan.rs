@@ -279,3 +279,15 @@ pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Repo
         }
     }
 }
+
+/// Instructions that do not stand in the request's own place for them are words of the user.
+pub(super) fn note_instructions(messages: &[Message], first: usize, report: &mut Report) {
+    for (at, message) in messages.iter().enumerate() {
+        let is_system = matches!(message.role, Role::System | Role::Developer);
+        if is_system && super::raw_of(&message.meta).is_none() {
+            let why = "only a request has a place for them, and one at its head";
+            let place = format!("messages[{}]", at + first);
+            report.kept("instructions", place, why, "as words of the user");
+        }
+    }
+}

@@ -32,11 +32,9 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         report: Report::default(),
     };
     plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
-    let turns = plan::turns(
-        messages,
-        history.messages.len() - messages.len(),
-        own_around,
-    );
+    let first = history.messages.len() - messages.len();
+    plan::note_instructions(messages, first, &mut report);
+    let turns = plan::turns(messages, first, own_around);
     let mut contents = Vec::new();
     for turn in &turns {
         contents.extend(writer.turn(turn));

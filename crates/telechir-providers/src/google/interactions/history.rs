@@ -43,6 +43,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     };
     plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
+    plan::note_instructions(messages, first, &mut report);
     for turn in plan::turns(messages, first, own_around) {
         writer.turn(&turn);
     }

@@ -462,6 +462,23 @@ fn what_only_another_provider_says_is_reported_and_not_sent() {
 }
 
 #[test]
+fn instructions_amid_a_list_are_words_of_the_user_and_said_to_be() {
+    let foreign = of(vec![
+        Message::new(Role::System, vec![Content::text("Be brief.")]),
+        Message::new(Role::User, vec![Content::text("Go.")]),
+    ]);
+    for dialect in [PARTS, STEPS] {
+        let (value, report) = written(dialect, &foreign);
+        assert!(value.to_string().contains("Be brief."), "{value}");
+        assert_eq!(report.losses.len(), 1);
+        assert_eq!(
+            report.losses[0].kept.as_deref(),
+            Some("as words of the user")
+        );
+    }
+}
+
+#[test]
 fn a_list_of_something_else_is_no_history() {
     let tools = json!([{"computerUse": {}}]);
     let error = PARTS
