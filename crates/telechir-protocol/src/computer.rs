@@ -18,6 +18,8 @@ pub enum SafetySource {
     Openai,
     /// Google's `safety_decision`.
     Google,
+    /// Bedrock's `USER_CONFIRMATION_AND_RESULT`.
+    Bedrock,
     /// A policy of whoever runs this program.
     Policy,
 }

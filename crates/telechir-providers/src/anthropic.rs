@@ -54,17 +54,21 @@ const PROVIDER: &str = "anthropic";
 /// The newest version of the tools.
 pub(crate) const NEWEST: models::Version = models::Version::Toolset;
 
+/// The newest version of the tools that agents know.
+pub(crate) const JANUARY_2025: models::Version = models::Version::January2025;
+
 /// The newest version of the tools where no toolsets are served.
 pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
 
 pub(crate) use answer::write_answers;
 pub(crate) use history::{read_history, read_response};
-pub(crate) use models::takes_old_tools;
+pub(crate) use models::{is_of_october_2024, takes_old_tools};
 pub(crate) use picture::picture_size;
 pub(crate) use stream::Arriving;
 pub(crate) use talk::{MessagesTalk, unbound_thinking};
 pub(crate) use tools::declare;
 pub(crate) use translate::write_history;
+pub(crate) use write::LENT;
 
 /// The dialect.
 pub(crate) struct Messages;

@@ -5,17 +5,20 @@
     reason = "a block has few of the forms that JSON and contents can have; any other is let be"
 )]
 
+mod agents;
 mod body;
 mod converse;
 mod fit;
 mod frame;
 mod framed;
+mod media;
 mod models;
 mod names;
 mod own;
 mod path;
 mod shape;
 
+pub(crate) use agents::Agents;
 pub(crate) use body::{Invoke, Messages};
 pub(crate) use converse::Converse;
 

@@ -28,6 +28,8 @@ pub enum Dialect {
     BedrockMessages,
     /// Anthropic's bodies for Bedrock's InvokeModel: `bedrock-invoke`.
     BedrockInvoke,
+    /// Bedrock's agents that return control: `bedrock-agents`.
+    BedrockAgents,
     /// Google's `generateContent`: `google-generate-content`.
     GoogleGenerateContent,
     /// Google's Interactions: `google-interactions`.
@@ -63,12 +65,13 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
         Self::BedrockMessages,
         Self::BedrockInvoke,
+        Self::BedrockAgents,
         Self::GoogleGenerateContent,
         Self::GoogleInteractions,
         Self::AgentFramework,
@@ -101,6 +104,7 @@ impl Dialect {
             Self::BedrockMessages => &bedrock::Messages,
             Self::BedrockInvoke => &bedrock::Invoke,
             Self::MistralConversations => &mistral::Conversations,
+            Self::BedrockAgents => &bedrock::Agents,
         }
     }
 

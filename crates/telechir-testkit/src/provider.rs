@@ -6,6 +6,7 @@
 mod anthropic;
 mod chat;
 mod conversations;
+mod converse;
 mod google;
 mod image;
 mod openai;

@@ -68,6 +68,11 @@ impl Run {
                 "claude-opus-5-5",
                 Observe::LastOfBatch,
             ),
+            Provider::Converse => (
+                Dialect::BedrockConverse,
+                "us.anthropic.claude-opus-4-6-v1:0",
+                Observe::LastOfBatch,
+            ),
             Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", Observe::EveryCall),
             Provider::Google => (
                 Dialect::GoogleGenerateContent,

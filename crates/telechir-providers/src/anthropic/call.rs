@@ -13,7 +13,7 @@ use super::block::{Block, meta, text};
 use super::input::{Input, Read, shown};
 use super::scene::Scene;
 use super::stream::INVALID_INPUT;
-use crate::companion;
+use crate::{companion, function_tools};
 
 pub(super) const COMPUTER: &str = "computer";
 pub(super) const BROWSER: &str = "browser";
@@ -122,14 +122,14 @@ fn one_tool(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content
 /// A function of ours, which says its action in the neutral words.
 fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) -> Option<Content> {
     let arguments = Arguments::Json(input.clone());
-    let meta = || meta(block, &["id", "name", "input"]);
-    if let Some(mut call) = companion::computer_call(name, id, &arguments) {
-        call.meta = meta();
-        return Some(Content::ComputerCall(call));
+    let mut content = match name {
+        companion::COMPUTER | companion::SHELL => function_tools::read(name, id, arguments),
+        _ => Content::ComputerCall(companion::computer_call(name, id, &arguments)?),
+    };
+    if let Some(own) = content.meta_mut() {
+        *own = meta(block, &["id", "name", "input"]);
     }
-    let mut call = companion::shell_call(name, id, &arguments)?;
-    call.meta = meta();
-    Some(Content::ShellCall(call))
+    Some(content)
 }
 
 /// Under this name a call keeps that it came as one of the older tools, all actions under one

@@ -123,6 +123,11 @@ pub(super) fn text_editor(model: &str) -> &'static str {
     }
 }
 
+/// Whether a model takes the first version of the tools and no later one.
+pub(crate) fn is_of_october_2024(model: Option<&str>) -> bool {
+    version(model) == Some(Version::October2024)
+}
+
 /// Whether a model takes one of the older computer tools on Bedrock. Of the models that know the
 /// toolset alone elsewhere, Opus and Sonnet 5.5 still do.
 pub(crate) fn takes_old_tools(model: &str) -> bool {

@@ -32,7 +32,9 @@ pub(super) fn plain(
         Content::Usage(_) => None,
         Content::Error(error) if error.meta.property(PROVIDER, "stop_reason").is_some() => None,
         Content::Other(other) => match other.kind.as_deref() {
-            Some(kind) if OWN_TYPES.contains(&kind) => Some(Value::Object(other.json.clone())),
+            Some(kind) if OWN_TYPES.contains(&kind) || kind.starts_with(LENT) => {
+                Some(Value::Object(other.json.clone()))
+            }
             kind => lost(
                 format!("a {}", kind.unwrap_or("content without a type")),
                 place,
@@ -60,6 +62,9 @@ pub(super) fn plain(
         | Content::EditResult(_) => lost("a call within a result".to_owned(), place, report),
     })
 }
+
+/// Begins the type of a block that another writer has put there to take it out again; never sent.
+pub(crate) const LENT: &str = "\u{0}";
 
 /// Blocks of this dialect that have no neutral form.
 const OWN_TYPES: [&str; 17] = [

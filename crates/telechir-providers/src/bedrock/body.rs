@@ -53,7 +53,7 @@ impl Wire for Messages {
 
     fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         let mut report = Report::default();
-        let messages = fitted(history, fit::Toolsets::Served, &mut report);
+        let messages = fitted(history, fit::Toolsets::Served, MESSAGES, &mut report)?;
         let envelope = history.envelope.clone();
         let history = History { messages, envelope };
         let (written, noted) = anthropic::write_history(&history, anthropic::NEWEST)
@@ -144,7 +144,7 @@ fn read_history(document: &Value, name: &'static str) -> Result<(History, Report
 
 fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
-    let turn = fit::answers(turn, &mut report);
+    let turn = fit::answers(turn, name, &mut report)?;
     let mut reply =
         anthropic::write_answers(&turn).map_err(|error| shape::renamed_out(error, name))?;
     for item in &mut reply.items {
@@ -158,18 +158,24 @@ fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply
     Ok(EncodedReply { items, report })
 }
 
-fn fitted(history: &History, toolsets: fit::Toolsets, report: &mut Report) -> Vec<Message> {
+fn fitted(
+    history: &History,
+    toolsets: fit::Toolsets,
+    name: &'static str,
+    report: &mut Report,
+) -> Result<Vec<Message>, EncodeError> {
     let mut messages = history.messages.clone();
     for (at, message) in messages.iter_mut().enumerate() {
         let place = format!("messages[{at}]");
+        fit::check(&message.contents, name, &place)?;
         fit::contents(&mut message.contents, toolsets, &place, report);
     }
-    messages
+    Ok(messages)
 }
 
 fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
-    let messages = fitted(history, fit::Toolsets::Refused, &mut report);
+    let messages = fitted(history, fit::Toolsets::Refused, INVOKE, &mut report)?;
     let mut aside = Map::new();
     let envelope = match &history.envelope {
         Envelope::Object {

@@ -6,7 +6,6 @@
 mod check;
 mod declare;
 mod into_block;
-mod media;
 mod out_of_block;
 mod read;
 mod stream;

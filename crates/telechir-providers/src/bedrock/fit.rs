@@ -2,11 +2,11 @@
 //! another service holds. Contents of a history are put into forms that can be sent.
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, Content, Media, Meta, TextContent};
+use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, Meta, TextContent};
 
-use super::own;
-use crate::Report;
+use super::{MOST_BASE64, own};
 use crate::anthropic;
+use crate::{EncodeError, Report};
 
 /// Whether a door serves the toolsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +34,64 @@ pub(super) fn contents(
 }
 
 /// Puts the results of a turn into forms that every door takes.
-pub(super) fn answers(turn: &AnsweredTurn, report: &mut Report) -> AnsweredTurn {
-    let results = turn.results().iter().map(|result| {
+pub(super) fn answers(
+    turn: &AnsweredTurn,
+    dialect: &'static str,
+    report: &mut Report,
+) -> Result<AnsweredTurn, EncodeError> {
+    let mut results = Vec::new();
+    for result in turn.results() {
         let mut content = result.clone().into_content();
         let place = result
             .call_id()
             .map_or_else(String::new, |id| format!("result {id}"));
+        check(std::slice::from_ref(&content), dialect, &place)?;
         pictures(&mut content, &place, report);
-        content
-    });
-    let results = results.filter_map(own::as_result).collect();
+        results.extend(own::as_result(content));
+    }
     // The results are those of the same calls.
     let again = turn.turn().clone().answer(results);
-    again.unwrap_or_else(|_| turn.clone())
+    Ok(again.unwrap_or_else(|_| turn.clone()))
+}
+
+/// No picture is larger than any door takes.
+pub(super) fn check(
+    contents: &[Content],
+    dialect: &'static str,
+    place: &str,
+) -> Result<(), EncodeError> {
+    for content in contents {
+        match content {
+            Content::Data(data) => size(data, dialect, place)?,
+            Content::ComputerResult(result) => {
+                let steps = result.steps.iter().filter_map(|step| step.picture.as_ref());
+                for picture in steps.chain(&result.screenshot) {
+                    if let Media::Data(data) = picture {
+                        size(data, dialect, place)?;
+                    }
+                }
+            }
+            Content::FunctionResult(result) => check(&result.items, dialect, place)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn size(data: &DataContent, dialect: &'static str, place: &str) -> Result<(), EncodeError> {
+    let length = data.base64().map_or(0, str::len);
+    let is_picture = data
+        .media_type()
+        .is_some_and(|kind| kind.starts_with("image/"));
+    if is_picture && length > MOST_BASE64 {
+        return Err(EncodeError::Missing {
+            dialect,
+            problem: format!(
+                "{place} has a picture of {length} bytes of base64, more than {MOST_BASE64}; send it scaled"
+            ),
+        });
+    }
+    Ok(())
 }
 
 /// A call of a toolset's member is written anew, as one of the older tools.

@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{CallId, Content, FunctionResult, Media, Meta, ToolResult};
+use telechir_protocol::{
+    CallId, Content, FunctionResult, Media, Meta, OtherContent, ReasoningContent, TextContent,
+    ToolResult,
+};
 
 use super::names::{self, Stand};
-use crate::Report;
+use crate::{Report, anthropic};
 
 /// The provider under which Anthropic's readers keep what they do not know.
 const THEIRS: &str = "anthropic";
@@ -77,6 +80,75 @@ pub(super) fn into_theirs(meta: &mut Meta, provider: &str) {
     if let Value::Object(theirs) = theirs {
         theirs.insert(provider.to_owned(), own);
     }
+}
+
+/// A content that only this provider knows, as a block that the other writers hand through.
+pub(super) fn handed_through(content: &mut Content, opaque: &str) {
+    let json = match content {
+        Content::Other(other) => other
+            .kind
+            .as_deref()
+            .is_some_and(|kind| kind.starts_with(opaque))
+            .then(|| other.json.clone()),
+        Content::CommandCall(call) | Content::CommandResult(call)
+            if call.meta.raw_representation.is_none() =>
+        {
+            let held = call.meta.additional_properties.get("bedrock");
+            let whole = ["toolUse", "toolResult"].into_iter().find_map(|name| {
+                let whole = held?.get(name)?.clone();
+                Some((name, whole))
+            });
+            whole.map(|(name, whole)| {
+                let kind = format!("{opaque}{name}");
+                Map::from_iter([("type".to_owned(), kind.into()), (name.to_owned(), whole)])
+            })
+        }
+        Content::Text(text) if text.meta.raw_representation.is_none() => cited(text),
+        Content::Reasoning(reasoning) if reasoning.meta.raw_representation.is_none() => {
+            unsigned(reasoning).map(|json| {
+                let kind = format!("{opaque}reasoningContent");
+                Map::from_iter([
+                    ("type".to_owned(), kind.into()),
+                    ("reasoningContent".to_owned(), json),
+                ])
+            })
+        }
+        _ => None,
+    };
+    if let Some(mut json) = json {
+        let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
+        let kind = format!("{}{kind}", anthropic::LENT);
+        json.insert("type".to_owned(), kind.as_str().into());
+        *content = Content::Other(OtherContent {
+            kind: Some(kind),
+            json,
+        });
+    }
+}
+
+/// Words with their sources, as they came.
+fn cited(text: &TextContent) -> Option<Map<String, Value>> {
+    let mut cited = text.meta.property("bedrock", "citationsContent")?.clone();
+    if !text.meta.annotations.is_empty() {
+        cited["citations"] = text.meta.annotations.clone().into();
+    }
+    let content = cited.get("content").and_then(Value::as_array)?;
+    let words = content.iter().filter_map(|part| part.get("text")?.as_str());
+    let is_same = words.collect::<String>() == text.text;
+    is_same.then(|| {
+        Map::from_iter([
+            ("type".to_owned(), "bedrock_citationsContent".into()),
+            ("citationsContent".to_owned(), cited),
+        ])
+    })
+}
+
+/// Thinking that this service's models sent without a signature, which they take back so.
+fn unsigned(reasoning: &ReasoningContent) -> Option<Value> {
+    let text = reasoning.text.as_ref()?;
+    let is_own = reasoning.meta.additional_properties.contains_key(THEIRS);
+    let is_unsigned = reasoning.protected_data.is_none() && is_own;
+    is_unsigned.then(|| serde_json::json!({"reasoningText": {"text": text}}))
 }
 
 /// The ids of a content, and the name of the function it calls.

@@ -1,10 +1,19 @@
 //! The dialects of Amazon Bedrock.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names the content it wants and fails on any other"
+)]
 
+mod agents;
+mod bare;
+mod body;
 mod converse;
+mod declare;
+mod recorded;
 
 use serde_json::{Value, json};
 use telechir_protocol::{DataContent, Media, ModelTurn, ToolResult};
-use telechir_providers::{Dialect, EncodeError, EncodedReply};
+use telechir_providers::{Dialect, EncodeError, EncodedReply, History};
 
 /// A PNG of 8 by 6 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
@@ -16,6 +25,13 @@ fn picture() -> Media {
 fn read(dialect: Dialect, document: &Value) -> ModelTurn {
     dialect
         .decode_response(document.to_string().as_bytes())
+        .unwrap()
+        .0
+}
+
+fn history(dialect: Dialect, document: &Value) -> History {
+    dialect
+        .decode_history(document.to_string().as_bytes())
         .unwrap()
         .0
 }

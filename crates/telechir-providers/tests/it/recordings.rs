@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::streams::sse;
@@ -74,24 +76,44 @@ fn read(file: &Path) -> Vec<Recording> {
 
 /// The requests and responses of a cassette.
 fn cassette(text: &str) -> Vec<Sent> {
-    let cassette: Value = serde_saphyr::from_str(text).unwrap();
+    // What is no text stays in base64.
+    let options = serde_saphyr::options! { ignore_binary_tag_for_string: true };
+    let cassette: Value = serde_saphyr::from_str_with_options(text, options).unwrap();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let sides = list(&cassette["interactions"])
+        .into_iter()
+        .flat_map(|mut both| {
+            let response = both["response"].take();
+            [both["request"].take(), response]
+        });
+    // Some keep them apart.
+    let apart = ["requests", "responses"]
+        .into_iter()
+        .flat_map(|name| list(&cassette[name]));
     let mut sent = Vec::new();
-    for interaction in cassette["interactions"].as_array().unwrap() {
-        for side in ["request", "response"] {
-            let said = &interaction[side];
-            if said["parsed_body"].is_object() {
-                sent.push(Sent::Document(said["parsed_body"].clone()));
-            }
-            let body = said["body"]["string"]
-                .as_str()
-                .or_else(|| said["body"].as_str());
-            if let Some(body) = body {
-                sent.push(match serde_json::from_str(body) {
-                    Ok(document) => Sent::Document(document),
-                    Err(_) => Sent::Stream(body.as_bytes().to_vec()),
-                });
-            }
+    for said in sides.chain(apart) {
+        if said["parsed_body"].is_object() {
+            sent.push(Sent::Document(said["parsed_body"].clone()));
         }
+        let body = said["body"]["string"]
+            .as_str()
+            .or_else(|| said["body"].as_str());
+        sent.extend(body.map(body_of));
     }
     sent
+}
+
+/// A body as text, or in base64 where it is none.
+fn body_of(body: &str) -> Sent {
+    if let Ok(document) = serde_json::from_str(body) {
+        return Sent::Document(document);
+    }
+    let packed: String = body.split_whitespace().collect();
+    match STANDARD.decode(packed) {
+        Ok(bytes) => match serde_json::from_slice(&bytes) {
+            Ok(document) => Sent::Document(document),
+            Err(_) => Sent::Stream(bytes),
+        },
+        Err(_) => Sent::Stream(body.as_bytes().to_vec()),
+    }
 }

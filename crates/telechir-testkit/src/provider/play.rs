@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::templates::{Values, filled, filled_text, taken};
 use super::{
     Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, chat,
-    conversations, google, openai,
+    conversations, converse, google, openai,
 };
 
 /// A script that is being played.
@@ -90,6 +90,10 @@ impl Play {
             Provider::MistralConversations => {
                 conversations::check(headers, &request, &self.said)?;
                 conversations::results(&request)
+            }
+            Provider::Converse => {
+                converse::check(headers, &request, &self.said)?;
+                converse::results(&request)
             }
         };
         self.turn_over(script, &results)?;
@@ -177,6 +181,7 @@ impl Play {
             Provider::MistralConversations => {
                 conversations::answer(request, number, say.clone(), &with)
             }
+            Provider::Converse => converse::answer(request, say.clone(), &with),
         };
         self.said.push(say);
         if turn.again.is_none() {
@@ -201,6 +206,7 @@ fn rules(provider: Provider) -> chat::Rules {
         | Provider::Openai
         | Provider::Google
         | Provider::GoogleSteps
+        | Provider::Converse
         | Provider::MistralConversations => chat::Rules::Words,
     }
 }

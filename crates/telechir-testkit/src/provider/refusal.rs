@@ -77,6 +77,8 @@ impl Refusal {
                 let error = json!({"message": self.message, "type": self.kind, "param": null, "code": null});
                 json!({"error": error})
             }
+            // Its sort stands in a header.
+            Provider::Converse => json!({"message": self.message}),
         }
     }
 }

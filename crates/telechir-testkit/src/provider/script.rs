@@ -30,6 +30,9 @@ pub enum Provider {
     /// `POST /v1/conversations`
     #[serde(rename = "mistral-conversations")]
     MistralConversations,
+    /// `POST /model/{id}/converse`
+    #[serde(rename = "bedrock-converse")]
+    Converse,
 }
 
 /// A recorded model's words.

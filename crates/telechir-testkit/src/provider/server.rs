@@ -103,7 +103,7 @@ impl ModelServer {
     /// The base address in the form the provider's own clients take it.
     pub fn base_url(&self) -> String {
         match self.shared.script.provider {
-            Provider::Anthropic => format!("http://{}", self.address),
+            Provider::Anthropic | Provider::Converse => format!("http://{}", self.address),
             Provider::Google | Provider::GoogleSteps => {
                 format!("http://{}/v1beta", self.address)
             }
@@ -155,6 +155,7 @@ impl Shared {
                 path == "/v1/chat/completions"
             }
             Provider::MistralConversations => path == "/v1/conversations",
+            Provider::Converse => super::converse::model_of(path).is_some(),
         };
         if !is_own {
             return Err(Refusal::not_found(path));

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::INVOKE;
 use crate::EncodeError;
-use crate::bedrock::MOST_BASE64;
 use crate::conversation::text_of;
 
 /// Versions of a body. The newer refuses the members that steer sampling.
@@ -23,7 +22,7 @@ fn missing(dialect: &'static str, problem: impl Into<String>) -> EncodeError {
     }
 }
 
-/// Pictures are sent as their bytes, and are not too large.
+/// Pictures are sent as their bytes.
 pub(super) fn pictures(value: &Value, dialect: &'static str) -> Result<(), EncodeError> {
     match value {
         Value::Object(members) => {
@@ -50,13 +49,6 @@ fn picture(block: &Value, dialect: &'static str) -> Result<(), EncodeError> {
         return Err(missing(
             dialect,
             format!("pictures as their bytes, and one has a source of type {kind:?}"),
-        ));
-    }
-    let length = text_of(source, "data").len();
-    if length > MOST_BASE64 {
-        return Err(missing(
-            dialect,
-            format!("pictures of at most {MOST_BASE64} bytes of base64, and one has {length}"),
         ));
     }
     Ok(())

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::DIALECT;
 use crate::EncodeError;
-use crate::bedrock::MOST_BASE64;
 use crate::conversation::text_of;
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
@@ -114,15 +113,6 @@ fn picture(block: &Value, place: &str) -> Result<(), EncodeError> {
     if !matches!(format, "png" | "jpeg" | "gif" | "webp") {
         return Err(missing(format!(
             "{place} has a picture as {format:?}, and wants png, jpeg, gif or webp"
-        )));
-    }
-    let bytes = image
-        .get("source")
-        .map_or("", |source| text_of(source, "bytes"));
-    if bytes.len() > MOST_BASE64 {
-        let length = bytes.len();
-        return Err(missing(format!(
-            "{place} has a picture of {length} bytes of base64, more than {MOST_BASE64}; send it scaled"
         )));
     }
     Ok(())

@@ -8,9 +8,8 @@ use super::{DIALECT, check};
 use crate::anthropic;
 use crate::bedrock::models::{self, Maker};
 use crate::bedrock::{names, shape};
-use crate::companion;
 use crate::conversation::text_of;
-use crate::{Declaration, EncodeError, Offer, Report};
+use crate::{Declaration, EncodeError, Offer, Report, companion, function_tools};
 
 /// The function that is declared where there is no other: the interface demands one.
 const UNUSED: &str = "unused_tool";
@@ -95,13 +94,22 @@ impl Declaring {
         }
     }
 
-    /// Our tools as functions, for models that know none of their own.
+    /// Our tools as functions, for models that know none of their own. `computer` is the name
+    /// of a tool of Anthropic's, whose words are others.
     fn ours(&mut self, tool: &Tool) {
-        let excluded = match tool {
-            Tool::ComputerUse(tool) => tool.excluded_actions.as_slice(),
-            _ => &[],
+        let Some(function) = function_tools::function(tool) else {
+            return;
         };
-        self.tools.push(spec(&companion::tool(excluded)));
+        let name = match function.name.as_str() {
+            function_tools::COMPUTER => companion::COMPUTER,
+            function_tools::SHELL => companion::SHELL,
+            other => other,
+        };
+        self.tools.push(spec(&json!({
+            "name": name,
+            "description": function.description,
+            "parameters": function.parameters,
+        })));
     }
 
     fn system(&mut self, name: &str) {

@@ -4,7 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{HELD, OPAQUE, media};
+use super::{HELD, OPAQUE};
+use crate::bedrock::media;
 
 type Members = Map<String, Value>;
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{HELD, OPAQUE, media};
-use crate::Report;
-use crate::bedrock::names;
+use super::{HELD, OPAQUE};
+use crate::bedrock::{media, names};
 use crate::conversation::text_of;
+use crate::{Report, anthropic};
 
 /// The content blocks a block becomes: itself, and a cache point behind it where one was marked.
 pub(super) fn blocks(block: &Value, place: &str, report: &mut Report) -> Vec<Value> {
@@ -44,7 +44,12 @@ fn one(block: &Value, place: &str, report: &mut Report) -> Option<Value> {
         }
         "tool_use" => Some(tool_use(block, held, place, report)),
         "tool_result" => Some(tool_result(block, held, place, report)),
-        kind => match kind.strip_prefix(OPAQUE) {
+        kind @ "server_tool_use" => Some(told(block, kind, "input", place, report)),
+        kind if kind.ends_with("_tool_result") => Some(told(block, kind, "content", place, report)),
+        kind => match kind
+            .trim_start_matches(anthropic::LENT)
+            .strip_prefix(OPAQUE)
+        {
             Some(_) => {
                 let mut own = block.as_object()?.clone();
                 own.shift_remove("type");
@@ -61,6 +66,19 @@ fn whole(held: &Value) -> Option<Value> {
         .into_iter()
         .find(|name| held.get(name).is_some())?;
     Some(json!({name: held[name]}))
+}
+
+/// What another service's tool did, in words: it cannot be repeated as this one's.
+fn told(block: &Value, kind: &str, member: &str, place: &str, report: &mut Report) -> Value {
+    report.kept(
+        format!("a block of type {kind}"),
+        place,
+        "another service ran the tool",
+        "as text",
+    );
+    let said = block.get(member).unwrap_or(&Value::Null);
+    let name = text_of(block, "name");
+    json!({"text": format!("[{} {said}]", [kind, name].join(" ").trim_end())})
 }
 
 fn lost(kind: &str, place: &str, report: &mut Report) -> Option<Value> {

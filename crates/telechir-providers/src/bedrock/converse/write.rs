@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, ToolResult};
 
-use super::{DIALECT, PROVIDER, check, into_block, out_of_block, read};
+use super::{DIALECT, OPAQUE, PROVIDER, check, into_block, out_of_block, read};
 use crate::anthropic;
 use crate::bedrock::own::Renaming;
 use crate::bedrock::{fit, own, shape};
@@ -18,7 +18,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
     for content in &mut contents {
         lent(content, &mut names, &mut report);
     }
-    let turn = fit::answers(turn, &mut report);
+    let turn = fit::answers(turn, DIALECT, &mut report)?;
     let results = turn.results().iter().map(|result| {
         let mut content = result.clone().into_content();
         lent(&mut content, &mut names, &mut report);
@@ -59,9 +59,10 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
             .iter()
             .enumerate()
             .map(|(at, message)| lent_message(message, at, &mut names, &mut report))
-            .collect(),
+            .collect::<Result<_, _>>()?,
         envelope: match own {
             Some((_, rest)) => lent_envelope(rest),
+            None if is_plain(history) => lent_envelope(&Map::new()),
             None => history.envelope.clone(),
         },
     };
@@ -85,9 +86,22 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     Ok((value, report))
 }
 
-/// What the other writers look for in a request.
+/// Whether it is a list of messages, and none of blocks without one.
+fn is_plain(history: &History) -> bool {
+    let is_bare = |message: &Message| {
+        let raw = message.meta.raw_representation.as_ref();
+        raw.is_some_and(|raw| raw.template().is_null())
+    };
+    history.envelope == Envelope::List && !history.messages.iter().any(is_bare)
+}
+
+/// What the other writers look for in a request. What the newest version of their interface
+/// refuses is no matter here.
 fn lent_envelope(rest: &Map<String, Value>) -> Envelope {
-    let mut lent = Map::from_iter([("tools".to_owned(), read::tools(rest))]);
+    let mut lent = Map::from_iter([
+        ("anthropic_version".to_owned(), "bedrock-2023-05-31".into()),
+        ("tools".to_owned(), read::tools(rest)),
+    ]);
     let model = rest.get("modelId").or_else(|| rest.get("model"));
     lent.extend(model.map(|model| ("model".to_owned(), model.clone())));
     lent.insert("messages".to_owned(), Value::Null);
@@ -103,9 +117,10 @@ fn lent_message(
     at: usize,
     names: &mut Renaming,
     report: &mut Report,
-) -> Message {
+) -> Result<Message, EncodeError> {
     let mut message = message.clone();
     let place = format!("messages[{at}]");
+    fit::check(&message.contents, DIALECT, &place)?;
     fit::contents(
         &mut message.contents,
         fit::Toolsets::Refused,
@@ -125,12 +140,13 @@ fn lent_message(
         }
         Some(_) | None => {}
     }
-    message
+    Ok(message)
 }
 
 /// A content of this dialect in the form that the other writers take for one of theirs.
 fn lent(content: &mut Content, names: &mut Renaming, report: &mut Report) {
     names.out(content, DIALECT, report);
+    own::handed_through(content, OPAQUE);
     own::each_meta(content, &mut |meta| own::into_theirs(meta, PROVIDER));
     let raw = content
         .meta_mut()

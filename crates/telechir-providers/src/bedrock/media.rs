@@ -36,12 +36,12 @@ fn first(table: &[(&'static str, &'static str)], second: &str) -> Option<&'stati
 }
 
 /// The media type of a picture's format.
-pub(in crate::bedrock) fn picture_type(format: &str) -> Option<&'static str> {
+pub(super) fn picture_type(format: &str) -> Option<&'static str> {
     second(&PICTURES, format)
 }
 
 /// The format of a picture; none when it is none of those that are taken.
-pub(in crate::bedrock) fn picture_format(media_type: &str) -> Option<&'static str> {
+pub(super) fn picture_format(media_type: &str) -> Option<&'static str> {
     first(&PICTURES, media_type)
 }
 

@@ -1,0 +1,74 @@
+//! Bedrock's Converse, over HTTP and back.
+
+use serde_json::{Value, json};
+use telechir_agent::End;
+use telechir_protocol::ActionKind;
+
+use crate::run::{Run, WORD};
+
+/// A call as the service sends it: with a type that its own model does not know.
+fn call(id: &str, name: &str, input: Value) -> Value {
+    json!({"toolUse": {"toolUseId": id, "name": name, "input": input, "type": "tool_use"}})
+}
+
+fn computer(id: &str, input: Value) -> Value {
+    call(id, "computer", input)
+}
+
+fn bash(id: &str, command: &str) -> Value {
+    call(id, "bash", json!({"command": command}))
+}
+
+fn text(text: &str) -> Value {
+    json!({"text": text})
+}
+
+fn converse(turns: Value) -> Run {
+    Run::new("bedrock-converse", turns)
+}
+
+#[tokio::test]
+async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_call() {
+    let thinking =
+        json!({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}});
+    let run = converse(json!([
+        {"say": [thinking, text("I look."),
+            computer("tooluse_1", json!({"action": "left_click", "coordinate": [5, 6]})),
+            computer("tooluse_2", json!({"action": "type", "text": "hello"})),
+            computer("tooluse_3", json!({"action": "screenshot"})), bash("tooluse_4", "show it")]},
+        {"take": [{"name": "word", "call": "tooluse_4", "after": "the word is ", "until": "."}],
+            "say": [bash("tooluse_5", "show {{word}}")]},
+        {"expect": [{"call": "tooluse_5", "contains": "ran show {{word}}"}], "say": [text("Done with {{word}}.")]},
+    ]));
+    let outcome = run.carry_out().await;
+    let shown = format!("show {WORD}");
+    assert_eq!(outcome.diary, ["click", "type", "show it", shown.as_str()]);
+    let finished = outcome.clean();
+    assert_eq!((finished.end, finished.steps), (End::Done, 2));
+    assert_eq!(finished.text, format!("Done with {WORD}."));
+    assert!(finished.usage.input_token_count.unwrap() > 0);
+}
+
+#[tokio::test]
+async fn a_failure_is_told_and_a_call_that_cannot_be_read_is_answered() {
+    let mut run = converse(json!([
+        {"say": [computer("tooluse_1", json!({"action": "left_click", "coordinate": [5, 6]})),
+            computer("tooluse_2", json!({"action": "fly"})), bash("tooluse_3", "show it")]},
+        {"expect": [{"call": "tooluse_1", "contains": "It does not go."}, {"call": "tooluse_3", "contains": "ran show it"}],
+            "say": [text("I stop.")]},
+    ]));
+    run.fails_at = Some(ActionKind::Click);
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.diary, ["click", "show it"]);
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_guardrail_ends_a_run_as_a_refusal() {
+    let run = converse(json!([
+        {"say": [text("Sorry.")], "with": {"stopReason": "guardrail_intervened"}},
+    ]));
+    let finished = run.carry_out().await.clean();
+    let reason = "guardrail_intervened".to_owned();
+    assert_eq!(finished.end, End::Refused { reason });
+}

@@ -1,0 +1,87 @@
+//! Bedrock's agents: calls they hand back (`returnControl`), and the results they are told.
+//!
+//! The agent keeps the conversation; a history here is its responses and the requests between
+//! them. Calls become blocks of Anthropic's tools and are read as those.
+
+mod answer;
+mod declare;
+mod ids;
+mod parameters;
+mod read;
+mod stream;
+mod write;
+
+use serde_json::Value;
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+
+use super::framed::Framed;
+use crate::anthropic;
+use crate::stream::Receive;
+use crate::wire::{Talk, Wire};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+};
+
+/// The dialect's name.
+const DIALECT: &str = "bedrock-agents";
+
+/// Under this name contents keep what only this provider says.
+const PROVIDER: &str = "bedrock";
+
+/// The sort of a check that a person is to confirm a call.
+const CONFIRMATION: &str = "user_confirmation";
+
+/// Most calls of one invocation, and most results.
+const MOST: usize = 5;
+
+/// The dialect.
+pub(crate) struct Agents;
+
+impl Wire for Agents {
+    fn name(&self) -> &'static str {
+        DIALECT
+    }
+
+    /// Results are compared with the documents they came in.
+    fn takes_slots(&self) -> bool {
+        false
+    }
+
+    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        read::read_response(&document)
+    }
+
+    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        read::read_history(&document)
+    }
+
+    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        write::write_answers(turn)
+    }
+
+    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        write::write_history(history)
+    }
+
+    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+        declare::declare(offer)
+    }
+
+    /// The models that agents know are those of the smaller pictures.
+    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::picture_size(model.or(Some("claude-3-7-sonnet")), size)
+    }
+
+    fn picture_need(&self) -> PictureNeed {
+        PictureNeed::EveryCall
+    }
+
+    fn receive(&self) -> Option<Box<dyn Receive>> {
+        Some(Box::new(Framed::new(stream::Arriving::default())))
+    }
+
+    /// An agent is asked with signed requests, by whoever has made it.
+    fn talk(&self) -> Option<&'static dyn Talk> {
+        None
+    }
+}

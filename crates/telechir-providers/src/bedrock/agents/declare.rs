@@ -1,0 +1,169 @@
+//! Declaring tools: action groups, whose settings are strings.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
+
+use super::DIALECT;
+use super::write::missing;
+use crate::anthropic;
+use crate::companion;
+use crate::conversation::text_of;
+use crate::{Declaration, EncodeError, Offer, Report};
+
+/// The tools of one generation.
+struct Types {
+    computer: &'static str,
+    bash: &'static str,
+    editor: &'static str,
+}
+
+const OCTOBER_2024: Types = Types {
+    computer: "computer_20241022",
+    bash: "bash_20241022",
+    editor: "text_editor_20241022",
+};
+const JANUARY_2025: Types = Types {
+    computer: "computer_20250124",
+    bash: "bash_20250124",
+    editor: "text_editor_20250124",
+};
+
+/// Declares what is offered, as the bodies of `CreateAgentActionGroup`.
+pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    let model = offer.model.as_deref();
+    let types = if anthropic::is_of_october_2024(model) {
+        OCTOBER_2024
+    } else {
+        JANUARY_2025
+    };
+    let mut tools = Vec::new();
+    let mut report = Report::default();
+    for tool in &offer.tools {
+        match tool {
+            Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
+                let browser = companion::tool(&tool.excluded_actions);
+                tools.push(function(&browser, &mut report));
+            }
+            Tool::ComputerUse(tool) => tools.push(computer(tool, &types, &mut report)?),
+            Tool::Shell(_) => tools.push(theirs(
+                "bash",
+                "ANTHROPIC.Bash",
+                json!({"type": types.bash}),
+            )),
+            Tool::Function(tool) => tools.push(function(&flat(tool), &mut report)),
+            Tool::Hosted(tool) if tool.hosted_type.starts_with("text_editor") => {
+                let settings = json!({"type": types.editor});
+                tools.push(theirs("text_editor", "ANTHROPIC.TextEditor", settings));
+            }
+            Tool::CodeInterpreter { .. } => tools.push(json!({
+                "actionGroupName": "code_interpreter",
+                "parentActionGroupSignature": "AMAZON.CodeInterpreter",
+                "actionGroupState": "ENABLED",
+            })),
+            Tool::Raw(raw) if raw.dialect == DIALECT => tools.push(raw.json.clone()),
+            Tool::Hosted(tool) => {
+                let what = format!("tool {}", tool.hosted_type);
+                report.lost(what, "tools", "an agent has no such tool");
+            }
+            Tool::ImageGeneration { .. } => {
+                report.lost(
+                    "tool image_generation",
+                    "tools",
+                    "an agent has no such tool",
+                );
+            }
+            Tool::Raw(raw) => {
+                let what = format!("a tool in the words of {}", raw.dialect);
+                report.lost(what, "tools", "another dialect's words");
+            }
+        }
+    }
+    let declaration = Declaration {
+        tools,
+        ..Declaration::default()
+    };
+    Ok((declaration, report))
+}
+
+/// A group of Anthropic's: neither description, schema nor executor may stand beside it.
+fn theirs(name: &str, signature: &str, settings: Value) -> Value {
+    json!({
+        "actionGroupName": name,
+        "parentActionGroupSignature": signature,
+        "parentActionGroupSignatureParams": settings,
+        "actionGroupState": "ENABLED",
+    })
+}
+
+fn computer(
+    tool: &ComputerUseTool,
+    types: &Types,
+    report: &mut Report,
+) -> Result<Value, EncodeError> {
+    let Some((width, height)) = tool.display_width.zip(tool.display_height) else {
+        return Err(missing(format!(
+            "a display's width and height, which {} demands",
+            types.computer
+        )));
+    };
+    for name in &tool.excluded_actions {
+        let why = "this version cannot leave an action out";
+        report.lost(format!("exclusion of {name}"), "computer tool", why);
+    }
+    let own = tool.additional_properties.get("bedrock");
+    let number = own.and_then(|own| own.get("display_number"));
+    let mut settings = json!({
+        "type": types.computer,
+        "display_width_px": width.to_string(),
+        "display_height_px": height.to_string(),
+    });
+    if let Some(number) = number {
+        let number = number
+            .as_str()
+            .map_or_else(|| number.to_string(), str::to_owned);
+        settings["display_number"] = number.into();
+    }
+    Ok(theirs("computer", "ANTHROPIC.Computer", settings))
+}
+
+fn flat(tool: &FunctionTool) -> Value {
+    json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
+}
+
+/// A function that is handed back. Its parameters are flat: name, type, description.
+fn function(tool: &Value, report: &mut Report) -> Value {
+    let name = text_of(tool, "name");
+    let none = Map::new();
+    let schema = &tool["parameters"];
+    let members = schema["properties"].as_object().unwrap_or(&none);
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let parameter = |(member, schema): (&String, &Value)| {
+        let kind = match text_of(schema, "type") {
+            kind @ ("number" | "integer" | "boolean" | "array" | "string") => kind,
+            other => {
+                let what = format!("type {other:?} of `{member}`");
+                let why = "a parameter is a string, a number, true or false, or a list";
+                report.kept(what, format!("tool {name}"), why, "as a string of JSON");
+                "string"
+            }
+        };
+        let mut said = json!({"type": kind, "required": required.contains(&json!(member))});
+        let description: String = text_of(schema, "description").chars().take(500).collect();
+        if !description.is_empty() {
+            said["description"] = description.into();
+        }
+        (member.clone(), said)
+    };
+    let parameters: Map<String, Value> = members.iter().map(parameter).collect();
+    let mut function = json!({"name": name, "parameters": parameters});
+    let description: String = text_of(tool, "description").chars().take(1200).collect();
+    if !description.is_empty() {
+        function["description"] = description.into();
+    }
+    json!({
+        "actionGroupName": name,
+        "actionGroupExecutor": {"customControl": "RETURN_CONTROL"},
+        "functionSchema": {"functions": [function]},
+        "actionGroupState": "ENABLED",
+    })
+}

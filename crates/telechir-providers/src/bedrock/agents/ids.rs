@@ -1,0 +1,49 @@
+//! Ids of calls: an invocation has one id for up to five calls.
+
+/// Begins an invocation's id that holds the ids of calls made elsewhere.
+const HOLDS: &str = "tcids:";
+
+/// The ids of an invocation's calls.
+pub(super) fn of_invocation(invocation: &str, count: usize) -> Vec<String> {
+    if let Some(held) = invocation.strip_prefix(HOLDS) {
+        let ids: Vec<String> = serde_json::from_str(held).unwrap_or_default();
+        if ids.len() == count {
+            return ids;
+        }
+    }
+    if count == 1 {
+        return vec![invocation.to_owned()];
+    }
+    (1..=count).map(|at| format!("{invocation}_{at}")).collect()
+}
+
+/// The invocation whose calls have these ids.
+pub(super) fn invocation(ids: &[String]) -> String {
+    let whole = ids
+        .first()
+        .and_then(|id| id.strip_suffix("_1"))
+        .filter(|whole| of_invocation(whole, ids.len()) == ids);
+    match (ids, whole) {
+        ([only], _) => only.clone(),
+        (_, Some(whole)) => whole.to_owned(),
+        _ => format!("{HOLDS}{}", serde_json::json!(ids)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{invocation, of_invocation};
+
+    #[test]
+    fn an_invocation_gives_back_the_ids_it_was_made_of() {
+        for ids in [
+            vec!["toolu_1"],
+            vec!["i-8_1", "i-8_2"],
+            vec!["a", "b,\"", "c"],
+        ] {
+            let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+            assert_eq!(of_invocation(&invocation(&ids), ids.len()), ids);
+        }
+        assert_eq!(invocation(&["i-8_1".to_owned(), "i-8_2".to_owned()]), "i-8");
+    }
+}

@@ -1,0 +1,67 @@
+//! Parameters of an agent's call: every value is a string, whatever it means.
+
+use serde_json::{Map, Value, json};
+
+/// Parameters of Anthropic's tools that are lists or numbers, or yes and no. Any other is text,
+/// even where it looks like JSON: typed text may hold brackets.
+const KNOWN: [&str; 10] = [
+    "coordinate",
+    "start_coordinate",
+    "region",
+    "view_range",
+    "scroll_amount",
+    "duration",
+    "insert_line",
+    "restart",
+    "repeat",
+    "display_number",
+];
+
+/// Whether a function is one of Anthropic's tools.
+pub(super) fn is_theirs(function: &str) -> bool {
+    matches!(
+        function,
+        "computer" | "bash" | "str_replace_editor" | "str_replace_based_edit_tool"
+    )
+}
+
+/// The input that parameters are.
+pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> {
+    let text = |parameter: &Value, name: &str| Some(parameter.get(name)?.as_str()?.to_owned());
+    let member = |parameter: &Value| {
+        let name = text(parameter, "name")?;
+        let value = parameter.get("value").cloned().unwrap_or_default();
+        let Some(said) = value.as_str() else {
+            return Some((name, value));
+        };
+        let kind = text(parameter, "type").unwrap_or_default();
+        let is_text = if is_theirs(function) {
+            !KNOWN.contains(&name.as_str())
+        } else {
+            matches!(kind.as_str(), "" | "string")
+        };
+        let read = if is_text {
+            None
+        } else {
+            serde_json::from_str(said).ok()
+        };
+        Some((name, read.unwrap_or(value)))
+    };
+    parameters.iter().filter_map(member).collect()
+}
+
+/// The parameters that say an input.
+pub(super) fn parameters(input: &Map<String, Value>) -> Vec<Value> {
+    let parameter = |(name, value): (&String, &Value)| {
+        let (kind, said) = match value {
+            Value::String(text) => ("string", text.clone()),
+            Value::Bool(_) => ("boolean", value.to_string()),
+            Value::Number(number) if number.is_f64() => ("number", value.to_string()),
+            Value::Number(_) => ("integer", value.to_string()),
+            Value::Array(_) => ("array", value.to_string()),
+            Value::Object(_) | Value::Null => ("object", value.to_string()),
+        };
+        json!({"name": name, "type": kind, "value": said})
+    };
+    input.iter().map(parameter).collect()
+}
