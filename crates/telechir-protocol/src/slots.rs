@@ -82,7 +82,7 @@ impl Slotted {
         for (index, string) in table.strings.iter().enumerate() {
             if !self.in_full[index] {
                 text.extend_from_slice(&table.document[from..string.start]);
-                text.extend_from_slice(slot(&table.key, index).as_bytes());
+                text.extend_from_slice(slot(&table.key, index, string.len()).as_bytes());
                 from = string.end;
             }
         }
@@ -167,8 +167,16 @@ impl Slots {
     }
 }
 
-fn slot(key: &str, index: usize) -> String {
-    format!("{OPEN}{key}.{index}{CLOSE}")
+fn slot(key: &str, index: usize, length: usize) -> String {
+    format!("{OPEN}{key}.{index}.{length}{CLOSE}")
+}
+
+/// How many bytes a text has with all that its slots stand for.
+pub fn length_of(text: &str) -> usize {
+    let found = whole::slots_of(text);
+    found.fold(text.len(), |length, slot| {
+        (length - slot.place.len()).saturating_add(slot.length)
+    })
 }
 
 fn new_key() -> String {

@@ -14,6 +14,8 @@ pub(super) struct Found<'a> {
     pub(super) place: Range<usize>,
     pub(super) key: &'a str,
     pub(super) index: usize,
+    /// How many bytes it stands for.
+    pub(super) length: usize,
 }
 
 /// The slots of a text.
@@ -32,18 +34,20 @@ pub(super) fn slots_of(text: &str) -> impl Iterator<Item = Found<'_>> {
 }
 
 fn slot_at(text: &str, start: usize) -> Option<Found<'_>> {
-    const LONGEST: usize = 64;
+    const LONGEST: usize = 80;
     let inner = start + OPEN.len_utf8();
     let length = text[inner..]
         .char_indices()
         .take(LONGEST)
         .find(|(_, character)| *character == CLOSE)?
         .0;
-    let (key, index) = text[inner..inner + length].split_once('.')?;
+    let (key, numbers) = text[inner..inner + length].split_once('.')?;
+    let (index, stands_for) = numbers.split_once('.')?;
     Some(Found {
         place: start..inner + length + CLOSE.len_utf8(),
         key,
         index: index.parse().ok()?,
+        length: stands_for.parse().ok()?,
     })
 }
 

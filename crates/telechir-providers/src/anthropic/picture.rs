@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use telechir_protocol::Size;
+use telechir_protocol::slots::length_of;
 
 use super::models;
 
@@ -100,10 +101,10 @@ pub(super) fn problem(tier: PictureTier, base64: &str) -> Option<String> {
 
 /// What is wrong with a picture that no model takes, not even shrunk.
 pub(super) fn never_taken(base64: &str) -> Option<String> {
-    if base64.len() > MOST_BASE64 {
+    let length = length_of(base64);
+    if length > MOST_BASE64 {
         return Some(format!(
-            "has {} bytes of base64, more than {MOST_BASE64}",
-            base64.len()
+            "has {length} bytes of base64, more than {MOST_BASE64}"
         ));
     }
     let Size { width, height } = size_of(base64)?;

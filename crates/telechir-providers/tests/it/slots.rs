@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use telechir_providers::Dialect;
 
 /// Documents of every dialect.
-fn vectors() -> Vec<PathBuf> {
+pub(crate) fn vectors() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut folders = vec![folder];
     let mut files = Vec::new();
@@ -143,4 +143,45 @@ fn a_long_string_anywhere_is_read_as_it_was() {
         }
     }
     assert!(seen.len() > 300, "{} kinds of strings", seen.len());
+}
+
+/// What a writer refuses or reports because of a picture's length, it does with slots too.
+#[test]
+fn a_picture_that_is_too_large_is_as_large_with_a_slot() {
+    let mut refused = 0;
+    for megabytes in [6, 11, 34] {
+        let long = long_strings()[1].clone() + &"QUJD".repeat(megabytes << 18);
+        let history = json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "screenshot", "toolset_name": "computer", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "toolset_name": "computer", "content": [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": long}}]}]},
+        ]);
+        let read = |document: String| {
+            Dialect::AnthropicMessages
+                .decode_history(document)
+                .unwrap()
+                .0
+        };
+        let document = history.to_string();
+        let (without, with) = (read(without_slots(&document)), read(document));
+        for dialect in Dialect::ALL {
+            let (with, without) = (
+                dialect.write_history(&with),
+                dialect.write_history(&without),
+            );
+            refused += usize::from(without.is_err());
+            match (with, without) {
+                (Ok((one, with)), Ok((other, without))) => {
+                    assert_eq!(with, without, "{dialect}, {megabytes} MB");
+                    assert!(one.to_vec() == other.to_vec(), "{dialect}, {megabytes} MB");
+                }
+                (Err(with), Err(without)) => {
+                    assert_eq!(with.to_string(), without.to_string(), "{dialect}");
+                }
+                (with, _) => panic!("{dialect}, {megabytes} MB: {}", with.is_ok()),
+            }
+        }
+    }
+    assert!(refused > 0, "some dialect has a limit");
 }
