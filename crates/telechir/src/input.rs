@@ -49,16 +49,17 @@ pub(crate) fn write_text(text: &str) -> Result<(), Failure> {
 
 /// Writes a dialect's document and a newline to standard output, its pictures without a copy.
 pub(crate) fn write_document(document: &Document) -> Result<(), Failure> {
-    to_stdout(|out| document.write_to(out))
+    to_stdout(|out| {
+        document.write_to(out)?;
+        out.write_all(b"\n")
+    })
 }
 
 fn to_stdout(
     write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'_>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let written = write(&mut out)
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush());
+    let written = write(&mut out).and_then(|()| out.flush());
     match written {
         // The reader closed its end: it has what it wanted.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

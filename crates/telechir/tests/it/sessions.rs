@@ -420,7 +420,10 @@ fn names_that_could_be_paths_are_refused() {
 fn a_call_needs_a_device_flag_to_start_a_session() {
     let sessions = Sessions::new();
     let ran = sessions.exec("a", &[], &bash("true"));
-    ran.fails(1, &["no session a", "--desktop, --browser, --shell or --editor"]);
+    ran.fails(
+        1,
+        &["no session a", "--desktop, --browser, --shell or --editor"],
+    );
 }
 
 #[test]
