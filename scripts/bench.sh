@@ -30,11 +30,11 @@ if [[ ${#missing[@]} -gt 0 ]]; then
         echo "they could not be installed; their rows will say so" >&2
 fi
 venv=$target/peers
-if ! [[ -x $venv/bin/python && -e $venv/whole ]]; then
-    echo "installing to measure beside: mss and pynput, for Python, in $venv"
+if ! [[ -x $venv/bin/python && -e $venv/whole-2 ]]; then
+    echo "installing to measure beside: mss, pynput and anthropic, for Python, in $venv"
     if rm -rf "$venv" && mkdir -p "$target" && python3 -m venv "$venv" &&
-        "$venv/bin/pip" install --quiet --disable-pip-version-check mss==10.2.0 pynput==1.8.2; then
-        touch "$venv/whole"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check mss==10.2.0 pynput==1.8.2 anthropic==2.11.0; then
+        touch "$venv/whole-2"
     else
         echo "they could not be installed; their rows will say so" >&2
     fi
@@ -42,9 +42,12 @@ fi
 
 # The build of what is measured is not measured.
 cargo bench --quiet --package telechir --bench walk --no-run
+cargo bench --quiet --package telechir-providers --bench history --no-run
 start=$SECONDS
 TELECHIR_PEERS_PYTHON=$venv/bin/python \
     cargo bench --quiet --package telechir --bench walk >"$scratch/tables"
+TELECHIR_PEERS_PYTHON=$venv/bin/python \
+    cargo bench --quiet --package telechir-providers --bench history -- --table >>"$scratch/tables"
 took=$((SECONDS - start))
 
 # A package's version, as far as this system can tell.

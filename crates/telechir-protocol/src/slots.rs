@@ -37,7 +37,8 @@ pub struct Slots(Option<Arc<Table>>);
 struct Table {
     /// 128 random bits: nobody can write a slot who was not given it.
     key: String,
-    document: Vec<u8>,
+    /// Looked at once whether it is UTF-8: its strings are then at hand without a look.
+    document: String,
     strings: Vec<Range<usize>>,
 }
 
@@ -64,9 +65,11 @@ impl Slotted {
             return Err(document);
         }
         let in_full = vec![false; strings.len()];
+        let document = String::from_utf8(document.into_owned())
+            .map_err(|error| Cow::Owned(error.into_bytes()))?;
         let slots = Slots(Some(Arc::new(Table {
             key: new_key(),
-            document: document.into_owned(),
+            document,
             strings,
         })));
         Ok(Self { slots, in_full })
@@ -81,12 +84,12 @@ impl Slotted {
         let mut from = 0;
         for (index, string) in table.strings.iter().enumerate() {
             if !self.in_full[index] {
-                text.extend_from_slice(&table.document[from..string.start]);
+                text.extend_from_slice(&table.document.as_bytes()[from..string.start]);
                 text.extend_from_slice(slot(&table.key, index, string.len()).as_bytes());
                 from = string.end;
             }
         }
-        text.extend_from_slice(&table.document[from..]);
+        text.extend_from_slice(&table.document.as_bytes()[from..]);
         text
     }
 
@@ -104,7 +107,8 @@ impl Slotted {
 
     /// The whole document, as it came.
     pub fn document(&self) -> &[u8] {
-        self.slots.0.as_ref().map_or(&[], |table| &table.document)
+        let table = self.slots.0.as_ref();
+        table.map_or(&[], |table| table.document.as_bytes())
     }
 
     /// The strings, for whoever has a text with slots.
@@ -143,8 +147,7 @@ impl Slots {
     fn string(&self, key: &str, index: usize) -> Option<&str> {
         let table = self.0.as_ref().filter(|table| table.key == key)?;
         let string = table.strings.get(index)?;
-        // It was found to be ASCII.
-        std::str::from_utf8(table.document.get(string.clone())?).ok()
+        table.document.get(string.clone())
     }
 
     /// The place of the slot in which a text ends, and where it begins there; none when the text
@@ -162,7 +165,7 @@ impl Slots {
         let table = self.0.as_ref()?;
         let slot = table.strings.get(index)?;
         let start = slot.start.checked_sub(before.len())?;
-        let string = std::str::from_utf8(table.document.get(start..slot.end)?).ok()?;
+        let string = table.document.get(start..slot.end)?;
         string.starts_with(before).then_some(string)
     }
 }

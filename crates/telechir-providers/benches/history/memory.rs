@@ -1,0 +1,51 @@
+//! An allocator that counts.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn grown(by: usize) {
+    let now = NOW.fetch_add(by, Ordering::Relaxed) + by;
+    MOST.fetch_max(now, Ordering::Relaxed);
+}
+
+#[expect(
+    unsafe_code,
+    reason = "an allocator is unsafe; it passes everything on"
+)]
+// SAFETY: every call goes to the system's allocator as it came; only sizes are noted.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grown(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        grown(size);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// The most bytes that were held at once while `work` ran, beyond those held before it.
+pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> usize {
+    let before = NOW.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    drop(work());
+    MOST.load(Ordering::Relaxed).saturating_sub(before)
+}

@@ -1,0 +1,31 @@
+//! The same bytes through the provider's own Python types.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Python runs as a person would run it; the script says which one"
+)]
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Milliseconds to parse and dump the bytes, each a round; none without the SDK.
+pub(crate) fn rounds(bytes: &[u8]) -> Option<Vec<Duration>> {
+    let python = std::env::var("TELECHIR_PEERS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/history/sdk.py");
+    let mut child = Command::new(python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    child.stdin.take()?.write_all(bytes).ok()?;
+    let said = child
+        .wait_with_output()
+        .ok()
+        .filter(|said| said.status.success())?;
+    let text = String::from_utf8(said.stdout).ok()?;
+    let rounds = text
+        .lines()
+        .map(|line| line.parse().map(Duration::from_secs_f64));
+    rounds.collect::<Result<_, _>>().ok()
+}

@@ -1,0 +1,109 @@
+//! The table: rounds in which the contestants take turns.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use super::{DIALECT, bare, memory, python, there_and_back};
+
+const ROUNDS: usize = 60;
+
+/// Prints the table of docs/figures.md.
+pub(crate) fn print(bytes: &[u8]) {
+    let name = format!("{:.1} MB, 10 screenshots", bytes.len() as f64 / 1e6);
+    println!("\n## A history through a dialect: {name}, `anthropic-messages`\n");
+    println!("| what | median | fastest | GB/s | bare parses |\n|---|---|---|---|---|");
+    let mut times: [Vec<Duration>; 5] = Default::default();
+    for round in 0..=ROUNDS {
+        let took = round_of(bytes);
+        if round > 0 {
+            times
+                .iter_mut()
+                .zip(took)
+                .for_each(|(all, one)| all.push(one));
+        }
+    }
+    let names = [
+        "bare `serde_json`: bytes to `Value`",
+        "bare `serde_json`: `Value` to bytes",
+        "**read**: bytes to neutral messages",
+        "**write**: neutral messages to bytes",
+        "**read and write**",
+    ];
+    let bare_parse = median(&mut times[0]);
+    for (name, times) in names.iter().zip(&mut times) {
+        row(name, times, bytes, bare_parse);
+    }
+    let back = median(&mut times[4]);
+    match python::rounds(bytes) {
+        Some(mut rounds) if rounds.len() > 1 => {
+            rounds.remove(0);
+            row(
+                "the same by Anthropic's Python types",
+                &mut rounds,
+                bytes,
+                bare_parse,
+            );
+            let ratio = median(&mut rounds).as_secs_f64() / back.as_secs_f64();
+            println!("\nPython takes {ratio:.0} times as long.");
+        }
+        _ => println!("| the same by Anthropic's Python types | *unmet* | | | |\n"),
+    }
+    peaks(bytes);
+}
+
+fn round_of(bytes: &[u8]) -> [Duration; 5] {
+    let parse = timed(|| bare(black_box(bytes)));
+    let value = bare(bytes);
+    let print = timed(|| serde_json::to_vec(black_box(&value)));
+    let (mine, again) = (bytes.to_vec(), bytes.to_vec());
+    let read = timed(|| DIALECT.decode_history(mine));
+    let (history, _) = DIALECT.decode_history(bytes.to_vec()).expect("a history");
+    let write = timed(|| {
+        DIALECT
+            .write_history(&history)
+            .map(|(document, _)| document.to_vec())
+    });
+    let both = timed(|| there_and_back(again));
+    [parse, print, read, write, both]
+}
+
+/// What comes of it is dropped after the clock has stopped.
+fn timed<T>(work: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    let done = black_box(work());
+    let took = start.elapsed();
+    drop(done);
+    took
+}
+
+fn peaks(bytes: &[u8]) {
+    let of_input = |peak: usize| peak as f64 / bytes.len() as f64;
+    let streamed = memory::peak(|| {
+        let (history, _) = DIALECT.decode_history(bytes.to_vec()).expect("a history");
+        let (document, _) = DIALECT.write_history(&history).expect("a request");
+        document.write_to(std::io::sink()).expect("a sink");
+    });
+    let held = memory::peak(|| there_and_back(bytes.to_vec()));
+    println!(
+        "Most memory at once, the input included: {:.2} times the input to read it and write it to a pipe, {:.2} times with the output held as well.",
+        of_input(streamed),
+        of_input(held)
+    );
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn row(name: &str, times: &mut [Duration], bytes: &[u8], bare_parse: Duration) {
+    let (median, fastest) = (median(times), times.first().copied().unwrap_or_default());
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    println!(
+        "| {name} | {:.2} ms | {:.2} ms | {:.1} | {:.1} |",
+        ms(median),
+        ms(fastest),
+        bytes.len() as f64 / 1e9 / median.as_secs_f64(),
+        median.as_secs_f64() / bare_parse.as_secs_f64()
+    );
+}
