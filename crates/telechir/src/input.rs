@@ -50,7 +50,7 @@ pub(crate) fn write_text(text: &str) -> Result<(), Failure> {
 /// Writes a dialect's document and a newline to standard output, its pictures without a copy.
 pub(crate) fn write_document(document: &Document) -> Result<(), Failure> {
     to_stdout(|out| {
-        document.write_to(out)?;
+        document.write_to(&mut *out)?;
         out.write_all(b"\n")
     })
 }
