@@ -47,7 +47,7 @@ impl Action {
         let mut members = Members::new(members);
         let by_type = !members.has("action");
         let name = match members.take(if by_type { "type" } else { "action" }) {
-            Some(Value::String(name)) if !name.is_empty() => name,
+            Some(Value::String(name)) => name,
             Some(other) => {
                 return Err(nameless(&format!(
                     "`action` is {}, not a name",

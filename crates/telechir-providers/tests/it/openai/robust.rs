@@ -200,3 +200,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_action_without_a_name_survives_its_neutral_json() {
+    let history = super::history(&json!([
+        {"type": "computer_call", "call_id": "c", "action": {}},
+        {"type": "computer_call", "call_id": "d", "action": {"type": ""}},
+    ]));
+    let neutral = serde_json::to_string(&history.messages).unwrap();
+    let back: Vec<telechir_protocol::Message> = serde_json::from_str(&neutral).unwrap();
+    assert_eq!(back, history.messages);
+}
