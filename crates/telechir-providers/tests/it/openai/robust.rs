@@ -208,6 +208,6 @@ fn an_action_without_a_name_survives_its_neutral_json() {
         {"type": "computer_call", "call_id": "d", "action": {"type": ""}},
     ]));
     let neutral = serde_json::to_string(&history.messages).unwrap();
-    let back: Vec<telechir_protocol::Message> = serde_json::from_str(&neutral).unwrap();
+    let back: Vec<Message> = serde_json::from_str(&neutral).unwrap();
     assert_eq!(back, history.messages);
 }
