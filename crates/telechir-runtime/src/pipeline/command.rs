@@ -9,10 +9,11 @@ use telechir_policy::{
     summarize_command, summarize_shell_action,
 };
 use telechir_protocol::{
-    CallId, CommandOutput, Failure, FailureKind, ShellAction, ShellCall, ShellOutcome,
+    CommandOutput, Failure, FailureKind, ShellAction, ShellCall, ShellOutcome,
 };
 
-use crate::journal::{ActionKey, Begun, BegunTurn, Repeat};
+use super::said::Said;
+use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::recorder::{OpenStep, millis};
 use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError, Session, SessionEvent};
 
@@ -46,7 +47,7 @@ pub(super) async fn carry_out(
     timeout: Duration,
 ) -> Result<Ran, RuntimeError> {
     let command = &call.commands[step];
-    let said = Said::of(call, step, permit.ground().verdict);
+    let said = said(call, step, permit.ground().verdict);
     let (key, intent) = said.intent(turn, does(call, step));
     match session.recorder.begin(&key, intent, Repeat::Never).await? {
         Begun::Fresh => {}
@@ -80,6 +81,8 @@ pub(super) async fn attend(
     let said = Said {
         call_id: call.call_id.clone(),
         step: 0,
+        device: DeviceKind::Shell,
+        kind: None,
         summary: summarize_shell_action(&call.action),
         verdict: permit.ground().verdict,
     };
@@ -145,7 +148,7 @@ pub(super) async fn replay(
             let call_id = call.call_id.as_str().to_owned();
             return Err(JournalError::OtherDigest { call_id, step }.into());
         }
-        let said = Said::of(call, step, known.verdict);
+        let said = said(call, step, known.verdict);
         told.push(match known.outcome {
             Some(body) => recorded(session, &said, body),
             None => interrupted(session, &said),
@@ -223,68 +226,15 @@ fn seen(output: &CommandOutput) -> (ActionEffect, String) {
     (effect, outcome)
 }
 
-/// What the events of a command say.
-pub(super) struct Said {
-    pub(super) call_id: CallId,
-    pub(super) step: usize,
-    pub(super) summary: String,
-    pub(super) verdict: Verdict,
-}
-
-impl Said {
-    fn of(call: &ShellCall, step: usize, verdict: Verdict) -> Self {
-        Self {
-            call_id: call.call_id.clone(),
-            step,
-            summary: summarize_command(&call.commands[step]),
-            verdict,
-        }
-    }
-
-    pub(super) fn intent(&self, turn: BegunTurn, body: Value) -> (ActionKey, Value) {
-        let (call_id, step, digest) = (self.call_id.clone(), self.step, Digest::of_json(&body));
-        let intent = json!({ "turn": turn.number, "call_id": call_id.as_str(), "step": step, "digest": digest.to_string(), "verdict": self.verdict, "does": body });
-        (
-            ActionKey {
-                turn: turn.number,
-                call_id,
-                step,
-                digest,
-            },
-            intent,
-        )
-    }
-
-    pub(super) fn started(&self) -> SessionEvent {
-        SessionEvent::ActionStarted {
-            call_id: self.call_id.clone(),
-            step: self.step,
-            device: DeviceKind::Shell,
-            kind: None,
-            summary: self.summary.clone(),
-            verdict: self.verdict,
-        }
-    }
-
-    pub(super) fn finished(
-        &self,
-        effect: ActionEffect,
-        failure: Option<Failure>,
-        outcome: Option<String>,
-        took: Duration,
-    ) -> SessionEvent {
-        SessionEvent::ActionFinished {
-            call_id: self.call_id.clone(),
-            step: self.step,
-            device: DeviceKind::Shell,
-            kind: None,
-            summary: self.summary.clone(),
-            verdict: self.verdict,
-            effect,
-            failure,
-            outcome,
-            ms: millis(took),
-        }
+/// A command as events name it.
+fn said(call: &ShellCall, step: usize, verdict: Verdict) -> Said {
+    Said {
+        call_id: call.call_id.clone(),
+        step,
+        device: DeviceKind::Shell,
+        kind: None,
+        summary: summarize_command(&call.commands[step]),
+        verdict,
     }
 }
 

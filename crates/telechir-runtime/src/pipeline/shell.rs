@@ -11,9 +11,10 @@ use telechir_protocol::{
     CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
 };
 
-use super::command::{self, Ran, Said, gone};
+use super::command::{self, Ran, gone};
 use super::desk::{Desk, question_of, still_holds};
 use super::not_understood;
+use super::said::Said;
 use crate::execute::lost;
 use crate::journal::{BegunTurn, Repeat};
 use crate::recorder::OpenStep;
@@ -259,6 +260,8 @@ async fn restart(
     let said = Said {
         call_id: permit.proposal().call_id.clone(),
         step: 0,
+        device: DeviceKind::Shell,
+        kind: None,
         summary: "restart".to_owned(),
         verdict: permit.ground().verdict,
     };
