@@ -15,7 +15,7 @@ packages=(
   "xterm:/usr/bin/xterm:a terminal window for tests"
   "less:/usr/bin/less:a pager, which the shell's tests leave"
   "ed:/usr/bin/ed:a line editor, which the shell's tests answer"
-  "vim-tiny:/usr/bin/vim.tiny:an editor on a terminal, which the shell's tests answer"
+  "vim-tiny:/usr/bin/vi:an editor on a terminal, which the shell's tests answer"
   "python3-venv:/usr/share/python-wheels:an environment for the providers' SDKs, which check what is written for them"
   "fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:Latin, Greek and Cyrillic letters"
   "fonts-noto-cjk:/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc:Chinese, Japanese and Korean letters"
