@@ -8,6 +8,14 @@ struct Layer {
     ours: &'static [&'static str],
 }
 
+/// What a device may see.
+const DEVICE: &[&str] = &[
+    "telechir-protocol",
+    "telechir-device",
+    "telechir-process",
+    "telechir-egress",
+];
+
 const LAYERS: &[Layer] = &[
     Layer {
         name: "telechir-protocol",
@@ -30,16 +38,20 @@ const LAYERS: &[Layer] = &[
         ours: &[],
     },
     Layer {
+        name: "telechir-egress",
+        ours: &["telechir-policy"],
+    },
+    Layer {
         name: "telechir-x11",
-        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+        ours: DEVICE,
     },
     Layer {
         name: "telechir-browser",
-        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+        ours: DEVICE,
     },
     Layer {
         name: "telechir-shell",
-        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+        ours: DEVICE,
     },
     Layer {
         name: "telechir-runtime",
@@ -61,6 +73,7 @@ const LAYERS: &[Layer] = &[
             "telechir-policy",
             "telechir-device",
             "telechir-process",
+            "telechir-egress",
             "telechir-x11",
             "telechir-browser",
             "telechir-shell",
@@ -104,8 +117,8 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "hyper",
-        &["telechir-agent"],
-        "one crate speaks to providers",
+        &["telechir-agent", "telechir-egress"],
+        "one crate speaks to providers, one is a proxy",
     ),
     (
         "axum",
@@ -123,6 +136,7 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
 
 const IMPURE: &[&str] = &[
     "telechir-process",
+    "telechir-egress",
     "telechir-x11",
     "telechir-browser",
     "telechir-shell",

@@ -14,8 +14,10 @@ pub enum AddressClass {
     Private,
     /// This machine.
     Loopback,
-    /// Of the link; cloud metadata services are here.
+    /// Of the link.
     LinkLocal,
+    /// A cloud's service that tells a machine its own secrets, wherever its address lies.
+    Metadata,
     /// Multicast, broadcast, documentation, benchmarks, reserved.
     Special,
     /// A name without any address.
@@ -25,6 +27,14 @@ pub enum AddressClass {
 impl AddressClass {
     /// The sort of an address. An IPv4 address inside an IPv6 one counts as that IPv4 address.
     pub fn of(address: IpAddr) -> Self {
+        if is_metadata(address) {
+            return Self::Metadata;
+        }
+        Self::by_range(address)
+    }
+
+    /// Its sort by the range it lies in: where a metadata service is, too.
+    pub(crate) fn by_range(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
             IpAddr::V6(address) => match embedded_v4(address) {
@@ -41,8 +51,38 @@ impl AddressClass {
             Self::Private => "private",
             Self::Loopback => "loopback",
             Self::LinkLocal => "link_local",
+            Self::Metadata => "metadata",
             Self::Special => "special",
             Self::Unresolved => "unresolved",
+        }
+    }
+}
+
+/// Where clouds tell a machine about itself: AWS (also its containers), Azure, Google, Alibaba,
+/// Oracle, Tencent, Scaleway, OpenStack. Some lie in ranges that look harmless.
+const METADATA_V4: [Ipv4Addr; 7] = [
+    Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+    Ipv4Addr::new(169, 254, 170, 23),
+    Ipv4Addr::new(169, 254, 0, 23),
+    Ipv4Addr::new(168, 63, 129, 16),
+    Ipv4Addr::new(100, 100, 100, 200),
+    Ipv4Addr::new(192, 0, 0, 192),
+];
+const METADATA_V6: [Ipv6Addr; 5] = [
+    Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0x0042, 0, 0, 0, 0, 0, 0x42),
+    Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe),
+];
+
+fn is_metadata(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => METADATA_V4.contains(&address),
+        IpAddr::V6(address) => {
+            METADATA_V6.contains(&address)
+                || embedded_v4(address).is_some_and(|inner| METADATA_V4.contains(&inner))
         }
     }
 }
@@ -76,7 +116,9 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         AddressClass::Private
     } else if first & 0xffc0 == 0xfe80 {
         AddressClass::LinkLocal
-    } else if first & 0xe000 == 0x2000 && !is_documentation(address) {
+    } else if is_local_nat64(address) {
+        AddressClass::Private
+    } else if first & 0xe000 == 0x2000 && !is_documentation(address) && !is_protocols(address) {
         AddressClass::Public
     } else {
         AddressClass::Special
@@ -88,6 +130,17 @@ fn is_documentation(address: Ipv6Addr) -> bool {
     (first, second) == (0x2001, 0x0db8) || first == 0x3fff
 }
 
+/// Of the block for protocols (benchmarks, identifiers), which is nobody's place.
+fn is_protocols(address: Ipv6Addr) -> bool {
+    let [first, second, ..] = address.segments();
+    first == 0x2001 && second < 0x0200
+}
+
+/// Of a network's own translator to IPv4.
+fn is_local_nat64(address: Ipv6Addr) -> bool {
+    address.segments()[..3] == [0x64, 0xff9b, 1]
+}
+
 /// The IPv4 address inside a mapped, compatible, NAT64, 6to4 or Teredo address.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = address.segments();
@@ -95,7 +148,18 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match s {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(low()),
         [0, 0, 0, 0, 0, 0, high, rest] if high != 0 || rest > 1 => Some(low()),
-        [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 1, ..] => Some(low()),
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(low()),
+        // A network chooses where in its own prefix the address is; a public one shows nothing.
+        [0x64, 0xff9b, 1, high, rest, next, ..] => {
+            let [first, second] = high.to_be_bytes();
+            let [third, fourth] = [rest.to_be_bytes()[1], next.to_be_bytes()[0]];
+            let early = Ipv4Addr::new(first, second, third, fourth);
+            let shows = |inner: &Ipv4Addr| of_v4(*inner) != AddressClass::Public;
+            [low(), early]
+                .into_iter()
+                .filter(|inner| !inner.is_unspecified())
+                .find(shows)
+        }
         [0x2002, high, rest, ..] => Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(rest))),
         [0x2001, 0, ..] => Some(Ipv4Addr::from(!u32::from(low()))),
         _ => None,
@@ -133,13 +197,30 @@ mod tests {
                 "fd00::1",
             ],
         );
-        check(AddressClass::LinkLocal, &["169.254.169.254", "fe80::1"]);
+        check(AddressClass::LinkLocal, &["169.254.1.1", "fe80::1"]);
+        check(
+            AddressClass::Metadata,
+            &[
+                "169.254.169.254",
+                "169.254.170.2",
+                "168.63.129.16",
+                "100.100.100.200",
+                "fd00:ec2::254",
+                "fd20:ce::254",
+                "fe80::a9fe:a9fe",
+            ],
+        );
         check(
             AddressClass::Special,
             &[
                 "224.0.0.1",
                 "255.255.255.255",
                 "198.18.0.1",
+                "192.0.2.1",
+                "203.0.113.9",
+                "240.0.0.1",
+                "2001:10::1",
+                "100::1",
                 "ff02::1",
                 "2001:db8::1",
             ],
@@ -162,8 +243,22 @@ mod tests {
             ],
         );
         check(
-            AddressClass::LinkLocal,
-            &["::ffff:169.254.169.254", "2001:0:1::5601:5601"],
+            AddressClass::Metadata,
+            &[
+                "::ffff:169.254.169.254",
+                "2001:0:1::5601:5601",
+                "64:ff9b::a9fe:a9fe",
+                "64:ff9b:1:a9fe:a9:fe00::",
+                "2002:a9fe:a9fe::1",
+            ],
+        );
+        check(
+            AddressClass::Private,
+            &[
+                "64:ff9b:1::808:808",
+                "64:ff9b:1::a00:1",
+                "::ffff:0:10.0.0.1",
+            ],
         );
         check(AddressClass::Public, &["::ffff:8.8.8.8"]);
     }

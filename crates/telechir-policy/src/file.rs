@@ -26,6 +26,8 @@ struct File {
     #[serde(default)]
     url: Vec<Spanned<UrlRule>>,
     #[serde(default)]
+    network: Vec<Spanned<NetworkFile>>,
+    #[serde(default)]
     shell: Vec<Spanned<ShellRule>>,
     #[serde(default)]
     edit: Vec<Spanned<EditRule>>,
@@ -36,7 +38,7 @@ macro_rules! rule {
     ($name:ident, $example:ty { $($member:ident: $type:ty,)* }) => {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct $name {
+        pub(super) struct $name {
             name: Option<String>,
             verdict: Verdict,
             reason: String,
@@ -60,6 +62,10 @@ macro_rules! rule {
         }
     };
 }
+
+mod network;
+
+use network::{NetworkFile, network_rule};
 
 rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: Display, });
 rule!(KeysRule, String { chords: Vec<String>, });
@@ -188,6 +194,9 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     }
     for rule in file.url {
         policy.url.push(url_rule(&origin, rule)?);
+    }
+    for rule in file.network {
+        policy.network.push(network_rule(&origin, rule)?);
     }
     for rule in file.shell {
         policy.shell.push(shell_rule(&origin, rule)?);

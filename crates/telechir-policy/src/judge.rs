@@ -7,6 +7,7 @@ use telechir_protocol::{Action, Command, EditTool, SafetyCheck, ShellAction};
 
 use crate::edit_rule::{Edit, EditMatch};
 use crate::key_rule::{KeysMatch, Pressed};
+use crate::network_rule::NetworkRule;
 use crate::rule::{Rule, Tally, strictest};
 use crate::screen_rule::{ComputerMatch, Step};
 use crate::shell_rule::{Part, ShellMatch};
@@ -23,6 +24,7 @@ pub struct Policy {
     pub(crate) computer: Vec<Rule<ComputerMatch>>,
     pub(crate) keys: Vec<Rule<KeysMatch>>,
     pub(crate) url: Vec<Rule<UrlMatch>>,
+    pub(crate) network: Vec<NetworkRule>,
     pub(crate) shell: Vec<Rule<ShellMatch>>,
     pub(crate) edit: Vec<Rule<EditMatch>>,
     pub(crate) digest: Digest,
@@ -35,6 +37,7 @@ impl Policy {
             computer: Vec::new(),
             keys: Vec::new(),
             url: Vec::new(),
+            network: Vec::new(),
             shell: Vec::new(),
             edit: Vec::new(),
             digest: Digest::of_json(&Value::Null),

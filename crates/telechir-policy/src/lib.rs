@@ -2,7 +2,7 @@
 //! comes out.
 //!
 //! # The policy file
-//! Rules of five kinds. Of all rules that match a step the strictest verdict wins (`deny`, `ask`,
+//! Rules of six kinds. Of all rules that match a step the strictest verdict wins (`deny`, `ask`,
 //! `sandbox`, `allow`); where none matches, the default of the kind holds. Keys nobody knows are
 //! refused, and a rule that contradicts its own examples too. Every rule has a `verdict` and a
 //! `reason`; it may have a `name`, a `limit` and `examples`.
@@ -22,14 +22,23 @@
 //! reason = "They close windows."
 //! examples.match = ["Alt_L+f4", "ctrl+shift+w"]
 //!
-//! [[url]]                              # where the browser goes
+//! [[url]]                              # where the browser goes, and what its pages fetch
 //! scheme = ["http"]
 //! host = ["127.0.0.1", "*.test.example"]
 //! port = [8080]
-//! address = ["loopback", "unresolved"] # public, private, loopback, link_local, special, unresolved
+//! address = ["loopback", "unresolved"] # or public, private, link_local, metadata, special
 //! verdict = "allow"
 //! reason = "The pages under test."
 //! limit = { count = 100, per_seconds = 60, then = "ask" }
+//!
+//! [[network]]                          # what programs connect with; without a rule, nothing
+//! from = ["shell"]                     # or "desktop"; absent: both
+//! host = ["github.com", "*.crates.io"]
+//! port = [443]
+//! verdict = "allow"                    # or "deny"
+//! reason = "Where the code comes from."
+//! examples.match = ["github.com:443"]
+//! examples.not_match = ["github.com.example:443", "10.0.0.1:443"]
 //!
 //! [[shell]]                            # commands, by their first words
 //! words = ["git", ["status", "log"]]   # each a word or one of several; absent: every command
@@ -71,6 +80,7 @@ mod facts;
 mod file;
 mod judge;
 mod key_rule;
+mod network_rule;
 mod permit;
 mod proposal;
 mod question;
@@ -89,6 +99,7 @@ pub use error::PolicyError;
 pub use facts::{Display, EditFacts, Resolved, ScreenFacts, ShellFacts};
 pub use judge::{Judge, Policy, Tainting};
 pub use key_rule::hold;
+pub use network_rule::{Client, Found, Gate, Remote, RemoteError};
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
 pub use question::{Decision, Pending, Question};

@@ -1,19 +1,46 @@
 //! Addresses: read as a browser reads them, judged by scheme, host, port and where they lead.
 
+use std::net::IpAddr;
+
 use telechir_protocol::Action;
 use url::{Host, Url};
 
 use crate::rule::{Fit, Ground, Matcher, Sense};
-use crate::{AddressClass, Resolved, Verdict};
+use crate::{AddressClass, Found, Resolved, Verdict};
 
 /// An address as it will be gone to.
 #[derive(Debug)]
 pub(crate) struct Destination<'a> {
     url: &'a Url,
-    classes: Vec<AddressClass>,
+    classes: Vec<Sorted>,
 }
 
-/// What a `[[url]]` rule looks at; an absent member fits everything.
+/// The sort of one address of a host.
+#[derive(Clone, Copy, Debug)]
+struct Sorted {
+    class: AddressClass,
+    /// What its range alone would make of it.
+    by_range: AddressClass,
+}
+
+impl Sorted {
+    const fn plainly(class: AddressClass) -> Self {
+        Self {
+            class,
+            by_range: class,
+        }
+    }
+
+    fn of(address: IpAddr) -> Self {
+        Self {
+            class: AddressClass::of(address),
+            by_range: AddressClass::by_range(address),
+        }
+    }
+}
+
+/// What a `[[url]]` rule looks at; an absent member fits everything, but for one thing: a rule
+/// that lets through and says nothing of addresses means public ones, and those it names itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UrlMatch {
     pub(crate) scheme: Option<Vec<String>>,
@@ -75,65 +102,125 @@ impl<'a> Destination<'a> {
         }
     }
 
+    /// As it was found: with all its addresses, of which some may be this machine's own.
+    pub(crate) fn found(url: &'a Url, found: &[Found]) -> Self {
+        let mut classes = by_name(&host_name(url).unwrap_or_default());
+        classes.extend(found.iter().map(|found| match found.is_this_machine {
+            true => Sorted::plainly(AddressClass::Loopback),
+            false => Sorted::of(found.address),
+        }));
+        if classes.is_empty() {
+            classes.push(Sorted::plainly(AddressClass::Unresolved));
+        }
+        Self { url, classes }
+    }
+
     /// Whether it has a place on a network at all.
     fn has_host(&self) -> bool {
         self.url.host().is_some()
     }
 }
 
-fn classes(url: &Url, resolved: &[Resolved]) -> Vec<AddressClass> {
+fn classes(url: &Url, resolved: &[Resolved]) -> Vec<Sorted> {
     match url.host() {
         None => Vec::new(),
-        Some(Host::Ipv4(address)) => vec![AddressClass::of(address.into())],
-        Some(Host::Ipv6(address)) => vec![AddressClass::of(address.into())],
+        Some(Host::Ipv4(address)) => vec![Sorted::of(address.into())],
+        Some(Host::Ipv6(address)) => vec![Sorted::of(address.into())],
         Some(Host::Domain(_)) => of_name(&host_name(url).unwrap_or_default(), resolved),
     }
 }
 
-fn of_name(name: &str, resolved: &[Resolved]) -> Vec<AddressClass> {
-    if name == "localhost" || name.ends_with(".localhost") {
-        return vec![AddressClass::Loopback];
-    }
-    if name == "metadata.google.internal" {
-        return vec![AddressClass::LinkLocal];
-    }
+fn of_name(name: &str, resolved: &[Resolved]) -> Vec<Sorted> {
+    let mut classes = by_name(name);
     let found = resolved.iter().find(|entry| entry.host == name);
     let addresses = found
         .map(|entry| entry.addresses.as_slice())
         .unwrap_or_default();
-    if addresses.is_empty() {
-        return vec![AddressClass::Unresolved];
+    classes.extend(addresses.iter().map(|address| Sorted::of(*address)));
+    if classes.is_empty() {
+        classes.push(Sorted::plainly(AddressClass::Unresolved));
     }
-    addresses
-        .iter()
-        .map(|address| AddressClass::of(*address))
-        .collect()
+    classes
+}
+
+/// Names that mean the same everywhere, whatever they are resolved to.
+fn by_name(name: &str) -> Vec<Sorted> {
+    if is_localhost(name) {
+        return vec![Sorted::plainly(AddressClass::Loopback)];
+    }
+    if METADATA.contains(&name) {
+        return vec![Sorted::plainly(AddressClass::Metadata)];
+    }
+    Vec::new()
+}
+
+const METADATA: [&str; 5] = [
+    "instance-data",
+    "instance-data.ec2.internal",
+    "metadata",
+    "metadata.goog",
+    "metadata.google.internal",
+];
+
+fn is_localhost(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 impl Matcher for UrlMatch {
     type Subject<'a> = Destination<'a>;
 
     fn fit(&self, to: &Destination<'_>, sense: Sense) -> Fit {
-        let host = host_name(to.url);
-        let scheme = fits(&self.scheme, |scheme| scheme == to.url.scheme());
-        let at_host = fits(&self.host, |pattern| {
-            host.as_deref().is_some_and(|host| host_fits(pattern, host))
-        });
-        let port = fits(&self.port, |port| {
-            to.url.port_or_known_default() == Some(*port)
-        });
-        // A name may have several addresses: all must be fine, and one bad one is enough.
-        let address = self.address.as_ref().is_none_or(|wanted| match sense {
-            Sense::Surely => {
-                !to.classes.is_empty() && to.classes.iter().all(|c| wanted.contains(c))
-            }
-            Sense::Perhaps => to.classes.iter().any(|class| wanted.contains(class)),
-        });
-        if scheme && at_host && port && address {
+        let address = match sense {
+            Sense::Surely => self.opens(to),
+            Sense::Perhaps => self.address.as_ref().is_none_or(|wanted| {
+                let is_wanted =
+                    |to: &Sorted| wanted.contains(&to.class) || wanted.contains(&to.by_range);
+                to.classes.iter().any(is_wanted)
+            }),
+        };
+        if self.fits_name(to.url) && address {
             Fit::Yes
         } else {
             Fit::No
         }
+    }
+}
+
+impl UrlMatch {
+    /// Whether all but the addresses fits.
+    pub(crate) fn fits_name(&self, url: &Url) -> bool {
+        let host = host_name(url);
+        let scheme = fits(&self.scheme, |scheme| scheme == url.scheme());
+        let at_host = fits(&self.host, |pattern| {
+            host.as_deref().is_some_and(|host| host_fits(pattern, host))
+        });
+        let port = fits(&self.port, |port| {
+            url.port_or_known_default() == Some(*port)
+        });
+        scheme && at_host && port
+    }
+
+    /// Whether every address of the host is one that the rule names, so that a name which the
+    /// rule lets through leads nowhere else by what its owner makes of it.
+    fn opens(&self, to: &Destination<'_>) -> bool {
+        if let Some(wanted) = &self.address {
+            let is_wanted = |to: &Sorted| wanted.contains(&to.class);
+            return !to.classes.is_empty() && to.classes.iter().all(is_wanted);
+        }
+        let Some(host) = host_name(to.url) else {
+            return true;
+        };
+        let is_named = fits(&self.host, |pattern| *pattern == host) && self.host.is_some();
+        let is_literal = !matches!(to.url.host(), Some(Host::Domain(_)));
+        let is_named_as = |to: &Sorted| match to.class {
+            AddressClass::Public | AddressClass::Unresolved => true,
+            AddressClass::Loopback => is_named && (is_literal || is_localhost(&host)),
+            AddressClass::Private
+            | AddressClass::LinkLocal
+            | AddressClass::Metadata
+            | AddressClass::Special => is_named && is_literal,
+        };
+        to.classes.iter().all(is_named_as)
     }
 }
 
@@ -181,11 +268,8 @@ pub(crate) fn default(to: &Destination<'_>) -> Ground {
         );
     }
     let host = host_name(url).unwrap_or_default();
-    let worst = to
-        .classes
-        .iter()
-        .copied()
-        .max_by_key(|class| strictness(*class));
+    let classes = to.classes.iter().map(|sorted| sorted.class);
+    let worst = classes.max_by_key(|class| strictness(*class));
     match worst {
         Some(AddressClass::Public) => {
             built_in(Verdict::Allow, format!("{host} is a public address."))
@@ -199,7 +283,7 @@ pub(crate) fn default(to: &Destination<'_>) -> Ground {
         Some(class) => built_in(
             Verdict::Deny,
             format!(
-                "{host} is a {} address; a [[url]] rule of the policy can allow it.",
+                "{host} is a {} address; a [[url]] rule of the policy that names it can allow it.",
                 class.name()
             ),
         ),
@@ -214,5 +298,6 @@ fn strictness(class: AddressClass) -> u8 {
         | AddressClass::Loopback
         | AddressClass::LinkLocal
         | AddressClass::Special => 2,
+        AddressClass::Metadata => 3,
     }
 }

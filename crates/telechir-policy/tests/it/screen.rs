@@ -32,7 +32,7 @@ pub(crate) fn proposal(actions: &[Value]) -> ScreenProposal {
     }
 }
 
-fn navigate(policy: &Policy, url: &str, facts: &ScreenFacts) -> Verdict {
+pub(crate) fn navigate(policy: &Policy, url: &str, facts: &ScreenFacts) -> Verdict {
     let asked = proposal(&[json!({ "action": "navigate", "url": url })]);
     verdict(&Judge::new(policy.clone()).screen(asked, facts))
 }

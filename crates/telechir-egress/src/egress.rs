@@ -1,0 +1,164 @@
+//! One client's way out: its rules, its resolver, its limits, and who is told.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use telechir_policy::{Client, Gate, Remote};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use crate::metered::Budget;
+use crate::resolve::{Resolve, System};
+use crate::{Admission, Decision, Limits, serve};
+
+type Report = dyn Fn(Decision) + Send + Sync;
+
+/// The way out of one client of a session. Clones are the same way.
+#[derive(Clone)]
+pub struct Egress(Arc<Inner>);
+
+/// What all its connections share.
+pub(crate) struct Inner {
+    pub(crate) client: Client,
+    gate: Mutex<Gate>,
+    granted: Mutex<HashSet<(String, u16)>>,
+    pub(crate) resolver: Arc<dyn Resolve>,
+    pub(crate) limits: Limits,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) room: Arc<Semaphore>,
+    report: Arc<Report>,
+    pub(crate) began: Instant,
+}
+
+impl Egress {
+    /// A way out by these rules, with this machine's resolver and the usual limits.
+    pub fn new(gate: Gate) -> Self {
+        let limits = Limits::default();
+        Self(Arc::new(Inner {
+            client: gate.client(),
+            gate: Mutex::new(gate),
+            granted: Mutex::default(),
+            resolver: Arc::new(System),
+            limits,
+            budget: Arc::new(Budget::new(limits.bytes)),
+            room: Arc::new(Semaphore::new(limits.connections)),
+            report: Arc::new(|_| {}),
+            began: Instant::now(),
+        }))
+    }
+
+    /// The same with a resolver of the caller's.
+    #[must_use]
+    pub fn resolving(self, resolver: impl Resolve + 'static) -> Self {
+        self.with(|inner| inner.resolver = Arc::new(resolver))
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        self.with(|inner| {
+            inner.limits = limits;
+            inner.budget = Arc::new(Budget::new(limits.bytes));
+            inner.room = Arc::new(Semaphore::new(limits.connections));
+        })
+    }
+
+    /// The same, which tells each of its decisions. What is told must not wait.
+    #[must_use]
+    pub fn reporting(self, report: impl Fn(Decision) + Send + Sync + 'static) -> Self {
+        self.with(|inner| inner.report = Arc::new(report))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Arc::try_unwrap(self.0).unwrap_or_else(|shared| Inner {
+            client: shared.client,
+            gate: Mutex::new(lock(&shared.gate).clone()),
+            granted: Mutex::new(lock(&shared.granted).clone()),
+            resolver: Arc::clone(&shared.resolver),
+            limits: shared.limits,
+            budget: Arc::clone(&shared.budget),
+            room: Arc::clone(&shared.room),
+            report: Arc::clone(&shared.report),
+            began: shared.began,
+        });
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
+    /// Whose it is.
+    pub fn client(&self) -> Client {
+        self.0.client
+    }
+
+    /// Whether anything can pass.
+    pub fn is_open(&self) -> bool {
+        lock(&self.0.gate).is_open()
+    }
+
+    /// Lets through what a rule would ask about: a person was asked, for going to this place.
+    /// What a rule denies stays denied.
+    pub fn grant(&self, remote: &Remote) {
+        lock(&self.0.granted).insert((remote.host(), remote.port()));
+    }
+
+    /// Serves whoever comes to this listener, until what it returns is dropped.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[must_use = "it serves as long as this is held"]
+    pub fn serve(&self, listener: TcpListener, admission: Admission) -> Serving {
+        let inner = Arc::clone(&self.0);
+        Serving(tokio::spawn(serve::serve(inner, listener, admission)))
+    }
+}
+
+impl Inner {
+    pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
+        lock(&self.gate)
+    }
+
+    pub(crate) fn is_granted(&self, remote: &Remote) -> bool {
+        lock(&self.granted).contains(&(remote.host(), remote.port()))
+    }
+
+    /// Tells what was decided.
+    pub(crate) fn tell(&self, decision: Decision) {
+        tracing::debug!(%decision, "a connection");
+        (self.report)(decision);
+    }
+}
+
+/// No code that holds one of these locks can fail half way.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Egress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Egress")
+            .field("client", &self.0.client)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Two are equal when they are the same way out.
+impl PartialEq for Egress {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Egress {}
+
+/// A listener that is served. When it is dropped, its connections end.
+#[derive(Debug)]
+pub struct Serving(JoinHandle<()>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

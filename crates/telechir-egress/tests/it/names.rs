@@ -1,0 +1,155 @@
+//! Names are resolved once, by us, and every address counts.
+
+use telechir_policy::Client;
+
+use crate::world::{Proxy, Witness};
+
+/// The witness stands for a public host: loopback is named for this name alone.
+const GOOD: &str = "
+    [[network]]
+    host = ['good.example', 'rebinding.example', '127.0.0.1']
+    address = ['loopback']
+    verdict = 'allow'
+    reason = 'The witness.'
+    [[network]]
+    host = ['public-only.example', '*.wild.example']
+    verdict = 'allow'
+    reason = 'Public.'
+";
+
+#[tokio::test]
+async fn a_named_host_is_reached() {
+    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    proxy.names.set("good.example", &[&["127.0.0.1"]]);
+    let answer = proxy
+        .get(&format!("http://GOOD.example.:{}/a?b", witness.port()))
+        .await;
+    assert!(answer.ends_with("hello"), "{answer}");
+    let [seen] = witness.seen().try_into().unwrap();
+    assert!(seen.starts_with("GET /a?b HTTP/1.1\r\n"), "{seen}");
+    let [decision] = proxy.decisions().try_into().unwrap();
+    assert_eq!(
+        (decision.host.as_str(), decision.port),
+        ("good.example", Some(witness.port()))
+    );
+    assert_eq!(decision.address, "127.0.0.1".parse().ok());
+    assert!(
+        decision.passed && !decision.to_string().contains("/a"),
+        "{decision}"
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_named_is_refused_and_not_looked_up() {
+    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    let answer = proxy.get("http://secret.evil.example/").await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    assert!(answer.contains("Rule: default: network"), "{answer}");
+    let (_, head) = proxy.tunnel("secret.evil.example:443").await;
+    assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
+    assert_eq!(proxy.names.asked(), [""; 0]);
+    assert!(proxy.decisions().iter().all(|decision| !decision.passed));
+    assert_eq!(proxy.decisions().len(), 2);
+}
+
+#[tokio::test]
+async fn a_wildcard_ends_where_the_name_does() {
+    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    for host in ["wild.example", "a.wild.example.evil", "notwild.example"] {
+        let answer = proxy.get(&format!("http://{host}/")).await;
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{host}: {answer}");
+    }
+    let answer = proxy.get("http://a.wild.example/").await;
+    assert!(answer.starts_with("HTTP/1.1 502 "), "no address: {answer}");
+    assert_eq!(proxy.names.asked(), ["a.wild.example"]);
+}
+
+#[tokio::test]
+async fn a_name_that_leads_to_loopback_is_refused_though_it_is_named() {
+    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let place = format!("public-only.example:{}", witness.port());
+    for addresses in [
+        &["127.0.0.1"][..],
+        &["::1"],
+        &["::ffff:127.0.0.1"],
+        &["93.184.216.34", "127.0.0.1"],
+        &["10.0.0.1"],
+        &["169.254.169.254"],
+    ] {
+        proxy.names.set("public-only.example", &[addresses]);
+        let answer = proxy.get(&format!("http://{place}/")).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 403 "),
+            "{addresses:?}: {answer}"
+        );
+        let (_, head) = proxy.tunnel(&place).await;
+        assert!(head.starts_with("HTTP/1.1 403 "), "{addresses:?}: {head}");
+    }
+    assert_eq!(witness.seen(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_mind_gains_nothing() {
+    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let (other, port) = (Witness::page().await, witness.port());
+    // Judged with the first answer, it is connected with the first answer: asked for once only.
+    proxy
+        .names
+        .set("rebinding.example", &[&["127.0.0.1"], &["127.0.0.2"]]);
+    let answer = proxy
+        .get(&format!("http://rebinding.example:{port}/"))
+        .await;
+    assert!(answer.ends_with("hello"), "{answer}");
+    assert_eq!(proxy.names.asked(), ["rebinding.example"]);
+    // The other way about: what was public becomes loopback, and the next request is the next one.
+    proxy
+        .names
+        .set("public-only.example", &[&["203.0.113.1"], &["127.0.0.1"]]);
+    for _ in 0..2 {
+        let answer = proxy
+            .get(&format!("http://public-only.example:{}/", other.port()))
+            .await;
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    }
+    assert_eq!(other.seen(), [""; 0]);
+}
+
+#[tokio::test]
+async fn addresses_of_this_machine_count_as_loopback() {
+    // Every address of this machine but loopback's own, as others would write it.
+    let own = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let Ok(own) = own
+        .connect("198.51.100.1:9")
+        .and_then(|()| own.local_addr())
+    else {
+        return; // No route to anywhere: it has no other address.
+    };
+    let text = "[[network]]\naddress = ['public', 'private']\nverdict = 'allow'\nreason = 'x'";
+    let proxy = Proxy::new(text, Client::Shell).await;
+    proxy.names.set("me.example", &[&[&own.ip().to_string()]]);
+    let answer = proxy.get("http://me.example/").await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+}
+
+#[tokio::test]
+async fn an_address_by_number_needs_a_rule_of_its_own() {
+    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let port = witness.port();
+    for host in [
+        "127.0.0.1",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "[::ffff:127.0.0.1]",
+    ] {
+        let answer = proxy.get(&format!("http://{host}:{port}/")).await;
+        let wanted = if host.starts_with('[') {
+            "HTTP/1.1 403 "
+        } else {
+            "HTTP/1.1 200 "
+        };
+        assert!(answer.starts_with(wanted), "{host}: {answer}");
+    }
+    let answer = proxy.get(&format!("http://127.0.0.2:{port}/")).await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+}

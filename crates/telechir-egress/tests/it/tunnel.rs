@@ -1,0 +1,136 @@
+//! Tunnels: carried unopened, but for the name with which TLS begins.
+
+use telechir_policy::Client;
+use tokio::io::AsyncWriteExt as _;
+
+use crate::world::{Proxy, Witness, next};
+
+const GOOD: &str = "
+    [[network]]
+    host = ['good.example', '127.0.0.1']
+    address = ['loopback']
+    verdict = 'allow'
+    reason = 'The witness.'
+";
+
+/// A TLS greeting with this name, as short as one can be.
+fn greeting(name: &str) -> Vec<u8> {
+    let sized = |body: &[u8]| [&u16::try_from(body.len()).unwrap().to_be_bytes(), body].concat();
+    let entry = [&[0][..], &sized(name.as_bytes())].concat();
+    let names = [&[0, 0][..], &sized(&sized(&entry))].concat();
+    let body = [
+        &[3, 3][..],
+        &[7; 32],
+        &[0],
+        &sized(&[0x13, 1]),
+        &[1, 0],
+        &sized(&names),
+    ]
+    .concat();
+    let message = [&[1, 0][..], &sized(&body)].concat();
+    [&[22, 3, 1][..], &sized(&message)].concat()
+}
+
+async fn proxied() -> (Witness, Proxy, String) {
+    let witness = Witness::answering("").await;
+    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    proxy.names.set("good.example", &[&["127.0.0.1"]]);
+    let place = format!("good.example:{}", witness.port());
+    (witness, proxy, place)
+}
+
+#[tokio::test]
+async fn a_tunnel_carries_tls_of_its_own_name() {
+    let (witness, proxy, place) = proxied().await;
+    let (mut stream, head) = proxy.tunnel(&place).await;
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    let hello = greeting("GOOD.example");
+    let (first, second) = hello.split_at(20);
+    stream.write_all(first).await.unwrap();
+    stream.flush().await.unwrap();
+    stream.write_all(second).await.unwrap();
+    stream.write_all(b"more").await.unwrap();
+    // The witness read the greeting and sends back what follows.
+    let seen = loop {
+        if let Some(seen) = witness.seen().first() {
+            break seen.clone();
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(seen.contains("GOOD.example"), "{seen:?}");
+    stream.write_all(b"ping").await.unwrap();
+    assert!(!next(&mut stream).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_tunnel_that_means_another_name_ends_before_a_byte_of_it_leaves() {
+    let (witness, proxy, place) = proxied().await;
+    let (mut stream, head) = proxy.tunnel(&place).await;
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    stream.write_all(&greeting("evil.example")).await.unwrap();
+    assert_eq!(next(&mut stream).await, b"", "the proxy ends it");
+    assert!(
+        witness.seen().iter().all(String::is_empty),
+        "{:?}",
+        witness.seen()
+    );
+    let last = proxy.decisions().pop().unwrap();
+    assert!(
+        !last.passed && last.reason.contains("evil.example"),
+        "{last}"
+    );
+}
+
+#[tokio::test]
+async fn a_tunnel_by_number_carries_no_name() {
+    let (_witness, proxy, _) = proxied().await;
+    let (mut stream, head) = proxy
+        .tunnel(&format!("127.0.0.1:{}", _witness.port()))
+        .await;
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    stream.write_all(&greeting("good.example")).await.unwrap();
+    assert_eq!(next(&mut stream).await, b"");
+}
+
+#[tokio::test]
+async fn a_host_that_speaks_first_is_heard() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"SSH-2.0-x\r\n").await.unwrap();
+        next(&mut stream).await
+    });
+    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    let (mut stream, _) = proxy.tunnel(&format!("127.0.0.1:{port}")).await;
+    assert_eq!(next(&mut stream).await, b"SSH-2.0-x\r\n");
+    stream.write_all(b"SSH-2.0-y\r\n").await.unwrap();
+    assert_eq!(server.await.unwrap(), b"SSH-2.0-y\r\n");
+}
+
+#[tokio::test]
+async fn much_is_carried_whole() {
+    let (_witness, proxy, place) = proxied().await;
+    let (stream, _) = proxy.tunnel(&place).await;
+    let (mut reading, mut writing) = stream.into_split();
+    const SIZE: usize = 4 << 20;
+    let sent = tokio::spawn(async move {
+        writing.write_all(b"first").await.unwrap();
+        // The witness keeps what comes with its first read and sends back the rest.
+        writing.write_all(&vec![b'x'; SIZE]).await.unwrap();
+        writing.shutdown().await.unwrap();
+    });
+    let mut count = 0;
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        match tokio::io::AsyncReadExt::read(&mut reading, &mut bytes)
+            .await
+            .unwrap()
+        {
+            0 => break,
+            read => count += read,
+        }
+    }
+    sent.await.unwrap();
+    assert!(count > SIZE - 8192 && count <= SIZE, "{count}");
+}

@@ -1,0 +1,205 @@
+//! A server that notes what arrives, a resolver that can change its mind, and a proxy between.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use telechir_egress::{Admission, Decision, Egress, Limits, Resolve, Resolving, Serving};
+use telechir_policy::{Client, Policy};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Nothing here takes longer on a loaded machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Names with their addresses, one list for each time that they are asked for; the last one stays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    table: Arc<Mutex<HashMap<String, Vec<Vec<IpAddr>>>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Names {
+    pub(crate) fn set(&self, name: &str, answers: &[&[&str]]) {
+        let parse = |list: &&[&str]| {
+            list.iter()
+                .map(|address| address.parse().unwrap())
+                .collect()
+        };
+        let answers = answers.iter().map(parse).collect();
+        self.table.lock().unwrap().insert(name.to_owned(), answers);
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Resolve for Names {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+        self.asked.lock().unwrap().push(host.to_owned());
+        let mut table = self.table.lock().unwrap();
+        let answer = table.get_mut(host).and_then(|answers| match answers.len() {
+            0 | 1 => answers.first().cloned(),
+            _ => Some(answers.remove(0)),
+        });
+        Box::pin(async move { answer.ok_or_else(|| io::Error::other("no such host")) })
+    }
+}
+
+/// A server of loopback that keeps every request's first bytes and answers with a fixed text.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    pub(crate) address: SocketAddr,
+    seen: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Witness {
+    pub(crate) async fn answering(answer: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (noting, answer) = (Arc::clone(&seen), answer.to_owned());
+        let task = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (noting, answer) = (Arc::clone(&noting), answer.clone());
+                tokio::spawn(async move {
+                    let mut bytes = vec![0; 4096];
+                    let count = stream.read(&mut bytes).await.unwrap_or(0);
+                    let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                    noting.lock().unwrap().push(text);
+                    let _gone = stream.write_all(answer.as_bytes()).await;
+                    // An echo from here on.
+                    while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+                        if stream.write_all(&bytes[..count]).await.is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        Self {
+            address,
+            seen,
+            task,
+        }
+    }
+
+    pub(crate) async fn page() -> Self {
+        Self::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
+            .await
+    }
+
+    /// What arrived, one text for each connection.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A proxy under a policy.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    pub(crate) egress: Egress,
+    pub(crate) names: Names,
+    pub(crate) address: SocketAddr,
+    decisions: Arc<Mutex<Vec<Decision>>>,
+    _serving: Serving,
+}
+
+impl Proxy {
+    pub(crate) async fn new(policy: &str, client: Client) -> Self {
+        Self::with(policy, client, Limits::default(), Admission::Everyone).await
+    }
+
+    pub(crate) async fn with(
+        policy: &str,
+        client: Client,
+        limits: Limits,
+        admission: Admission,
+    ) -> Self {
+        let policy = Policy::from_toml(policy, "test").unwrap();
+        let (names, decisions) = (Names::default(), Arc::new(Mutex::new(Vec::new())));
+        let telling = Arc::clone(&decisions);
+        let egress = Egress::new(policy.gate(client))
+            .resolving(names.clone())
+            .limited(limits)
+            .reporting(move |decision| telling.lock().unwrap().push(decision));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _serving = egress.serve(listener, admission);
+        Self {
+            egress,
+            names,
+            address,
+            decisions,
+            _serving,
+        }
+    }
+
+    pub(crate) fn decisions(&self) -> Vec<Decision> {
+        self.decisions.lock().unwrap().clone()
+    }
+
+    pub(crate) async fn dial(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends this and gives all that comes until the proxy closes.
+    pub(crate) async fn say(&self, request: &str) -> String {
+        let mut stream = self.dial().await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _cut_off = timeout(PATIENCE, stream.read_to_end(&mut answer))
+            .await
+            .unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    pub(crate) async fn get(&self, url: &str) -> String {
+        let request =
+            format!("GET {url} HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n");
+        self.say(&request).await
+    }
+
+    /// Opens a tunnel; the answer's head comes with it.
+    pub(crate) async fn tunnel(&self, place: &str) -> (TcpStream, String) {
+        let mut stream = self.dial().await;
+        let request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let byte = timeout(PATIENCE, stream.read_u8()).await.unwrap();
+            match byte {
+                Ok(byte) => head.push(byte),
+                Err(_) => break,
+            }
+        }
+        (stream, String::from_utf8_lossy(&head).into_owned())
+    }
+}
+
+/// Reads what comes next.
+pub(crate) async fn next(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = vec![0; 4096];
+    let count = timeout(PATIENCE, stream.read(&mut bytes))
+        .await
+        .unwrap()
+        .unwrap_or(0);
+    bytes.truncate(count);
+    bytes
+}

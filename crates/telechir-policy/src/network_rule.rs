@@ -1,0 +1,262 @@
+//! Connections: what programs may reach, judged where they are made.
+//!
+//! A name is judged twice: before its addresses are looked for, since looking is a message too,
+//! and with all of them.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use url::{Host, Url};
+
+use crate::rule::{Rule, Tally, strictest};
+use crate::url_rule::{self, Destination, UrlMatch};
+use crate::{Ground, Policy, Verdict, shown};
+
+/// Whose connection it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Client {
+    /// The browser: each of its requests, by the rules for addresses that a model names.
+    Browser,
+    /// An application of the desktop.
+    Desktop,
+    /// A command of the sandboxed shell.
+    Shell,
+}
+
+impl Client {
+    /// The name in policy files and events.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Browser => "browser",
+            Self::Desktop => "desktop",
+            Self::Shell => "shell",
+        }
+    }
+}
+
+/// An address that a host was found to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The address.
+    pub address: IpAddr,
+    /// Whether it leads back to this machine, whatever it looks like.
+    pub is_this_machine: bool,
+}
+
+/// A place that a program asks to be connected with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    url: Url,
+}
+
+/// Why what a program asks for names no place. The text is for the program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// It cannot be read in one way only.
+    #[error("read {0:?} as a host and a port")]
+    Unreadable(String),
+    /// A user's name in an address is only ever a disguise.
+    #[error("take an address with a user's name in it; it leads to {0}")]
+    User(String),
+    /// Another scheme than `http`.
+    #[error("fetch an address that begins with {0:?}; only http is fetched, all else is tunnelled")]
+    Scheme(String),
+}
+
+impl Remote {
+    /// The place of a tunnel: a host and a port, such as `example.com:443` or `[2001:db8::1]:443`.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn tunnel(authority: &str) -> Result<Self, RemoteError> {
+        let unreadable = || RemoteError::Unreadable(shown::escape(authority));
+        let is_plain = |c: u8| c.is_ascii_alphanumeric() || b".-_:[]".contains(&c);
+        let (host, port) = authority.rsplit_once(':').ok_or_else(unreadable)?;
+        let port: u16 = match port.parse() {
+            Ok(0) | Err(_) => return Err(unreadable()),
+            Ok(port) if port_is_plain(authority) => port,
+            Ok(_) => return Err(unreadable()),
+        };
+        if !authority.bytes().all(is_plain) || (host.contains(':') != host.starts_with('[')) {
+            return Err(unreadable());
+        }
+        Self::at(host, port).ok_or_else(unreadable)
+    }
+
+    /// The same with the host by itself, as other protocols have it.
+    ///
+    /// # Errors
+    /// When it is no host.
+    pub fn host_and_port(host: &str, port: u16) -> Result<Self, RemoteError> {
+        match host.parse::<IpAddr>() {
+            Ok(IpAddr::V6(_)) => Self::tunnel(&format!("[{host}]:{port}")),
+            Ok(IpAddr::V4(_)) | Err(_) => Self::tunnel(&format!("{host}:{port}")),
+        }
+    }
+
+    /// The place of an address that is fetched without a tunnel.
+    ///
+    /// # Errors
+    /// When it is not an `http` address, or a disguised one.
+    pub fn fetched(address: &str) -> Result<Self, RemoteError> {
+        let unreadable = || RemoteError::Unreadable(shown::escape(address));
+        let is_plain = |c: u8| c.is_ascii_graphic() && c != b'\\';
+        let url = Url::parse(address).map_err(|_| unreadable())?;
+        if url.scheme() != "http" {
+            return Err(RemoteError::Scheme(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            let host = url_rule::host_name(&url).unwrap_or_default();
+            return Err(RemoteError::User(host));
+        }
+        if !address.bytes().all(is_plain) {
+            return Err(unreadable());
+        }
+        let port = url.port_or_known_default().unwrap_or(80);
+        let host = url.host_str().ok_or_else(unreadable)?;
+        let mut remote = Self::at(host, port).ok_or_else(unreadable)?;
+        let _http_is_as_special = remote.url.set_scheme("http");
+        // The default port of the other scheme stood for itself.
+        let _it_has_a_host = remote.url.set_port(Some(port));
+        Ok(remote)
+    }
+
+    fn at(host: &str, port: u16) -> Option<Self> {
+        let url = Url::parse(&format!("https://{host}:{port}/")).ok()?;
+        let is_bare = url.username().is_empty() && url.path() == "/" && url.host().is_some();
+        is_bare.then_some(Self { url })
+    }
+
+    /// The host in its one spelling: small, in ASCII, without a dot at its end.
+    pub fn host(&self) -> String {
+        url_rule::host_name(&self.url).unwrap_or_default()
+    }
+
+    /// The address, when the host is one and no name.
+    pub fn literal(&self) -> Option<IpAddr> {
+        match self.url.host() {
+            Some(Host::Ipv4(address)) => Some(address.into()),
+            Some(Host::Ipv6(address)) => Some(address.into()),
+            Some(Host::Domain(_)) | None => None,
+        }
+    }
+
+    pub(crate) const fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or(443)
+    }
+}
+
+/// Only digits: `+80` and the like are numbers to some and not to others.
+fn port_is_plain(authority: &str) -> bool {
+    let mut digits = authority.bytes().rev().take_while(|c| *c != b':');
+    digits.all(|c| c.is_ascii_digit())
+}
+
+/// What one client may connect with, by the rules of a policy.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    client: Client,
+    rules: Vec<Rule<UrlMatch>>,
+    tally: Tally,
+}
+
+/// A `[[network]]` rule: where, and for whom.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkRule {
+    pub(crate) from: Option<Vec<Client>>,
+    pub(crate) rule: Rule<UrlMatch>,
+}
+
+impl Policy {
+    /// The gate of a client. A browser's is that of the addresses it is sent to, so that a page
+    /// reaches no more than a model may name.
+    pub fn gate(&self, client: Client) -> Gate {
+        let rules = match client {
+            // Their limits count what a model asks for, not what a page is made of.
+            Client::Browser => self.url.iter().cloned().map(without_limit).collect(),
+            Client::Desktop | Client::Shell => {
+                let is_for = |rule: &&NetworkRule| match &rule.from {
+                    Some(clients) => clients.contains(&client),
+                    None => true,
+                };
+                let rules = self.network.iter().filter(is_for);
+                rules.map(|network| network.rule.clone()).collect()
+            }
+        };
+        Gate {
+            client,
+            rules,
+            tally: Tally::default(),
+        }
+    }
+}
+
+fn without_limit(mut rule: Rule<UrlMatch>) -> Rule<UrlMatch> {
+    rule.limit = None;
+    rule
+}
+
+impl Gate {
+    /// Whose it is.
+    pub const fn client(&self) -> Client {
+        self.client
+    }
+
+    /// Whether it lets anything through. One that does not needs no network at all.
+    pub fn is_open(&self) -> bool {
+        self.client == Client::Browser || self.rules.iter().any(lets_through)
+    }
+
+    /// Why this place is refused whatever its addresses are; none when they have to be looked at.
+    pub fn before(&self, remote: &Remote) -> Option<Ground> {
+        let url = &remote.url;
+        let refuses = |rule: &&Rule<UrlMatch>| {
+            let matcher = &rule.matcher;
+            rule.verdict == Verdict::Deny && matcher.address.is_none() && matcher.fits_name(url)
+        };
+        if let Some(rule) = self.rules.iter().find(refuses) {
+            return Some(Ground {
+                verdict: rule.verdict,
+                rule: rule.name.clone(),
+                reason: rule.reason.clone(),
+            });
+        }
+        let mut open = self.rules.iter().filter(|rule| lets_through(rule));
+        if self.client == Client::Browser || open.any(|rule| rule.matcher.fits_name(url)) {
+            return None;
+        }
+        Some(self.closed(&remote.host()))
+    }
+
+    /// The verdict on this place with all addresses it was found to have.
+    pub fn judge(&mut self, remote: &Remote, found: &[Found], now: Duration) -> Ground {
+        let to = Destination::found(&remote.url, found);
+        let closed = match self.client {
+            Client::Browser => url_rule::default(&to),
+            Client::Desktop | Client::Shell => self.closed(&remote.host()),
+        };
+        strictest(&self.rules, &to, &mut self.tally, now, || closed)
+    }
+
+    fn closed(&self, host: &str) -> Ground {
+        let client = self.client.name();
+        Ground::built_in(
+            Verdict::Deny,
+            "network",
+            format!(
+                "No [[network]] rule of the policy lets the {client} reach {host} at these addresses."
+            ),
+        )
+    }
+}
+
+fn lets_through(rule: &Rule<UrlMatch>) -> bool {
+    rule.verdict < Verdict::Ask
+}
