@@ -16,6 +16,7 @@ packages=(
   "less:/usr/bin/less:a pager, which the shell's tests leave"
   "ed:/usr/bin/ed:a line editor, which the shell's tests answer"
   "vim-tiny:/usr/bin/vi:an editor on a terminal, which the shell's tests answer"
+  "curl:/usr/bin/curl:a program that reaches the network, for tests of the way out"
   "python3-venv:/usr/share/python-wheels:an environment for the providers' SDKs, which check what is written for them"
   "fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:Latin, Greek and Cyrillic letters"
   "fonts-noto-cjk:/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc:Chinese, Japanese and Korean letters"

@@ -39,7 +39,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "telechir-egress",
-        ours: &["telechir-policy"],
+        ours: &["telechir-policy", "telechir-process"],
     },
     Layer {
         name: "telechir-x11",

@@ -25,6 +25,7 @@ mod connect;
 mod decision;
 mod egress;
 mod hello;
+mod inside;
 mod limits;
 mod metered;
 mod refusal;

@@ -2,6 +2,7 @@
 
 mod account;
 mod limits;
+mod network;
 mod proof;
 mod protected;
 mod scope;
@@ -18,6 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use account::Account;
 pub use limits::Limits;
+pub use network::listen_inside;
 pub use proof::{Told, explain, gone, verify, verify_container, verify_inside};
 pub use protected::{Masks, Missing};
 pub use workspace::checked as workspace;

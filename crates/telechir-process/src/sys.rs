@@ -3,14 +3,15 @@
 //! The argument for [`exec`]: between `fork` and `execve` the child of a process with threads may
 //! only do what is safe in a signal handler. Everything that allocates is prepared in
 //! [`exec::Plan`] before; the child makes bare system calls, writes the number of a failed one
-//! into a pipe, and exits. The argument for [`watch`]: it owns what it registers and never gives
+//! into a pipe, and exits. [`inside`] does the same without a program. The argument for [`watch`]: it owns what it registers and never gives
 //! it away.
 #![expect(
     unsafe_code,
-    reason = "fork, execve, dup2, prctl and registering a descriptor"
+    reason = "fork, execve, dup2, prctl, setns and registering a descriptor"
 )]
 
 pub(crate) mod everyone;
 pub(crate) mod exec;
+pub(crate) mod inside;
 pub(crate) mod landlock;
 pub(crate) mod watch;

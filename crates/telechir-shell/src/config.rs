@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use telechir_egress::Egress;
 use telechir_process::Identity;
 pub use telechir_process::confinement::{Limits, Missing};
 
@@ -16,7 +17,7 @@ pub enum Isolation {
     Host(Host),
 }
 
-/// A sandbox: the system is read-only, home is absent, there is no network.
+/// A sandbox: the system is read-only, home is absent, there is no network but what is let through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
     /// The one folder that is written to, at the same path inside; also the home there.
@@ -29,6 +30,8 @@ pub struct Sandbox {
     pub writable: Vec<PathBuf>,
     /// What becomes of protected files of the workspace that are not there.
     pub missing: Missing,
+    /// The way to the network; absent means that there is none.
+    pub network: Option<Egress>,
     /// Variables on top of the few that are always set.
     pub env: Vec<(String, String)>,
     /// What commands may use.
@@ -48,6 +51,7 @@ impl Sandbox {
             read_only: Vec::new(),
             writable: Vec::new(),
             missing: Missing::MayBeMade,
+            network: None,
             env: Vec::new(),
             limits: Limits::default(),
             runtime_dir: runtime_dir(),

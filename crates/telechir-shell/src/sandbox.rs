@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use telechir_device::DeviceError;
+use telechir_egress::{Egress, Serving};
 use telechir_process::confinement::{self, Account, Confinement, ConfinementError, Masks, Told};
 use telechir_process::{Identity, Pid, Spawn, Stdio, am_root};
 
@@ -117,9 +118,13 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
         ("LANG", "C.UTF-8"),
         ("TMPDIR", "/tmp"),
     ];
-    let given = sandbox
-        .env
+    let network = match &sandbox.network {
+        Some(_) => Egress::environment(),
+        None => Vec::new(),
+    };
+    let given = network
         .iter()
+        .chain(&sandbox.env)
         .map(|(name, value)| (name.as_str(), value.as_str()));
     fixed
         .into_iter()
@@ -149,6 +154,20 @@ fn write_files(exchange: &Exchange, workspace: &Path) -> io::Result<()> {
     exchange.write("passwd", &account.passwd())?;
     exchange.write("group", &account.group())?;
     exchange.write("hosts", Account::hosts())
+}
+
+/// Opens the way to the network, where the sandbox has one, to what is confined with this process.
+///
+/// # Errors
+/// When it cannot be opened: a shell without it would only look broken.
+pub(crate) fn open_network(sandbox: &Sandbox, first: Pid) -> Result<Option<Serving>, DeviceError> {
+    let open = |egress: &Egress| {
+        let served = egress.serve_inside(first, sandbox.identity);
+        served.map_err(|error| {
+            unavailable(&format!("could not open its way to the network: {error}"))
+        })
+    };
+    sandbox.network.as_ref().map(open).transpose()
 }
 
 /// Looks from outside at a bash that was started, whether the sandbox is what it should be.

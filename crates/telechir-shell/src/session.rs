@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
+use telechir_egress::Serving;
 use telechir_process::confinement::{self, Masks, Told, gone};
 use telechir_process::{Child, Pid, Signal, Spawn, SpawnError};
 use tokio::time::{sleep, timeout};
@@ -42,6 +43,7 @@ pub(crate) struct Session {
     /// Held as long as the sandbox lives.
     _told: Option<Told>,
     _masks: Option<Masks>,
+    _network: Option<Serving>,
 }
 
 impl Session {
@@ -128,6 +130,7 @@ impl Session {
         }
         session._masks = Some(prepared.masks);
         sandbox::verify(session.shell)?;
+        session._network = sandbox::open_network(sandbox, first)?;
         Ok(session)
     }
 
@@ -169,6 +172,7 @@ impl Session {
             first_pid: None,
             _told: None,
             _masks: None,
+            _network: None,
         })
     }
 

@@ -127,7 +127,7 @@ pub fn verify_inside(first: Pid) -> Result<(), ConfinementError> {
     ))
 }
 
-fn children_of(parent: Pid) -> Vec<Pid> {
+pub(super) fn children_of(parent: Pid) -> Vec<Pid> {
     let line = format!("PPid:\t{}", parent.as_raw_nonzero());
     let is_child = |pid: &Pid| {
         let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));

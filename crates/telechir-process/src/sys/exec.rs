@@ -242,7 +242,7 @@ fn drop_capabilities() -> Result<(), Errno> {
     rustix::thread::clear_ambient_capability_set()
 }
 
-fn change_identity(identity: Identity) -> Result<(), Errno> {
+pub(super) fn change_identity(identity: Identity) -> Result<(), Errno> {
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
     set_thread_groups(&[])?;
     set_thread_res_gid(gid, gid, gid)?;
@@ -272,7 +272,7 @@ fn check(returned: libc::c_int) -> Result<(), Errno> {
     }
 }
 
-fn last_errno() -> Errno {
+pub(super) fn last_errno() -> Errno {
     // SAFETY: the pointer is to this thread's own number.
     Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
 }

@@ -7,6 +7,7 @@ mod ends;
 mod escapes;
 mod host;
 mod limits;
+mod network;
 mod protected;
 mod sandbox;
 
