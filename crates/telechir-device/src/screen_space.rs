@@ -1,6 +1,6 @@
 //! Places of a screen. Only a [`Viewport`](crate::Viewport) makes them from a model's places.
 
-use telechir_protocol::{Action, FrameId, Size};
+use telechir_protocol::{Action, FrameId, Named, Size};
 
 /// A pixel of the screen, inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +60,8 @@ pub enum ScreenTarget {
         /// The snapshot the model saw; absent means the newest.
         frame: Option<FrameId>,
     },
+    /// An element by what it is called. Whether there is exactly one only the device can tell.
+    Named(Named),
 }
 
 /// An action whose places are pixels of this screen. Scrolls count clicks or screen pixels.

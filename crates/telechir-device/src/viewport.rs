@@ -260,6 +260,19 @@ impl Viewport {
             Action::Javascript { script, tab } => Action::Javascript { script, tab },
             Action::ReadConsole { tab } => Action::ReadConsole { tab },
             Action::ReadNetwork { tab } => Action::ReadNetwork { tab },
+            Action::ListWindows => Action::ListWindows,
+            Action::FocusWindow { window } => Action::FocusWindow { window },
+            Action::MaximizeWindow { window } => Action::MaximizeWindow { window },
+            Action::RestoreWindow { window } => Action::RestoreWindow { window },
+            Action::MinimizeWindow { window } => Action::MinimizeWindow { window },
+            Action::CloseWindow { window } => Action::CloseWindow { window },
+            Action::PlaceWindow { window, region } => Action::PlaceWindow {
+                window,
+                region: self.region(region)?,
+            },
+            Action::ReadClipboard => Action::ReadClipboard,
+            Action::WriteClipboard { text } => Action::WriteClipboard { text },
+            Action::Invoke { at: to, name } => Action::Invoke { at: at(&to)?, name },
             Action::OpenApp { name } => Action::OpenApp { name },
             Action::LongPress { at: to, duration } => Action::LongPress {
                 at: at(&to)?,
@@ -277,6 +290,7 @@ impl Viewport {
                 id: id.clone(),
                 frame: frame.clone(),
             }),
+            Target::Named(named) => Ok(ScreenTarget::Named(named.clone())),
         }
     }
 

@@ -67,8 +67,11 @@ fn nature(action: &Action) -> Nature {
         | Action::PageText { .. }
         | Action::Find { .. }
         | Action::ReadConsole { .. }
-        | Action::ReadNetwork { .. } => Nature::Looks,
-        Action::Type { text, .. } if has_control(text) => {
+        | Action::ReadNetwork { .. }
+        | Action::ListWindows => Nature::Looks,
+        // What a person copied, perhaps a password, is more than what they show.
+        Action::ReadClipboard => Nature::Acts,
+        Action::Type { text, .. } | Action::WriteClipboard { text } if has_control(text) => {
             Nature::Reaches("The text holds control characters, which a terminal obeys.")
         }
         Action::Move { .. }
@@ -94,6 +97,14 @@ fn nature(action: &Action) -> Nature {
         | Action::FormInput { .. }
         | Action::ScrollTo { .. }
         | Action::Hover { .. }
+        | Action::FocusWindow { .. }
+        | Action::MaximizeWindow { .. }
+        | Action::RestoreWindow { .. }
+        | Action::MinimizeWindow { .. }
+        | Action::CloseWindow { .. }
+        | Action::PlaceWindow { .. }
+        | Action::WriteClipboard { .. }
+        | Action::Invoke { .. }
         | Action::LongPress { .. } => Nature::Acts,
         Action::FileUpload { .. } => Nature::Reaches("It gives files to a web site."),
         Action::Javascript { .. } => Nature::Reaches("It runs a script in the page."),

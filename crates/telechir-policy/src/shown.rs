@@ -69,6 +69,30 @@ pub fn summarize(action: &Action) -> String {
             duration: Some(time),
         } => format!("wait {} ms", time.as_millis()),
         Action::SwitchTab { tab } | Action::CloseTab { tab } => format!("{name} {}", shorten(tab)),
+        Action::FocusWindow { window }
+        | Action::MaximizeWindow {
+            window: Some(window),
+        }
+        | Action::RestoreWindow {
+            window: Some(window),
+        }
+        | Action::MinimizeWindow {
+            window: Some(window),
+        }
+        | Action::CloseWindow {
+            window: Some(window),
+        } => format!("{name} {}", shorten(window)),
+        Action::PlaceWindow { window, region } => {
+            let window = window.as_deref().map_or_else(String::new, shorten);
+            format!("place_window {window} {}", span(region))
+        }
+        Action::WriteClipboard { text } => {
+            format!("write_clipboard ({} characters)", text.chars().count())
+        }
+        Action::Invoke { at, name } => {
+            let name = name.as_deref().map_or_else(String::new, shorten);
+            format!("invoke {name}{}", place(at))
+        }
         Action::OpenApp { name: app } => format!("open_app {}", shorten(app)),
         Action::Other { name, .. } => shorten(name),
         _ => format!("{name}{}", action.target().map(place).unwrap_or_default()),
@@ -137,6 +161,7 @@ fn place(target: &Target) -> String {
         Target::Point(point) => format!(" ({}, {})", point.x, point.y),
         Target::Label { n, .. } => format!(" [{n}]"),
         Target::Ref { id, .. } => format!(" {}", shorten(id)),
+        Target::Named(named) => format!(" {}", shorten(&named.to_string())),
     }
 }
 

@@ -174,7 +174,31 @@ pub enum Action<T = Target, R = Region> {
     ReadConsole { tab: Option<String> },
     /// What the page fetched.
     ReadNetwork { tab: Option<String> },
-    /// Start an application (mobile).
+    /// Which windows are open, and what is known of each? Answered in text.
+    ListWindows,
+    /// Give a window the keyboard and bring it to the front.
+    ///
+    /// Here and below, `window` is a window's id as [`Action::ListWindows`] gives it, or words that
+    /// exactly one window's title or class contains; absent means the active window.
+    FocusWindow { window: String },
+    /// Make a window as large as the screen allows.
+    MaximizeWindow { window: Option<String> },
+    /// Undo a window's maximising and minimising.
+    RestoreWindow { window: Option<String> },
+    /// Put a window out of sight.
+    MinimizeWindow { window: Option<String> },
+    /// Ask a window to close, as its close button does.
+    CloseWindow { window: Option<String> },
+    /// Move and resize a window so that it fills a part of the picture, its frame included.
+    PlaceWindow { window: Option<String>, region: R },
+    /// What text does the clipboard hold?
+    ReadClipboard,
+    /// Put text on the clipboard.
+    WriteClipboard { text: String },
+    /// Use an element's own action, such as press, toggle, expand, select or focus; absent means
+    /// its first.
+    Invoke { at: T, name: Option<String> },
+    /// Start an application.
     OpenApp { name: String },
     /// Touch and hold (mobile).
     LongPress { at: T, duration: Option<Duration> },
@@ -210,6 +234,7 @@ impl<T, R> Action<T, R> {
             | Self::FileUpload { at, .. }
             | Self::ScrollTo { at, .. }
             | Self::Hover { at }
+            | Self::Invoke { at, .. }
             | Self::LongPress { at, .. } => Some(at),
             Self::Drag { path, .. } => path.first(),
             Self::Screenshot
@@ -235,6 +260,15 @@ impl<T, R> Action<T, R> {
             | Self::Javascript { .. }
             | Self::ReadConsole { .. }
             | Self::ReadNetwork { .. }
+            | Self::ListWindows
+            | Self::FocusWindow { .. }
+            | Self::MaximizeWindow { .. }
+            | Self::RestoreWindow { .. }
+            | Self::MinimizeWindow { .. }
+            | Self::CloseWindow { .. }
+            | Self::PlaceWindow { .. }
+            | Self::ReadClipboard
+            | Self::WriteClipboard { .. }
             | Self::OpenApp { .. }
             | Self::Other { .. } => None,
         }
@@ -244,7 +278,7 @@ impl<T, R> Action<T, R> {
 impl Action {
     /// The decision record's `coordinate`: where the action is, or where a drag starts.
     ///
-    /// None for a drag that starts at the pointer's place, and for labels and refs.
+    /// None for a drag that starts at the pointer's place, and for labels, refs and names.
     pub fn coordinate(&self) -> Option<Point> {
         let from_the_pointer = matches!(self, Self::Drag { path, .. } if path.len() < 2);
         if from_the_pointer {

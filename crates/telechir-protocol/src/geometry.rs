@@ -2,6 +2,8 @@
 
 mod json;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::string_id;
@@ -87,7 +89,8 @@ pub struct Region {
 
 /// What an action aims at.
 ///
-/// In JSON: `[x, y]`, `{"x", "y", "space"}`, `{"label", "frame"}` or `{"ref", "frame"}`.
+/// In JSON: `[x, y]`, `{"x", "y", "space"}`, `{"label", "frame"}`, `{"ref", "frame"}` or
+/// `{"name", "role", "id", "window"}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A place.
@@ -106,6 +109,40 @@ pub enum Target {
         /// The snapshot it belongs to; absent means the newest.
         frame: Option<FrameId>,
     },
+    /// An element by what it is called, whatever picture was sent.
+    Named(Named),
+}
+
+/// An element of an application by what accessibility says of it. Whatever is given must fit;
+/// at least one of `name`, `role` and `id` is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Named {
+    /// Its name, such as the words on a button.
+    pub name: Option<String>,
+    /// Its role, such as `button`.
+    pub role: Option<String>,
+    /// The id its program gave it.
+    pub id: Option<String>,
+    /// The window it is in, as [`Action::FocusWindow`](crate::Action::FocusWindow) names one;
+    /// absent means any.
+    pub window: Option<String>,
+}
+
+/// `button "Save" in the window "Untitled"`.
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.role.as_deref().unwrap_or("element"))?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        if let Some(id) = &self.id {
+            write!(f, " with the id {id:?}")?;
+        }
+        if let Some(window) = &self.window {
+            write!(f, " in the window {window:?}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Target {
@@ -113,7 +150,7 @@ impl Target {
     pub fn point(&self) -> Option<Point> {
         match self {
             Self::Point(point) => Some(*point),
-            Self::Label { .. } | Self::Ref { .. } => None,
+            Self::Label { .. } | Self::Ref { .. } | Self::Named(_) => None,
         }
     }
 }

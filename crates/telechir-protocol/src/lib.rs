@@ -59,7 +59,7 @@ pub use failure::{Failure, FailureKind};
 pub use function::{
     Arguments, FunctionCall, FunctionResult, IncompleteCall, IncompleteCallError, IncompleteCalls,
 };
-pub use geometry::{FrameId, Point, Region, Size, Space, Target};
+pub use geometry::{FrameId, Named, Point, Region, Size, Space, Target};
 pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, DataUri, HostedFileContent, Media, UriContent};

@@ -56,7 +56,7 @@ schemas! {
         ])],
     });
     Target => |g| json_schema!({
-        "description": "What an action aims at: a place, a label drawn on a picture, or an element.",
+        "description": "What an action aims at: a place, a label drawn on a picture, or an element by its ref or by what it is called.",
         "anyOf": [
             schema::<Point>(g),
             object(&[
@@ -67,6 +67,18 @@ schemas! {
                 ("ref", true, json!({"type": "string"})),
                 ("frame", false, schema::<FrameId>(g)),
             ]),
+            {
+                "description": "An element by what it is called; whatever is given must fit.",
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "role": {"type": "string"},
+                    "id": {"type": "string"},
+                    "window": {"type": "string"},
+                },
+                "additionalProperties": false,
+                "anyOf": [{"required": ["name"]}, {"required": ["role"]}, {"required": ["id"]}],
+            },
         ],
     });
     Region => |g| json_schema!({

@@ -37,6 +37,9 @@ impl Spot {
                     "{id} names an element of a page, and a desktop has none; give a coordinate"
                 ),
             }),
+            ScreenTarget::Named(named) => Err(DeviceError::Refused {
+                message: format!("The {named} cannot be found by name here; give a coordinate"),
+            }),
         }
     }
 

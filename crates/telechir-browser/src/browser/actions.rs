@@ -94,6 +94,7 @@ impl Browser {
                     .locate(id, self.size)
                     .await
             }
+            ScreenTarget::Named(_) => Err(by_ref()),
         }
     }
 
@@ -355,6 +356,16 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::FileUpload
         | K::ReadConsole
         | K::ReadNetwork
+        | K::ListWindows
+        | K::FocusWindow
+        | K::MaximizeWindow
+        | K::RestoreWindow
+        | K::MinimizeWindow
+        | K::CloseWindow
+        | K::PlaceWindow
+        | K::ReadClipboard
+        | K::WriteClipboard
+        | K::Invoke
         | K::OpenApp
         | K::LongPress
         | K::Other => Family::None,
@@ -364,10 +375,15 @@ pub(super) fn family(kind: ActionKind) -> Family {
 fn element_of(target: &ScreenTarget) -> Result<&str, DeviceError> {
     match target {
         ScreenTarget::Element { id, .. } => Ok(id),
+        ScreenTarget::Named(_) => Err(by_ref()),
         ScreenTarget::Point(_) => Err(refused(
             "This needs a ref of an element, not a place; read the page for refs.",
         )),
     }
+}
+
+fn by_ref() -> DeviceError {
+    refused("Elements of a page go by their refs, not by name; find or read_page gives them.")
 }
 
 fn unsupported(action: &ScreenAction) -> DeviceError {

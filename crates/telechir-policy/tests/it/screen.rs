@@ -32,6 +32,35 @@ pub(crate) fn proposal(actions: &[Value]) -> ScreenProposal {
     }
 }
 
+#[test]
+fn windows_and_the_clipboard_of_a_person_are_asked_about() {
+    let look = json!({"action": "list_windows"});
+    let close = json!({"action": "close_window", "window": "w1"});
+    let (copied, copy) = (
+        json!({"action": "read_clipboard"}),
+        json!({"action": "write_clipboard", "text": "a"}),
+    );
+    let (hidden, start) = (
+        json!({"action": "write_clipboard", "text": "a\u{1b}b"}),
+        json!({"action": "open_app", "name": "xterm"}),
+    );
+    for (action, private, existing) in [
+        (&look, Verdict::Allow, Verdict::Allow),
+        (&close, Verdict::Allow, Verdict::Ask),
+        (&copied, Verdict::Allow, Verdict::Ask),
+        (&copy, Verdict::Allow, Verdict::Ask),
+        (&hidden, Verdict::Ask, Verdict::Ask),
+        (&start, Verdict::Ask, Verdict::Ask),
+    ] {
+        for (display, wanted) in [(Display::Private, private), (Display::Existing, existing)] {
+            let judge = Judge::new(Policy::default_policy());
+            let facts = ScreenFacts { display, ..facts() };
+            let asked = proposal(std::slice::from_ref(action));
+            assert_eq!(verdict(&judge.screen(asked, &facts)), wanted, "{action}");
+        }
+    }
+}
+
 pub(crate) fn navigate(policy: &Policy, url: &str, facts: &ScreenFacts) -> Verdict {
     let asked = proposal(&[json!({ "action": "navigate", "url": url })]);
     verdict(&Judge::new(policy.clone()).screen(asked, facts))

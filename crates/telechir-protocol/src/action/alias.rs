@@ -101,6 +101,8 @@ const ALIASES: &[(&str, Alias)] = &[
     ("hotkey", plain(ActionKind::Key)),
     ("press_key", plain(ActionKind::Key)),
     ("move_mouse", plain(ActionKind::Move)),
+    ("maximize_active_window", plain(ActionKind::MaximizeWindow)),
+    ("set_value", plain(ActionKind::FormInput)),
     // Names the other tools take over from Anthropic.
     ("left_click", clicks(Left, Single)),
     ("mouse_move", plain(ActionKind::Move)),

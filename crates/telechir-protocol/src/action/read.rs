@@ -19,6 +19,7 @@ const OWN_MEMBERS: &str = "
     scroll_amount scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit
     text key keys button count clicks modifiers duration duration_ms seconds region
     clear_first submit repeat url tab query filter depth value paths documents script name
+    window element_name automation_id control_type window_title
 ";
 
 /// Whether a member belongs to an action rather than to the call around it.
@@ -154,6 +155,36 @@ fn read(named: Named, m: &mut Members) -> Read {
             at: m.needed_target()?,
             duration: timing::duration(named.alias.seconds, m)?,
         },
+        ActionKind::ListWindows => Action::ListWindows,
+        ActionKind::FocusWindow => Action::FocusWindow {
+            window: m
+                .window()?
+                .ok_or(InvalidMember::Missing { member: "window" })?,
+        },
+        ActionKind::MaximizeWindow => Action::MaximizeWindow {
+            window: m.window()?,
+        },
+        ActionKind::RestoreWindow => Action::RestoreWindow {
+            window: m.window()?,
+        },
+        ActionKind::MinimizeWindow => Action::MinimizeWindow {
+            window: m.window()?,
+        },
+        ActionKind::CloseWindow => Action::CloseWindow {
+            window: m.window()?,
+        },
+        ActionKind::PlaceWindow => Action::PlaceWindow {
+            window: m.window()?,
+            region: m.region()?,
+        },
+        ActionKind::ReadClipboard => Action::ReadClipboard,
+        ActionKind::WriteClipboard => Action::WriteClipboard {
+            text: m.needed_text("text")?,
+        },
+        ActionKind::Invoke => Action::Invoke {
+            at: m.needed_target()?,
+            name: m.text("name")?,
+        },
         ActionKind::OpenApp => Action::OpenApp {
             name: m.needed_text("name")?,
         },
@@ -239,6 +270,10 @@ impl Members {
 
     fn needed_tab(&mut self) -> Result<String, InvalidMember> {
         self.tab()?.ok_or(InvalidMember::Missing { member: "tab" })
+    }
+
+    fn window(&mut self) -> Result<Option<String>, InvalidMember> {
+        self.name("window")
     }
 
     fn repeat(&mut self) -> Result<u32, InvalidMember> {

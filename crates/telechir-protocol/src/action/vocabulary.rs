@@ -69,7 +69,7 @@ fn typed<const N: usize>(name: &str, list: [(&str, Value); N]) -> Map<String, Va
 
 /// The whole pixels of a place.
 fn pixels(target: &Target) -> Result<[Value; 2], &'static str> {
-    let point = target.point().ok_or("a label or ref")?;
+    let point = target.point().ok_or("a label, ref or name")?;
     if point.space != Space::Picture {
         return Err("a place that is not in pixels of the picture");
     }

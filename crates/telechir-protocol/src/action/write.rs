@@ -60,6 +60,10 @@ impl Members {
     fn tab(self, tab: &Option<String>) -> Self {
         self.put_some("tab", tab.as_deref())
     }
+
+    fn window(self, window: &Option<String>) -> Self {
+        self.put_some("window", window.as_deref())
+    }
 }
 
 impl Button {
@@ -122,7 +126,11 @@ impl Action {
     pub fn to_json(&self) -> Map<String, Value> {
         let named = Members::named(self.name());
         match self {
-            Self::Screenshot | Self::CursorPosition | Self::ListTabs => named,
+            Self::Screenshot
+            | Self::CursorPosition
+            | Self::ListTabs
+            | Self::ListWindows
+            | Self::ReadClipboard => named,
             Self::Zoom { region } => named.put("region", region.to_json()),
             Self::Move { at } | Self::Hover { at } => named.at(at),
             Self::Click {
@@ -177,6 +185,16 @@ impl Action {
             }
             Self::KeyDown { chord } | Self::KeyUp { chord } => named.chord(chord),
             Self::Wait { duration } => named.put_some("duration", duration.map(milliseconds)),
+            Self::FocusWindow { window } => named.put("window", window.as_str()),
+            Self::MaximizeWindow { window }
+            | Self::RestoreWindow { window }
+            | Self::MinimizeWindow { window }
+            | Self::CloseWindow { window } => named.window(window),
+            Self::PlaceWindow { window, region } => {
+                named.window(window).put("region", region.to_json())
+            }
+            Self::WriteClipboard { text } => named.put("text", text.as_str()),
+            Self::Invoke { at, name } => named.at(at).put_some("name", name.as_deref()),
             Self::OpenApp { name } => named.put("name", name.as_str()),
             Self::LongPress { at, duration } => named
                 .at(at)

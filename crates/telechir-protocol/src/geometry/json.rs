@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{FrameId, Point, Region, Space, Target};
+use super::{FrameId, Named, Point, Region, Space, Target};
 use crate::json::{InvalidMember, Members, number, number_of};
 
 impl Point {
@@ -71,6 +71,7 @@ impl Target {
             Self::Point(point) => point.to_json(),
             Self::Label { n, frame } => framed("label", (*n).into(), frame),
             Self::Ref { id, frame } => framed("ref", id.as_str().into(), frame),
+            Self::Named(named) => named.to_json(),
         }
     }
 
@@ -78,12 +79,43 @@ impl Target {
         let Value::Object(members) = value else {
             return Point::from_json(value).map(Self::Point);
         };
-        if !members.contains_key("label") && !members.contains_key("ref") {
+        if members.contains_key("x") {
             return Point::from_json(value).map(Self::Point);
+        }
+        if !members.contains_key("label") && !members.contains_key("ref") {
+            return Named::from_json(members.clone()).map(Self::Named);
         }
         let mut members = Members::new(members.clone());
         let target = members.element().ok()??;
         members.is_empty().then_some(target)
+    }
+}
+
+impl Named {
+    const MEMBERS: [&str; 4] = ["name", "role", "id", "window"];
+
+    fn to_json(&self) -> Value {
+        let members = [&self.name, &self.role, &self.id, &self.window];
+        Self::MEMBERS
+            .into_iter()
+            .zip(members)
+            .filter_map(|(member, value)| Some((member.to_owned(), value.as_deref()?.into())))
+            .collect::<Map<_, Value>>()
+            .into()
+    }
+
+    /// None when it says nothing of the element itself, or anything else beside.
+    fn from_json(members: Map<String, Value>) -> Option<Self> {
+        let mut members = Members::new(members);
+        let [name, role, id, window] = Self::MEMBERS.map(|member| members.text(member).ok());
+        let named = Self {
+            name: name?,
+            role: role?,
+            id: id?,
+            window: window?,
+        };
+        let says_which = named.name.is_some() || named.role.is_some() || named.id.is_some();
+        (says_which && members.is_empty()).then_some(named)
     }
 }
 
@@ -162,6 +194,6 @@ macro_rules! through_json {
 
 through_json! {
     Point: "a point like [x, y]"
-    Target: "a place like [x, y], a label or a ref"
+    Target: "a place like [x, y], a label, a ref or a name"
     Region: "a region like [x0, y0, x1, y1]"
 }

@@ -27,6 +27,7 @@ fn actions(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
     let mut actions = pointer(g);
     actions.extend(keys(g));
     actions.extend(pages(g));
+    actions.extend(windows(g));
     actions
 }
 
@@ -113,7 +114,6 @@ fn keys(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
         ("key_down", vec![chord.clone()]),
         ("key_up", vec![chord]),
         ("wait", vec![("duration", false, milliseconds())]),
-        ("open_app", vec![("name", true, text())]),
     ]
 }
 
@@ -161,5 +161,29 @@ fn pages(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
         ("javascript", vec![("script", true, text()), tab()]),
         ("read_console", vec![tab()]),
         ("read_network", vec![tab()]),
+    ]
+}
+
+fn windows(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
+    let window = || {
+        let description = "A window's id as list_windows gives it, or words that exactly one \
+            window's title or class contains; absent means the active one.";
+        ("window", false, json!({"type": "string", "description": description}))
+    };
+    vec![
+        ("list_windows", vec![]),
+        ("focus_window", vec![("window", true, window().2)]),
+        ("maximize_window", vec![window()]),
+        ("restore_window", vec![window()]),
+        ("minimize_window", vec![window()]),
+        ("close_window", vec![window()]),
+        ("place_window", vec![window(), ("region", true, of::<Region>(g))]),
+        ("read_clipboard", vec![]),
+        ("write_clipboard", vec![("text", true, text())]),
+        (
+            "invoke",
+            vec![("coordinate", true, of::<Target>(g)), ("name", false, text())],
+        ),
+        ("open_app", vec![("name", true, text())]),
     ]
 }

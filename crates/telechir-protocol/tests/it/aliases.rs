@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Action, ActionKind, Button, ClickCount, Content, action_aliases, normalize_action_type,
+    Action, ActionKind, Button, ClickCount, Content, Target, action_aliases, normalize_action_type,
 };
 
 use crate::{read, written};
@@ -386,6 +386,49 @@ fn normalizing_a_name_loses_nothing() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn the_desktop_tools_windows_and_elements_are_ours() {
+    check(&[
+        (
+            json!({"action": "maximize_active_window"}),
+            json!({"action": "maximize_window"}),
+        ),
+        (
+            json!({"action": "focus_window", "window": 3}),
+            json!({"action": "focus_window", "window": "3"}),
+        ),
+        (
+            json!({"action": "click", "element_name": "Save", "control_type": "button"}),
+            json!({"action": "click", "coordinate": {"name": "Save", "role": "button"}, "button": "left"}),
+        ),
+        (
+            json!({"action": "set_value", "automation_id": "user", "window_title": "Log in", "value": "me"}),
+            json!({"action": "form_input", "coordinate": {"id": "user", "window": "Log in"}, "value": "me"}),
+        ),
+        (
+            json!({"action": "invoke", "coordinate": {"name": "Bold"}, "name": "toggle"}),
+            json!({"action": "invoke", "coordinate": {"name": "Bold"}, "name": "toggle"}),
+        ),
+        (
+            json!({"action": "place_window", "region": "0, 0, 640, 400"}),
+            json!({"action": "place_window", "region": [0, 0, 640, 400]}),
+        ),
+    ]);
+}
+
+#[test]
+fn a_name_says_which_element() {
+    for nothing in [json!({}), json!({"window": "w1"}), json!({"name": 5})] {
+        let read = serde_json::from_value::<Target>(nothing.clone());
+        assert!(read.is_err(), "{nothing}");
+    }
+    let named: Target = read(json!({"name": "OK", "role": "button", "window": "Save"}));
+    let Target::Named(named) = named else {
+        panic!("{named:?}")
+    };
+    assert_eq!(named.to_string(), r#"button "OK" in the window "Save""#);
 }
 
 #[test]

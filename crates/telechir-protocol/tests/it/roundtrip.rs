@@ -182,7 +182,7 @@ fn members() -> impl Strategy<Value = Map<String, Value>> {
         start_coordinate start_xy distance_xy start_x start_y end_x end_y path scroll_amount \
         scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit key keys button \
         count clicks modifiers duration duration_ms seconds region url tab query value paths \
-        script annotations additional_properties raw_representation status message element_id \
+        script window element_name automation_id control_type window_title annotations additional_properties raw_representation status message element_id \
         tool operations type timed_out pending_safety_checks pending_safety_review environment";
     let names: Vec<&str> = NAMES.split_whitespace().collect();
     let likely = proptest::sample::select(vec![

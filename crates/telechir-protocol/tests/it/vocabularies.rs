@@ -46,9 +46,9 @@ fn each_vocabulary_has_its_own_words() {
         ),
         (
             json!({"action": "click", "coordinate": {"label": 7}}),
-            Err("say the action click in other words: there are none for a label or ref"),
+            Err("say the action click in other words: there are none for a label, ref or name"),
             Ok(json!({"type": "click", "label": 7})),
-            Err("say the action click in other words: there are none for a label or ref"),
+            Err("say the action click in other words: there are none for a label, ref or name"),
         ),
     ];
     for (action, tool_calls, computer, desktop_tool) in table {

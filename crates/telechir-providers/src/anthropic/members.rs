@@ -193,7 +193,7 @@ fn target(target: &Target, notes: &mut Notes<'_>) -> Option<Value> {
             Some(json!({"type": "coordinate", "x": x, "y": y}))
         }
         Target::Ref { id, frame: _ } => Some(json!({"type": "ref", "ref": id})),
-        Target::Label { .. } => None,
+        Target::Label { .. } | Target::Named(_) => None,
     }
 }
 

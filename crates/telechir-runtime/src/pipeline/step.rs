@@ -254,7 +254,9 @@ fn repeat(kind: ActionKind) -> Repeat {
         | ActionKind::PageText
         | ActionKind::Find
         | ActionKind::ReadConsole
-        | ActionKind::ReadNetwork => Repeat::Harmless,
+        | ActionKind::ReadNetwork
+        | ActionKind::ListWindows
+        | ActionKind::ReadClipboard => Repeat::Harmless,
         _ => Repeat::Never,
     }
 }

@@ -33,19 +33,17 @@ pub async fn says_where_the_pointer_is(device: &mut impl Computer, witness: &mut
 /// What is not supported is answered with an error that says so.
 pub async fn says_which_actions_it_cannot_do(
     device: &mut impl Computer,
-    _witness: &mut impl Witness,
+    witness: &mut impl Witness,
 ) {
     assert!(
-        !device.supports(&ActionKind::OpenApp),
+        !device.supports(&ActionKind::LongPress),
         "a computer here is no telephone"
     );
-    let error = fail(
-        device,
-        Action::OpenApp {
-            name: "clock".to_owned(),
-        },
-    )
-    .await;
+    let touch = Action::LongPress {
+        at: target(place(witness, 30, 30)),
+        duration: None,
+    };
+    let error = fail(device, touch).await;
     assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
 }
 

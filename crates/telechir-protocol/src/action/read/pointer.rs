@@ -6,7 +6,7 @@ use super::Read;
 use crate::action::alias::Alias;
 use crate::action::{Action, ClickCount, ScrollUnit};
 use crate::json::{InvalidMember, Members, count_of, number, number_of, strings_of};
-use crate::{Chord, Key, Modifier, Point, Region, Target};
+use crate::{Chord, Key, Modifier, Named, Point, Region, Target};
 
 /// Notches of the wheel where a vocabulary lets the amount out.
 const USUAL_NOTCHES: f64 = 3.0;
@@ -174,6 +174,10 @@ impl Members {
             Some(element) => Some(element),
             None => self.element_id()?,
         };
+        let element = match element {
+            Some(element) => Some(element),
+            None => self.element_named()?,
+        };
         if element.is_some() {
             if let Some(Target::Point(point)) = self.target_in("coordinate")? {
                 self.put("x", number(point.x));
@@ -201,13 +205,27 @@ impl Members {
             .map(|id| Target::Ref { id, frame: None }))
     }
 
+    /// The desktop tool's way to name an element of an application.
+    fn element_named(&mut self) -> Result<Option<Target>, InvalidMember> {
+        if !self.has("element_name") && !self.has("automation_id") {
+            return Ok(None);
+        }
+        Ok(Some(Target::Named(Named {
+            name: self.text("element_name")?,
+            role: self.text("control_type")?,
+            id: self.text("automation_id")?,
+            window: self.text("window_title")?,
+        })))
+    }
+
     fn target_in(&mut self, name: &'static str) -> Result<Option<Target>, InvalidMember> {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
+        let wanted = "a place like [x, y], a label, a ref or a name";
         Target::from_json(&value)
             .map(Some)
-            .ok_or_else(|| InvalidMember::wrong(name, &value, "a place like [x, y]"))
+            .ok_or_else(|| InvalidMember::wrong(name, &value, wanted))
     }
 
     /// A point in two members. One without the other is an error.

@@ -30,7 +30,22 @@ pub(crate) fn target() -> impl Strategy<Value = Target> {
         point().prop_map(Target::Point),
         (any::<u32>(), frame()).prop_map(|(n, frame)| Target::Label { n, frame }),
         (text(), frame()).prop_map(|(id, frame)| Target::Ref { id, frame }),
+        named().prop_map(Target::Named),
     ]
+}
+
+fn named() -> impl Strategy<Value = Named> {
+    let said = || of(text());
+    (said(), said(), said(), said())
+        .prop_map(|(name, role, id, window)| Named {
+            name,
+            role,
+            id,
+            window,
+        })
+        .prop_filter("it says which element", |named| {
+            named.name.is_some() || named.role.is_some() || named.id.is_some()
+        })
 }
 
 pub(crate) fn region() -> impl Strategy<Value = Region> {
@@ -186,6 +201,23 @@ pub(crate) fn page_action() -> BoxedStrategy<Action> {
         ),
         (target(), tab()).prop_map(|(at, tab)| Action::ScrollTo { at, tab }),
         (text(), tab()).prop_map(|(script, tab)| Action::Javascript { script, tab }),
+    ]
+    .boxed()
+}
+
+pub(crate) fn window_action() -> BoxedStrategy<Action> {
+    let window = || of(text());
+    prop_oneof![
+        Just(Action::ListWindows),
+        text().prop_map(|window| Action::FocusWindow { window }),
+        window().prop_map(|window| Action::MaximizeWindow { window }),
+        window().prop_map(|window| Action::RestoreWindow { window }),
+        window().prop_map(|window| Action::MinimizeWindow { window }),
+        window().prop_map(|window| Action::CloseWindow { window }),
+        (window(), region()).prop_map(|(window, region)| Action::PlaceWindow { window, region }),
+        Just(Action::ReadClipboard),
+        text().prop_map(|text| Action::WriteClipboard { text }),
+        (target(), of(text())).prop_map(|(at, name)| Action::Invoke { at, name }),
         text().prop_map(|name| Action::OpenApp { name }),
     ]
     .boxed()
@@ -194,5 +226,12 @@ pub(crate) fn page_action() -> BoxedStrategy<Action> {
 pub(crate) fn action() -> BoxedStrategy<Action> {
     let other =
         ("x_[a-z]{1,9}", unknown_members()).prop_map(|(name, args)| Action::Other { name, args });
-    prop_oneof![pointer_action(), key_action(), page_action(), other].boxed()
+    prop_oneof![
+        pointer_action(),
+        key_action(),
+        page_action(),
+        window_action(),
+        other
+    ]
+    .boxed()
 }

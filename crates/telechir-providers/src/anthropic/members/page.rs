@@ -141,7 +141,7 @@ fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
             let root = match root {
                 None => Value::Null,
                 Some(Target::Ref { id, frame: _ }) => json!(id),
-                Some(Target::Point(_) | Target::Label { .. }) => return None,
+                Some(Target::Point(_) | Target::Label { .. } | Target::Named(_)) => return None,
             };
             one(
                 "read_page",

@@ -151,6 +151,16 @@ impl Speaker {
             | Action::Javascript { .. }
             | Action::ReadConsole { .. }
             | Action::ReadNetwork { .. }
+            | Action::ListWindows
+            | Action::FocusWindow { .. }
+            | Action::MaximizeWindow { .. }
+            | Action::RestoreWindow { .. }
+            | Action::MinimizeWindow { .. }
+            | Action::CloseWindow { .. }
+            | Action::PlaceWindow { .. }
+            | Action::ReadClipboard
+            | Action::WriteClipboard { .. }
+            | Action::Invoke { .. }
             | Action::OpenApp { .. }
             | Action::LongPress { .. }
             | Action::Other { .. } => None,
