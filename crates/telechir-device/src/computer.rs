@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use telechir_protocol::{ActionKind, Size, TabState};
 
-use crate::{DeviceError, Frame, ScreenAction};
+use crate::{DeviceError, Frame, ScreenAction, Viewport};
 
 /// The strongest thing that is true of an action's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +87,10 @@ pub trait Computer: Send {
     /// # Errors
     /// When the screen is gone.
     fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
+
+    /// How the model sees the screen from now on. An answer in words says places as
+    /// [`Viewport::seen_at`] has them; a device whose answers name none needs not listen.
+    fn seen_through(&mut self, _viewport: Viewport) {}
 
     /// Carries out one action and says what is known of its effect.
     ///

@@ -8,7 +8,7 @@ use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
     Computer, DeviceError, Edited, Editor, Frame, PageContext, Performed, Screen, ScreenAction,
-    Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob,
+    Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -17,6 +17,7 @@ trait AnyComputer: Send {
     fn size(&self) -> Size;
     fn supports(&self, kind: &ActionKind) -> bool;
     fn capture(&mut self) -> Boxed<'_, Frame>;
+    fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
     fn context(&mut self) -> Boxed<'_, PageContext>;
@@ -33,6 +34,9 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
     fn capture(&mut self) -> Boxed<'_, Frame> {
         Box::pin(Computer::capture(self))
+    }
+    fn seen_through(&mut self, viewport: Viewport) {
+        Computer::seen_through(self, viewport);
     }
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed> {
         Box::pin(Computer::perform(self, action))
@@ -70,6 +74,9 @@ impl Computer for BoxComputer {
     }
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
         self.0.capture().await
+    }
+    fn seen_through(&mut self, viewport: Viewport) {
+        self.0.seen_through(viewport);
     }
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
         self.0.perform(action).await

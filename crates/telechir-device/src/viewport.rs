@@ -101,6 +101,26 @@ impl Viewport {
         Ok(ScreenPoint::new(x, y))
     }
 
+    /// Where the model sees a place of the screen, in pixels of the picture: the way back from
+    /// [`Self::point`]. A place off the screen, such as a corner of a window, is off the picture.
+    pub fn seen_at(&self, x: i32, y: i32) -> (i32, i32) {
+        let back = |value: i32, from: u32, to: u32| {
+            let seen = f64::from(value) * f64::from(to) / f64::from(from.max(1));
+            #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+            let seen = seen.round() as i32;
+            let is_inside = value >= 0 && value.unsigned_abs() < from;
+            if is_inside {
+                seen.min(i32::try_from(to).unwrap_or(i32::MAX) - 1)
+            } else {
+                seen
+            }
+        };
+        (
+            back(x, self.screen.width, self.picture.width),
+            back(y, self.screen.height, self.picture.height),
+        )
+    }
+
     /// The rectangle of the screen that a model's region names.
     ///
     /// # Errors
@@ -386,6 +406,19 @@ mod tests {
             on(Size::new(1000, 500), HD, Point::new(1279.9, 719.9)),
             Ok((999, 499))
         );
+    }
+
+    #[test]
+    fn a_place_is_seen_where_it_was_named() {
+        for screen in [HD, UHD, Size::new(1600, 900), Size::new(1919, 1081)] {
+            let viewport = Viewport::new(screen, HD);
+            for (x, y) in [(0, 0), (1, 1), (640, 359), (1279, 719), (3, 700)] {
+                let there = viewport.point(Point::new(x, y)).unwrap();
+                let back = viewport.seen_at(there.x() as i32, there.y() as i32);
+                assert_eq!(back, (x, y), "{screen:?}");
+            }
+        }
+        assert_eq!(Viewport::new(UHD, HD).seen_at(-30, 4000), (-10, 1333));
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl Screen {
             .map_err(|error| DeviceError::Refused {
                 message: sentence(&error.to_string()),
             })?;
+        self.computer.seen_through(self.viewport);
         let limit = limits.action + meant_duration(action);
         let done = within(
             "carry out the action",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{DeviceError, Effect, Performed, ScreenTarget};
+use telechir_device::{DeviceError, Effect, Performed, ScreenTarget, Viewport};
 use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit};
 use tokio::time::sleep;
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
@@ -68,8 +68,12 @@ impl Body {
         Ok(Performed::delivered())
     }
 
-    pub(crate) async fn cursor_position(&self) -> Result<Performed, DeviceError> {
+    pub(crate) async fn cursor_position(
+        &self,
+        viewport: Viewport,
+    ) -> Result<Performed, DeviceError> {
         let Spot { x, y } = pointer::position(&self.eyes.connection).await?;
+        let (x, y) = viewport.seen_at(x.into(), y.into());
         Ok(Performed {
             effect: Effect::Confirmed,
             text: Some(format!("X={x},Y={y}")),

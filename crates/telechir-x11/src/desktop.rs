@@ -1,7 +1,7 @@
 //! The computer of an X server.
 
 use telechir_device::{
-    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled,
+    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled, Viewport,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 
@@ -37,12 +37,19 @@ const ACTIONS: [ActionKind; 13] = [
 pub struct Desktop {
     body: Body,
     display: Display,
+    /// How the model sees the screen.
+    viewport: Viewport,
 }
 
 impl Desktop {
     pub(crate) async fn open(display: Display) -> Result<Self, DeviceError> {
         let body = Body::on(display.connect().await?).await?;
-        Ok(Self { body, display })
+        let viewport = Viewport::unscaled(body.eyes.size());
+        Ok(Self {
+            body,
+            display,
+            viewport,
+        })
     }
 
     /// Variables that a program needs to show windows here.
@@ -69,13 +76,17 @@ impl Computer for Desktop {
         Ok(self.body.eyes.capture().await?)
     }
 
+    fn seen_through(&mut self, viewport: Viewport) {
+        self.viewport = viewport;
+    }
+
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "whatever is not a matter of pointer and keys is not for a desktop"
     )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
         match action {
-            Action::CursorPosition => self.body.cursor_position().await,
+            Action::CursorPosition => self.body.cursor_position(self.viewport).await,
             Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
             Action::Click {
                 at,
@@ -140,7 +151,11 @@ impl Computer for Desktop {
     }
 
     async fn close(self) -> Result<(), DeviceError> {
-        let Self { mut body, display } = self;
+        let Self {
+            mut body,
+            display,
+            viewport: _,
+        } = self;
         // A server that is gone has nothing pressed and no mapping to give back.
         let _best_effort = body.release().await;
         if display.outlives_us() {

@@ -168,7 +168,11 @@ fn windows(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
     let window = || {
         let description = "A window's id as list_windows gives it, or words that exactly one \
             window's title or class contains; absent means the active one.";
-        ("window", false, json!({"type": "string", "description": description}))
+        (
+            "window",
+            false,
+            json!({"type": "string", "description": description}),
+        )
     };
     vec![
         ("list_windows", vec![]),
@@ -177,12 +181,18 @@ fn windows(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
         ("restore_window", vec![window()]),
         ("minimize_window", vec![window()]),
         ("close_window", vec![window()]),
-        ("place_window", vec![window(), ("region", true, of::<Region>(g))]),
+        (
+            "place_window",
+            vec![window(), ("region", true, of::<Region>(g))],
+        ),
         ("read_clipboard", vec![]),
         ("write_clipboard", vec![("text", true, text())]),
         (
             "invoke",
-            vec![("coordinate", true, of::<Target>(g)), ("name", false, text())],
+            vec![
+                ("coordinate", true, of::<Target>(g)),
+                ("name", false, text()),
+            ],
         ),
         ("open_app", vec![("name", true, text())]),
     ]
