@@ -414,7 +414,7 @@ mod tests {
             let viewport = Viewport::new(screen, HD);
             for (x, y) in [(0, 0), (1, 1), (640, 359), (1279, 719), (3, 700)] {
                 let there = viewport.point(Point::new(x, y)).unwrap();
-                let back = viewport.seen_at(there.x() as i32, there.y() as i32);
+                let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
                 assert_eq!(back, (x, y), "{screen:?}");
             }
         }

@@ -14,6 +14,7 @@ use crate::grip::{Grip, Held};
 use crate::keyboard::{self, Keyboard};
 use crate::manager::Manager;
 use crate::pointer::{self, Spot};
+use crate::windows::Windows;
 
 /// More repetitions are a mistake; a held key repeats by itself.
 const MOST_REPEATS: u32 = 1_000;
@@ -23,7 +24,8 @@ const MOST_REPEATS: u32 = 1_000;
 pub(crate) struct Body {
     pub(crate) eyes: Eyes,
     keyboard: Keyboard,
-    manager: Manager,
+    pub(crate) manager: Manager,
+    pub(crate) windows: Windows,
     held: Held,
 }
 
@@ -39,11 +41,13 @@ impl Body {
         connection.reply(version).await?;
         let keyboard = Keyboard::new(&connection).await?;
         let manager = Manager::new(&connection).await?;
+        let windows = Windows::new(&connection).await?;
         let eyes = Eyes::open(connection).await?;
         Ok(Self {
             eyes,
             keyboard,
             manager,
+            windows,
             held: Held::default(),
         })
     }

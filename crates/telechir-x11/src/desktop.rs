@@ -12,7 +12,7 @@ use crate::display::Display;
 /// What this device calls itself in errors.
 const NAME: &str = "desktop";
 /// What [`Computer::perform`] carries out.
-const ACTIONS: [ActionKind; 13] = [
+const ACTIONS: [ActionKind; 20] = [
     ActionKind::CursorPosition,
     ActionKind::Move,
     ActionKind::Hover,
@@ -26,6 +26,13 @@ const ACTIONS: [ActionKind; 13] = [
     ActionKind::HoldKey,
     ActionKind::KeyDown,
     ActionKind::KeyUp,
+    ActionKind::ListWindows,
+    ActionKind::FocusWindow,
+    ActionKind::MaximizeWindow,
+    ActionKind::RestoreWindow,
+    ActionKind::MinimizeWindow,
+    ActionKind::CloseWindow,
+    ActionKind::PlaceWindow,
 ];
 
 /// A whole desktop: what is on the screen can be seen, and pointer and keys go where the model
@@ -50,6 +57,48 @@ impl Desktop {
             display,
             viewport,
         })
+    }
+
+    /// What is asked of the window manager.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "what a desktop does is listed; whatever else there is belongs to pages"
+    )]
+    async fn act_on_windows(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        let viewport = self.viewport;
+        let Body {
+            eyes,
+            manager,
+            windows,
+            ..
+        } = &mut self.body;
+        let way = (&eyes.connection, &*manager);
+        let performed = match action {
+            Action::ListWindows => {
+                let listed = windows.list(way.0).await?;
+                Ok(Performed {
+                    text: Some(windows.say(&listed, viewport)),
+                    ..Performed::confirmed()
+                })
+            }
+            Action::FocusWindow { window } => windows.focus(way, window).await,
+            Action::MaximizeWindow { window } => windows.maximize(way, window.as_deref()).await,
+            Action::RestoreWindow { window } => windows.restore(way, window.as_deref()).await,
+            Action::MinimizeWindow { window } => windows.minimize(way, window.as_deref()).await,
+            Action::CloseWindow { window } => windows.close(way.0, window.as_deref()).await,
+            Action::PlaceWindow { window, region } => {
+                windows
+                    .place(way, window.as_deref(), region, viewport)
+                    .await
+            }
+            other => {
+                return Err(DeviceError::Unsupported {
+                    action: other.kind().name().to_owned(),
+                    device: NAME,
+                });
+            }
+        };
+        Ok(performed?)
     }
 
     /// Variables that a program needs to show windows here.
@@ -131,10 +180,7 @@ impl Computer for Desktop {
             Action::HoldKey { chord, duration } => self.body.hold_key(chord, *duration).await,
             Action::KeyDown { chord } => self.body.key_down(chord).await,
             Action::KeyUp { chord } => self.body.key_up(chord).await,
-            other => Err(DeviceError::Unsupported {
-                action: other.kind().name().to_owned(),
-                device: NAME,
-            }),
+            other => self.act_on_windows(other).await,
         }
     }
 

@@ -220,7 +220,7 @@ pub(crate) fn listen(
 }
 
 /// A window may end at any moment; then there is nothing to say of it.
-fn or_gone<T>(reply: Result<T, XError>) -> Result<Option<T>, XError> {
+pub(crate) fn or_gone<T>(reply: Result<T, XError>) -> Result<Option<T>, XError> {
     match reply {
         Ok(reply) => Ok(Some(reply)),
         Err(XError::Refused(_)) => Ok(None),

@@ -28,6 +28,7 @@ mod settle;
 mod spares;
 mod stream;
 mod text;
+mod windows;
 
 pub use desktop::Desktop;
 pub use existing::ExistingDisplay;

@@ -53,7 +53,7 @@ fn windows_and_the_clipboard_of_a_person_are_asked_about() {
         (&start, Verdict::Ask, Verdict::Ask),
     ] {
         for (display, wanted) in [(Display::Private, private), (Display::Existing, existing)] {
-            let judge = Judge::new(Policy::default_policy());
+            let mut judge = Judge::new(Policy::default_policy());
             let facts = ScreenFacts { display, ..facts() };
             let asked = proposal(std::slice::from_ref(action));
             assert_eq!(verdict(&judge.screen(asked, &facts)), wanted, "{action}");

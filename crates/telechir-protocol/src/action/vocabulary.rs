@@ -268,7 +268,7 @@ fn computer(action: &Action) -> Said {
             };
             match at {
                 Target::Label { n, frame: None } => typed(name, [("label", (*n).into())]),
-                Target::Point(_) | Target::Label { .. } | Target::Ref { .. } => {
+                Target::Point(_) | Target::Label { .. } | Target::Ref { .. } | Target::Named(_) => {
                     at_xy(typed(name, []), at)?
                 }
             }

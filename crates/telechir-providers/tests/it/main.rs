@@ -7,6 +7,7 @@ mod bad_input;
 mod bare;
 mod bedrock;
 mod conform;
+mod desktop;
 mod differences;
 mod documents;
 mod functions;

@@ -130,6 +130,7 @@ fn place(action: &ScreenAction) -> String {
             format!(" {},{}", point.x(), point.y())
         }
         Some(telechir_device::ScreenTarget::Element { id, .. }) => format!(" {id}"),
+        Some(telechir_device::ScreenTarget::Named(named)) => format!(" {named}"),
         None => String::new(),
     }
 }

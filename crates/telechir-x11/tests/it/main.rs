@@ -14,3 +14,4 @@ mod programs;
 mod settle;
 mod stage;
 mod text;
+mod windows;
