@@ -21,7 +21,7 @@ pub use account::Account;
 pub use limits::Limits;
 pub use network::listen_inside;
 pub use proof::{Told, explain, gone, verify, verify_container, verify_inside};
-pub use protected::{Masks, Missing};
+pub use protected::{Missing, Protected};
 pub use workspace::checked as workspace;
 
 use crate::{Identity, Spawn, Stdio, am_root, find_program};

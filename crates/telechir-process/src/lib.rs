@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod cgroup;
 mod child;
 pub mod confinement;
 mod error;
@@ -33,6 +34,7 @@ mod sys;
 
 pub use rustix::process::{Pid, Resource, Rlimit, Signal};
 
+pub use cgroup::{Bounds, Cgroup};
 pub use child::Child;
 pub use error::{SpawnError, Step};
 pub use identity::{Identity, am_root};

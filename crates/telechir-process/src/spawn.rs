@@ -14,7 +14,7 @@ use crate::guardian::{self, Watched};
 use crate::program::{find_program, package_of};
 use crate::spawner::start;
 use crate::sys::exec::Plan;
-use crate::{Child, Identity, SpawnError, Step, am_root};
+use crate::{Cgroup, Child, Identity, SpawnError, Step, am_root};
 
 /// Where one of the first three descriptors leads.
 #[derive(Debug, Default)]
@@ -47,6 +47,7 @@ pub struct Spawn {
     limits: Vec<(Resource, Rlimit)>,
     umask: Option<u32>,
     landlock: Option<OwnedFd>,
+    groups: Vec<OwnedFd>,
     outlives: bool,
 }
 
@@ -74,6 +75,7 @@ impl Spawn {
             limits: Vec::new(),
             umask: None,
             landlock: None,
+            groups: Vec::new(),
             outlives: false,
         }
     }
@@ -206,6 +208,14 @@ impl Spawn {
         self
     }
 
+    /// Puts it, before it runs, and with it all it starts into a group. Whether it is in is for
+    /// [`Cgroup::prove`] to see.
+    #[must_use]
+    pub fn cgroup(mut self, group: &Cgroup) -> Self {
+        self.groups = group.doors();
+        self
+    }
+
     /// Lets it live on when our process ends: it leads a session of its own and gets no death
     /// signal. Until [`Child::leave`] it is still ended with its handle.
     #[must_use]
@@ -287,6 +297,7 @@ impl Spawn {
             limits: self.limits,
             umask: self.umask,
             landlock: self.landlock,
+            groups: self.groups,
             outlives: self.outlives,
             guardian: watched.as_ref().map(Watched::link),
             name,

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use telechir_device::DeviceError;
 use telechir_egress::{Egress, Serving};
-use telechir_process::confinement::{self, Account, Confinement, ConfinementError, Masks, Told};
-use telechir_process::{Identity, Pid, Spawn, Stdio, am_root};
+use telechir_process::confinement::{
+    self, Account, Confinement, ConfinementError, Protected, Told,
+};
+use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, am_root};
 
 use crate::config::{Limits, Sandbox};
 use crate::exchange::Exchange;
@@ -26,7 +28,8 @@ const NAME: &str = "telechir";
 pub(crate) struct Prepared {
     pub(crate) spawn: Spawn,
     pub(crate) told: Told,
-    pub(crate) masks: Masks,
+    pub(crate) protected: Protected,
+    pub(crate) group: Cgroup,
 }
 
 /// Whom commands run as.
@@ -49,11 +52,15 @@ pub(crate) fn identity(sandbox: &Sandbox) -> Result<Option<Identity>, DeviceErro
 /// When it cannot be one.
 pub(crate) fn workspace(sandbox: &Sandbox) -> Result<PathBuf, DeviceError> {
     let checked = confinement::workspace(&sandbox.workspace, sandbox.identity);
-    // The host shell would have the same workspace: it is no way out of this.
-    checked.map_err(|error| DeviceError::Unavailable {
+    checked.map_err(|error| of_workspace(&error))
+}
+
+/// The host shell would have the same workspace: it is no way out of this.
+fn of_workspace(error: &ConfinementError) -> DeviceError {
+    DeviceError::Unavailable {
         what: "the sandboxed shell",
         message: error.to_string(),
-    })
+    }
 }
 
 /// Puts together the command that starts bash in a sandbox.
@@ -70,26 +77,28 @@ pub(crate) fn prepare(
     let confinement = Confinement::new(sandbox.identity, &sandbox.limits).map_err(refused)?;
     let failed = |what: &str, error: io::Error| unavailable(&format!("could not {what}: {error}"));
     write_files(exchange, workspace).map_err(|error| failed("write its files", error))?;
-    let (confinement, masks) = mounts(confinement, sandbox, workspace, exchange, spools)
-        .map_err(|error| failed("protect files of the workspace", error))?;
+    let protected = Protected::find(workspace, sandbox.missing);
+    let protected = protected.map_err(|error| of_workspace(&error))?;
+    let confinement = mounts(confinement, sandbox, exchange, spools).workspace(&protected);
+    let group = Cgroup::new(&sandbox.limits);
     let first = first(&sandbox.limits);
     let (spawn, told) = variables(confinement, sandbox, workspace)
         .command(["bash", "--noprofile", "--norc", "-c", &first])
         .map_err(|error| failed("make its system call filter", error))?;
     Ok(Prepared {
-        spawn: spawn.stdin(Stdio::Fd(terminal)),
+        spawn: spawn.stdin(Stdio::Fd(terminal)).cgroup(&group),
         told,
-        masks,
+        protected,
+        group,
     })
 }
 
 fn mounts(
     mut confinement: Confinement,
     sandbox: &Sandbox,
-    workspace: &Path,
     exchange: &Exchange,
     spools: &Spools,
-) -> io::Result<(Confinement, Masks)> {
+) -> Confinement {
     confinement = confinement
         .read_only(exchange.path(), INSIDE)
         .read_only(spools.folder(), OUTPUTS);
@@ -103,7 +112,7 @@ fn mounts(
     for path in &sandbox.writable {
         confinement = confinement.writable(path);
     }
-    confinement.workspace(workspace, sandbox.missing)
+    confinement
 }
 
 fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> Confinement {

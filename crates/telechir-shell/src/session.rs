@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
 use telechir_egress::Serving;
-use telechir_process::confinement::{self, Masks, Told, gone};
-use telechir_process::{Child, Pid, Signal, Spawn, SpawnError};
+use telechir_process::confinement::{self, Protected, Told, gone};
+use telechir_process::{Cgroup, Child, Pid, Signal, Spawn, SpawnError};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
@@ -40,9 +40,11 @@ pub(crate) struct Session {
     /// The sandbox's first process: when it is gone, so is all inside.
     first: Option<OwnedFd>,
     first_pid: Option<Pid>,
+    /// What bounds all of it together.
+    pub(crate) group: Option<Cgroup>,
     /// Held as long as the sandbox lives.
     _told: Option<Told>,
-    _masks: Option<Masks>,
+    _protected: Option<Protected>,
     _network: Option<Serving>,
 }
 
@@ -125,12 +127,18 @@ impl Session {
         session.first = Some(first_fd);
         session.first_pid = Some(first);
         session._told = Some(prepared.told);
-        for link in &prepared.masks.unprotected {
-            tracing::warn!(link = %link.display(), "a link in a protected place can be replaced");
+        if let Some(stopped) = &prepared.protected.too_large {
+            tracing::warn!(at = %stopped.display(), "too many files to look for links in protected folders");
         }
-        session._masks = Some(prepared.masks);
+        session._protected = Some(prepared.protected);
         sandbox::verify(session.shell)?;
         session._network = sandbox::open_network(sandbox, first)?;
+        let mut group = prepared.group;
+        group.prove(session.shell);
+        if !group.bounds().hold() {
+            tracing::warn!(bounds = %group.bounds(), "the sandbox's limits");
+        }
+        session.group = Some(group);
         Ok(session)
     }
 
@@ -170,8 +178,9 @@ impl Session {
             shell_fd,
             first: None,
             first_pid: None,
+            group: None,
             _told: None,
-            _masks: None,
+            _protected: None,
             _network: None,
         })
     }
@@ -211,6 +220,9 @@ impl Session {
 
     /// Kills everything of it.
     fn kill(&self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         match &self.first {
             Some(first) => {
                 let _gone = pidfd_send_signal(first, Signal::KILL);

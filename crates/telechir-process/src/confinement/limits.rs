@@ -9,6 +9,14 @@ pub struct Limits {
     pub open_files: u64,
     /// Bytes of memory that one process may write to.
     pub memory_bytes: u64,
+    /// Bytes of memory of all of them together, with what their memory disks hold and what was
+    /// swapped out, where a control group can be had; never more than three quarters of the
+    /// machine's.
+    pub together_bytes: u64,
+    /// Weight for processor time, where 100 is anyone's, where a control group can be had.
+    pub processor_weight: u32,
+    /// Hundredths of one processor at most, where a control group can be had.
+    pub processor_percent: Option<u32>,
     /// Bytes of one file.
     pub file_bytes: u64,
     /// Bytes in `/tmp`, which is memory.
@@ -25,6 +33,9 @@ impl Default for Limits {
             processes: 512,
             open_files: 4096,
             memory_bytes: 4096 * MIB,
+            together_bytes: 4096 * MIB,
+            processor_weight: 100,
+            processor_percent: None,
             file_bytes: 16 * 1024 * MIB,
             tmp_bytes: 512 * MIB,
             shared_memory_bytes: 64 * MIB,

@@ -1,22 +1,25 @@
 //! Files of a workspace that let other programs run things later: read-only inside.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+mod links;
+mod masks;
+mod repository;
 
-use super::Confinement;
-use crate::guardian;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use masks::Masks;
+
+use super::{Confinement, ConfinementError};
 
 /// A repository's own folder, which must stay where it is for what is protected in it to hold.
 const REPOSITORY: &str = ".git";
-/// Inside that.
-const OF_REPOSITORY: [&str; 3] = ["hooks", "config", "info"];
 /// At the top of a workspace: what version control, shells, editors and agents act on unasked.
-const AT_TOP: [&str; 26] = [
+const AT_TOP: [&str; 27] = [
     ".gitmodules",
     ".gitconfig",
     ".hg",
+    ".husky",
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -51,97 +54,166 @@ pub enum Missing {
     AreMasked,
 }
 
-/// Empty files in the place of protected ones that were missing; removed with this.
-#[derive(Debug, Default)]
-pub struct Masks {
-    masks: Vec<Mask>,
-    /// Links in a protected place. What they lead to is not there inside, unless it is in the
-    /// folder too; but they can be replaced.
-    pub unprotected: Vec<PathBuf>,
+/// How a path of the workspace is seen inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// As it is; but it cannot be renamed, for something is mounted there.
+    Pinned,
+    ReadOnly,
 }
 
+/// What is protected in one workspace, found once for all that is confined around it, and held as
+/// long as any of it runs: empty files in the place of missing ones are removed with this.
 #[derive(Debug)]
-struct Mask {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
+pub struct Protected {
+    folder: PathBuf,
+    /// In the order of paths: what is mounted on a folder comes before what is mounted in it.
+    mounts: BTreeMap<PathBuf, Access>,
+    /// A protected folder that holds more than is looked through for links.
+    pub too_large: Option<PathBuf>,
+    _masks: Masks,
+}
+
+impl Protected {
+    /// Looks for what is to be protected in a folder, whose path must hold no link.
+    ///
+    /// # Errors
+    /// When a missing one cannot be masked; and in a folder that others use, when a link stands in
+    /// a protected place, or leads from there over another link: it could be replaced.
+    pub fn find(folder: &Path, missing: Missing) -> Result<Self, ConfinementError> {
+        let mut found = Finder {
+            folder,
+            missing,
+            mounts: BTreeMap::new(),
+            masks: Masks::default(),
+        };
+        for name in AT_TOP {
+            found.protect(&folder.join(name))?;
+        }
+        repository::protect(&mut found)?;
+        let too_large = links::protect_targets(&mut found)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            mounts: found.mounts,
+            too_large,
+            _masks: found.masks,
+        })
+    }
 }
 
 impl Confinement {
     /// Shows a folder to be read and written, but for what is protected in it.
-    ///
-    /// # Errors
-    /// When a missing one cannot be masked.
-    pub fn workspace(self, folder: &Path, missing: Missing) -> io::Result<(Self, Masks)> {
-        let mut confinement = self.writable(folder);
-        let mut masks = Masks::default();
-        let repository = folder.join(REPOSITORY);
-        let mut paths: Vec<PathBuf> = AT_TOP.iter().map(|name| folder.join(name)).collect();
-        match fs::symlink_metadata(&repository) {
-            Ok(found) if found.is_dir() => {
-                // A place where something is mounted cannot be renamed.
-                confinement = confinement.writable(&repository);
-                paths.extend(OF_REPOSITORY.iter().map(|name| repository.join(name)));
-            }
-            // The word of another folder, as a worktree has.
-            Ok(_) => paths.push(repository),
-            Err(_) => {}
-        }
-        for path in paths {
-            match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_symlink() => {
-                    masks.unprotected.push(path);
-                    continue;
-                }
-                Ok(_) => {}
-                Err(_) if missing == Missing::AreMasked => masks.add(&path)?,
-                Err(_) => continue,
-            }
-            confinement = confinement.read_only(&path, &path);
-        }
-        Ok((confinement, masks))
+    #[must_use]
+    pub fn workspace(self, protected: &Protected) -> Self {
+        let whole = self.writable(&protected.folder);
+        let mounts = protected.mounts.iter();
+        mounts.fold(whole, |confinement, (path, access)| match access {
+            Access::Pinned => confinement.writable(path),
+            Access::ReadOnly => confinement.read_only(path, path),
+        })
     }
 }
 
-impl Masks {
-    /// Makes an empty file that is removed however we end.
-    fn add(&mut self, path: &Path) -> io::Result<()> {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
+/// What was found so far.
+#[derive(Debug)]
+struct Finder<'a> {
+    folder: &'a Path,
+    missing: Missing,
+    mounts: BTreeMap<PathBuf, Access>,
+    masks: Masks,
+}
+
+impl Finder<'_> {
+    /// Protects what is at this path of the folder, or the place of what is missing there.
+    fn protect(&mut self, path: &Path) -> Result<(), ConfinementError> {
+        let Some(there) = self.first_special(path) else {
+            self.hold(path);
+            return self.share(path);
         };
-        let name = name.to_string_lossy();
-        let made = folder.join(format!("{}{name}", guardian::folder_prefix()));
-        let mut options = OpenOptions::new();
-        let file: File = options
-            .write(true)
-            .create_new(true)
-            .mode(0o444)
-            .open(&made)?;
-        let found = file.metadata()?;
-        // Known before it has its name, so that there is no moment in which nobody knows it.
-        let linked =
-            guardian::owns_file(path, &made, &made).and_then(|()| fs::hard_link(&made, path));
-        let _its_other_name_counts = fs::remove_file(&made);
-        linked?;
-        self.masks.push(Mask {
-            path: path.to_owned(),
-            device: found.dev(),
-            inode: found.ino(),
-        });
+        match fs::symlink_metadata(&there) {
+            Ok(found) if found.is_symlink() => self.refuse(&there),
+            // A file where a folder would have to be: nothing can be made below it.
+            Ok(_) => {
+                self.hold(&there);
+                self.share(&there)
+            }
+            Err(_) if self.missing == Missing::AreMasked => {
+                let masked = self.masks.add(&there);
+                masked.map_err(|error| {
+                    ConfinementError(format!("could not protect {}: {error}", there.display()))
+                })?;
+                self.hold(&there);
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The first part of a path below the folder that is no plain folder or, as the last one, no
+    /// plain file: missing, a link, or a file on the way.
+    fn first_special(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(self.folder).ok()?;
+        let mut now = self.folder.to_owned();
+        for part in below.components() {
+            now.push(part);
+            let is_plain = fs::symlink_metadata(&now)
+                .is_ok_and(|found| found.is_dir() || (now == path && !found.is_symlink()));
+            if !is_plain {
+                return Some(now);
+            }
+        }
+        None
+    }
+
+    /// Another session's empty file stands here, or ours of another device: kept as long as we are.
+    fn share(&mut self, path: &Path) -> Result<(), ConfinementError> {
+        self.masks.share(path);
         Ok(())
     }
-}
 
-impl Drop for Masks {
-    fn drop(&mut self) {
-        for mask in &self.masks {
-            let found = fs::symlink_metadata(&mask.path);
-            let is_ours = found.is_ok_and(|found| {
-                found.len() == 0 && (found.dev(), found.ino()) == (mask.device, mask.inode)
-            });
-            if is_ours && fs::remove_file(&mask.path).is_ok() {
-                guardian::unowns_file(&mask.path);
-            }
+    /// A link can be replaced, and nothing can be mounted on it. In a folder that is ours alone
+    /// nobody follows it.
+    fn refuse(&self, link: &Path) -> Result<(), ConfinementError> {
+        match self.missing {
+            Missing::MayBeMade => Ok(()),
+            Missing::AreMasked => Err(ConfinementError(format!(
+                "{} is a link in a place that other programs act on, and a command could put \
+                 another in its stead; put what it leads to there, or name another folder with \
+                 --workspace",
+                link.display()
+            ))),
         }
     }
+
+    /// Makes a path read-only, and keeps the folders around it where they are: one that is renamed
+    /// takes what is mounted in it along, and leaves its place to another.
+    fn hold(&mut self, path: &Path) {
+        let is_read_only = |mounts: &BTreeMap<PathBuf, Access>| {
+            path.ancestors()
+                .any(|above| mounts.get(above) == Some(&Access::ReadOnly))
+        };
+        if is_read_only(&self.mounts) {
+            return;
+        }
+        let above = path.ancestors().skip(1);
+        for above in above.take_while(|above| above.starts_with(self.folder) && *above != self.folder) {
+            self.mounts.entry(above.to_owned()).or_insert(Access::Pinned);
+        }
+        self.mounts.insert(path.to_owned(), Access::ReadOnly);
+    }
+}
+
+/// The path that someone says in a folder, without looking.
+fn by_letters(folder: &Path, said: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in folder.join(said).components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::CurDir => {}
+            part => path.push(part),
+        }
+    }
+    path
 }

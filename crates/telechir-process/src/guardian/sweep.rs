@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::processes::{is_shared, kill, of_session};
 use super::ward::Ward;
 use crate::Identity;
+use crate::cgroup::end;
 use crate::sys::everyone::kill_everyone_of;
 
 /// A killed process is over within this, or is looked for again.
@@ -23,14 +24,16 @@ pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
             // At one stroke: what starts others faster than it is looked for does not get away.
             kill_everyone_of(identity.uid);
         }
+        let in_groups: Vec<OwnedFd> = ward.groups.iter().flat_map(|group| end(group)).collect();
         let found = of_session(ward, spared);
-        if found.is_empty() {
+        if found.is_empty() && in_groups.is_empty() {
             return true;
         }
         if Instant::now() >= deadline {
             return false;
         }
-        let killed: Vec<OwnedFd> = found.iter().filter_map(kill).collect();
+        let killed = found.iter().filter_map(kill);
+        let killed: Vec<OwnedFd> = killed.chain(in_groups).collect();
         wait(&killed);
     }
 }

@@ -1,7 +1,7 @@
 //! What a session left in its guardian's care, and the messages that say so. Both sides keep it:
 //! the guardian to act on it, we to tell it to another guardian when the first one died.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,8 @@ const STARTED: u8 = b's';
 const ENDED: u8 = b'q';
 const OWNS: u8 = b'f';
 const UNOWNS: u8 = b'g';
+const GROUP: u8 = b'c';
+const UNGROUP: u8 = b'd';
 const NOTE: u8 = b'n';
 const UNNOTE: u8 = b'm';
 
@@ -33,6 +35,8 @@ pub(super) struct Ward {
     pub(super) leaders: BTreeMap<i32, u64>,
     /// Files outside of its folders, by name.
     pub(super) files: BTreeMap<PathBuf, File>,
+    /// Folders of control groups: all in them is killed, whoever it is.
+    pub(super) groups: BTreeSet<PathBuf>,
     /// For whom the guardian was started by, such as displays to release keys on.
     pub(super) notes: BTreeMap<String, String>,
 }
@@ -55,6 +59,8 @@ pub(super) enum Change {
     Ended(i32),
     Owns(PathBuf, File),
     Unowns(PathBuf),
+    Group(PathBuf),
+    Ungroup(PathBuf),
     Note(String, String),
     Unnote(String),
 }
@@ -75,9 +81,11 @@ impl Ward {
         let leaders = leaders.map(|(pid, began)| Change::Started(*pid, *began));
         let files = self.files.iter();
         let files = files.map(|(path, file)| Change::Owns(path.clone(), file.clone()));
+        let groups = self.groups.iter();
+        let groups = groups.map(|folder| Change::Group(folder.clone()));
         let notes = self.notes.iter();
         let notes = notes.map(|(key, value)| Change::Note(key.clone(), value.clone()));
-        let changes = leaders.chain(files).chain(notes);
+        let changes = leaders.chain(files).chain(groups).chain(notes);
         std::iter::once(joined(BEGIN, &begin))
             .chain(changes.map(|change| change.message()))
             .collect()
@@ -109,6 +117,14 @@ impl Ward {
             Change::Ended(pid) => drop(self.leaders.remove(&pid)),
             Change::Owns(path, file) => drop(self.files.insert(path, file)),
             Change::Unowns(path) => drop(self.files.remove(&path)),
+            // A folder with another name is not ours.
+            Change::Group(path) => {
+                let name = path.file_name().map(|name| name.to_string_lossy());
+                if name.is_some_and(|name| name.starts_with(&self.prefix())) {
+                    self.groups.insert(path);
+                }
+            }
+            Change::Ungroup(path) => drop(self.groups.remove(&path)),
             Change::Note(key, value) => drop(self.notes.insert(key, value)),
             Change::Unnote(key) => drop(self.notes.remove(&key)),
         }
@@ -131,6 +147,8 @@ impl Change {
                 joined(OWNS, &[bytes(path), device, inode, bytes(&file.companion)])
             }
             Self::Unowns(path) => joined(UNOWNS, &[bytes(path)]),
+            Self::Group(path) => joined(GROUP, &[bytes(path)]),
+            Self::Ungroup(path) => joined(UNGROUP, &[bytes(path)]),
             Self::Note(key, value) => joined(NOTE, &[key.as_bytes(), value.as_bytes()]),
             Self::Unnote(key) => joined(UNNOTE, &[key.as_bytes()]),
         }
@@ -155,6 +173,8 @@ impl Change {
                 Self::Owns(path(field(0)?), file)
             }
             UNOWNS => Self::Unowns(path(field(0)?)),
+            GROUP => Self::Group(path(field(0)?)),
+            UNGROUP => Self::Ungroup(path(field(0)?)),
             NOTE => Self::Note(text(0)?, text(1)?),
             UNNOTE => Self::Unnote(text(0)?),
             _ => return None,
@@ -209,6 +229,10 @@ mod tests {
         told.apply(Change::Forked(us));
         assert!(told.leaders.contains_key(&us));
         told.apply(Change::Owns("/tmp/.X7-lock".into(), file));
+        let group = PathBuf::from("/sys/fs/cgroup/telechir-0123456789abcdef-1");
+        told.apply(Change::Group("/sys/fs/cgroup/of-others".into()));
+        told.apply(Change::Group(group.clone()));
+        assert_eq!(told.groups, BTreeSet::from([group]));
         told.apply(Change::Note("display".to_owned(), ":0".to_owned()));
         let messages = told.messages();
         let mut heard = Ward::begin(&messages[0]).unwrap();

@@ -35,6 +35,7 @@ pub(crate) struct Plan {
     pub(crate) limits: Vec<(Resource, Rlimit)>,
     pub(crate) umask: Option<u32>,
     pub(crate) landlock: Option<OwnedFd>,
+    pub(crate) groups: Vec<OwnedFd>,
     pub(crate) outlives: bool,
     pub(crate) guardian: Option<Arc<Link>>,
 }
@@ -151,6 +152,11 @@ fn become_program(
     // From here on: should our parent be killed now, it cannot.
     if let Some(guardian) = &plan.guardian {
         guardian.forked(rustix::process::getpid().as_raw_nonzero().get());
+    }
+    for group in &plan.groups {
+        // Before the change of user, who may not, and before other descriptors take these
+        // numbers. Our parent looks whether it worked.
+        let _seen_by_parent = rustix::io::write(group, b"0");
     }
     place(&raised.fds).map_err(at(Step::Place))?;
     if plan.leads == Leads::Terminal {
