@@ -115,14 +115,19 @@ impl Cgroup {
 
     /// Looks whether a process of it is in it: its limits hold only for who is.
     pub fn prove(&mut self, process: Pid) {
+        if !self.has(process) {
+            self.bounds = Bounds::default();
+            self.bounds.lack("processes could not be put into it");
+        }
+    }
+
+    /// Whether a process is in it.
+    pub fn has(&self, process: Pid) -> bool {
         let text = fs::read_to_string(format!("/proc/{}/cgroup", process.as_raw_nonzero()));
         let ending = format!("/{}", self.name);
         let seen = text.unwrap_or_default();
         let seen = seen.lines().filter(|line| line.contains(&ending)).count();
-        if seen < self.folders.len() {
-            self.bounds = Bounds::default();
-            self.bounds.lack("processes could not be put into it");
-        }
+        seen >= self.folders.len()
     }
 
     /// How many of its processes the kernel killed because all of them together used too much

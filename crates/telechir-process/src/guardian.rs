@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use crate::{Identity, SpawnError};
 
 pub use guard::{Guard, folder_prefix, note, owns_file, unnote, unowns_file};
-pub(crate) use guard::{Watched, current, ended, owns_group, started, unowns_group};
+pub(crate) use guard::{Watched, current, ended, is_there, owns_group, started, unowns_group};
 pub(crate) use link::Link;
 pub use watch::{Notes, stand_watch};
 

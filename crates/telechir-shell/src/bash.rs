@@ -46,6 +46,8 @@ pub struct Bash {
     jobs: Jobs,
     spools: Spools,
     cwd: Option<String>,
+    /// Why processes of a shell that was lost were ended.
+    memory_note: String,
 }
 
 /// How a command ended, or that it has not.
@@ -77,6 +79,7 @@ impl Bash {
             running: None,
             late: Late::new(),
             cwd: None,
+            memory_note: String::new(),
         };
         bash.begin().await?;
         Ok(bash)
@@ -196,10 +199,11 @@ impl Bash {
     /// Ends what is left of a bash that cannot be used any more.
     async fn lose(&mut self) {
         self.jobs.lose();
-        if let Some(session) = self.session.take()
-            && let Err(error) = session.end().await
-        {
-            tracing::warn!(%error, "a lost shell did not end in time");
+        if let Some(mut session) = self.session.take() {
+            self.memory_note = session.memory_note();
+            if let Err(error) = session.end().await {
+                tracing::warn!(%error, "a lost shell did not end in time");
+            }
         }
     }
 
@@ -254,6 +258,9 @@ impl Bash {
             self.leave(running);
         }
         err.text = before + &err.text;
+        if !matches!(end, End::Reported(Report { code: 0, .. }) | End::Waiting(_)) {
+            err.text.push_str(&self.memory_note());
+        }
         if lost {
             err.text.push_str(&self.replace().await);
         }
@@ -282,6 +289,15 @@ impl Bash {
             truncated_bytes: out.truncated_bytes + err.truncated_bytes,
             duration_ms: u64::try_from(duration.as_millis()).ok(),
             awaiting,
+        }
+    }
+
+    /// What is to be said of processes that were ended because memory ran out.
+    fn memory_note(&mut self) -> String {
+        let before = std::mem::take(&mut self.memory_note);
+        match &mut self.session {
+            Some(session) => before + &session.memory_note(),
+            None => before,
         }
     }
 

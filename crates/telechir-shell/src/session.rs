@@ -42,6 +42,8 @@ pub(crate) struct Session {
     first_pid: Option<Pid>,
     /// What bounds all of it together.
     pub(crate) group: Option<Cgroup>,
+    /// How many processes were killed for want of memory, of which it was told.
+    told_of_memory: u64,
     /// Held as long as the sandbox lives.
     _told: Option<Told>,
     _protected: Option<Protected>,
@@ -179,6 +181,7 @@ impl Session {
             first: None,
             first_pid: None,
             group: None,
+            told_of_memory: 0,
             _told: None,
             _protected: None,
             _network: None,
@@ -199,6 +202,25 @@ impl Session {
             None => "/dev/ptmx".to_owned(),
         };
         Terminal::open_by(maker.as_ref(), self.exchange.owner())
+    }
+
+    /// What is to be said of processes that the kernel ended since this was last asked, because all
+    /// of them together used too much memory.
+    pub(crate) fn memory_note(&mut self) -> String {
+        let Some(group) = &self.group else {
+            return String::new();
+        };
+        let killed = group.killed_for_memory();
+        let new = killed.saturating_sub(self.told_of_memory);
+        self.told_of_memory = killed;
+        if new == 0 {
+            return String::new();
+        }
+        let (what, mib) = (
+            if new == 1 { "a process" } else { "processes" },
+            group.bounds().memory_bytes.unwrap_or_default() >> 20,
+        );
+        format!("[the kernel ended {what}: all together used more than {mib} MiB of memory]\n")
     }
 
     /// Interrupts bash itself, so that it does not go on with a list or a loop.

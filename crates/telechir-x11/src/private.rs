@@ -11,7 +11,8 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use telechir_device::DeviceError;
-use telechir_process::{Child, Identity, Pid, am_root, confinement};
+use telechir_process::confinement::{self, Limits, Missing, Protected};
+use telechir_process::{Cgroup, Child, Identity, Pid, am_root};
 use telechir_protocol::Size;
 use tempfile::TempDir;
 
@@ -40,6 +41,8 @@ pub struct DisplayOptions {
     /// The folder that applications begin in and, beside their home, the only one that they see;
     /// absent means their home.
     pub workspace: Option<PathBuf>,
+    /// What becomes of protected files of the workspace that are not there.
+    pub missing: Missing,
     /// Whether windows get frames, focus and keys such as alt+Tab.
     pub window_manager: bool,
     /// Whether applications get a session bus on which they say what they show.
@@ -52,6 +55,7 @@ impl DisplayOptions {
         Self {
             size: Size::new(1280, 800),
             workspace: None,
+            missing: Missing::MayBeMade,
             identity,
             session_dir: session_dir.into(),
             window_manager: true,
@@ -76,6 +80,8 @@ pub struct PrivateDisplay {
     identity: Option<Identity>,
     environment: Vec<(String, String)>,
     workspace: PathBuf,
+    protected: Option<Protected>,
+    group: Cgroup,
     folder: TempDir,
 }
 
@@ -103,6 +109,15 @@ impl PrivateDisplay {
                 .map_err(|error| unavailable(&error.to_string()))?,
             None => folder.path().join("home"),
         };
+        let protected = options.workspace.is_some();
+        let protected = protected.then(|| Protected::find(&workspace, options.missing));
+        let protected = protected
+            .transpose()
+            .map_err(|error| unavailable(&error.to_string()))?;
+        let group = Cgroup::new(&Limits::default());
+        if !group.bounds().hold() {
+            tracing::warn!(bounds = %group.bounds(), "the desktop's limits");
+        }
         let reservation = files::Reservation::take()
             .map_err(|error| failed("reserve a display's number in /tmp", &error))?;
         let number = reservation.number();
@@ -117,6 +132,8 @@ impl PrivateDisplay {
             identity: options.identity,
             environment: files::environment(number, folder.path()),
             workspace,
+            protected,
+            group,
             folder,
         };
         display.furnish(&options).await?;
@@ -229,6 +246,8 @@ impl PrivateDisplay {
             number: self.reservation.number(),
             folder: self.folder.path(),
             workspace: &self.workspace,
+            protected: self.protected.as_ref(),
+            group: &self.group,
             environment: &self.environment,
         }
     }

@@ -117,7 +117,17 @@ impl Devices {
         options.size = size;
         options.accessibility = accessibility;
         options.workspace = Some(self.folder.workspace());
+        options.missing = self.missing();
         PrivateDisplay::start(options).await
+    }
+
+    /// In a folder that a person named, other programs act on what is made there.
+    fn missing(&self) -> Missing {
+        if self.folder.is_private() {
+            Missing::MayBeMade
+        } else {
+            Missing::AreMasked
+        }
     }
 
     async fn start_browser(&self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
@@ -155,11 +165,7 @@ impl Devices {
         } else {
             Isolation::Sandbox(Sandbox {
                 identity: self.folder.identity(),
-                missing: if self.folder.is_private() {
-                    Missing::MayBeMade
-                } else {
-                    Missing::AreMasked
-                },
+                missing: self.missing(),
                 ..Sandbox::new(workspace)
             })
         };

@@ -6,6 +6,7 @@ mod devices;
 mod finding;
 mod fonts;
 mod guardian;
+mod limits;
 mod machine;
 mod program;
 mod recording;
@@ -99,6 +100,12 @@ const GUARDIAN: About = about(
     QUICK,
     "when telechir is killed, files and keys it pressed on an existing display stay as they are",
 );
+const LIMITS: About = about(
+    "limits",
+    QUICK,
+    "each process is bounded by itself: many together can take the machine's memory; their number, \
+     their files and memory disks stay bounded",
+);
 const CJK: About = about(
     "fonts-cjk",
     QUICK,
@@ -187,6 +194,7 @@ pub(crate) async fn check(
     note(device_on(below, &HEADLESS, devices::headless()).await);
     note(device_on(below, &SHELL, devices::shell()).await);
     note(examine(&GUARDIAN, given(is_possible, guardian::check())).await);
+    note(examine(&LIMITS, limits::check()).await);
     note(examine(&CJK, given(is_possible, fonts::check(&fonts::CJK))).await);
     note(examine(&EMOJI, given(is_possible, fonts::check(&fonts::EMOJI))).await);
     note(examine(&RECORDING, recording::check(record)).await);

@@ -38,6 +38,37 @@ impl Bounds {
         self.memory_bytes.is_some() && self.processes.is_some()
     }
 
+    /// What holds, in words.
+    pub fn held(&self) -> String {
+        let mut held = Vec::new();
+        if let Some(bytes) = self.memory_bytes {
+            let swap = if self.counts_swap { " with swap" } else { "" };
+            held.push(format!("{} MiB of memory{swap}", bytes / MIB));
+        }
+        if let Some(processes) = self.processes {
+            held.push(format!("{processes} processes"));
+        }
+        if let Some(percent) = self.processor_percent {
+            held.push(format!("{percent} % of a processor"));
+        }
+        if self.processor_weight.is_some() {
+            held.push("one share of processor time".to_owned());
+        }
+        if held.is_empty() {
+            "each process by itself".to_owned()
+        } else {
+            format!("all together: {}", held.join(", "))
+        }
+    }
+
+    /// What is in the way of the rest, in words.
+    pub fn why_not(&self) -> String {
+        if self.lacks.is_empty() {
+            return "controllers that this kernel does not offer here".to_owned();
+        }
+        self.lacks.join("; ")
+    }
+
     pub(super) fn lack(&mut self, why: &str) {
         let why = why.to_owned();
         if !self.lacks.contains(&why) {
@@ -126,27 +157,9 @@ fn within_machine(wanted: u64) -> u64 {
 
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut held = Vec::new();
-        if let Some(bytes) = self.memory_bytes {
-            let swap = if self.counts_swap { " with swap" } else { "" };
-            held.push(format!("{} MiB of memory{swap}", bytes / MIB));
-        }
-        if let Some(processes) = self.processes {
-            held.push(format!("{processes} processes"));
-        }
-        if let Some(percent) = self.processor_percent {
-            held.push(format!("{percent} % of a processor"));
-        }
-        if self.processor_weight.is_some() {
-            held.push("one share of processor time".to_owned());
-        }
-        if held.is_empty() {
-            f.write_str("each process by itself")?;
-        } else {
-            write!(f, "all together: {}", held.join(", "))?;
-        }
-        if !self.hold() && !self.lacks.is_empty() {
-            write!(f, "; not all together, because of {}", self.lacks.join("; "))?;
+        f.write_str(&self.held())?;
+        if !self.hold() {
+            write!(f, "; not all together, because of {}", self.why_not())?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
@@ -27,6 +28,9 @@ pub(super) fn make(hierarchy: &Hierarchy, name: &str) -> Result<Made, String> {
         Version::One => (hierarchy.ours.clone(), hierarchy.controllers.clone()),
         Version::Two => nearest(hierarchy)?,
     };
+    if !guardian::is_there() {
+        clear(&above);
+    }
     let folder = above.join(name);
     // Known before it is there, so that there is no moment in which nobody knows it.
     guardian::owns_group(&folder);
@@ -38,6 +42,26 @@ pub(super) fn make(hierarchy: &Hierarchy, name: &str) -> Result<Made, String> {
         folder,
         controllers,
     })
+}
+
+/// Removes what processes without a guardian left that are no more. In a container they may be
+/// elsewhere, so what is new is left alone; and nothing that somebody is in can be removed.
+fn clear(above: &Path) {
+    let entries = fs::read_dir(above).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| {
+            let (owner, _) = name.strip_prefix("telechir-")?.split_once('-')?;
+            owner.parse::<u32>().ok()
+        });
+        let is_old = || {
+            let made = entry.metadata().and_then(|found| found.modified()).ok();
+            made.and_then(|made| made.elapsed().ok()) > Some(Duration::from_secs(60))
+        };
+        if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) && is_old() {
+            let _someone_is_in_it = fs::remove_dir(entry.path());
+        }
+    }
 }
 
 /// The nearest group below which another has all controllers, or else as many as can be had.
@@ -56,7 +80,10 @@ fn nearest(hierarchy: &Hierarchy) -> Result<(PathBuf, Vec<&'static str>), String
             break;
         }
         let have = enabled(hierarchy, above);
-        if best.as_ref().is_none_or(|(_, most)| most.len() < have.len()) {
+        if best
+            .as_ref()
+            .is_none_or(|(_, most)| most.len() < have.len())
+        {
             best = Some((above.to_owned(), have));
         }
         if best

@@ -180,7 +180,8 @@ async fn of_the_newer_kind_the_nearest_group_that_can_give_is_divided() {
         ours: full.0.clone(),
         ..tree.clone()
     };
-    let elsewhere = place::make(&occupied, &format!("telechir-two-{}", std::process::id())).unwrap();
+    let elsewhere =
+        place::make(&occupied, &format!("telechir-two-{}", std::process::id())).unwrap();
     let _removed = Below(elsewhere.folder.clone());
     assert_eq!(elsewhere.folder.parent(), Some(tree.mount.as_path()));
     assert_eq!(elsewhere.controllers, [controller]);

@@ -196,8 +196,12 @@ impl Finder<'_> {
             return;
         }
         let above = path.ancestors().skip(1);
-        for above in above.take_while(|above| above.starts_with(self.folder) && *above != self.folder) {
-            self.mounts.entry(above.to_owned()).or_insert(Access::Pinned);
+        for above in
+            above.take_while(|above| above.starts_with(self.folder) && *above != self.folder)
+        {
+            self.mounts
+                .entry(above.to_owned())
+                .or_insert(Access::Pinned);
         }
         self.mounts.insert(path.to_owned(), Access::ReadOnly);
     }
@@ -212,7 +216,7 @@ fn by_letters(folder: &Path, said: &Path) -> PathBuf {
                 path.pop();
             }
             Component::CurDir => {}
-            part => path.push(part),
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => path.push(part),
         }
     }
     path

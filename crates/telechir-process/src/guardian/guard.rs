@@ -186,6 +186,11 @@ pub(crate) fn current() -> Option<Watched> {
     current_lock().clone()
 }
 
+/// Whether this process's session has a guardian.
+pub(crate) fn is_there() -> bool {
+    current_lock().is_some()
+}
+
 /// A program runs; it told the guardian itself, but not us.
 pub(crate) fn started(pid: i32) {
     if current().is_some()

@@ -5,13 +5,14 @@ use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use telechir_process::confinement::Limits;
 use telechir_process::guardian::{
     Charge, Guard, GuardError, folder_prefix, note, owns_file, stand_watch,
 };
-use telechir_process::{Child, Identity, Pid, Signal, Spawn, Stdio, am_root};
+use telechir_process::{Cgroup, Child, Identity, Pid, Signal, Spawn, Stdio, am_root};
 use tempfile::TempDir;
 
-use crate::{CEILING, lifeline, read_all, reopen, sh};
+use crate::{CEILING, lifeline, output, read_all, reopen, sh};
 
 /// What the guardian promises, from the owner's end to the end of everything.
 const PROMISE: Duration = Duration::from_secs(2);
@@ -161,8 +162,11 @@ async fn helper_that_owns() {
     fs::hard_link(&made, root.join("lock")).unwrap();
     fs::write(root.join("socket"), "").unwrap();
     note("display", ":0");
-    let script = if identity.is_some() { NAMELESS } else { FAMILY };
+    let is_named = identity.is_none() && role != "group";
+    let script = if is_named { FAMILY } else { NAMELESS };
+    let group = Cgroup::new(&Limits::default());
     let family = sh(script)
+        .cgroup(&group)
         .env("PATH", "/usr/bin:/bin")
         .identity(identity)
         .new_session()
@@ -170,7 +174,7 @@ async fn helper_that_owns() {
     let _family = family.spawn().await.unwrap();
     let children = script.matches("sleep").count();
     until("the family", || holders() > children).await;
-    fs::write(root.join("ready"), "").unwrap();
+    fs::write(root.join("ready"), folder_prefix()).unwrap();
     match role.as_str() {
         "ends" => assert!(guard.end()),
         "panics" => panic!("as it should"),
@@ -243,6 +247,26 @@ async fn of_a_user_of_its_own_even_the_nameless_end() {
     scene.signal(Signal::KILL);
     scene.ends_since(start).await;
     assert_eq!(stranger.try_wait().unwrap(), None, "others are left alone");
+}
+
+#[tokio::test]
+async fn of_a_group_even_the_nameless_end_and_it_is_removed() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let scene = Scene::of("group", None).await;
+    let prefix = fs::read_to_string(scene.at("ready")).unwrap();
+    let groups = || {
+        let script = format!("find /sys/fs/cgroup -type d -name '{prefix}*'");
+        output(sh(&script).env("PATH", "/usr/bin:/bin"))
+    };
+    assert_ne!(groups().await.0, "");
+    let start = Instant::now();
+    scene.signal(Signal::KILL);
+    scene.ends_since(start).await;
+    while !groups().await.0.is_empty() {
+        assert!(start.elapsed() < PROMISE, "the group is still there");
+    }
 }
 
 #[tokio::test]

@@ -6,9 +6,11 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use telechir_device::Shell;
+use telechir_process::{Spawn, am_root};
 use telechir_protocol::ShellOutcome;
+use telechir_shell::{Bash, Isolation};
 
-use crate::{run, sandboxed, settings, workspace};
+use crate::{command, run, sandboxed, settings, workspace};
 
 /// Runs an attempt that must fail, and gives what it said.
 async fn refused(attempt: &str) -> String {
@@ -173,6 +175,157 @@ async fn processes_of_the_host_are_not_seen() {
     assert_eq!(run(&mut shell, &text).await.stdout, "");
 }
 
+#[tokio::test]
+async fn processes_of_the_host_cannot_be_signalled() {
+    let workspace = workspace();
+    let settings = settings(&workspace);
+    // Of the same user: outside of namespaces nothing would protect it.
+    let stranger = Spawn::new("sleep").arg("1000").identity(settings.identity);
+    let stranger = stranger.spawn().await.unwrap();
+    let mut shell = Bash::start(Isolation::Sandbox(settings)).await.unwrap();
+    let number = stranger.pid().as_raw_nonzero();
+    let output = run(&mut shell, &format!("kill -9 {number}")).await;
+    assert_eq!(output.outcome, ShellOutcome::Error, "{output:?}");
+    // Of itself it ends all; the end may be seen with the next command.
+    run(&mut shell, "kill -9 -1").await;
+    run(&mut shell, "true").await;
+    assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
+    assert_eq!(stranger.try_wait().unwrap(), None, "it goes on");
+}
+
+#[tokio::test]
+async fn no_environment_memory_or_secret_of_ours_is_seen() {
+    let outside = workspace();
+    let cookie = outside.path().join("authority");
+    fs::write(&cookie, "cookie").unwrap();
+    refused(&format!("cat {}", cookie.display())).await;
+    let us = std::process::id();
+    for file in ["environ", "mem", "maps", "root/etc/shadow", "cwd/x"] {
+        refused(&format!("head -c1 /proc/{us}/{file}")).await;
+    }
+    let (mut shell, _kept) = sandboxed().await;
+    let text = "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | cut -d= -f1 | sort -u | tr '\\n' ' '";
+    let names = run(&mut shell, text).await.stdout;
+    assert!(
+        !names.contains("CARGO") && !names.contains("KEY"),
+        "{names}"
+    );
+}
+
+#[tokio::test]
+async fn there_is_no_display_and_no_bus() {
+    let (mut shell, _kept) = sandboxed().await;
+    let text = "echo \"[$DISPLAY$WAYLAND_DISPLAY$XAUTHORITY$DBUS_SESSION_BUS_ADDRESS$AT_SPI_BUS]\"; \
+                ls -d /tmp/.X11-unix /run/user /run/dbus 2>/dev/null";
+    assert_eq!(run(&mut shell, text).await.stdout, "[]\n");
+}
+
+#[tokio::test]
+async fn groups_of_processes_cannot_be_left_or_changed() {
+    refused("ls /sys/fs/cgroup").await;
+    refused("mkdir -p /sys/fs/cgroup/x").await;
+    let (mut shell, _kept) = sandboxed().await;
+    // Of control groups nothing is seen but that there are some.
+    let seen = run(&mut shell, "cut -d: -f3 /proc/self/cgroup | sort -u").await;
+    assert!(!seen.stdout.contains("telechir"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_resolved_and_no_datagram_leaves() {
+    refused("getent hosts secret.example.com").await;
+    let datagram = "perl -MSocket -e 'socket(S, AF_INET, SOCK_DGRAM, 0) or exit 0; \
+        send(S, \"x\", 0, pack_sockaddr_in(53, inet_aton(\"192.0.2.1\"))) and exit 0; print $!; exit 1'";
+    assert!(refused(datagram).await.contains("unreachable"));
+    let echo = "perl -MSocket -e 'socket(S, AF_INET, SOCK_DGRAM, 1) or socket(S, AF_INET, SOCK_RAW, 1) \
+        or (print $! and exit 1); send(S, \"\\10\\0\\0\\0\\0\\0\\0\\0\", 0, \
+        pack_sockaddr_in(0, inet_aton(\"192.0.2.1\"))) and exit 0; print $!; exit 1'";
+    refused(echo).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_a_command_names_widens_nothing() {
+    let (mut shell, _kept) = sandboxed().await;
+    for folder in ["/", "/etc", "/root", "/home", "/proc/1/root"] {
+        let there = telechir_device::ShellCommand {
+            cwd: Some(folder.to_owned()),
+            ..command("touch probe")
+        };
+        let output = shell.run(&there).await.unwrap();
+        assert_eq!(output.outcome, ShellOutcome::Error, "{folder}: {output:?}");
+    }
+}
+
+/// A program of x86_64 that makes the call `getpid` by the gate and the number of the older
+/// architecture, and ends well when it was answered.
+#[cfg(target_arch = "x86_64")]
+fn foreign_call() -> Vec<u8> {
+    const CODE: [u8; 22] = [
+        0xb8, 0x14, 0, 0, 0, // mov eax, 20
+        0xcd, 0x80, // int 0x80
+        0x31, 0xff, // xor edi, edi
+        0x85, 0xc0, // test eax, eax
+        0x7f, 0x02, // jg +2
+        0xff, 0xc7, // inc edi
+        0xb8, 0x3c, 0, 0, 0, // mov eax, 60
+        0x0f, 0x05, // syscall
+    ];
+    const ADDRESS: u64 = 0x40_0000;
+    const HEADERS: u64 = 64 + 56;
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    let half = |file: &mut Vec<u8>, values: &[u16]| {
+        file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    };
+    half(&mut file, &[2, 62, 1, 0]);
+    let wide = |file: &mut Vec<u8>, values: &[u64]| {
+        file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    };
+    wide(&mut file, &[ADDRESS + HEADERS, 64, 0]);
+    half(&mut file, &[0, 0, 64, 56, 1, 0, 0, 0]);
+    half(&mut file, &[1, 0, 5, 0]);
+    let length = HEADERS + CODE.len() as u64;
+    wide(&mut file, &[0, ADDRESS, ADDRESS, length, length, 0x1000]);
+    file.extend(CODE);
+    file
+}
+
+#[cfg(target_arch = "x86_64")]
+#[tokio::test]
+async fn calls_of_another_architecture_do_not_pass() {
+    let (mut shell, kept) = sandboxed().await;
+    let program = kept.path().join("foreign");
+    fs::write(&program, foreign_call()).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, mode).unwrap();
+    let outside = Spawn::new(&program).spawn().await.unwrap();
+    let outside = outside.wait().await.unwrap();
+    // Where the kernel has that gate, the program is one that works.
+    assert!(outside.success() || !fs::exists("/proc/sys/abi/vsyscall32").unwrap());
+    let output = run(&mut shell, "./foreign").await;
+    assert_ne!(output.exit_code, Some(0), "{output:?}");
+    assert_ne!(output.exit_code, Some(126), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_setuid_program_in_reach_gives_nothing() {
+    if !am_root() {
+        return;
+    }
+    let (workspace, shown) = (workspace(), workspace());
+    let program = shown.path().join("id");
+    fs::copy("/usr/bin/id", &program).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
+    fs::set_permissions(&program, mode).unwrap();
+    let sandbox = telechir_shell::Sandbox {
+        read_only: vec![shown.path().into()],
+        ..settings(&workspace)
+    };
+    let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
+    let output = run(&mut shell, &format!("{} -u", program.display())).await;
+    assert_eq!(output.outcome, ShellOutcome::Success, "{output:?}");
+    assert_ne!(output.stdout, "0\n");
+}
+
 #[cfg(target_arch = "x86_64")]
 #[tokio::test]
 async fn dangerous_system_calls_are_refused() {
@@ -282,9 +435,7 @@ async fn a_folder_of_the_system_is_no_workspace() {
             workspace: path.into(),
             ..settings(&workspace)
         };
-        let error = telechir_shell::Bash::start(telechir_shell::Isolation::Sandbox(sandbox))
-            .await
-            .unwrap_err();
+        let error = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap_err();
         assert!(
             error.to_string().contains("folder of the system"),
             "{error}"
@@ -300,9 +451,7 @@ async fn never_runs_as_root() {
         identity: Some(root),
         ..settings(&workspace)
     };
-    let error = telechir_shell::Bash::start(telechir_shell::Isolation::Sandbox(sandbox))
-        .await
-        .unwrap_err();
+    let error = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap_err();
     assert!(
         error.to_string().contains("must not run as root"),
         "{error}"

@@ -1,8 +1,9 @@
 //! What one command can use up.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use telechir_device::Shell;
+use telechir_process::{Cgroup, Spawn};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Limits, Sandbox};
 use tempfile::TempDir;
@@ -16,6 +17,7 @@ async fn limited() -> (Bash, TempDir) {
     let limits = Limits {
         processes: 64,
         memory_bytes: 256 * MIB,
+        together_bytes: 384 * MIB,
         file_bytes: 32 * MIB,
         tmp_bytes: 8 * MIB,
         shared_memory_bytes: 8 * MIB,
@@ -48,6 +50,84 @@ async fn a_fork_bomb_is_stopped_and_the_shell_lives() {
         (output.stdout.as_str(), output.outcome),
         ("next\n", ShellOutcome::Success)
     );
+    shell.close().await.unwrap();
+}
+
+/// How long it takes us to start a program and see its end.
+async fn start_takes() -> Duration {
+    let start = Instant::now();
+    let child = Spawn::new("true").spawn().await.unwrap();
+    child.wait().await.unwrap();
+    start.elapsed()
+}
+
+#[tokio::test]
+async fn the_host_stays_usable_beside_a_fork_bomb_a_flood_and_a_disk_filler() {
+    let (mut shell, _kept) = limited().await;
+    let attacks = "bash -c 'bomb() { bomb | bomb & }; bomb' 2>/dev/null; \
+                   while :; do head -c 20M /dev/zero >/tmp/a; done 2>/dev/null & \
+                   while :; do head -c 20M /dev/zero >/dev/shm/a; done 2>/dev/null & \
+                   while :; do head -c 9M /dev/zero >/run/a; done 2>/dev/null & yes";
+    let brief = telechir_device::ShellCommand {
+        timeout: Duration::from_secs(2),
+        ..command(attacks)
+    };
+    let starts = async {
+        let mut slowest = Duration::ZERO;
+        for _ in 0..20 {
+            slowest = slowest.max(start_takes().await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        slowest
+    };
+    let (output, slowest) = tokio::join!(shell.run(&brief), starts);
+    assert_eq!(output.unwrap().outcome, ShellOutcome::Timeout);
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn memory_of_all_together_is_bounded_and_a_kill_for_it_is_said() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let (mut shell, _kept) = limited().await;
+    // Each alone is within its own limit.
+    let hog = "perl -e '$x = \"x\" x (60 << 20); print \"whole\\n\"; sleep 1000'";
+    let text = format!(
+        "kept=1; for i in 1 2 3 4; do {hog} & done; wait -n; x=$?; kill %1 %2 %3 %4 2>/dev/null; wait; exit_with() {{ return $1; }}; exit_with $x"
+    );
+    let output = run(&mut shell, &text).await;
+    assert_eq!(output.exit_code, Some(137), "{output:?}");
+    let said = "all together used more than 384 MiB of memory]";
+    assert!(output.stderr.contains(said), "{output:?}");
+    // It is said once, and not of what failed for another reason.
+    let output = run(&mut shell, "echo $kept; false").await;
+    assert_eq!(output.stdout, "1\n");
+    assert!(!output.stderr.contains(said), "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn memory_disks_count_as_memory_of_all_together() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let workspace = workspace();
+    let limits = Limits {
+        together_bytes: 64 * MIB,
+        ..Limits::default()
+    };
+    let sandbox = Sandbox {
+        limits,
+        ..settings(&workspace)
+    };
+    let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
+    let text = "head -c 200M /dev/zero >/tmp/big; stat -c %s /tmp/big; rm /tmp/big; false";
+    let output = run(&mut shell, text).await;
+    assert!(output.stderr.contains("64 MiB of memory]"), "{output:?}");
+    assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
     shell.close().await.unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Files of the workspace that make other programs run things later.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use telechir_device::Shell;
@@ -125,4 +126,154 @@ async fn in_a_private_workspace_they_can_be_made() {
     let mut shell = around(&workspace, Missing::MayBeMade).await;
     let output = run(&mut shell, "echo x > .bashrc; mkdir -p .git/hooks").await;
     assert_eq!(output.outcome, ShellOutcome::Success, "{output:?}");
+}
+
+/// Starts a shell around a folder that others use, or says why there is none.
+async fn begun(workspace: &TempDir) -> Result<Bash, String> {
+    let sandbox = Sandbox {
+        missing: Missing::AreMasked,
+        ..settings(workspace)
+    };
+    let begun = Bash::start(Isolation::Sandbox(sandbox)).await;
+    begun.map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn a_link_in_a_protected_place_is_refused_by_name() {
+    for (link, target) in [
+        (".git/hooks", "../githooks"),
+        (".bashrc", "dotfiles/bashrc"),
+        (".claude", "/nowhere"),
+        (".git", "elsewhere"),
+    ] {
+        let workspace = workspace();
+        write(workspace.path(), "githooks/pre-commit");
+        write(workspace.path(), "dotfiles/bashrc");
+        let path = workspace.path().join(link);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target, &path).unwrap();
+        let error = begun(&workspace).await.unwrap_err();
+        assert!(
+            error.contains(&format!("{} is a link", path.display())),
+            "{error}"
+        );
+        assert!(!error.contains("shell=host"), "no way out of it: {error}");
+        let left = fs::read_dir(workspace.path()).unwrap().flatten();
+        let masks = left.filter(|entry| entry.metadata().unwrap().len() == 0);
+        assert_eq!(masks.count(), 0, "nothing is left in the folder");
+    }
+}
+
+#[tokio::test]
+async fn what_a_protected_link_leads_to_is_protected_too() {
+    let workspace = workspace();
+    write(workspace.path(), "scripts/hooks/check");
+    write(workspace.path(), "scripts/build");
+    fs::create_dir_all(workspace.path().join(".git/hooks")).unwrap();
+    let hook = workspace.path().join(".git/hooks/pre-commit");
+    symlink("../../scripts/hooks/check", &hook).unwrap();
+    symlink("/usr/bin/true", hook.with_file_name("pre-push")).unwrap();
+    let mut shell = begun(&workspace).await.unwrap();
+    for attempt in [
+        "echo evil > scripts/hooks/check",
+        "rm -f scripts/hooks/check",
+        "mv scripts/hooks away",
+        "mv scripts away",
+        "rm -rf scripts/hooks",
+        "echo evil > new; mv -f new scripts/hooks/check",
+    ] {
+        let output = run(&mut shell, attempt).await;
+        assert_ne!(
+            output.outcome,
+            ShellOutcome::Success,
+            "{attempt}: {output:?}"
+        );
+        assert_eq!(fs::read_to_string(&hook).unwrap(), "own\n", "{attempt}");
+    }
+    let work = "echo x > scripts/build && touch scripts/hooks/other && rm scripts/hooks/other";
+    let output = run(&mut shell, work).await;
+    assert_eq!(output.outcome, ShellOutcome::Success, "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_protected_link_over_another_link_or_to_nothing_is_refused() {
+    for target in ["../../scripts/current", "../../scripts/none"] {
+        let workspace = workspace();
+        write(workspace.path(), "scripts/one");
+        symlink("one", workspace.path().join("scripts/current")).unwrap();
+        fs::create_dir_all(workspace.path().join(".git/hooks")).unwrap();
+        let hook = workspace.path().join(".git/hooks/pre-commit");
+        symlink(target, &hook).unwrap();
+        let error = begun(&workspace).await.unwrap_err();
+        assert!(
+            error.contains(&format!("{} is a link", hook.display())),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn in_a_private_workspace_a_link_is_no_reason_to_refuse() {
+    let workspace = workspace();
+    symlink("dotfiles/bashrc", workspace.path().join(".bashrc")).unwrap();
+    let mut shell = around(&workspace, Missing::MayBeMade).await;
+    assert_eq!(run(&mut shell, "echo yes").await.stdout, "yes\n");
+}
+
+#[tokio::test]
+async fn hooks_are_protected_where_the_configuration_says_they_are() {
+    let workspace = workspace();
+    write(workspace.path(), "tools/hooks/pre-commit");
+    fs::create_dir_all(workspace.path().join(".git")).unwrap();
+    let config = "[core]\n\thooksPath = tools/hooks\n";
+    fs::write(workspace.path().join(".git/config"), config).unwrap();
+    let mut shell = begun(&workspace).await.unwrap();
+    for attempt in [
+        "echo evil > tools/hooks/pre-commit",
+        "touch tools/hooks/post-commit",
+        "mv tools away",
+        "mv tools/hooks away",
+    ] {
+        let output = run(&mut shell, attempt).await;
+        assert_ne!(
+            output.outcome,
+            ShellOutcome::Success,
+            "{attempt}: {output:?}"
+        );
+    }
+    assert_eq!(
+        run(&mut shell, "touch tools/x").await.outcome,
+        ShellOutcome::Success
+    );
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn another_spelling_is_another_file() {
+    let workspace = workspace();
+    write(workspace.path(), ".git/hooks/pre-commit");
+    let mut shell = begun(&workspace).await.unwrap();
+    let text = "mkdir -p .GIT/HOOKS; echo evil > .GIT/HOOKS/pre-commit; echo evil > .BASHRC; \
+                mkdir -p $'.g\\u0131t/hooks'; echo evil > $'.g\\u0131t/hooks/pre-commit'";
+    run(&mut shell, text).await;
+    let hook = workspace.path().join(".git/hooks/pre-commit");
+    assert_eq!(fs::read_to_string(hook).unwrap(), "own\n");
+    assert_eq!(
+        fs::read_to_string(workspace.path().join(".bashrc")).unwrap(),
+        ""
+    );
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_device_keeps_what_the_first_one_masked() {
+    let workspace = workspace();
+    let first = begun(&workspace).await.unwrap();
+    let mut second = begun(&workspace).await.unwrap();
+    first.close().await.unwrap();
+    let output = run(&mut second, "echo evil > .bashrc").await;
+    assert_ne!(output.outcome, ShellOutcome::Success, "{output:?}");
+    second.close().await.unwrap();
+    assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), 0);
 }

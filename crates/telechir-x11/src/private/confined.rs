@@ -10,9 +10,9 @@ use std::time::Duration;
 use rustix::process::{PidfdFlags, pidfd_open};
 use telechir_device::DeviceError;
 use telechir_process::confinement::{
-    Confinement, ConfinementError, Limits, Told, gone, verify_inside,
+    Confinement, ConfinementError, Limits, Protected, Told, gone, verify_inside,
 };
-use telechir_process::{Child, Identity, SpawnError, package_of};
+use telechir_process::{Cgroup, Child, Identity, SpawnError, package_of};
 use tokio::time::timeout;
 
 use super::programs::{causes, first_line, pipe, within};
@@ -51,6 +51,10 @@ pub(super) struct Surroundings<'a> {
     pub(super) number: u16,
     pub(super) folder: &'a Path,
     pub(super) workspace: &'a Path,
+    /// What is read-only in the workspace, when that is not the home.
+    pub(super) protected: Option<&'a Protected>,
+    /// What bounds all of them together.
+    pub(super) group: &'a Cgroup,
     pub(super) environment: &'a [(String, String)],
 }
 
@@ -72,8 +76,11 @@ impl Surroundings<'_> {
         ] {
             confinement = confinement.read_only(&path, &path);
         }
-        for path in [&within("home"), &within("run"), self.workspace] {
+        for path in [within("home"), within("run")] {
             confinement = confinement.writable(path);
+        }
+        if let Some(protected) = self.protected {
+            confinement = confinement.workspace(protected);
         }
         for (name, value) in self.environment {
             confinement = confinement.env(name, value);
@@ -100,7 +107,7 @@ impl Surroundings<'_> {
             .map_err(|error| refused(&error))?
             .command(command.iter().chain(args))
             .map_err(|error| failed("make the confinement of applications", &error))?;
-        spawn = spawn.fd(READY, ready).fd(GO, heard);
+        spawn = spawn.fd(READY, ready).fd(GO, heard).cgroup(self.group);
         if let Some(given) = given {
             spawn = spawn.fd(GIVEN, given);
         }
@@ -120,6 +127,9 @@ impl Surroundings<'_> {
         let first = told.first_process();
         let first = first.ok_or_else(|| refused(&told.complaint()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
+        if self.group.bounds().hold() && !self.group.has(first) {
+            tracing::warn!(program, "a program is not in the group that bounds it");
+        }
         let first = pidfd_open(first, PidfdFlags::empty())
             .map_err(|errno| failed("watch over a program", &errno))?;
         rustix::io::write(&go, b"go\n").map_err(|errno| failed("start a program", &errno))?;

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
+use telechir_process::confinement::{Limits, Missing};
+use telechir_process::{Cgroup, Pid};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::xvfb::value;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
@@ -231,6 +233,68 @@ async fn only_the_workspace_the_home_and_memory_can_be_written() {
     for path in ["/run/probe", "/tmp/probe", "/tmp/.X11-unix/probe"] {
         assert!(!fs::exists(path).unwrap(), "{path} is the host's");
     }
+}
+
+#[tokio::test]
+async fn what_other_programs_act_on_cannot_be_changed_from_a_terminal_window() {
+    require(Part::Sandbox);
+    let folder = stage::session_dir();
+    let workspace = stage::workspace(&folder);
+    for name in [".git/hooks/pre-commit", ".git/config", ".mcp.json"] {
+        let path = workspace.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "own\n").unwrap();
+    }
+    for path in [
+        "",
+        ".git",
+        ".git/hooks",
+        ".git/hooks/pre-commit",
+        ".mcp.json",
+    ] {
+        stage::own(&workspace.join(path));
+    }
+    let options = DisplayOptions {
+        missing: Missing::AreMasked,
+        ..stage::options(&folder)
+    };
+    let mut display = PrivateDisplay::start(options).await.unwrap();
+    let script = "echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-commit\n\
+                  rm -f .mcp.json; echo evil > .mcp.json; mv .git away\n\
+                  echo evil > .bashrc; rm -f .bashrc; mkdir .claude; mv .vscode away\n\
+                  echo mine > kept && touch .git/index";
+    let first = said(&mut display, &folder, script).await;
+    assert!(first.ends_with("exit 0\n"), "{first}");
+    // In every program on the display, not only in the first.
+    said(&mut display, &folder, script).await;
+    for name in [".git/hooks/pre-commit", ".mcp.json"] {
+        assert_eq!(fs::read_to_string(workspace.join(name)).unwrap(), "own\n");
+    }
+    assert_eq!(fs::read_to_string(workspace.join(".bashrc")).unwrap(), "");
+    assert!(!workspace.join(".git/hooks/post-commit").exists());
+    display.close().await.unwrap();
+    let mut left: Vec<String> = fs::read_dir(&workspace)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, [".git", ".mcp.json", "attempt", "kept", "said"]);
+}
+
+#[tokio::test]
+async fn all_programs_on_it_are_bounded_together() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let folder = stage::session_dir();
+    let mut display = stage::bare(&folder).await;
+    let pid = display.launch("sleep", &["1000"]).await.unwrap();
+    let group = |pid: Pid| fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero()));
+    let first = group(pid).unwrap();
+    assert!(first.contains("/telechir-"), "{first}");
+    let second = display.launch("sleep", &["1000"]).await.unwrap();
+    assert_eq!(group(second).unwrap(), first);
+    display.close().await.unwrap();
 }
 
 #[tokio::test]

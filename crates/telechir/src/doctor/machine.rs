@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::statvfs;
 use serde::Serialize;
 use telechir_process::{Identity, am_root, find_program, landlock_abi};
 
 use super::finding::{Checked, Seen, Trouble};
+use super::limits;
 
 const MIB: u64 = 1 << 20;
 /// A browser's profile and a recording of an hour.
@@ -31,7 +32,7 @@ pub(crate) struct Machine {
     pub(crate) landlock_abi: Option<u32>,
     /// 1, 2, or absent.
     pub(crate) cgroup_version: Option<u8>,
-    /// Whether we may make groups below our own.
+    /// Whether we may make groups that bound memory and processes.
     pub(crate) cgroup_delegated: bool,
 }
 
@@ -43,7 +44,6 @@ impl Machine {
             .lines()
             .find_map(|line| line.strip_prefix("PRETTY_NAME="))
             .map_or("an unknown system", |name| name.trim_matches('"'));
-        let (cgroup_version, cgroup_delegated) = cgroup(&read("/proc/self/cgroup"));
         Self {
             system: system.to_owned(),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
@@ -52,24 +52,19 @@ impl Machine {
             uid: Identity::current().uid,
             root: am_root(),
             landlock_abi: landlock_abi(),
-            cgroup_version,
-            cgroup_delegated,
+            cgroup_version: cgroup_version(),
+            cgroup_delegated: limits::can_be_had(),
         }
     }
 }
 
-/// The version of control groups, and whether our own is ours to divide.
-fn cgroup(ours: &str) -> (Option<u8>, bool) {
+/// The version of control groups; both beside each other are the older.
+fn cgroup_version() -> Option<u8> {
     let root = Path::new("/sys/fs/cgroup");
-    if !root.join("cgroup.controllers").exists() {
-        return (root.is_dir().then_some(1), false);
+    if root.join("cgroup.controllers").exists() {
+        return Some(2);
     }
-    let path = ours.lines().find_map(|line| line.strip_prefix("0::/"));
-    let may = |folder: &Path| {
-        access(folder, Access::WRITE_OK).is_ok()
-            && access(folder.join("cgroup.procs"), Access::WRITE_OK).is_ok()
-    };
-    (Some(2), path.is_some_and(|path| may(&root.join(path))))
+    root.is_dir().then_some(1)
 }
 
 /// Room in the folder of temporary files, where sessions and their profiles are.

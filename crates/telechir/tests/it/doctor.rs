@@ -11,7 +11,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 19] = [
+const CHECKS: [&str; 20] = [
     "user",
     "user-namespaces",
     "screen",
@@ -20,6 +20,7 @@ const CHECKS: [&str; 19] = [
     "browser-headless",
     "shell",
     "guardian",
+    "limits",
     "fonts-cjk",
     "fonts-emoji",
     "recording",
@@ -189,6 +190,25 @@ fn everything_works_for_an_ordinary_user() {
     assert_eq!(report.code, Some(0), "{}", report.text);
     assert_eq!(report.json["machine"]["root"], false);
     report.only(&[], "works", &[]);
+}
+
+#[test]
+fn limits_that_do_not_hold_for_all_together_are_said_with_their_cost() {
+    require_all();
+    let root = "/sys/fs/cgroup";
+    let read_only = [&IN_PLACE[..], &["--ro-bind", root, root]].concat();
+    let report = doctor(&Telechir::new(), &read_only);
+    // Every device works without.
+    assert_eq!(report.code, Some(0), "{}", report.text);
+    report.only(&[], "works", &[]);
+    let limits = report.finding("limits");
+    assert_eq!(limits["state"], "degraded", "{limits}");
+    assert_eq!(limits["seen"], "each process by itself");
+    let cause = limits["cause"].as_str().expect("a cause");
+    assert!(cause.contains("/sys/fs/cgroup"), "{cause}");
+    let cost = limits["without"].as_str().expect("what it costs");
+    assert!(cost.contains("memory"), "{cost}");
+    assert_eq!(report.json["machine"]["cgroup_delegated"], false);
 }
 
 #[test]

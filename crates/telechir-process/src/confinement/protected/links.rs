@@ -14,9 +14,7 @@ const HISTORY: &str = ".hg";
 /// Protects all that links in protected folders lead to in the workspace, so that nobody changes a
 /// hook by its other name. A link to the outside leads to nothing that can be changed. Gives where
 /// it stopped when there was too much.
-pub(super) fn protect_targets(
-    found: &mut Finder<'_>,
-) -> Result<Option<PathBuf>, ConfinementError> {
+pub(super) fn protect_targets(found: &mut Finder<'_>) -> Result<Option<PathBuf>, ConfinementError> {
     let history = found.folder.join(HISTORY);
     let read_only = |(path, access): (&PathBuf, &Access)| {
         (*access == Access::ReadOnly && *path != history).then(|| path.to_owned())
