@@ -138,7 +138,7 @@ impl Session {
         let mut group = prepared.group;
         group.prove(session.shell);
         if !group.bounds().hold() {
-            tracing::warn!(bounds = %group.bounds(), "the sandbox's limits");
+            tracing::info!(bounds = %group.bounds(), "limits");
         }
         session.group = Some(group);
         Ok(session)

@@ -116,7 +116,7 @@ impl PrivateDisplay {
             .map_err(|error| unavailable(&error.to_string()))?;
         let group = Cgroup::new(&Limits::default());
         if !group.bounds().hold() {
-            tracing::warn!(bounds = %group.bounds(), "the desktop's limits");
+            tracing::info!(bounds = %group.bounds(), "limits");
         }
         let reservation = files::Reservation::take()
             .map_err(|error| failed("reserve a display's number in /tmp", &error))?;
