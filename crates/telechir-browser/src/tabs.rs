@@ -163,13 +163,27 @@ impl Browser {
             .call(None, "Target.getTargets", json!({}), limit)
             .await?;
         self.book.rename(&targets["targetInfos"]);
-        let state = |tab: Tab| TabState {
-            active: tab.target == front.target,
-            tab_id: tab.name,
-            title: tab.title,
-            url: tab.url,
+        let newest = self.title_of(&front).await;
+        let state = |tab: Tab| {
+            let active = tab.target == front.target;
+            TabState {
+                active,
+                tab_id: tab.name,
+                title: newest.clone().filter(|_| active).unwrap_or(tab.title),
+                url: tab.url,
+            }
         };
         Ok(self.book.tabs().into_iter().map(state).collect())
+    }
+
+    /// What the page itself says its title is: Chromium hears of a new one a little later. None
+    /// when it has none, hangs, or is gone.
+    async fn title_of(&mut self, tab: &Tab) -> Option<String> {
+        let look = json!({ "expression": "document.title" });
+        let page = self.page_of(tab);
+        let answer = page.call_within("Runtime.evaluate", look, LOOK).await;
+        let title = answer.ok()?["result"]["value"].as_str()?.to_owned();
+        (!title.is_empty()).then_some(title)
     }
 
     pub(crate) fn page_of(&self, tab: &Tab) -> Page {

@@ -117,9 +117,19 @@ struct Heard {
     events: Mutex<Vec<PageEvent>>,
     /// How many reports came.
     count: watch::Sender<u64>,
-    /// How often the page was told to forget, and how often it did.
-    orders: watch::Sender<u64>,
+    /// How often the page was told something and what last, and how often it obeyed.
+    orders: watch::Sender<(u64, Order)>,
     obeyed: watch::Sender<u64>,
+}
+
+/// What the page is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Order {
+    /// Say everything that was heard so far.
+    #[default]
+    Report,
+    /// Begin anew.
+    Forget,
 }
 
 impl PageWitness {
@@ -133,7 +143,7 @@ impl PageWitness {
         let heard = Arc::new(Heard {
             events: Mutex::default(),
             count: watch::Sender::new(0),
-            orders: watch::Sender::new(0),
+            orders: watch::Sender::new((0, Order::default())),
             obeyed: watch::Sender::new(0),
         });
         let routes = Router::new()
@@ -163,9 +173,26 @@ impl PageWitness {
         loop {
             let quiet = (Instant::now() + QUIET).min(deadline);
             if timeout_at(quiet, changes.changed()).await.is_err() {
-                return std::mem::take(&mut *self.events());
+                break;
             }
         }
+        // A busy machine is quiet in the middle of a click: the page says when it said all.
+        let _a_page_that_left_has_said_all = self.order(Order::Report).await;
+        std::mem::take(&mut *self.events())
+    }
+
+    /// Tells the page something; whether it obeyed in time.
+    async fn order(&self, order: Order) -> bool {
+        let mut obeyed = self.heard.obeyed.subscribe();
+        self.heard.orders.send_modify(|(given, last)| {
+            *given += 1;
+            *last = order;
+        });
+        let given = self.heard.orders.borrow().0;
+        let limit = Instant::now() + CEILING;
+        timeout_at(limit, obeyed.wait_for(|done| *done >= given))
+            .await
+            .is_ok()
     }
 
     /// Waits until an event fits; every event stays to be taken.
@@ -203,24 +230,33 @@ async fn hear(State(heard): State<Arc<Heard>>, Json(reported): Json<Vec<PageEven
     {
         let mut events = heard.events.lock().unwrap_or_else(PoisonError::into_inner);
         for event in reported {
-            if event.kind == "forgotten" {
-                events.clear();
-                heard.obeyed.send_modify(|count| *count += 1);
-            } else {
-                events.push(event);
+            match event.kind.as_str() {
+                "forgotten" => events.clear(),
+                "reported" => {}
+                _ => {
+                    events.push(event);
+                    continue;
+                }
             }
+            heard.obeyed.send_modify(|count| *count += 1);
         }
     }
     heard.count.send_modify(|count| *count += 1);
     StatusCode::NO_CONTENT
 }
 
-/// Answers when the page shall forget; asked again and again by the page.
-async fn order(State(heard): State<Arc<Heard>>) -> StatusCode {
+/// Answers with the next order; asked again and again by the page.
+async fn order(State(heard): State<Arc<Heard>>) -> &'static str {
     let mut orders = heard.orders.subscribe();
     let obeyed = *heard.obeyed.borrow();
-    let _the_sender_lives_as_long_as_the_state = orders.wait_for(|given| *given > obeyed).await;
-    StatusCode::NO_CONTENT
+    match orders
+        .wait_for(|(given, _)| *given > obeyed)
+        .await
+        .as_deref()
+    {
+        Ok((_, Order::Forget)) => "forget",
+        _ => "report",
+    }
 }
 
 impl Witness for PageWitness {
@@ -260,15 +296,7 @@ impl Witness for PageWitness {
     }
 
     async fn forget(&mut self) {
-        let mut obeyed = self.heard.obeyed.subscribe();
-        self.heard.orders.send_modify(|given| *given += 1);
-        let given = *self.heard.orders.borrow();
-        let forgotten = timeout_at(
-            Instant::now() + CEILING,
-            obeyed.wait_for(|done| *done >= given),
-        )
-        .await;
-        assert!(forgotten.is_ok(), "the page does not obey");
+        assert!(self.order(Order::Forget).await, "the page does not obey");
     }
 }
 

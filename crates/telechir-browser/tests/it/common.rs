@@ -10,8 +10,9 @@ use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
 
 pub(crate) const SIZE: Size = Size::new(1024, 768);
+/// Quiet for longer than a busy machine takes between two pictures.
 pub(crate) const SETTLE: Settle = Settle {
-    quiet: Duration::from_millis(80),
+    quiet: Duration::from_millis(250),
     ceiling: Duration::from_secs(5),
 };
 

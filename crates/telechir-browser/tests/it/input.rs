@@ -309,7 +309,7 @@ async fn a_held_key_repeats_and_is_released() {
     let (mut browser, witness) = witnessed().await;
     let hold = Action::HoldKey {
         chord: Chord::parse("x").unwrap(),
-        duration: Duration::from_millis(700),
+        duration: Duration::from_millis(1500),
     };
     perform(&mut browser, hold).await.unwrap();
     let events = witness.take().await;
