@@ -7,7 +7,9 @@ use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, Scro
 use tokio::time::sleep;
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
 
+use crate::clipboard::{Clipboard, Kept};
 use crate::connection::Connection;
+use crate::display::Display;
 use crate::error::XError;
 use crate::eyes::{Eyes, missing};
 use crate::grip::{Grip, Held};
@@ -23,9 +25,12 @@ const MOST_REPEATS: u32 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) eyes: Eyes,
-    keyboard: Keyboard,
+    pub(crate) keyboard: Keyboard,
     pub(crate) manager: Manager,
     pub(crate) windows: Windows,
+    pub(crate) clipboard: Clipboard,
+    /// What the selections held before we pasted, until it is put back.
+    pub(crate) kept: Vec<Kept>,
     held: Held,
 }
 
@@ -42,12 +47,15 @@ impl Body {
         let keyboard = Keyboard::new(&connection).await?;
         let manager = Manager::new(&connection).await?;
         let windows = Windows::new(&connection).await?;
+        let clipboard = Clipboard::new(&connection).await?;
         let eyes = Eyes::open(connection).await?;
         Ok(Self {
             eyes,
             keyboard,
             manager,
             windows,
+            clipboard,
+            kept: Vec::new(),
             held: Held::default(),
         })
     }
@@ -55,7 +63,8 @@ impl Body {
     /// Releases everything that is still pressed.
     pub(crate) async fn release(&mut self) -> Result<(), XError> {
         self.held.release(&self.eyes.connection)?;
-        self.eyes.connection.sync().await
+        self.eyes.connection.sync().await?;
+        self.put_back().await
     }
 
     /// Leaves the keyboard's mapping as it was found.
@@ -191,6 +200,7 @@ impl Body {
         at: Option<&ScreenTarget>,
         clear_first: bool,
         submit: bool,
+        paste: Option<&Display>,
     ) -> Result<Performed, DeviceError> {
         if at.is_some() {
             self.click(at, Button::Left, ClickCount::Single, &[])
@@ -199,14 +209,23 @@ impl Body {
         if clear_first {
             self.press_all(&[Key::Modifier(Modifier::Ctrl), Key::Char('a')])
                 .await?;
-            if text.is_empty() {
+            // What is pasted may not replace what is marked: a selection has one owner.
+            if text.is_empty() || paste.is_some() {
                 self.press_all(&[Key::Named(NamedKey::Delete)]).await?;
             }
         }
-        let connection = &self.eyes.connection;
-        self.keyboard
-            .type_text(connection, &mut self.held, text)
-            .await?;
+        let is_pasted = match paste {
+            Some(display) if self.is_long_or_foreign(text).await? => {
+                self.paste(display, text).await?
+            }
+            Some(_) | None => false,
+        };
+        if !is_pasted {
+            let connection = &self.eyes.connection;
+            self.keyboard
+                .type_text(connection, &mut self.held, text)
+                .await?;
+        }
         if submit {
             self.press_all(&[Key::Named(NamedKey::Enter)]).await?;
         }

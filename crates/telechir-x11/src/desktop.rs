@@ -7,12 +7,15 @@ use telechir_protocol::{Action, ActionKind, Size};
 
 use crate::PrivateDisplay;
 use crate::body::Body;
+use crate::clipboard::Selection;
 use crate::display::Display;
+use crate::launch;
+use crate::paste::Typing;
 
 /// What this device calls itself in errors.
 const NAME: &str = "desktop";
 /// What [`Computer::perform`] carries out.
-const ACTIONS: [ActionKind; 20] = [
+const ACTIONS: [ActionKind; 22] = [
     ActionKind::CursorPosition,
     ActionKind::Move,
     ActionKind::Hover,
@@ -33,6 +36,8 @@ const ACTIONS: [ActionKind; 20] = [
     ActionKind::MinimizeWindow,
     ActionKind::CloseWindow,
     ActionKind::PlaceWindow,
+    ActionKind::ReadClipboard,
+    ActionKind::WriteClipboard,
 ];
 
 /// A whole desktop: what is on the screen can be seen, and pointer and keys go where the model
@@ -46,6 +51,7 @@ pub struct Desktop {
     display: Display,
     /// How the model sees the screen.
     viewport: Viewport,
+    typing: Typing,
 }
 
 impl Desktop {
@@ -56,7 +62,15 @@ impl Desktop {
             body,
             display,
             viewport,
+            typing: Typing::default(),
         })
+    }
+
+    /// Enters text in another way than key by key.
+    #[must_use]
+    pub const fn typing(mut self, typing: Typing) -> Self {
+        self.typing = typing;
+        self
     }
 
     /// What is asked of the window manager.
@@ -101,6 +115,31 @@ impl Desktop {
         Ok(performed?)
     }
 
+    async fn read_clipboard(&self) -> Result<Performed, DeviceError> {
+        let Body {
+            eyes, clipboard, ..
+        } = &self.body;
+        let text = clipboard
+            .read(&eyes.connection, Selection::Clipboard)
+            .await?;
+        let text = match text {
+            Some(text) => shorten(text),
+            None => "The clipboard is empty.".to_owned(),
+        };
+        Ok(Performed {
+            text: Some(text),
+            ..Performed::confirmed()
+        })
+    }
+
+    async fn write_clipboard(&mut self, text: &str) -> Result<Performed, DeviceError> {
+        let Self { body, display, .. } = self;
+        body.clipboard
+            .write(display, Selection::Clipboard, text)
+            .await?;
+        Ok(Performed::confirmed())
+    }
+
     /// Variables that a program needs to show windows here.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.display.environment()
@@ -112,13 +151,30 @@ impl Desktop {
     }
 }
 
+/// The head of a text that is too long for an answer, saying how much is missing.
+fn shorten(mut text: String) -> String {
+    const MOST: usize = 64 << 10;
+    if text.len() <= MOST {
+        return text;
+    }
+    let end = (0..=MOST)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let rest = text[end..].chars().count();
+    text.truncate(end);
+    text.push_str(&format!("\n[… {rest} more characters]"));
+    text
+}
+
 impl Computer for Desktop {
     fn size(&self) -> Size {
         self.body.eyes.size()
     }
 
     fn supports(&self, kind: &ActionKind) -> bool {
-        ACTIONS.contains(kind)
+        let opens = *kind == ActionKind::OpenApp && self.display.starts_programs();
+        opens || ACTIONS.contains(kind)
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
@@ -172,14 +228,21 @@ impl Computer for Desktop {
                 clear_first,
                 submit,
             } => {
+                let paste = (self.typing == Typing::Paste).then_some(&self.display);
                 self.body
-                    .type_text(text, at.as_ref(), *clear_first, *submit)
+                    .type_text(text, at.as_ref(), *clear_first, *submit, paste)
                     .await
             }
             Action::Key { chord, repeat } => self.body.key(chord, *repeat).await,
             Action::HoldKey { chord, duration } => self.body.hold_key(chord, *duration).await,
             Action::KeyDown { chord } => self.body.key_down(chord).await,
             Action::KeyUp { chord } => self.body.key_up(chord).await,
+            Action::ReadClipboard => self.read_clipboard().await,
+            Action::WriteClipboard { text } => self.write_clipboard(text).await,
+            Action::OpenApp { name } if self.display.starts_programs() => {
+                let Body { eyes, windows, .. } = &mut self.body;
+                launch::open(name, &mut self.display, &eyes.connection, windows).await
+            }
             other => self.act_on_windows(other).await,
         }
     }
@@ -201,6 +264,7 @@ impl Computer for Desktop {
             mut body,
             display,
             viewport: _,
+            typing: _,
         } = self;
         // A server that is gone has nothing pressed and no mapping to give back.
         let _best_effort = body.release().await;

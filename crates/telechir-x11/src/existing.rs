@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use telechir_device::DeviceError;
+use telechir_process::{Child, Spawn, Stdio};
 
 use crate::address::Address;
 use crate::authority::MagicCookie;
@@ -12,6 +13,7 @@ use crate::display::Display;
 use crate::error::XError;
 use crate::grip;
 use crate::layout::Layout;
+use crate::private::{Said, pipe};
 use crate::screen::XScreen;
 
 /// An X server that is not ours: it is used and left as it was.
@@ -20,6 +22,9 @@ pub struct ExistingDisplay {
     name: String,
     address: Address,
     xauthority: Option<PathBuf>,
+    /// What programs started here get; none are started without.
+    programs: Option<Vec<(String, String)>>,
+    applications: Vec<(Child, Said)>,
 }
 
 impl ExistingDisplay {
@@ -35,9 +40,57 @@ impl ExistingDisplay {
             name: name.to_owned(),
             address,
             xauthority,
+            programs: None,
+            applications: Vec::new(),
         };
         display.open().await?;
         Ok(display)
+    }
+
+    /// Lets applications be started here, as the user we are and with these variables: on a
+    /// person's display they are as free as the person's own. They end with the desktop.
+    #[must_use]
+    pub fn starting_programs(mut self, environment: Vec<(String, String)>) -> Self {
+        self.programs = Some(environment);
+        self
+    }
+
+    pub(crate) const fn starts_programs(&self) -> bool {
+        self.programs.is_some()
+    }
+
+    /// The variables that programs get beside those of the display.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.programs.iter().flatten().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Starts an application.
+    pub(crate) async fn start_application(
+        &mut self,
+        program: &str,
+        args: &[&str],
+    ) -> Result<&(Child, Said), DeviceError> {
+        let Some(programs) = self.programs.clone() else {
+            return Err(unavailable(&self.name, "no programs are started on it"));
+        };
+        self.applications
+            .retain(|(child, _)| !matches!(child.try_wait(), Ok(Some(_))));
+        let (writing, reading) = pipe()?;
+        let spawn = Spawn::new(program)
+            .args(args)
+            .envs(programs)
+            .envs(self.environment())
+            // A person's programs may need more rights than ours, such as those of a printer.
+            .no_new_privs(false)
+            .stderr(Stdio::Fd(writing));
+        let child = spawn
+            .spawn()
+            .await
+            .map_err(|error| unavailable(&self.name, &error.to_string()))?;
+        self.applications.push((child, Said::from(reading)));
+        let last = self.applications.last();
+        last.ok_or_else(|| unavailable(&self.name, "an application is gone already"))
     }
 
     /// A computer on this display.

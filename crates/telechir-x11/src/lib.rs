@@ -5,9 +5,11 @@
 //! This crate decides nothing about what may be done.
 
 mod address;
+mod applications;
 mod authority;
 mod body;
 mod capture;
+mod clipboard;
 mod connection;
 mod cursor;
 mod desktop;
@@ -19,8 +21,10 @@ mod focus;
 mod grip;
 mod keyboard;
 mod keysym;
+mod launch;
 mod layout;
 mod manager;
+mod paste;
 mod pointer;
 mod private;
 mod screen;
@@ -32,5 +36,6 @@ mod windows;
 
 pub use desktop::Desktop;
 pub use existing::ExistingDisplay;
+pub use paste::Typing;
 pub use private::{DisplayOptions, PrivateDisplay};
 pub use screen::XScreen;

@@ -4,6 +4,7 @@ mod confined;
 mod files;
 mod manager;
 mod programs;
+mod said;
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +17,9 @@ use telechir_process::{Cgroup, Child, Identity, Pid, am_root};
 use telechir_protocol::Size;
 use tempfile::TempDir;
 
-use self::confined::{Confined, Surroundings};
+use self::confined::{Confined, Given, Surroundings};
+pub(crate) use self::programs::pipe;
+pub(crate) use self::said::Said;
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
@@ -71,7 +74,7 @@ impl DisplayOptions {
 #[derive(Debug)]
 pub struct PrivateDisplay {
     // Ended in this order: what needs the server before the server, its files last.
-    applications: Vec<Confined>,
+    applications: Vec<Started>,
     manager: Option<Confined>,
     bus: Option<Confined>,
     server: Option<Child>,
@@ -203,12 +206,25 @@ impl PrivateDisplay {
     /// # Errors
     /// When there is no such program, or it cannot be confined: it is not started otherwise.
     pub async fn launch(&mut self, program: &str, args: &[&str]) -> Result<Pid, DeviceError> {
+        let started = self.start_application(program, args).await?;
+        Ok(started.child().pid())
+    }
+
+    /// The same, with what it takes to see what becomes of it.
+    pub(crate) async fn start_application(
+        &mut self,
+        program: &str,
+        args: &[&str],
+    ) -> Result<&Started, DeviceError> {
         self.applications
             .retain(|application| !matches!(application.child().try_wait(), Ok(Some(_))));
-        let application = self.surroundings().start(program, args, None).await?;
-        let pid = application.child().pid();
-        self.applications.push(application);
-        Ok(pid)
+        let (writing, reading) = pipe()?;
+        let given = Given::StandardError(writing);
+        let confined = self.surroundings().start(program, args, given).await?;
+        let said = Said::from(reading);
+        self.applications.push(Started { confined, said });
+        let last = self.applications.last();
+        last.ok_or_else(|| unavailable("an application is gone already"))
     }
 
     /// Ends every program on it and the server, and removes what they left behind.
@@ -222,7 +238,11 @@ impl PrivateDisplay {
                 outcome = Err(failed("end a program of the desktop", &error));
             }
         };
-        let mut programs = std::mem::take(&mut self.applications);
+        let applications = std::mem::take(&mut self.applications);
+        let mut programs: Vec<Confined> = applications
+            .into_iter()
+            .map(|application| application.confined)
+            .collect();
         programs.extend(self.manager.take().into_iter().chain(self.bus.take()));
         for program in programs {
             note(program.end(GRACE).await);
@@ -250,6 +270,20 @@ impl PrivateDisplay {
             group: &self.group,
             environment: &self.environment,
         }
+    }
+}
+
+/// An application that was started here.
+#[derive(Debug)]
+pub(crate) struct Started {
+    confined: Confined,
+    /// What it says when something goes wrong.
+    pub(crate) said: Said,
+}
+
+impl Started {
+    pub(crate) const fn child(&self) -> &Child {
+        self.confined.child()
     }
 }
 

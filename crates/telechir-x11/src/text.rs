@@ -24,7 +24,7 @@ const STROKES_AT_ONCE: usize = 256;
 
 /// One character, or a key that stands for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Letter {
+pub(crate) enum Letter {
     Char(char),
     Key(NamedKey),
 }
@@ -143,7 +143,7 @@ struct Batch {
     borrows: bool,
 }
 
-fn letters(text: &str) -> Result<Vec<Letter>, XError> {
+pub(crate) fn letters(text: &str) -> Result<Vec<Letter>, XError> {
     let text = text.replace("\r\n", "\n");
     text.chars()
         .map(|c| match c {

@@ -138,6 +138,16 @@ impl Windows {
         Ok(says_so.is_some_and(|property| look::numbers(&property) == [window]))
     }
 
+    /// One window as it is now; none when it is gone.
+    pub(crate) async fn look(
+        &self,
+        connection: &Connection,
+        window: Window,
+    ) -> Result<Option<Described>, XError> {
+        let mut described = look::describe(connection, &self.atoms, &[window]).await?;
+        Ok(described.pop())
+    }
+
     /// The window that has the keyboard.
     pub(crate) async fn active(&self, connection: &Connection) -> Result<Option<Window>, XError> {
         let active = self

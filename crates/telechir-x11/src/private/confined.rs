@@ -44,6 +44,16 @@ pub(super) const GIVEN: RawFd = GO + 1;
 /// How long the last processes inside may take to be gone after a kill.
 const LAST: Duration = Duration::from_secs(5);
 
+/// What a program gets beside its confinement.
+#[derive(Debug)]
+pub(super) enum Given {
+    Nothing,
+    /// A descriptor that it finds as [`GIVEN`].
+    Descriptor(OwnedFd),
+    /// Where its standard error goes.
+    StandardError(OwnedFd),
+}
+
 /// What the programs of one display share.
 #[derive(Debug)]
 pub(super) struct Surroundings<'a> {
@@ -88,19 +98,18 @@ impl Surroundings<'_> {
         Ok(confinement.cwd(self.workspace))
     }
 
-    /// Starts a program, when it was seen that its confinement holds. `given` is what it finds as
-    /// [`GIVEN`].
+    /// Starts a program, when it was seen that its confinement holds.
     pub(super) async fn start(
         &self,
         program: &str,
         args: &[&str],
-        given: Option<OwnedFd>,
+        given: Given,
     ) -> Result<Confined, DeviceError> {
         let (ready, told_ready) = pipe()?;
         let (go, heard) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map(|(reading, writing)| (writing, reading))
             .map_err(|errno| failed("make a pipe", &errno))?;
-        let gate = gate();
+        let gate = gate(&given);
         let command = ["bash", "--noprofile", "--norc", "-c", &gate, program];
         let (mut spawn, told) = self
             .confinement()
@@ -108,8 +117,8 @@ impl Surroundings<'_> {
             .command(command.iter().chain(args))
             .map_err(|error| failed("make the confinement of applications", &error))?;
         spawn = spawn.fd(READY, ready).fd(GO, heard).cgroup(self.group);
-        if let Some(given) = given {
-            spawn = spawn.fd(GIVEN, given);
+        if let Given::Descriptor(fd) | Given::StandardError(fd) = given {
+            spawn = spawn.fd(GIVEN, fd);
         }
         let child = super::programs::spawn(spawn).await?;
         let said = within("a confined program", first_line(told_ready)).await?;
@@ -143,12 +152,16 @@ impl Surroundings<'_> {
 
 /// What runs first inside: it says that all is in place, waits until that was looked at from
 /// outside, and becomes the program.
-fn gate() -> String {
+fn gate(given: &Given) -> String {
+    let errors = match given {
+        Given::Nothing | Given::Descriptor(_) => "2>/dev/null".to_owned(),
+        Given::StandardError(_) => format!("2>&{GIVEN} {GIVEN}>&-"),
+    };
     format!(
         "{}type -P -- \"$0\" >/dev/null || {{ echo absent >&{READY}; exit 127; }}\n\
          echo ready >&{READY}\n\
          read -r go <&{GO} && [[ $go == go ]] || exit 125\n\
-         exec -- \"$0\" \"$@\" {READY}>&- {GO}<&- 2>/dev/null",
+         exec -- \"$0\" \"$@\" {READY}>&- {GO}<&- {errors}",
         Limits::default().script()
     )
 }

@@ -12,7 +12,7 @@ use telechir_device::DeviceError;
 use telechir_process::{Child, Spawn, Stdio, Watch};
 use tokio::time::timeout;
 
-use super::confined::{Confined, GIVEN, Surroundings};
+use super::confined::{Confined, GIVEN, Given, Surroundings};
 use super::manager::wait_for_manager;
 use super::{DisplayOptions, failed, files, unavailable};
 use crate::connection::Connection;
@@ -89,7 +89,7 @@ pub(super) async fn start_bus(
         &listen,
     ];
     let bus = surroundings
-        .start("dbus-daemon", &args, Some(ready))
+        .start("dbus-daemon", &args, Given::Descriptor(ready))
         .await?;
     if within("the session bus", first_line(address))
         .await?
@@ -114,7 +114,9 @@ pub(super) async fn enable_accessibility(
         "string:IsEnabled",
         "variant:boolean:true",
     ];
-    let sender = surroundings.start("dbus-send", &args, None).await?;
+    let sender = surroundings
+        .start("dbus-send", &args, Given::Nothing)
+        .await?;
     if within("accessibility", sender.child().wait())
         .await?
         .success()
@@ -134,7 +136,7 @@ pub(super) async fn start_manager(
 ) -> Result<Confined, DeviceError> {
     let config = config.to_string_lossy();
     let args = ["--sm-disable", "--config-file", &config];
-    let manager = surroundings.start("openbox", &args, None).await?;
+    let manager = surroundings.start("openbox", &args, Given::Nothing).await?;
     tokio::select! {
         managed = timeout(START_CEILING, wait_for_manager(connection)) => match managed {
             Ok(outcome) => outcome.map(|()| manager).map_err(DeviceError::from),
@@ -145,7 +147,7 @@ pub(super) async fn start_manager(
 }
 
 /// A pipe whose reading end can be waited for: writing end, reading end.
-pub(super) fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
+pub(crate) fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
     let make = || {
         let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reading, true)?;

@@ -6,7 +6,7 @@ use telechir_device::{Effect, Performed, ScreenRegion, Viewport};
 use tokio::time::{Instant, timeout_at};
 use x11rb::protocol::xproto::{Atom, ClientMessageEvent, ConnectionExt as _, EventMask, Window};
 
-use super::look::{self, Described, Rect};
+use super::look::{Described, Rect};
 use super::{Windows, seen};
 use crate::connection::Connection;
 use crate::error::XError;
@@ -324,15 +324,6 @@ impl Windows {
             self.atoms._NET_MOVERESIZE_WINDOW,
             data,
         )
-    }
-
-    async fn look(
-        &self,
-        connection: &Connection,
-        window: Window,
-    ) -> Result<Option<Described>, XError> {
-        let mut described = look::describe(connection, &self.atoms, &[window]).await?;
-        Ok(described.pop())
     }
 
     /// Waits until the goal is reached; false when it is not.

@@ -6,9 +6,11 @@
 )]
 
 mod capture;
+mod clipboard;
 mod confinement;
 mod contract;
 mod input;
+mod launching;
 mod life;
 mod programs;
 mod settle;

@@ -1,0 +1,180 @@
+//! The clipboard with real programs at its other end, large texts, and owners that are no help.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, DeviceError};
+use telechir_protocol::Action;
+use telechir_testkit::xvfb::{Client, connect};
+use telechir_x11::{Desktop, Typing};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
+
+use crate::programs::{holds, press, started};
+use crate::stage;
+
+/// More than fits into one request, so that it goes in pieces.
+fn long() -> String {
+    let line = "Zeile für Zeile, 一行一行 😀\n";
+    line.repeat(400_000 / line.len())
+}
+
+async fn read(desktop: &mut Desktop) -> Result<String, DeviceError> {
+    let performed = desktop.perform(&Action::ReadClipboard).await?;
+    Ok(performed.text.unwrap())
+}
+
+async fn write(desktop: &mut Desktop, text: &str) {
+    let text = text.to_owned();
+    let performed = desktop.perform(&Action::WriteClipboard { text }).await;
+    performed.unwrap();
+}
+
+/// An editor with a file of this text in it, and the file.
+async fn editor(folder: &tempfile::TempDir, text: &str) -> (Desktop, std::path::PathBuf) {
+    let path = stage::workspace(folder).join("text.txt");
+    std::fs::write(&path, text).unwrap();
+    stage::own(&path);
+    let display = stage::managed(folder).await;
+    let desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
+    (desktop, path)
+}
+
+#[tokio::test]
+async fn what_a_program_copies_is_read() {
+    let folder = stage::session_dir();
+    let text = "Grüße, 漢字 😀\n\tzweite Zeile";
+    let (mut desktop, _) = editor(&folder, text).await;
+    assert_eq!(read(&mut desktop).await.unwrap(), "The clipboard is empty.");
+    press(&mut desktop, "ctrl+a").await;
+    press(&mut desktop, "ctrl+c").await;
+    let start = Instant::now();
+    loop {
+        let copied = read(&mut desktop).await.unwrap();
+        if copied == text {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{copied:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_written_is_pasted_by_a_program_also_in_pieces() {
+    let folder = stage::session_dir();
+    let (mut desktop, path) = editor(&folder, "").await;
+    let text = long();
+    write(&mut desktop, &text).await;
+    press(&mut desktop, "ctrl+v").await;
+    let settle = telechir_device::Settle {
+        quiet: Duration::from_millis(300),
+        ceiling: Duration::from_secs(10),
+    };
+    desktop.settle(settle).await.unwrap();
+    press(&mut desktop, "ctrl+s").await;
+    assert!(holds(&path, &text).await == text, "it is another text");
+    // And read again, from ourselves.
+    let head: String = text.chars().take(1000).collect();
+    assert!(read(&mut desktop).await.unwrap().starts_with(&head));
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_long_text_of_a_program_is_read_in_pieces() {
+    let folder = stage::session_dir();
+    let text = long();
+    let (mut desktop, _) = editor(&folder, &text).await;
+    press(&mut desktop, "ctrl+a").await;
+    press(&mut desktop, "ctrl+c").await;
+    let start = Instant::now();
+    loop {
+        let copied = read(&mut desktop).await.unwrap();
+        if copied.contains("more characters]") {
+            assert!(text.starts_with(copied.split("\n[…").next().unwrap()));
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{copied:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    desktop.close().await.unwrap();
+}
+
+/// A program that takes the clipboard and never answers for it.
+fn own_in_silence(environment: &[(String, String)]) -> Client {
+    let (client, screen, _) = connect(environment);
+    let root = client.setup().roots[screen].root;
+    let id = client.generate_id().unwrap();
+    let (class, look) = (WindowClass::INPUT_ONLY, CreateWindowAux::new());
+    client
+        .create_window(0, id, root, 0, 0, 1, 1, 0, class, 0, &look)
+        .unwrap();
+    let name = client.intern_atom(false, b"CLIPBOARD").unwrap();
+    let clipboard = name.reply().unwrap().atom;
+    let taken = client.set_selection_owner(id, clipboard, x11rb::CURRENT_TIME);
+    taken.unwrap().check().unwrap();
+    client
+}
+
+#[tokio::test]
+async fn an_owner_that_never_answers_is_not_waited_for_without_end() {
+    let folder = stage::session_dir();
+    let display = stage::bare(&folder).await;
+    let environment = display.environment();
+    let mut desktop = display.into_desktop().await.unwrap();
+    let _silent = own_in_silence(&environment);
+    let start = Instant::now();
+    let error = read(&mut desktop).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Timeout { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(4));
+    // It is taken over all the same.
+    write(&mut desktop, "ours").await;
+    assert_eq!(read(&mut desktop).await.unwrap(), "ours");
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn typing_leaves_the_clipboard_as_it_was() {
+    let folder = stage::session_dir();
+    let (desktop, path) = editor(&folder, "").await;
+    let mut desktop = desktop.typing(Typing::Paste);
+    write(&mut desktop, "a person's own").await;
+    let text = format!("{}漢字 한글 😀 e\u{301}\nend", "long ".repeat(60));
+    desktop.perform(&stage::type_text(&text)).await.unwrap();
+    assert_eq!(read(&mut desktop).await.unwrap(), "a person's own");
+    press(&mut desktop, "ctrl+s").await;
+    assert_eq!(holds(&path, &text).await, text);
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_terminal_is_pasted_into_by_its_own_keys() {
+    let folder = stage::session_dir();
+    let path = stage::workspace(&folder).join("written.txt");
+    let display = stage::managed(&folder).await;
+    let command = format!("cat > {}", path.display());
+    let args = ["-u8", "-e", "sh", "-c", &command];
+    let desktop = started(display, "xterm", &args).await;
+    let mut desktop = desktop.typing(Typing::Paste);
+    let text = "echo 漢字 한글 Ж".to_owned();
+    desktop.perform(&stage::type_text(&text)).await.unwrap();
+    press(&mut desktop, "Return").await;
+    assert_eq!(
+        holds(&path, &format!("{text}\n")).await,
+        format!("{text}\n")
+    );
+    assert_eq!(read(&mut desktop).await.unwrap(), "The clipboard is empty.");
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn where_the_clipboard_cannot_be_kept_text_goes_by_keys() {
+    let folder = stage::session_dir();
+    let (desktop, path) = editor(&folder, "").await;
+    let _silent = own_in_silence(&desktop.environment());
+    let mut desktop = desktop.typing(Typing::Paste);
+    let text = "漢字 한글 ".repeat(3);
+    desktop.perform(&stage::type_text(&text)).await.unwrap();
+    press(&mut desktop, "ctrl+s").await;
+    assert_eq!(holds(&path, &text).await, text);
+    desktop.close().await.unwrap();
+}

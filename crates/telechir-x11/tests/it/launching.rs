@@ -1,0 +1,118 @@
+//! Applications started by name: what becomes of them is said.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use telechir_device::{Computer, DeviceError, Effect, Performed};
+use telechir_protocol::{Action, ActionKind};
+use telechir_x11::{Desktop, ExistingDisplay};
+
+use crate::stage;
+
+async fn open(desktop: &mut Desktop, name: &str) -> Result<Performed, DeviceError> {
+    let name = name.to_owned();
+    desktop.perform(&Action::OpenApp { name }).await
+}
+
+#[tokio::test]
+async fn an_application_is_started_by_its_name_and_outlives_the_call() {
+    let folder = stage::session_dir();
+    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    for name in ["Mousepad", "xterm"] {
+        let performed = open(&mut desktop, name).await.unwrap();
+        assert_eq!(performed.effect, Effect::Confirmed);
+        let said = performed.text.unwrap();
+        assert!(said.contains("was started and shows w"), "{said}");
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let listed = desktop.perform(&Action::ListWindows).await.unwrap();
+    let listed = listed.text.unwrap();
+    assert!(
+        listed.contains("Mousepad") && listed.contains("XTerm"),
+        "{listed}"
+    );
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_application_is_seen_without_a_window_manager_too() {
+    let folder = stage::session_dir();
+    let mut desktop = stage::bare(&folder).await.into_desktop().await.unwrap();
+    let performed = open(&mut desktop, "xterm").await.unwrap();
+    assert_eq!(performed.effect, Effect::Confirmed);
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_with_what_is() {
+    let folder = stage::session_dir();
+    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let error = open(&mut desktop, "no such application").await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("Mousepad ["), "{said}");
+    desktop.close().await.unwrap();
+}
+
+/// A program of the workspace that does this.
+fn program(folder: &tempfile::TempDir, script: &str) -> String {
+    let path = stage::workspace(folder).join("program");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stage::own(&path);
+    path.to_string_lossy().into_owned()
+}
+
+#[tokio::test]
+async fn a_program_that_fails_is_told_with_its_last_words() {
+    let folder = stage::session_dir();
+    let path = program(
+        &folder,
+        "seq 1 3000 >&2; echo 'cannot open the thing' >&2; exit 3",
+    );
+    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let said = open(&mut desktop, &path).await.unwrap_err().to_string();
+    assert!(
+        said.contains("exit status: 3") && said.ends_with("cannot open the thing"),
+        "{said}"
+    );
+    assert!(said.len() < 6_000, "{}", said.len());
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_ends_well_without_a_window_is_not_called_a_success() {
+    let folder = stage::session_dir();
+    let path = program(&folder, "exit 0");
+    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let performed = open(&mut desktop, &path).await.unwrap();
+    assert_eq!(performed.effect, Effect::Delivered);
+    assert!(performed.text.unwrap().contains("without a window"));
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_existing_display_starts_programs_only_when_told_to() {
+    let folder = stage::session_dir();
+    let display = stage::managed(&folder).await;
+    let environment = display.environment();
+    let value = |name: &str| {
+        let found = environment.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.clone()).unwrap()
+    };
+    let (name, cookie) = (value("DISPLAY"), value("XAUTHORITY"));
+    let connect = async || {
+        let existing = ExistingDisplay::connect(&name, Some(cookie.as_ref())).await;
+        existing.unwrap()
+    };
+    let plain = connect().await.into_desktop().await.unwrap();
+    assert!(!plain.supports(&ActionKind::OpenApp));
+    plain.close().await.unwrap();
+    let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+    let existing = connect().await.starting_programs(vec![path]);
+    let mut desktop = existing.into_desktop().await.unwrap();
+    assert!(desktop.supports(&ActionKind::OpenApp));
+    let said = open(&mut desktop, "xterm").await.unwrap().text.unwrap();
+    assert!(said.contains("shows w1"), "{said}");
+    desktop.close().await.unwrap();
+    display.close().await.unwrap();
+}
