@@ -8,5 +8,6 @@ scripts/setup.sh
 
 export TELECHIR_KILL_POINTS=${KILL_POINTS:-100}
 export TELECHIR_KILL_SEED=${KILL_SEED:-$RANDOM}
-cargo test --quiet --package telechir --test it -- \
-  --exact journal_kills::a_kill_at_any_point_loses_nothing_and_repeats_nothing --nocapture
+cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture \
+  --exact journal_kills::a_kill_at_any_point_loses_nothing_and_repeats_nothing \
+  journal_kills::strike::a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more

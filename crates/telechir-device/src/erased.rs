@@ -161,6 +161,7 @@ trait AnyShell: Send {
     fn restart(&mut self) -> Boxed<'_, ()>;
     fn cwd(&self) -> Option<String>;
     fn is_sandboxed(&self) -> bool;
+    fn bounds(&self) -> Option<String>;
     fn close(self: Box<Self>) -> Boxed<'static, ()>;
 }
 
@@ -197,6 +198,9 @@ impl<S: Shell + 'static> AnyShell for S {
     }
     fn is_sandboxed(&self) -> bool {
         Shell::is_sandboxed(self)
+    }
+    fn bounds(&self) -> Option<String> {
+        Shell::bounds(self)
     }
     fn close(self: Box<Self>) -> Boxed<'static, ()> {
         Box::pin(Shell::close(*self))
@@ -246,6 +250,9 @@ impl Shell for BoxShell {
     }
     fn is_sandboxed(&self) -> bool {
         self.0.is_sandboxed()
+    }
+    fn bounds(&self) -> Option<String> {
+        self.0.bounds()
     }
     async fn close(self) -> Result<(), DeviceError> {
         self.0.close().await

@@ -185,6 +185,12 @@ pub trait Shell: Send {
     /// Whether commands run in a sandbox; false when the user chose the host.
     fn is_sandboxed(&self) -> bool;
 
+    /// What its commands may use up all together, in words for people; none where nothing bounds
+    /// them or nobody can say.
+    fn bounds(&self) -> Option<String> {
+        None
+    }
+
     /// Ends the shell and every process it started.
     ///
     /// # Errors

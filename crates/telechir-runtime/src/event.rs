@@ -74,6 +74,9 @@ pub enum SessionEvent {
         policy: Digest,
         /// What it has.
         devices: Vec<DeviceKind>,
+        /// What commands may use up all together, in words; absent where nobody can say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shell_bounds: Option<String>,
     },
     /// The session ended; nothing follows.
     SessionClosed {

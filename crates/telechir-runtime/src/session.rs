@@ -148,6 +148,7 @@ impl SessionBuilder {
             run: recorder.run.as_str().to_owned(),
             policy: self.policy.digest(),
             devices,
+            shell_bounds: shell.as_ref().and_then(ShellSlot::bounds),
         });
         Ok(Session {
             recorder,

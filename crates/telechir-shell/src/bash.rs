@@ -230,10 +230,11 @@ impl Bash {
             Err(error @ (DeviceError::Refused { .. } | DeviceError::Unavailable { .. })) => {
                 Err(error)
             }
+            // Its terminal was closed, or bash was lost in a way that nothing else told.
             Err(error) => {
-                self.running = None;
+                tracing::warn!(%error, "the shell was lost");
                 self.lose().await;
-                Err(error)
+                Ok(self.result(End::Lost { code: None }, before).await)
             }
         }
     }
@@ -386,6 +387,11 @@ impl Shell for Bash {
 
     fn is_sandboxed(&self) -> bool {
         matches!(self.isolation, Isolation::Sandbox(_) | Isolation::Docker(_))
+    }
+
+    fn bounds(&self) -> Option<String> {
+        let group = self.session.as_ref()?.group.as_ref()?;
+        Some(group.bounds().to_string())
     }
 
     async fn close(mut self) -> Result<(), DeviceError> {

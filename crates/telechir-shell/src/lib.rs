@@ -20,6 +20,7 @@ mod session;
 mod spool;
 mod terminal;
 mod waiting;
+pub mod windows;
 
 pub use bash::Bash;
 pub use config::{Docker, Host, Isolation, Limits, Missing, Sandbox};

@@ -34,6 +34,10 @@ impl ShellSlot {
         self.shell.is_sandboxed()
     }
 
+    pub(crate) fn bounds(&self) -> Option<String> {
+        self.shell.bounds()
+    }
+
     pub(crate) fn cwd(&self) -> Option<String> {
         self.shell.cwd()
     }

@@ -121,6 +121,52 @@ async fn nothing_is_left_in_the_runtime_folder() {
     assert_eq!(fs::read_dir(runtime.path()).unwrap().count(), 0);
 }
 
+/// The bash of a sandbox that holds this folder, by its number outside.
+fn bash_of(folder: &std::path::Path) -> u32 {
+    let is_it = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let rest: Vec<&str> = stat
+            .rsplit(") ")
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .collect();
+        let leads = rest.get(3) == Some(&pid.to_string().as_str()) && rest.get(4) != Some(&"0");
+        let cwd = fs::read_link(format!("/proc/{pid}/cwd"));
+        stat.contains("(bash) ") && leads && cwd.is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(is_it).unwrap()
+}
+
+#[tokio::test]
+async fn a_terminal_that_is_closed_costs_one_command() {
+    if !am_root() {
+        return;
+    }
+    let (mut shell, kept) = sandboxed().await;
+    // 0x5437 hangs a terminal up.
+    let close = format!(
+        "open(T, '+<', '/proc/{}/fd/0') or die $!; ioctl(T, 0x5437, 0) or die $!",
+        bash_of(kept.path())
+    );
+    let perl = Spawn::new("perl")
+        .args(["-e", &close])
+        .spawn()
+        .await
+        .unwrap();
+    assert!(perl.wait().await.unwrap().success());
+    let output = run(&mut shell, "echo one").await;
+    assert_eq!(output.outcome, ShellOutcome::Error, "{output:?}");
+    assert!(
+        output.stderr.contains("a new one was started"),
+        "{output:?}"
+    );
+    assert_eq!(run(&mut shell, "echo two").await.stdout, "two\n");
+    shell.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_dropped_run_is_ended_before_the_next() {
     let (mut shell, _kept) = sandboxed().await;

@@ -102,6 +102,7 @@ async fn memory_of_all_together_is_bounded_and_a_kill_for_it_is_said() {
     assert_eq!(output.exit_code, Some(137), "{output:?}");
     let said = "all together used more than 384 MiB of memory]";
     assert!(output.stderr.contains(said), "{output:?}");
+    assert!(shell.bounds().unwrap().starts_with("all together: 384 MiB"));
     // It is said once, and not of what failed for another reason.
     let output = run(&mut shell, "echo $kept; false").await;
     assert_eq!(output.stdout, "1\n");

@@ -4,6 +4,7 @@
 mod batch;
 mod desktop;
 mod draw;
+mod strike;
 mod told;
 mod victim;
 
@@ -15,7 +16,7 @@ use batch::{Batch, Seen};
 use draw::Draw;
 
 /// Enough of each kind for every run of the tests; `make soak` asks for more.
-const POINTS: usize = 8;
+const POINTS: usize = 10;
 
 /// Where in a batch a kill came.
 const PLACES: [&str; 6] = [
@@ -30,7 +31,6 @@ const PLACES: [&str; 6] = [
 #[test]
 fn a_kill_at_any_point_loses_nothing_and_repeats_nothing() {
     require(Part::Sandbox);
-    let number = |name| std::env::var(name).ok()?.parse().ok();
     let points = number("TELECHIR_KILL_POINTS").unwrap_or(POINTS as u64);
     let seed = number("TELECHIR_KILL_SEED").unwrap_or(20_261_120);
     let mut draw = Draw::new(seed);
@@ -68,6 +68,11 @@ fn place(seen: &Seen) -> usize {
     } else {
         4
     }
+}
+
+/// A setting of a long run.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 fn report(seed: u64, point: u64, seen: &Seen) {

@@ -119,7 +119,11 @@ impl Batch {
         assert_eq!(after.lines.iter().cloned().collect::<BTreeSet<_>>(), wanted);
     }
 
-    fn start(&self) -> Victim {
+    pub(super) const fn telechir(&self) -> &Telechir {
+        &self.telechir
+    }
+
+    pub(super) fn start(&self) -> Victim {
         let workspace = self.telechir.folder().join("workspace");
         let recording = self.recording();
         let arguments = [
@@ -139,11 +143,11 @@ impl Batch {
         Victim::start(&self.telechir, &arguments, &self.response)
     }
 
-    fn recording(&self) -> PathBuf {
+    pub(super) fn recording(&self) -> PathBuf {
         self.telechir.folder().join("recording")
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let file = self.telechir.folder().join("workspace/effects");
         let text = fs::read_to_string(file).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

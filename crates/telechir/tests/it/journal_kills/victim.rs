@@ -74,13 +74,46 @@ impl Victim {
         (reply, gone_after_ms)
     }
 
+    /// The bash that leads a terminal's session, when it is there.
+    pub(super) fn terminal_leader(&self) -> Option<u32> {
+        let is_leader = |pid: u32| {
+            let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let Some((start, rest)) = text.rsplit_once(") ") else {
+                return false;
+            };
+            let fields: Vec<&str> = rest.split(' ').collect();
+            // State, parent, group, session, terminal.
+            let (session, terminal) = (fields.get(3), fields.get(4));
+            start.ends_with("(bash")
+                && session == Some(&pid.to_string().as_str())
+                && terminal.is_some_and(|terminal| *terminal != "0")
+        };
+        let family = descendants(self.child.id());
+        family.iter().map(|one| one.pid).find(|pid| is_leader(*pid))
+    }
+
+    /// Lets it run to its end, gives its reply, and sees to it that nobody is left of who was
+    /// there before.
+    pub(super) fn see_off(self) -> Value {
+        let family = descendants(self.child.id());
+        let reply = self.finish();
+        let ended = Instant::now();
+        while family.iter().any(Process::is_alive) {
+            assert!(ended.elapsed() < GONE, "left over of {family:?}");
+            std::thread::yield_now();
+        }
+        reply
+    }
+
     /// Lets it run to its end and gives its reply.
     pub(super) fn finish(mut self) -> Value {
         let status = self.child.wait().expect("its end");
         let said = self.stderr.recv().unwrap_or_default();
         assert!(status.success(), "{said}");
-        let printed = self.printed.recv().unwrap_or_default();
-        serde_json::from_str(&printed).expect("a reply")
+        self.reply.unwrap_or_else(|| {
+            let printed = self.printed.recv().unwrap_or_default();
+            serde_json::from_str(&printed).expect("a reply")
+        })
     }
 }
 

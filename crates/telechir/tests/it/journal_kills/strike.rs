@@ -1,0 +1,150 @@
+//! bash killed and its terminal closed at random points of a running batch: the command that was
+//! hit is told as lost, all others are carried out once, and the recording verifies.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use telechir_runtime::verify;
+use telechir_testkit::gate::{Part, require};
+
+use super::batch::{Batch, COMMANDS};
+use super::draw::Draw;
+use super::{number, say};
+
+/// Enough of each kind for every run of the tests; `make soak` asks for more.
+const POINTS: u64 = 10;
+
+/// What is taken from under a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strike {
+    /// bash is killed with -9.
+    Bash,
+    /// Its terminal is closed.
+    Terminal,
+}
+
+/// What came of a strike.
+#[derive(Debug)]
+struct Struck {
+    reply: Value,
+    /// Calls whose result is not what their command said.
+    hit: Vec<String>,
+}
+
+#[test]
+fn a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more() {
+    require(Part::Sandbox);
+    let points = number("TELECHIR_KILL_POINTS").unwrap_or(POINTS);
+    let seed = number("TELECHIR_KILL_SEED").unwrap_or(20_261_120);
+    let mut draw = Draw::new(seed ^ 0x5712_1ce5);
+    let (mut strikes, mut hits) = (0, 0);
+    for point in 0..points {
+        let strike = if point % 2 == 0 {
+            Strike::Bash
+        } else {
+            Strike::Terminal
+        };
+        let batch = Batch::new(&mut draw);
+        let Some(struck) = batch.send_and_strike(&mut draw, strike) else {
+            say(&format!(
+                "seed {seed} point {point}: {strike:?}: too late\n"
+            ));
+            continue;
+        };
+        say(&format!(
+            "seed {seed} point {point}: {strike:?}: hit {:?}\n",
+            struck.hit
+        ));
+        (strikes, hits) = (strikes + 1, hits + struck.hit.len());
+        batch.send_again(&struck.reply);
+    }
+    assert!(strikes * 2 >= points, "only {strikes} strikes of {points}");
+    say(&format!(
+        "\n{strikes} times bash killed or its terminal closed; {hits} commands hit and told as \
+         lost. Repeated: 0. Left over: 0. Recordings that verify: all.\n"
+    ));
+}
+
+impl Batch {
+    /// Sends the response, strikes after a random number of effects and a random time, and lets
+    /// it run to its end; none when it had ended by then.
+    fn send_and_strike(&self, draw: &mut Draw, strike: Strike) -> Option<Struck> {
+        // Not in the start, where there would be no shell to go on with.
+        let wanted = 1 + draw.below(COMMANDS as u64 - 1);
+        let delay = draw.time(20);
+        let mut victim = self.start();
+        let poll = Duration::from_millis(1);
+        while (victim.terminal_leader().is_none() || (self.lines().len() as u64) < wanted)
+            && victim.still_runs_after(poll)
+        {}
+        let _ended_by_itself = victim.still_runs_after(delay);
+        let leader = victim.terminal_leader()?;
+        match strike {
+            Strike::Bash => signal(leader, rustix::process::Signal::KILL),
+            Strike::Terminal => close_terminal(leader),
+        }
+        let reply = victim.see_off();
+        self.telechir().assert_nothing_left();
+        let hit = self.check(&reply);
+        Some(Struck { reply, hit })
+    }
+
+    /// What must hold of a reply and a recording wherever a strike came.
+    fn check(&self, reply: &Value) -> Vec<String> {
+        let results = reply.as_array().expect("results");
+        assert_eq!(results.len(), COMMANDS, "each call has its one result");
+        let lines = self.lines();
+        let unique: BTreeSet<&String> = lines.iter().collect();
+        assert_eq!(unique.len(), lines.len(), "repeated: {lines:?}");
+        let mut hit = Vec::new();
+        for result in results {
+            let call = result["tool_use_id"].as_str().expect("an id").to_owned();
+            let text = result["content"].to_string();
+            if text.contains(&format!("said-{call}")) {
+                assert!(unique.contains(&call), "{call} is told as done and was not");
+            } else {
+                // Never a success that was not seen.
+                let is_told = ["the shell ended", "the shell: it is gone"];
+                let is_told = is_told.iter().any(|words| text.contains(words));
+                assert!(is_told, "{call}: {text}");
+                hit.push(call);
+            }
+        }
+        // What was lost with one command may be seen with the next only.
+        assert!(hit.len() <= 2, "{hit:?}");
+        verify(self.recording()).expect("a recording that verifies");
+        hit
+    }
+
+    /// The next session of the same run starts, and answers from the recording.
+    fn send_again(&self, before: &Value) {
+        let lines = self.lines();
+        let reply = self.start().finish();
+        assert_eq!(reply, *before);
+        assert_eq!(self.lines(), lines, "nothing is done again");
+    }
+}
+
+/// Hangs the terminal up, as one that is closed does; only root can from outside, others tell bash
+/// that it was.
+fn close_terminal(leader: u32) {
+    if !rustix::process::geteuid().is_root() {
+        return signal(leader, rustix::process::Signal::HUP);
+    }
+    const TIOCVHANGUP: &str = "0x5437";
+    let script = format!(
+        "open(T, '+<', '/proc/{leader}/fd/0') or exit 0; ioctl(T, {TIOCVHANGUP}, 0) or die $!"
+    );
+    let hung_up = Command::new("perl").args(["-e", &script]).status();
+    assert!(hung_up.expect("perl").success());
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    // It may have ended meanwhile.
+    let _gone = rustix::process::kill_process(pid.expect("a number"), signal);
+}
