@@ -357,7 +357,7 @@ async fn what_an_application_started_ends_with_it() {
         found.any(|(_, name)| name == "sleep")
     };
     // setsid is gone before what it started has become another program.
-    until("what it left behind sleeps", || sleeps()).await;
+    until("what it left behind sleeps", &sleeps).await;
     fs::write(stage::workspace(&folder).join("end"), "").unwrap();
     until("all it started ends", || !sleeps()).await;
     display.close().await.unwrap();
