@@ -19,14 +19,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use telechir_policy::{Digest, Verdict};
 use telechir_protocol::CallId;
-use tokio::sync::oneshot;
 
 use crate::{JournalError, SessionEvent};
 use folder::Folder;
 use pen::{Reply, Task};
 pub use read::{Fault, Record, RecordKind, Verified, read, read_blob, verify, verify_since};
 use reserve::Reserve;
-use writer::{Job, Writer};
+use writer::Writer;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
@@ -71,6 +70,18 @@ struct Inner {
     // Before the folder, so that the writer has ended when the lock is given up.
     writer: Writer,
     folder: Folder,
+}
+
+/// Tells, later, whether something was written.
+#[derive(Debug)]
+pub(crate) struct Receipt(writer::Receipt);
+
+impl Receipt {
+    /// Waits until that is known.
+    pub(crate) async fn done(self) -> Result<(), JournalError> {
+        let answer = self.0.await.map_err(|_| JournalError::Ended)?;
+        answer.map(drop)
+    }
 }
 
 /// Names one step of one call.
@@ -163,6 +174,19 @@ impl Journal {
         }
     }
 
+    /// Begins the turn that comes after the last, which has ended; durable before its first step.
+    pub(crate) async fn next_turn(
+        &self,
+        run: &RunId,
+        number: u64,
+    ) -> Result<BegunTurn, JournalError> {
+        let run = run.clone();
+        let task = Task::NextTurn { run, number };
+        self.inner.writer.hand_over(task).await?;
+        let is_known = false;
+        Ok(BegunTurn { number, is_known })
+    }
+
     /// Says that a turn is over.
     pub(crate) fn post_turn_end(&self, run: &RunId, turn: u64) {
         let run = run.clone();
@@ -203,7 +227,7 @@ impl Journal {
     ) -> Result<(), JournalError> {
         let run = run.clone();
         let task = Task::Append { run, kind, body };
-        self.inner.writer.send(Job { task, reply: None }).await
+        self.inner.writer.hand_over(task).await.map(drop)
     }
 
     /// Hands a row over without waiting; it is durable before whatever is handed over later.
@@ -241,15 +265,17 @@ impl Journal {
         }
     }
 
-    /// Writes a step's outcome: a kill does not lose it, and it is durable before the call's answer.
+    /// Hands a step's outcome over; it is durable before whatever is waited for later, which says
+    /// by the receipt whether that went well.
     pub(crate) async fn finish(
         &self,
         run: &RunId,
         key: &ActionKey,
         body: Value,
-    ) -> Result<(), JournalError> {
+    ) -> Result<Receipt, JournalError> {
         let (run, key) = (run.clone(), key.clone());
-        self.ask(Task::Finish { run, key, body }).await.map(drop)
+        let task = Task::Finish { run, key, body };
+        self.inner.writer.hand_over(task).await.map(Receipt)
     }
 
     /// Hands a step's outcome over without waiting: for steps that are being dropped.
@@ -266,9 +292,6 @@ impl Journal {
     }
 
     async fn ask(&self, task: Task) -> Result<Reply, JournalError> {
-        let (reply, answer) = oneshot::channel();
-        let reply = Some(reply);
-        self.inner.writer.send(Job { task, reply }).await?;
-        answer.await.map_err(|_| JournalError::Ended)?
+        self.inner.writer.ask(task).await
     }
 }

@@ -50,7 +50,10 @@ pub(crate) async fn carry_out(
             .cloned()
             .collect(),
     };
-    let open = OpenTurn::begin(&session.recorder, calls.len(), seen).await?;
+    // A turn that has been begun ends with what holds it, however that goes.
+    let next = session.next_turn;
+    let open = OpenTurn::begin(&session.recorder, calls.len(), seen, next).await?;
+    session.next_turn = Some(next.unwrap_or(0).max(open.turn.number + 1));
     session.is_in_turn = true;
     let mut batch = Batch::of(&calls, session.observe);
     let mut results = Vec::with_capacity(calls.len());

@@ -1,5 +1,6 @@
 //! One session's hand on the journal and the bus: what is said is said to both.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -7,7 +8,9 @@ use serde_json::Value;
 use telechir_protocol::{CallId, Content};
 
 use crate::bus::Bus;
-use crate::journal::{ActionKey, Begun, BegunTurn, Journal, Known, RecordKind, Repeat, RunId};
+use crate::journal::{
+    ActionKey, Begun, BegunTurn, Journal, Known, Receipt, RecordKind, Repeat, RunId,
+};
 use crate::{JournalError, SessionEvent};
 
 /// Says what happens.
@@ -16,9 +19,20 @@ pub(crate) struct Recorder {
     pub(crate) run: RunId,
     pub(crate) journal: Journal,
     pub(crate) bus: Bus,
+    /// Of outcomes that were handed over.
+    receipts: Arc<Mutex<Vec<Receipt>>>,
 }
 
 impl Recorder {
+    pub(crate) fn new(run: RunId, journal: Journal) -> Self {
+        Self {
+            run,
+            journal,
+            bus: Bus::new(),
+            receipts: Arc::default(),
+        }
+    }
+
     /// Tells everyone; the journal has it before anything that is waited for later.
     pub(crate) fn announce(&self, event: SessionEvent) {
         self.journal.post_event(&self.run, &event);
@@ -42,7 +56,20 @@ impl Recorder {
         }
         self.journal
             .write(&self.run, RecordKind::Answer, body)
-            .await
+            .await?;
+        self.outcomes_are_written().await
+    }
+
+    /// What was handed over is written by now, or could not be: then nothing rests on it.
+    async fn outcomes_are_written(&self) -> Result<(), JournalError> {
+        let receipts = {
+            let mut receipts = self.receipts.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *receipts)
+        };
+        for receipt in receipts {
+            receipt.done().await?;
+        }
+        Ok(())
     }
 
     /// The steps of a call that were begun before.
@@ -64,7 +91,9 @@ impl Recorder {
         body: Value,
         repeat: Repeat,
     ) -> Result<Begun, JournalError> {
-        self.journal.begin(&self.run, key, body, repeat).await
+        let begun = self.journal.begin(&self.run, key, body, repeat).await?;
+        self.outcomes_are_written().await?;
+        Ok(begun)
     }
 }
 
@@ -114,7 +143,8 @@ impl OpenStep {
         self.began.elapsed()
     }
 
-    /// Writes the outcome, then tells everyone.
+    /// Hands the outcome over, then tells everyone. It is durable before the next effect and before
+    /// the answer.
     pub(crate) async fn finish(
         mut self,
         body: Value,
@@ -123,7 +153,11 @@ impl OpenStep {
         let (journal, run) = (self.recorder.journal.clone(), self.recorder.run.clone());
         // Written even when this future is dropped while it waits: it happened.
         self.ended = None;
-        journal.finish(&run, &self.key, body).await?;
+        let receipt = journal.finish(&run, &self.key, body).await?;
+        let receipts = &self.recorder.receipts;
+        let mut receipts = receipts.lock().unwrap_or_else(PoisonError::into_inner);
+        receipts.push(receipt);
+        drop(receipts);
         self.recorder.announce(event);
         Ok(())
     }
@@ -153,12 +187,18 @@ pub(crate) struct OpenTurn {
 
 impl OpenTurn {
     /// Begins a turn with so many calls, or goes on with the earlier one that had one of `seen`.
+    /// `next` is its number, where the last one is known to have ended.
     pub(crate) async fn begin(
         recorder: &Recorder,
         calls: usize,
         seen: Vec<CallId>,
+        next: Option<u64>,
     ) -> Result<Self, JournalError> {
-        let turn = recorder.journal.begin_turn(&recorder.run, seen).await?;
+        let (journal, run) = (&recorder.journal, &recorder.run);
+        let turn = match next.filter(|_| seen.is_empty()) {
+            Some(number) => journal.next_turn(run, number).await?,
+            None => journal.begin_turn(run, seen).await?,
+        };
         recorder.announce(SessionEvent::TurnBegan {
             turn: turn.number,
             calls,

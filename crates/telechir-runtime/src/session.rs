@@ -7,7 +7,6 @@ use telechir_policy::{Device, Display, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
-use crate::bus::Bus;
 use crate::execute::{EditorSlot, Screen, ShellSlot};
 use crate::pipeline::{Arrival, Asked};
 use crate::recorder::Recorder;
@@ -120,11 +119,7 @@ impl SessionBuilder {
     pub fn build(self) -> Result<Session, RuntimeError> {
         let journal = self.journal.map_or_else(Journal::temporary, Ok)?;
         let run = self.run.unwrap_or_else(RunId::unique);
-        let recorder = Recorder {
-            run,
-            journal,
-            bus: Bus::new(),
-        };
+        let recorder = Recorder::new(run, journal);
         let picture = self.picture;
         let screens: Vec<Screen> = self
             .screens
@@ -163,6 +158,7 @@ impl SessionBuilder {
             limits: self.limits,
             began: Instant::now(),
             pictures: 0,
+            next_turn: None,
             is_in_turn: false,
             is_open: true,
         })
@@ -193,6 +189,8 @@ pub struct Session {
     began: Instant,
     /// How many pictures were taken: each has a name of its own.
     pub(crate) pictures: u64,
+    /// The number of the next turn, once one has ended.
+    pub(crate) next_turn: Option<u64>,
     /// True while a turn is carried out: still true later when it was dropped.
     pub(crate) is_in_turn: bool,
     is_open: bool,

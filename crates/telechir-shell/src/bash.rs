@@ -25,6 +25,8 @@ use crate::{processes, sandbox, script};
 const GRACE: Duration = Duration::from_millis(500);
 /// Kills are repeated so often, and so quickly, for what comes after what was killed.
 const KILLS: u32 = 20;
+/// So long the end of a command is waited for on the spot.
+const MOMENT: Duration = Duration::from_micros(300);
 /// The file of what holds for one command only.
 const RUN: &str = "run";
 const KILL_PAUSE: Duration = Duration::from_millis(100);
@@ -113,7 +115,7 @@ impl Bash {
         let session = self.session().await?;
         let prepared = |session: &mut Session| {
             session.exchange.clear();
-            let running = Running::new(session.exchange.next()?, max, &spools)?;
+            let running = Running::new(session.exchange.next()?, max, &spools);
             session.exchange.write_command(&text)?;
             if !is_plain {
                 session.exchange.write(RUN, &run)?;
@@ -127,13 +129,12 @@ impl Bash {
         let deadline = running.started + command.timeout;
         // Before it is typed: whoever drops this must find it.
         self.running = Some(running);
-        self.session()
-            .await?
-            .terminal
-            .type_line(&line)
-            .await
-            .map_err(gone)?;
-        self.end(deadline).await
+        let session = self.session().await?;
+        session.terminal.type_line(&line).await.map_err(gone)?;
+        match session.exchange.report_within(MOMENT.min(command.timeout)) {
+            Some(report) => Ok(End::Reported(report)),
+            None => self.end(deadline).await,
+        }
     }
 
     /// Follows the command to its end, or until it waits.

@@ -73,6 +73,9 @@ pub struct Docker {
     pub identity: Identity,
     /// Variables on top of the few that are always set.
     pub env: Vec<(String, String)>,
+    /// The environment of the engine's own program, which tells it where its engine is. None of
+    /// it reaches the container.
+    pub engine_env: Vec<(String, String)>,
     /// What commands may use.
     pub limits: Limits,
     /// Where our own small files go; in memory by preference.
@@ -82,6 +85,9 @@ pub struct Docker {
 }
 
 impl Docker {
+    /// The image where none is named.
+    pub const IMAGE: &str = "debian:12-slim";
+
     /// A container of this image around this workspace, which must exist.
     pub fn new(
         engine: impl Into<String>,
@@ -95,6 +101,7 @@ impl Docker {
             workspace: workspace.into(),
             identity,
             env: Vec::new(),
+            engine_env: Vec::new(),
             limits: Limits::default(),
             runtime_dir: runtime_dir(),
             output_dir: PathBuf::from("/tmp"),

@@ -1,14 +1,16 @@
 //! bash in a container of Docker or Podman: its arguments, and whether an engine runs.
 
 use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use telechir_device::DeviceError;
-use telechir_process::{Spawn, Stdio, find_program};
+use telechir_process::{Child, Spawn, Stdio, am_root, find_program};
 use tokio::time::timeout;
 
 use crate::config::Docker;
+use crate::exchange::read_now;
 use crate::sandbox::{INSIDE, OUTPUTS};
 use crate::script::quote;
 
@@ -16,6 +18,8 @@ use crate::script::quote;
 const TERMINAL: &str = "/dev/telechir-terminal";
 /// An engine answers at once, or does not run.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Of what an engine says.
+const SAID_MAX: usize = 500;
 
 /// What is shared with the container, by its place outside.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,7 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
     let mut args: Vec<OsString> = [
         "run",
         "--rm",
-        "--init",
+        "--interactive",
         "--pull=never",
         "--network=none",
         "--read-only",
@@ -61,6 +65,10 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
     );
     let identity = docker.identity;
     option("user", format!("{}:{}", identity.uid, identity.gid));
+    if is_podman(docker) && !am_root() {
+        // Without root its users are others than ours, but for this.
+        option("userns", "keep-id".to_owned());
+    }
     let mut mount = |from: &Path, to: &str, how: &str| {
         let mut value = OsString::from("--mount=type=bind,source=");
         value.push(from);
@@ -86,12 +94,50 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
     // Whatever begins with a dash is an option of the engine, not the name of an image.
     args.push("--".into());
     args.push(docker.image.clone().into());
-    let startup = quote(&format!("{INSIDE}/startup"));
-    let first = format!(
-        "setsid --ctty bash --noprofile --rcfile {startup} --noediting +H -i <{TERMINAL}\nexit $?"
-    );
-    args.extend(["--noprofile", "--norc", "-c", &first].map(OsString::from));
+    args.extend(["--noprofile", "--norc", "-c", &first()].map(OsString::from));
     args
+}
+
+/// The first command inside, with whose end the container ends: when bash did, or when nobody
+/// holds the other end of its input any more, however we ended.
+fn first() -> String {
+    let startup = quote(&format!("{INSIDE}/startup"));
+    format!(
+        "exec 3<&0\n\
+         trap 'wait $shell; exit $?' TERM\n\
+         (setsid --ctty bash --noprofile --rcfile {startup} --noediting +H -i <{TERMINAL} 3<&-\n\
+         code=$?; kill -TERM $$; exit $code) &\n\
+         shell=$!\n\
+         read -r <&3\n\
+         exit 129\n"
+    )
+}
+
+fn is_podman(docker: &Docker) -> bool {
+    let name = Path::new(&docker.engine).file_name();
+    name.is_some_and(|name| name.to_string_lossy().starts_with("podman"))
+}
+
+/// The engine's program with arguments. It runs as we do: it is whom the user trusts with this.
+pub(crate) fn engine(docker: &Docker, arguments: Vec<OsString>) -> Spawn {
+    Spawn::new(docker.engine.as_str())
+        .args(arguments)
+        .envs(docker.engine_env.iter().map(|(name, value)| (name, value)))
+        // Podman without root is helped by setuid programs.
+        .no_new_privs(false)
+        .new_session()
+        .stderr(Stdio::Piped)
+}
+
+/// What a program of the engine said against it by now, on one line.
+pub(crate) fn said(complaints: Option<&OwnedFd>) -> String {
+    let Some(complaints) = complaints else {
+        return String::new();
+    };
+    let _best_effort = rustix::io::ioctl_fionbio(complaints, true);
+    let said = String::from_utf8_lossy(&read_now(complaints.as_fd())).into_owned();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    words.join(" ").chars().take(SAID_MAX).collect()
 }
 
 /// Asks the engine whether it runs.
@@ -111,18 +157,48 @@ pub(crate) async fn engine_runs(docker: &Docker) -> Result<(), DeviceError> {
              `systemctl start docker`, and see that you may use it"
         ))
     };
-    let asked = Spawn::new(engine.as_str())
-        .args(["version", "--format", "{{.Server.Version}}"])
-        .stdout(Stdio::Null);
-    let child = asked
-        .spawn()
-        .await
-        .map_err(|error| silent(format!("failed to {error}")))?;
+    let refusal = |why: Option<String>| why.map_or(Ok(()), |why| Err(silent(why)));
+    // Its program answers `version` for itself alone.
+    refusal(refusal_of(docker, &["info"]).await)?;
+    let image = &docker.image;
+    // A name that looks like an option is none.
+    let asked = [
+        "image",
+        "inspect",
+        "--format",
+        "{{.Id}}",
+        "--",
+        image.as_str(),
+    ];
+    match refusal_of(docker, &asked).await {
+        None => Ok(()),
+        Some(why) => Err(unavailable(&format!(
+            "`{engine}` has no image `{image}` ({why}); get it with `{engine} pull {image}`, or \
+             name one that is there: --shell={engine}:IMAGE"
+        ))),
+    }
+}
+
+/// Why the engine does not do something, in its words; none when it did.
+async fn refusal_of(docker: &Docker, arguments: &[&str]) -> Option<String> {
+    let arguments = arguments.iter().map(OsString::from).collect();
+    let mut child: Child = match engine(docker, arguments).spawn().await {
+        Ok(child) => child,
+        Err(error) => return Some(format!("failed to {error}")),
+    };
+    let complaints = child.take_stderr();
     match timeout(ANSWER, child.wait()).await {
-        Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(silent(status.to_string())),
-        Ok(Err(error)) => Err(silent(error.to_string())),
-        Err(_) => Err(silent("it took too long".to_owned())),
+        Ok(Ok(status)) if status.success() => None,
+        Ok(Ok(status)) => {
+            let said = said(complaints.as_ref());
+            Some(if said.is_empty() {
+                status.to_string()
+            } else {
+                said
+            })
+        }
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("it took too long".to_owned()),
     }
 }
 
@@ -169,6 +245,7 @@ mod tests {
             "--security-opt=no-new-privileges",
             "--pull=never",
             "--user=4321:4321",
+            "--interactive",
             "--pids-limit=512",
             "--memory=4294967296",
             "--memory-swap=4294967296",

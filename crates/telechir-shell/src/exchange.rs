@@ -5,10 +5,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 use telechir_process::{Identity, Watch, guardian};
 use tempfile::TempDir;
+
+use crate::output::Output;
 
 /// Longest report that can be: a code, a path, two zero bytes.
 const REPORT_MAX: usize = 8192;
@@ -23,7 +27,7 @@ pub(crate) struct Exchange {
     folder: TempDir,
     inside: PathBuf,
     owner: Option<Identity>,
-    control: Watch,
+    control: OwnedFd,
     /// Where bash itself writes between commands; kept open for reading and writing.
     own: OwnedFd,
     partial: Vec<u8>,
@@ -34,7 +38,7 @@ pub(crate) struct Exchange {
     /// Of the newest pair of outputs.
     pair: u64,
     /// That pair, when no program has it any more.
-    free: Option<[Watch; 2]>,
+    free: Option<[Output; 2]>,
 }
 
 /// What bash reports after every command.
@@ -73,7 +77,7 @@ impl Exchange {
             command,
             pair: 0,
             free: None,
-            control: Watch::reading(control)?,
+            control,
             own,
             inside,
             owner,
@@ -116,7 +120,7 @@ impl Exchange {
     }
 
     /// Takes back the pipes of a command of which no program has one any more.
-    pub(crate) fn give_back(&mut self, outputs: [Watch; 2]) {
+    pub(crate) fn give_back(&mut self, outputs: [Output; 2]) {
         self.free = Some(outputs);
     }
 
@@ -174,21 +178,48 @@ impl Exchange {
         ["out", "err"].map(|name| format!("{name}{}", self.pair))
     }
 
+    /// What the runtime tells of reports by, as long as somebody waits for one.
+    pub(crate) fn listen(&self) -> io::Result<Watch> {
+        Watch::reading(self.control.try_clone()?)
+    }
+
     /// Waits for the report of the newest command. Nothing is lost when this is dropped.
-    pub(crate) async fn report(&mut self) -> io::Result<Report> {
+    pub(crate) async fn report(&mut self, control: &Watch) -> io::Result<Report> {
         loop {
             if let Some(report) = self.take_report() {
                 return Ok(report);
             }
             let mut buffer = [0; 4096];
-            let read = self
-                .control
+            let read = control
                 .read(|fd| Ok(rustix::io::read(fd, &mut buffer)?))
                 .await?;
             self.partial.extend_from_slice(&buffer[..read]);
             if self.partial.len() > REPORT_MAX {
                 self.partial.clear();
             }
+        }
+    }
+
+    /// The report of a command that is over in a moment, waited for right here: the runtime's
+    /// threads would take longer to wake each other than such a command takes.
+    pub(crate) fn report_within(&mut self, moment: Duration) -> Option<Report> {
+        let end = Instant::now() + moment;
+        loop {
+            let report = self.try_report();
+            let left = end.saturating_duration_since(Instant::now());
+            if report.is_some() || left.is_zero() {
+                return report;
+            }
+            if left > moment / 2 {
+                // A sleeping processor takes longer to wake than most commands to end; where
+                // others wait for this one, they have it.
+                std::thread::yield_now();
+                continue;
+            }
+            let left = Timespec::try_from(left).ok()?;
+            let mut polled = [PollFd::new(&self.control, PollFlags::IN)];
+            // An interrupted wait is a shorter one.
+            let _looked_at_anyway = poll(&mut polled, Some(&left));
         }
     }
 

@@ -64,7 +64,7 @@ struct Job {
     leader: Pid,
     started: Instant,
     ended: Option<Instant>,
-    terminal: Arc<Terminal>,
+    terminal: Terminal,
     outputs: [Arc<Watch>; 2],
     heard: Shared,
     watcher: waiting::Watcher,
@@ -104,7 +104,7 @@ impl Jobs {
         let leader = wires.terminal.leader()?;
         let leader_fd = pidfd_open(leader, PidfdFlags::empty())?;
         rustix::io::write(&wires.go, b"\n")?;
-        let terminal = Arc::new(wires.terminal);
+        let terminal = wires.terminal;
         let outputs = [wires.out, wires.err].map(Watch::reading);
         let [out, err] = outputs;
         let outputs = [Arc::new(out?), Arc::new(err?)];
@@ -116,11 +116,11 @@ impl Jobs {
                 while let Ok(1..) = output.read(|fd| heard.read(fd, voice)).await {}
             });
         }
-        let (said, listener) = (Arc::clone(&terminal), heard.clone());
+        let (said, hearer) = (terminal.listen()?, heard.clone());
         readers.spawn(async move {
             let mut buffer = vec![0; 4096];
             while let Ok(read @ 1..) = said.read(&mut buffer).await {
-                listener.hear(&buffer[..read], Voice::Terminal);
+                hearer.hear(&buffer[..read], Voice::Terminal);
             }
         });
         let watched = heard.clone();

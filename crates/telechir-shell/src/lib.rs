@@ -11,6 +11,7 @@ mod host;
 mod jobs;
 mod keys;
 mod late;
+mod output;
 mod processes;
 mod prompt;
 mod running;

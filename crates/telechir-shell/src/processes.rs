@@ -106,6 +106,26 @@ pub(crate) fn of_session(marks: Marks<'_>) -> Vec<Process> {
     processes
 }
 
+/// The first process of the namespace that a process is in, when that is another than ours.
+pub(crate) fn first_of_namespace(process: Pid) -> Option<Pid> {
+    let mut pid = process.as_raw_nonzero().get();
+    // Everything in a namespace has its first process above it.
+    loop {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("NSpid:"))?;
+        let mut numbers = line.split_ascii_whitespace();
+        let inside = numbers.next_back()?;
+        // One number alone is of our own namespace.
+        numbers.next()?;
+        if inside == "1" {
+            return Pid::from_raw(pid);
+        }
+        pid = read(pid)?.parent;
+    }
+}
+
 /// The processes of a background job: what its leader began, on its terminal or off it.
 pub(crate) fn of_job(leader: Pid, variable: &str) -> Vec<Process> {
     let all = all();

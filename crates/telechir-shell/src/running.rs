@@ -2,18 +2,19 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use telechir_process::Watch;
 use telechir_protocol::AwaitingKind;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capture::{Capture, Captured};
 use crate::exchange::{PIPE_BYTES, Report};
 use crate::late::Late;
+use crate::output::Output;
 use crate::processes;
 use crate::prompt;
 use crate::session::Session;
@@ -26,6 +27,9 @@ const QUIET: Duration = Duration::from_millis(150);
 /// The looks get rarer up to this.
 const QUIET_MAX: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 * 1024;
+const TERMINAL_CHUNK: usize = 4096;
+/// For what is there when a command is over, which is little as a rule.
+const REST: usize = 8192;
 /// Bytes of what programs say to the terminal itself.
 const TERMINAL_KEPT: usize = 4096;
 /// Bytes in which a prompt is looked for.
@@ -85,22 +89,23 @@ enum Voice {
 #[derive(Debug)]
 struct Stream {
     /// None when it is watched elsewhere.
-    watch: Option<Watch>,
+    output: Option<Output>,
     /// Whether a program may still write to it.
     is_open: bool,
     capture: Capture,
+    /// Made when there is something to wait for.
     buffer: Vec<u8>,
 }
 
 impl Running {
     /// Begins to watch a command with these outputs, of which `max` bytes are kept.
-    pub(crate) fn new(outputs: [OwnedFd; 2], max: usize, spools: &Spools) -> io::Result<Self> {
+    pub(crate) fn new(outputs: [OwnedFd; 2], max: usize, spools: &Spools) -> Self {
         let [out, err] = outputs;
         let capture = || Capture::spooled(max, spools);
-        Ok(Self {
+        Self {
             max,
-            out: Stream::new(Some(Watch::reading(out)?), capture()),
-            err: Stream::new(Some(Watch::reading(err)?), capture()),
+            out: Stream::new(Some(Output::Plain(out)), capture()),
+            err: Stream::new(Some(Output::Plain(err)), capture()),
             terminal: Stream::new(None, Capture::new(TERMINAL_KEPT)),
             echo: VecDeque::new(),
             last: Voice::Out,
@@ -109,7 +114,7 @@ impl Running {
             has_open_line: false,
             since: processes::now(),
             started: Instant::now(),
-        })
+        }
     }
 
     /// Expects the terminal to show these bytes back, which are no words of the command.
@@ -118,20 +123,17 @@ impl Running {
     }
 
     /// Keeps what the terminal said, but for what it only shows back.
-    fn hear(&mut self, read: usize) {
-        let said = &self.terminal.buffer[..read];
+    fn hear(&mut self, said: &[u8]) {
         let shown = said
             .iter()
             .zip(&self.echo)
             .take_while(|(said, typed)| said == typed);
         let shown = shown.count();
         self.echo.drain(..shown);
-        if shown < read {
+        if shown < said.len() {
             // Whatever else was typed is not shown any more.
             self.echo.clear();
-            self.terminal
-                .capture
-                .push(&self.terminal.buffer[shown..read]);
+            self.terminal.capture.push(&said[shown..]);
             self.last = Voice::Terminal;
         }
     }
@@ -149,6 +151,11 @@ impl Running {
             exchange,
             ..
         } = session;
+        let (control, listener) = (exchange.listen()?, terminal.listen()?);
+        self.out.listen()?;
+        self.err.listen()?;
+        let mut words = [0; TERMINAL_CHUNK];
+        let mut ended = pin!(child.wait());
         let (mut quiet, mut look) = (QUIET, Instant::now() + QUIET);
         loop {
             // The deadline comes first: no flood of reports or outputs may hide it.
@@ -157,8 +164,8 @@ impl Running {
                 () = sleep_until(deadline) => {
                     return Ok(exchange.try_report().map_or(Event::TimeOver, Event::Reported));
                 }
-                report = exchange.report() => return Ok(Event::Reported(report?)),
-                status = child.wait() => {
+                report = exchange.report(&control) => return Ok(Event::Reported(report?)),
+                status = &mut ended => {
                     // A report may have been its last word.
                     return Ok(exchange.try_report().map_or(Event::Ended(status?), Event::Reported));
                 }
@@ -170,9 +177,9 @@ impl Running {
                     self.err.take(read?);
                     self.last = Voice::Err;
                 }
-                read = terminal.read(&mut self.terminal.buffer) => match read? {
+                read = listener.read(&mut words) => match read? {
                     0 => tokio::task::yield_now().await,
-                    read => self.hear(read),
+                    read => self.hear(&words[..read]),
                 },
                 () = sleep_until(look), if look_for == LookFor::EndOrInput => {
                     if let Some(kind) = self.watcher.look(terminal) {
@@ -193,10 +200,11 @@ impl Running {
     pub(crate) fn drain(&mut self, terminal: Option<&Terminal>) {
         self.out.drain();
         self.err.drain();
+        let mut words = [0; TERMINAL_CHUNK];
         while let Some(read @ 1..) =
-            terminal.and_then(|terminal| terminal.read_now(&mut self.terminal.buffer).ok())
+            terminal.and_then(|terminal| terminal.read_now(&mut words).ok())
         {
-            self.hear(read);
+            self.hear(&words[..read]);
         }
     }
 
@@ -244,13 +252,16 @@ impl Running {
 
     /// Leaves outputs that are still open to those who keep the words of background jobs; gives
     /// them back when no program has one.
-    pub(crate) fn leave(self, late: &mut Late) -> Option<[Watch; 2]> {
+    pub(crate) fn leave(self, late: &mut Late) -> Option<[Output; 2]> {
         if !self.out.is_open && !self.err.is_open {
-            return Some([self.out.watch?, self.err.watch?]);
+            return Some([self.out.output?, self.err.output?]);
         }
         for stream in [self.out, self.err] {
-            if let Some(output) = stream.watch.filter(|_| stream.is_open) {
-                late.follow(output);
+            if let Some(output) = stream.output.filter(|_| stream.is_open) {
+                match output.watched() {
+                    Ok(output) => late.follow(output),
+                    Err(error) => tracing::warn!(%error, "a job's words cannot be heard"),
+                }
             }
         }
         None
@@ -265,18 +276,27 @@ pub(crate) fn both(out: &mut Capture, err: &mut Capture, max: usize) -> [Capture
 }
 
 impl Stream {
-    fn new(watch: Option<Watch>, capture: Capture) -> Self {
+    const fn new(output: Option<Output>, capture: Capture) -> Self {
         Self {
-            is_open: watch.is_some(),
-            watch,
+            is_open: output.is_some(),
+            output,
             capture,
-            buffer: vec![0; CHUNK],
+            buffer: Vec::new(),
         }
+    }
+
+    /// Hands it to the runtime.
+    fn listen(&mut self) -> io::Result<()> {
+        if let Some(output) = self.output.take() {
+            self.output = Some(Output::Watched(output.watched()?));
+        }
+        self.buffer.resize(CHUNK, 0);
+        Ok(())
     }
 
     /// Never, when it is closed.
     async fn read(&mut self) -> io::Result<usize> {
-        let Some(watch) = self.watch.as_ref().filter(|_| self.is_open) else {
+        let Some(Output::Watched(watch)) = self.output.as_ref().filter(|_| self.is_open) else {
             return std::future::pending().await;
         };
         let buffer = &mut self.buffer;
@@ -295,11 +315,13 @@ impl Stream {
     /// No more than a pipe holds: beyond that it is what a job in the background goes on to say.
     fn drain(&mut self) {
         let mut left = PIPE_BYTES;
-        while let Some(watch) = self.watch.as_ref().filter(|_| left > 0 && self.is_open) {
-            match rustix::io::read(watch, &mut self.buffer) {
+        let mut rest = [0; REST];
+        while let Some(output) = self.output.as_ref().filter(|_| left > 0 && self.is_open) {
+            match rustix::io::read(output.as_fd(), &mut rest) {
+                Ok(0) => self.is_open = false,
                 Ok(read) => {
                     left = left.saturating_sub(read);
-                    self.take(read);
+                    self.capture.push(&rest[..read]);
                 }
                 Err(Errno::WOULDBLOCK) => break,
                 Err(_) => self.is_open = false,

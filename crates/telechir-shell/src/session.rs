@@ -10,7 +10,7 @@ use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
 use telechir_egress::Serving;
 use telechir_process::confinement::{self, Protected, Told, gone};
-use telechir_process::{Cgroup, Child, Pid, Signal, Spawn, SpawnError};
+use telechir_process::{Cgroup, Child, Pid, Signal, SpawnError, Stdio};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
@@ -37,7 +37,7 @@ pub(crate) struct Session {
     /// bash, which leads its terminal's session.
     pub(crate) shell: Pid,
     shell_fd: OwnedFd,
-    /// The sandbox's first process: when it is gone, so is all inside.
+    /// The first process of a sandbox or container: when it is gone, so is all inside.
     first: Option<OwnedFd>,
     first_pid: Option<Pid>,
     /// What bounds all of it together.
@@ -48,6 +48,8 @@ pub(crate) struct Session {
     _told: Option<Told>,
     _protected: Option<Protected>,
     _network: Option<Serving>,
+    /// The container ends when nobody holds these.
+    _wires: [Option<OwnedFd>; 2],
 }
 
 impl Session {
@@ -91,14 +93,29 @@ impl Session {
                 terminal: name.as_ref(),
             },
         );
-        let spawn = Spawn::new(docker.engine.as_str()).args(arguments);
-        let child = spawn.new_session().spawn().await;
-        let child = child.map_err(|error| docker::unavailable(&format!("could not {error}")))?;
-        let ended = || docker::unavailable("the container ended before bash was ready");
+        let spawn = docker::engine(docker, arguments).stdin(Stdio::Piped);
+        let child = spawn.spawn().await;
+        let mut child =
+            child.map_err(|error| docker::unavailable(&format!("could not {error}")))?;
+        let wires = [child.take_stdin(), child.take_stderr()];
+        let ended = || {
+            let said = docker::said(wires[1].as_ref());
+            docker::unavailable(&format!(
+                "the container ended before bash was ready: {said}"
+            ))
+        };
         let report = ready(&mut exchange, &child).await.ok_or_else(ended)?;
-        let session = Self::with(child, terminal, exchange, report).map_err(failed)?;
-        confinement::verify_container(session.shell)
-            .map_err(|error| docker::unavailable(&error.to_string()))?;
+        let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
+        session._wires = wires;
+        let refused =
+            |error: confinement::ConfinementError| docker::unavailable(&error.to_string());
+        confinement::verify_container(session.shell).map_err(refused)?;
+        let first = processes::first_of_namespace(session.shell)
+            .ok_or_else(|| docker::unavailable("its processes cannot be seen from here"))?;
+        let first_fd =
+            pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
+        session.first = Some(first_fd);
+        session.first_pid = Some(first);
         Ok(session)
     }
 
@@ -185,6 +202,7 @@ impl Session {
             _told: None,
             _protected: None,
             _network: None,
+            _wires: [None, None],
         })
     }
 
@@ -233,7 +251,7 @@ impl Session {
         // A sandbox is a namespace, whose tree nobody leaves.
         let variable = self.first.is_none().then(|| host::mark(&self.exchange));
         let marks = Marks {
-            root: self.child.pid(),
+            root: self.first_pid.unwrap_or_else(|| self.child.pid()),
             shell: self.shell,
             variable: variable.as_deref(),
         };
@@ -287,10 +305,11 @@ impl Drop for Session {
 
 /// The first report; none when bash ended instead or took too long.
 async fn ready(exchange: &mut Exchange, child: &Child) -> Option<Report> {
+    let control = exchange.listen().ok()?;
     let report = async {
         tokio::select! {
             biased;
-            report = exchange.report() => report.ok(),
+            report = exchange.report(&control) => report.ok(),
             _ = child.wait() => None,
         }
     };

@@ -33,7 +33,7 @@ pub(crate) const LINE_MAX: usize = 4095;
 /// Our side of it.
 #[derive(Debug)]
 pub(crate) struct Terminal {
-    master: Watch,
+    master: OwnedFd,
     /// The other side too: only there can unread input be thrown away.
     slave: OwnedFd,
     modes: Termios,
@@ -85,7 +85,7 @@ impl Terminal {
         )?;
         rustix::io::ioctl_fionbio(&master, true)?;
         Ok(Self {
-            master: Watch::both(master)?,
+            master,
             slave,
             modes,
         })
@@ -101,19 +101,27 @@ impl Terminal {
     /// Types bytes.
     pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
+        let mut watch = None;
         while !rest.is_empty() {
-            let written = self
-                .master
-                .write(|fd| Ok(rustix::io::write(fd, rest)?))
-                .await?;
+            let written = match (rustix::io::write(&self.master, rest), &watch) {
+                (Ok(written), _) => written,
+                (Err(Errno::WOULDBLOCK), None) => {
+                    watch = Some(Watch::both(self.master.try_clone()?)?);
+                    continue;
+                }
+                (Err(Errno::WOULDBLOCK), Some(watch)) => {
+                    watch.write(|fd| Ok(rustix::io::write(fd, rest)?)).await?
+                }
+                (Err(errno), _) => return Err(errno.into()),
+            };
             rest = &rest[written..];
         }
         Ok(())
     }
 
-    /// Reads what programs wrote to the terminal itself; 0 when its other side is closed.
-    pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.master.read(|fd| read_open(fd, buffer)).await
+    /// What the runtime tells by of words to the terminal itself, as long as somebody listens.
+    pub(crate) fn listen(&self) -> io::Result<Listener> {
+        Ok(Listener(Watch::reading(self.master.try_clone()?)?))
     }
 
     /// Reads what is there without waiting.
@@ -143,6 +151,17 @@ impl Terminal {
     /// The leader of its session: bash.
     pub(crate) fn leader(&self) -> io::Result<Pid> {
         Ok(tcgetsid(&self.master)?)
+    }
+}
+
+/// Hears what programs write to a terminal itself.
+#[derive(Debug)]
+pub(crate) struct Listener(Watch);
+
+impl Listener {
+    /// Reads what they wrote; 0 when the terminal's other side is closed.
+    pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(|fd| read_open(fd, buffer)).await
     }
 }
 

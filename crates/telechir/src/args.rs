@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use telechir_protocol::Size;
 use telechir_providers::Dialect;
+use telechir_shell::Docker;
 
 use crate::holder::Name;
 use crate::service::SERVICES;
@@ -142,8 +143,9 @@ pub(crate) struct DeviceArguments {
     /// Run the browser without a window: denser, and a little less like a person's.
     #[arg(long, requires = "browser")]
     pub(crate) headless: bool,
-    /// Give a shell in a sandbox, or with =host one on this machine, unconfined.
-    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = ["sandbox", "host"])]
+    /// Give a shell in a sandbox; with =docker[:IMAGE] or =podman[:IMAGE] one in a container, with
+    /// =host one on this machine, unconfined.
+    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_place)]
     pub(crate) shell: Option<String>,
     /// Give an editor of the files in the workspace: apply_patch and text editors.
     #[arg(long)]
@@ -386,6 +388,25 @@ fn dialects() -> impl TypedValueParser<Value = Dialect> {
         .try_map(|name| name.parse::<Dialect>())
 }
 
+/// Where a shell is: `sandbox`, `host`, or an engine with the name of an image or without.
+fn shell_place(text: &str) -> Result<String, String> {
+    let is_known = matches!(text, "sandbox" | "host")
+        || container(text).is_some_and(|(_, image)| !image.is_empty() && !image.starts_with('-'));
+    if is_known {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "`{text}` is no place for a shell: write sandbox, host, docker, docker:IMAGE, podman or podman:IMAGE"
+        ))
+    }
+}
+
+/// The engine and the image of a shell's place, when that is a container.
+pub(crate) fn container(place: &str) -> Option<(&str, &str)> {
+    let (engine, image) = place.split_once(':').unwrap_or((place, Docker::IMAGE));
+    matches!(engine, "docker" | "podman").then_some((engine, image))
+}
+
 /// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.
 fn size(text: &str) -> Result<Size, String> {
     let problem = || {
@@ -407,6 +428,25 @@ fn size(text: &str) -> Result<Size, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_has_four_places() {
+        for place in [
+            "sandbox",
+            "host",
+            "docker",
+            "docker:debian:12",
+            "podman:localhost/mine",
+        ] {
+            assert_eq!(shell_place(place).as_deref(), Ok(place));
+        }
+        for other in ["", "none", "docker:", "docker:--privileged", "lxc:debian"] {
+            assert!(shell_place(other).is_err(), "{other}");
+        }
+        assert_eq!(container("docker:debian:12"), Some(("docker", "debian:12")));
+        assert_eq!(container("podman"), Some(("podman", Docker::IMAGE)));
+        assert_eq!(container("host"), None);
+    }
 
     #[test]
     fn a_size_is_two_numbers_within_bounds() {

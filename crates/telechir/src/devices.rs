@@ -5,11 +5,12 @@ use telechir_device::{
     BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _, Screen, Shell,
 };
 use telechir_policy::Display;
+use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
-use telechir_shell::{Bash, FileEditor, Host, Isolation, Missing, Sandbox};
+use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, Missing, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
-use crate::args::DeviceArguments;
+use crate::args::{DeviceArguments, container};
 use crate::failure::{Failure, chain};
 use crate::folder::SessionFolder;
 use crate::guardian;
@@ -161,6 +162,12 @@ impl Devices {
             Isolation::Host(Host {
                 env: settings::environment(),
                 ..Host::new(workspace)
+            })
+        } else if let Some((engine, image)) = container(place) {
+            let identity = self.folder.identity().unwrap_or_else(Identity::current);
+            Isolation::Docker(Docker {
+                engine_env: settings::environment(),
+                ..Docker::new(engine, image, workspace, identity)
             })
         } else {
             Isolation::Sandbox(Sandbox {

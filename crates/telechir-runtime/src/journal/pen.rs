@@ -24,6 +24,11 @@ pub(super) enum Task {
         /// Calls by which an earlier turn is known as this one.
         calls: Vec<CallId>,
     },
+    /// A new one, after the last.
+    NextTurn {
+        run: RunId,
+        number: u64,
+    },
     EndTurn {
         run: RunId,
         turn: u64,
@@ -50,7 +55,7 @@ impl Task {
     /// Whether something would happen because of it.
     pub(super) fn begins(&self) -> bool {
         match self {
-            Self::Begin { .. } | Self::BeginTurn { .. } => true,
+            Self::Begin { .. } | Self::BeginTurn { .. } | Self::NextTurn { .. } => true,
             Self::Append { .. } | Self::EndTurn { .. } | Self::Known { .. } => false,
             Self::Finish { .. } => false,
         }
@@ -63,7 +68,7 @@ impl Task {
     pub(super) fn is_rested_on(&self) -> bool {
         match self {
             Self::Begin { .. } | Self::Append { .. } => true,
-            Self::BeginTurn { .. } | Self::EndTurn { .. } => false,
+            Self::BeginTurn { .. } | Self::NextTurn { .. } | Self::EndTurn { .. } => false,
             Self::Known { .. } | Self::Finish { .. } => false,
         }
     }
@@ -122,6 +127,7 @@ impl Pen<'_> {
                 self.append(run, *kind, body).map(|_| Ok(Reply::Written))
             }
             Task::BeginTurn { run, calls } => self.begin_turn(run, calls),
+            Task::NextTurn { run, number } => self.next_turn(run, *number),
             Task::EndTurn { run, turn } => self.end_turn(run, *turn),
             Task::Known { run, turn, call_id } => self.known(run, *turn, call_id),
             Task::Begin {
@@ -178,18 +184,26 @@ impl Pen<'_> {
             (None, Some((number, true))) => number + 1,
             (None, None) => 0,
         };
-        self.transaction.execute(
-            "INSERT INTO turn (run, number, ended) VALUES (?, ?, 0)",
-            params![run.as_str(), number],
-        )?;
+        self.open_turn(run, number)?;
         begun(number, false)
     }
 
+    fn next_turn(&mut self, run: &RunId, number: u64) -> Outcome {
+        self.open_turn(run, column(number))?;
+        Ok(Ok(Reply::Written))
+    }
+
+    fn open_turn(&mut self, run: &RunId, number: i64) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached("INSERT INTO turn (run, number, ended) VALUES (?, ?, 0)")?
+            .execute(params![run.as_str(), number])
+            .map(drop)
+    }
+
     fn end_turn(&mut self, run: &RunId, turn: u64) -> Outcome {
-        self.transaction.execute(
-            "UPDATE turn SET ended = 1 WHERE run = ? AND number = ?",
-            params![run.as_str(), column(turn)],
-        )?;
+        self.transaction
+            .prepare_cached("UPDATE turn SET ended = 1 WHERE run = ? AND number = ?")?
+            .execute(params![run.as_str(), column(turn)])?;
         Ok(Ok(Reply::Written))
     }
 
@@ -223,8 +237,8 @@ impl Pen<'_> {
         let step = column(key.step);
         let known: Option<(String, Option<i64>)> = self
             .transaction
+            .prepare_cached("SELECT digest, outcome FROM action WHERE run = ? AND turn = ? AND call_id = ? AND step = ?")?
             .query_row(
-                "SELECT digest, outcome FROM action WHERE run = ? AND turn = ? AND call_id = ? AND step = ?",
                 params![run.as_str(), column(key.turn), key.call_id.as_str(), step],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )

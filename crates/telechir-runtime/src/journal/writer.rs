@@ -1,9 +1,14 @@
-//! The one thread that writes a journal: what waits together is made durable together.
+//! Who writes a journal: one at a time, and what waits together is made durable together.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::{mpsc, oneshot};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::block_in_place;
 
 use super::pen::{Head, Pen, Reply, Task};
 use super::reserve::Reserve;
@@ -16,31 +21,54 @@ const QUEUE: usize = 1024;
 /// Jobs of one commit.
 const GROUP: usize = 256;
 
+/// So long a row that nobody waits for may wait for one that somebody does.
+const COMPANY: Duration = Duration::from_millis(2);
+
 pub(super) type Answer = oneshot::Sender<Result<Reply, JournalError>>;
+
+/// What becomes of a task, once it is known.
+pub(super) type Receipt = oneshot::Receiver<Result<Reply, JournalError>>;
 
 /// A task, and who waits for it.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) task: Task,
-    pub(super) reply: Option<Answer>,
+struct Job {
+    task: Task,
+    reply: Option<Answer>,
+    /// Whether somebody goes on only when it is durable.
+    is_rested_on: bool,
+    _room: OwnedSemaphorePermit,
 }
 
-impl Job {
-    fn must_reach_disk(&self) -> bool {
-        self.reply.is_some() && self.task.is_rested_on()
-    }
-}
-
-/// Owns the thread; dropping it waits until everything handed over is durable.
+/// Takes tasks in their order. Who waits for one writes what waits, where it can be waited on the
+/// spot and nobody else writes; else a thread does. Dropping this waits until everything handed
+/// over is durable.
 #[derive(Debug)]
 pub(super) struct Writer {
-    jobs: Option<mpsc::Sender<Job>>,
+    desk: Arc<Desk>,
+    room: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread shares with those who write themselves.
+#[derive(Debug)]
+struct Desk {
+    queue: Mutex<Queue>,
+    bell: Condvar,
+    scribe: Mutex<Scribe>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Whether somebody waits for one of them and for the thread.
+    is_urgent: bool,
+    /// Whether the thread waits without an end.
+    is_asleep: bool,
+    is_over: bool,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection, reserve: Reserve) -> Result<Self, JournalError> {
-        let (jobs, waiting) = mpsc::channel(QUEUE);
         let head = Head::read(&connection).map_err(store("read"))?;
         let scribe = Scribe {
             connection,
@@ -48,40 +76,79 @@ impl Writer {
             reserve,
             reaches_disk: true,
         };
+        let desk = Arc::new(Desk {
+            queue: Mutex::default(),
+            bell: Condvar::new(),
+            scribe: Mutex::new(scribe),
+        });
+        let theirs = Arc::clone(&desk);
         let thread = thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || scribe.work(waiting))
+            .spawn(move || theirs.work())
             .map_err(|source| JournalError::File {
                 what: "start the writer of",
                 path: super::schema::FILE.into(),
                 source,
             })?;
         Ok(Self {
-            jobs: Some(jobs),
+            desk,
+            room: Arc::new(Semaphore::new(QUEUE)),
             thread: Some(thread),
         })
     }
 
-    pub(super) async fn send(&self, job: Job) -> Result<(), JournalError> {
-        let jobs = self.jobs.as_ref().ok_or(JournalError::Ended)?;
-        jobs.send(job).await.map_err(|_| JournalError::Ended)
+    /// Takes a task and waits until it is done, and durable where it is rested on.
+    pub(super) async fn ask(&self, task: Task) -> Result<Reply, JournalError> {
+        let is_rested_on = task.is_rested_on();
+        let mut receipt = self.take(task, is_rested_on).await?;
+        if may_wait_here() {
+            block_in_place(|| self.desk.write_unless_another_does());
+        }
+        if let Ok(answer) = receipt.try_recv() {
+            return answer;
+        }
+        self.desk.ring();
+        receipt.await.map_err(|_| JournalError::Ended)?
     }
 
+    /// Takes a task, waiting for room only. It is done before any that is taken later.
+    pub(super) async fn hand_over(&self, task: Task) -> Result<Receipt, JournalError> {
+        self.take(task, false).await
+    }
+
+    async fn take(&self, task: Task, is_rested_on: bool) -> Result<Receipt, JournalError> {
+        let room = Arc::clone(&self.room).acquire_owned().await;
+        let room = room.map_err(|_| JournalError::Ended)?;
+        let (reply, receipt) = oneshot::channel();
+        self.desk.put(Job {
+            task,
+            reply: Some(reply),
+            is_rested_on,
+            _room: room,
+        });
+        Ok(receipt)
+    }
+
+    /// Takes a task without waiting.
     pub(super) fn post(&self, task: Task) {
-        let job = Job { task, reply: None };
-        let is_sent = self
-            .jobs
-            .as_ref()
-            .is_some_and(|jobs| jobs.try_send(job).is_ok());
-        if !is_sent {
-            tracing::warn!("the journal is behind; a row that nothing waits for was left out");
+        match Arc::clone(&self.room).try_acquire_owned() {
+            Ok(room) => self.desk.put(Job {
+                task,
+                reply: None,
+                is_rested_on: false,
+                _room: room,
+            }),
+            Err(_full) => {
+                tracing::warn!("the journal is behind; a row that nothing waits for was left out");
+            }
         }
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.desk.queue().is_over = true;
+        self.desk.bell.notify_one();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -90,7 +157,94 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread works with.
+/// Whether a wait for the disk may be done on this thread: others take its work over. It saves
+/// two changes of threads, which take as long as a good disk.
+fn may_wait_here() -> bool {
+    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+impl Desk {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, job: Job) {
+        let mut queue = self.queue();
+        queue.jobs.push_back(job);
+        if queue.is_asleep {
+            queue.is_asleep = false;
+            self.bell.notify_one();
+        }
+    }
+
+    /// Somebody waits for the thread.
+    fn ring(&self) {
+        self.queue().is_urgent = true;
+        self.bell.notify_one();
+    }
+
+    fn write_unless_another_does(&self) {
+        if let Ok(mut scribe) = self.scribe.try_lock() {
+            self.write_with(&mut scribe);
+        }
+    }
+
+    /// Writes until nothing waits any more, or it would go on for others for too long.
+    fn write_with(&self, scribe: &mut Scribe) {
+        for _ in 0..QUEUE / GROUP {
+            let mut queue = self.queue();
+            let count = queue.jobs.len().min(GROUP);
+            let group: Vec<Job> = queue.jobs.drain(..count).collect();
+            drop(queue);
+            if group.is_empty() {
+                break;
+            }
+            scribe.commit(group);
+        }
+    }
+
+    /// What the thread does.
+    fn work(&self) {
+        while self.wait() {
+            let mut scribe = self.scribe();
+            self.write_with(&mut scribe);
+            // What is waited for next finds it as it must be.
+            scribe.be_ready();
+        }
+        self.scribe().end();
+    }
+
+    fn scribe(&self) -> MutexGuard<'_, Scribe> {
+        self.scribe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is something to write; false when there is not and never will be.
+    fn wait(&self) -> bool {
+        let mut queue = self.queue();
+        while queue.jobs.is_empty() && !queue.is_over {
+            queue.is_asleep = true;
+            queue = self
+                .bell
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        queue.is_asleep = false;
+        let until = Instant::now() + COMPANY;
+        while !queue.is_urgent && !queue.is_over {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.bell.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.is_urgent = false;
+        !queue.jobs.is_empty() || !queue.is_over
+    }
+}
+
+/// What is written with.
+#[derive(Debug)]
 struct Scribe {
     connection: Connection,
     head: Head,
@@ -102,17 +256,14 @@ struct Scribe {
 type Written = rusqlite::Result<Vec<Result<Reply, JournalError>>>;
 
 impl Scribe {
-    fn work(mut self, mut waiting: mpsc::Receiver<Job>) {
-        let mut group = Vec::with_capacity(GROUP);
-        while let Some(job) = waiting.blocking_recv() {
-            group.push(job);
-            while group.len() < GROUP
-                && let Ok(job) = waiting.try_recv()
-            {
-                group.push(job);
-            }
-            self.commit(std::mem::take(&mut group));
+    /// The next commit waits for the disk, as a rule.
+    fn be_ready(&mut self) {
+        if let Err(error) = self.wait_for_disk(true) {
+            tracing::debug!(%error, "the journal is asked again at the next row");
         }
+    }
+
+    fn end(&mut self) {
         // First, so that what it kept free is there for the tidying.
         self.reserve.release();
         let _only_tidies = self
@@ -142,7 +293,7 @@ impl Scribe {
     }
 
     fn write(&mut self, group: &[Job]) -> Written {
-        self.wait_for_disk(group.iter().any(Job::must_reach_disk))?;
+        self.wait_for_disk(group.iter().any(|job| job.is_rested_on))?;
         let mut next = self.head.clone();
         let transaction = self.connection.transaction()?;
         let mut pen = Pen {
@@ -199,7 +350,8 @@ impl Scribe {
         }
         .into_iter();
         for job in group {
-            let (Some(reply), Some(answer)) = (job.reply, answers.next()) else {
+            let answer = answers.next();
+            let (Some(reply), Some(answer)) = (job.reply, answer) else {
                 continue;
             };
             // Whoever asked may have been dropped.

@@ -6,7 +6,6 @@ use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::{Command, CommandOutput, ShellOutcome};
 
 use super::{Bash, gone};
-use crate::config::Isolation;
 use crate::jobs::Wires;
 use crate::script;
 
@@ -19,12 +18,6 @@ impl Bash {
         &mut self,
         command: &ShellCommand,
     ) -> Result<CommandOutput, DeviceError> {
-        if matches!(self.isolation, Isolation::Docker(_)) {
-            return Err(DeviceError::Unsupported {
-                action: "start".to_owned(),
-                device: "shell in a container",
-            });
-        }
         let run = script::run_job(command)?;
         let name = self.jobs.next()?;
         let session = self.session().await?;
