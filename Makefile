@@ -1,6 +1,6 @@
 # The front door. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy docs deny licences bench soak bare ordinary clean
+.PHONY: help setup demo test check format clippy docs deny licences bench container soak bare ordinary clean
 
 help:        ## what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -35,6 +35,9 @@ deny:        ## cargo-deny where it is installed; building it takes longer than 
 
 bench:       ## measure beside other tools; writes docs/figures.md (BUILD=1: a clean build too)
 	@scripts/bench.sh
+
+container:   ## the shell in a container, with podman and an image made here (root)
+	@scripts/container.sh
 
 soak:        ## kill a running batch at 100 random points and check what is left (minutes)
 	@scripts/soak.sh

@@ -1,7 +1,10 @@
 //! Whether a command waits for someone to type, and for what.
 
 use std::fs;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
+use rustix::fs::{major, minor};
 use rustix::process::kill_process_group;
 use telechir_process::{Pid, Signal};
 use telechir_protocol::AwaitingKind;
@@ -129,9 +132,13 @@ fn call(pid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/syscall")).ok()
 }
 
+/// By its device: in a container it has a name of ours.
 fn is_terminal(link: &str) -> bool {
-    let Ok(file) = fs::read_link(link) else {
-        return false;
-    };
-    file.starts_with("/dev/pts") || file == std::path::Path::new("/dev/tty")
+    const SLAVES: RangeInclusive<u32> = 136..=143;
+    const CONTROLLING: (u32, u32) = (5, 0);
+    fs::metadata(link).is_ok_and(|file| {
+        let (major, minor) = (major(file.rdev()), minor(file.rdev()));
+        file.file_type().is_char_device()
+            && (SLAVES.contains(&major) || (major, minor) == CONTROLLING)
+    })
 }
