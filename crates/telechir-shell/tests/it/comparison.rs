@@ -1,0 +1,38 @@
+//! The comparison in the documentation says of us what the corpus finds true.
+
+use serde_json::Value;
+
+const CASES: &str = include_str!("../corpus/commands.json");
+const TABLE: &str = include_str!("../../../../docs/shell-comparison.md");
+
+/// What the table says of us.
+fn ours(case: &Value) -> String {
+    let text = |member: &str| case.get(member).and_then(Value::as_str).unwrap_or_default();
+    match text("outcome") {
+        "awaiting_input" => match text("prompt") {
+            "" => format!("awaiting input: {}", text("kind")),
+            prompt => format!("awaiting input: {}, “{prompt}”", text("kind")),
+        },
+        "timeout" => "timeout, the session stays".to_owned(),
+        _ if case.get("lost").is_some() => {
+            format!("exit {}, said that the shell is a new one", case["exit"])
+        }
+        _ => format!("exit {}", case["exit"]),
+    }
+}
+
+#[test]
+fn the_table_has_every_command_with_what_came_of_it() {
+    let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
+    let rows: Vec<&str> = TABLE
+        .lines()
+        .filter(|line| line.contains(" | `` "))
+        .collect();
+    assert_eq!(rows.len(), cases.len(), "run scripts/shell-comparison.sh");
+    for (case, row) in cases.iter().zip(rows) {
+        let begin = format!("| {} | `` ", case["name"].as_str().unwrap());
+        assert!(row.starts_with(&begin), "{row}");
+        let said = format!(" `` | {} | ", ours(case));
+        assert!(row.contains(&said), "{said} is not in {row}");
+    }
+}
