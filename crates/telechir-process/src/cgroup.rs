@@ -30,6 +30,9 @@ use crate::guardian;
 const LAST: Duration = Duration::from_secs(5);
 /// Who enters a group writes to this file.
 const MEMBERS: &str = "cgroup.procs";
+/// Of version 1 alone: the door of one thread, which is all that a new process has. Who moves
+/// himself through it does not stop all processes of the machine from starting and ending.
+const THREADS: &str = "tasks";
 
 /// A group for the programs of one confinement or display; what is in it ends with it.
 #[derive(Debug)]
@@ -107,7 +110,8 @@ impl Cgroup {
     /// Where a process writes to enter it.
     pub(crate) fn doors(&self) -> Vec<OwnedFd> {
         let open = |folder: &PathBuf| {
-            let file = OpenOptions::new().write(true).open(folder.join(MEMBERS));
+            let door = |name| OpenOptions::new().write(true).open(folder.join(name));
+            let file = door(THREADS).or_else(|_| door(MEMBERS));
             file.ok().map(OwnedFd::from)
         };
         self.folders.iter().filter_map(open).collect()
