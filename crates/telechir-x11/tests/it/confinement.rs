@@ -325,13 +325,22 @@ async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined()
     assert!(answer.ends_with("exit 0\n"), "{answer}");
     let programs = processes_of(&display.environment());
     for (pid, name) in &programs {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let namespace = |pid: &str, kind| fs::read_link(format!("/proc/{pid}/ns/{kind}"));
+        let seen = fs::read_to_string(format!("/proc/{pid}/status"));
+        let kinds = ["user", "mnt", "pid", "net", "ipc"];
+        let theirs: Result<Vec<_>, _> = kinds
+            .iter()
+            .map(|kind| namespace(&pid.to_string(), kind))
+            .collect();
+        // The window that asked is about to be gone.
+        let (Ok(status), Ok(theirs)) = (seen, theirs) else {
+            continue;
+        };
         for line in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
             assert!(status.contains(line), "{name}: {status}");
         }
-        for kind in ["user", "mnt", "pid", "net", "ipc"] {
-            let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
-            assert_ne!(namespace(&pid.to_string()), namespace("self"), "{name}");
+        for (kind, theirs) in kinds.iter().zip(theirs) {
+            assert_ne!(theirs, namespace("self", kind).unwrap(), "{name}");
         }
     }
     for expected in ["openbox", "dbus-daemon", "at-spi"] {
