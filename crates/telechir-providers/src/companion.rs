@@ -2,11 +2,13 @@
 //! do, `shell_session` for what its shell tool cannot, and one that is never declared and keeps a
 //! history of another dialect whole.
 
+mod desktop;
 mod shell;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, Arguments, ComputerCall, TargetId};
 
+pub use desktop::desktop_tool;
 pub(crate) use shell::{SHELL, of_shell_call, shell_call, shell_tool};
 
 use crate::openai::members::{Item, list, owned, text};

@@ -24,6 +24,7 @@ mod settings;
 mod stream;
 mod wire;
 
+pub use companion::desktop_tool;
 pub use conversation::{
     Conversation, NoService, Opening, PictureLimit, ProviderError, Request, Response, Stop,
 };

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use telechir_protocol::Size;
 use telechir_providers::Dialect;
 use telechir_shell::Docker;
+use telechir_x11::Typing;
 
 use crate::holder::Name;
 use crate::service::SERVICES;
@@ -162,6 +163,10 @@ pub(crate) struct DeviceArguments {
     /// Start this program on the private desktop; may be given more than once.
     #[arg(long, value_name = "PROGRAM", requires = "desktop")]
     pub(crate) launch: Vec<String>,
+    /// Enter long or foreign text on the desktop by pasting it; the clipboard then holds again
+    /// what it held.
+    #[arg(long, requires = "desktop")]
+    pub(crate) paste: bool,
     /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
@@ -171,6 +176,15 @@ impl DeviceArguments {
     /// Pixels of the private desktop and browser.
     pub(crate) fn screen_size(&self) -> Size {
         self.display.unwrap_or(Size::new(1280, 800))
+    }
+
+    /// How text is entered on the desktop.
+    pub(crate) fn typing(&self) -> Typing {
+        if self.paste {
+            Typing::Paste
+        } else {
+            Typing::Keys
+        }
     }
 
     /// Whether any device was asked for.
@@ -340,6 +354,9 @@ pub(crate) struct ToolsArguments {
     /// Declare a shell too.
     #[arg(long)]
     pub(crate) shell: bool,
+    /// Declare what a desktop does beside mouse and keys: windows, clipboard, applications.
+    #[arg(long)]
+    pub(crate) windows: bool,
     /// Declare an editor of files too.
     #[arg(long)]
     pub(crate) editor: bool,

@@ -7,6 +7,7 @@ use telechir_device::{
 use telechir_policy::Display;
 use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
+use telechir_providers::desktop_tool;
 use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, Missing, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
@@ -27,6 +28,8 @@ pub(crate) struct Devices {
     pub(crate) editor: Option<BoxEditor>,
     desktop_size: Option<Size>,
     browser_size: Option<Size>,
+    /// What the desktop does beside pointer and keys.
+    desktop_tool: Option<Tool>,
 }
 
 impl Devices {
@@ -42,6 +45,7 @@ impl Devices {
             editor: None,
             desktop_size: None,
             browser_size: None,
+            desktop_tool: None,
         };
         match devices.start_each(arguments).await {
             Ok(()) => Ok(devices),
@@ -57,8 +61,10 @@ impl Devices {
             let desktop = self
                 .start_desktop(display, arguments)
                 .await
-                .map_err(|e| unavailable("desktop", &e))?;
+                .map_err(|e| unavailable("desktop", &e))?
+                .typing(arguments.typing());
             self.desktop_size = Some(desktop.size());
+            self.desktop_tool = desktop_tool(|kind| desktop.supports(&kind));
             self.desktop = Some(BoxComputer::new(desktop));
         }
         if arguments.browser.is_some() {
@@ -103,7 +109,9 @@ impl Devices {
         } else {
             self.display = Display::Existing;
             let cookie = settings::xauthority().filter(|path| path.exists());
-            let existing = ExistingDisplay::connect(display, cookie.as_deref()).await?;
+            let existing = ExistingDisplay::connect(display, cookie.as_deref())
+                .await?
+                .starting_programs(settings::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
             existing.into_desktop().await
         }
@@ -207,7 +215,10 @@ impl Devices {
             .shell
             .is_some()
             .then(|| Tool::Shell(ShellTool::default()));
-        let screens = desktop.into_iter().chain(browser);
+        let screens = desktop
+            .into_iter()
+            .chain(self.desktop_tool.clone())
+            .chain(browser);
         screens.chain(shell).chain(self.editors()).collect()
     }
 

@@ -1,8 +1,11 @@
 //! Windows, the clipboard and elements by name: every dialect says them and reads them back.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Action, ComputerCall, ComputerResult, Content, Message, Role};
-use telechir_providers::{Dialect, Envelope, History};
+use telechir_protocol::{
+    Action, ActionKind, ComputerCall, ComputerResult, ComputerUseTool, Content, Environment,
+    Message, Role, Tool,
+};
+use telechir_providers::{Dialect, Envelope, History, Offer, desktop_tool};
 
 fn actions() -> Vec<Value> {
     vec![
@@ -61,4 +64,53 @@ fn a_desktops_own_actions_come_back_from_every_dialect() {
             assert_eq!(calls[0].exception, None, "{dialect}");
         }
     }
+}
+
+fn offer(model: Option<&str>, kinds: &[ActionKind]) -> Offer {
+    let computer = ComputerUseTool {
+        display_width: Some(1280),
+        display_height: Some(800),
+        environment: Some(Environment::Linux),
+        ..ComputerUseTool::default()
+    };
+    let tools = vec![
+        Tool::ComputerUse(computer),
+        desktop_tool(|kind| kinds.contains(&kind)).unwrap(),
+    ];
+    Offer {
+        tools,
+        model: model.map(str::to_owned),
+    }
+}
+
+#[test]
+fn every_dialect_offers_what_a_desktop_can_do_and_nothing_else() {
+    let kinds = [ActionKind::ListWindows, ActionKind::OpenApp];
+    for dialect in Dialect::ALL {
+        let (declared, _) = dialect.declare(&offer(None, &kinds)).unwrap();
+        let tools = Value::from(declared.tools).to_string();
+        // An agent's parameters have types and no lists of words.
+        let names_them = dialect.name() != "bedrock-agents";
+        assert_eq!(
+            tools.contains("list_windows"),
+            names_them,
+            "{dialect}: {tools}"
+        );
+        assert!(tools.contains("computer_action"), "{dialect}: {tools}");
+        assert!(!tools.contains("close_window"), "{dialect}: {tools}");
+    }
+    assert_eq!(desktop_tool(|_| false), None);
+}
+
+#[test]
+fn a_model_with_our_computer_tool_gets_one_function_for_all() {
+    let dialect: Dialect = "bedrock-converse".parse().unwrap();
+    let offer = offer(Some("amazon.nova-pro-v1:0"), &[ActionKind::ListWindows]);
+    let (declared, _) = dialect.declare(&offer).unwrap();
+    let [tool] = declared.tools.as_slice() else {
+        panic!("{:?}", declared.tools)
+    };
+    let properties = &tool["toolSpec"]["inputSchema"]["json"]["properties"];
+    let actions = properties["action"]["enum"].as_array().unwrap();
+    assert!(actions.contains(&json!("click")) && actions.contains(&json!("list_windows")));
 }

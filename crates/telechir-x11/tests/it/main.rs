@@ -16,4 +16,5 @@ mod programs;
 mod settle;
 mod stage;
 mod text;
+mod typing;
 mod windows;

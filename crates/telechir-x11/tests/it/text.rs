@@ -44,6 +44,22 @@ async fn more_characters_than_free_keys_arrive_exactly() {
 }
 
 #[tokio::test]
+async fn characters_typed_before_are_typed_again_among_new_ones() {
+    let folder = stage::session_dir();
+    let (mut desktop, mut witness) =
+        stage::watched(stage::bare(&folder).await, stage::POLITE).await;
+    let all: Vec<char> = ('一'..='亀').collect();
+    let first: String = all[..60].iter().collect();
+    let second: String = all[60..90].iter().chain(&all[20..60]).collect();
+    for text in [&first, &second, &first] {
+        witness.forget().await;
+        desktop.perform(&stage::type_text(text)).await.unwrap();
+        assert_eq!(witness.text(text).await, *text);
+    }
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_slow_program_gets_every_character() {
     let manners = Manners {
         answers_pings: true,

@@ -72,7 +72,19 @@ async fn windows_are_listed_and_one_is_made_active() {
     let folder = stage::session_dir();
     let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
-    let listed = told(&mut desktop, Action::ListWindows).await;
+    // It is listed a moment before it gets the keyboard.
+    let mut listed = String::new();
+    for _ in 0..500 {
+        listed = told(&mut desktop, Action::ListWindows).await;
+        if listed
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.contains(", active"))
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let lines: Vec<&str> = listed.lines().skip(1).collect();
     assert!(
         lines[0].starts_with("w2 \"second terminal\", class \"XTerm\""),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use telechir_protocol::{ActionKind, ComputerUseTool, HostedTool, ShellTool, Tool};
-use telechir_providers::Offer;
+use telechir_providers::{Offer, desktop_tool};
 
 use crate::args::ToolsArguments;
 use crate::failure::Failure;
@@ -20,6 +20,20 @@ struct Printed {
     #[serde(skip_serializing_if = "Map::is_empty")]
     body: Map<String, Value>,
 }
+
+/// What every desktop with a window manager does beside mouse and keys.
+const EVERY_DESKTOP: [ActionKind; 10] = [
+    ActionKind::ListWindows,
+    ActionKind::FocusWindow,
+    ActionKind::MaximizeWindow,
+    ActionKind::RestoreWindow,
+    ActionKind::MinimizeWindow,
+    ActionKind::CloseWindow,
+    ActionKind::PlaceWindow,
+    ActionKind::ReadClipboard,
+    ActionKind::WriteClipboard,
+    ActionKind::OpenApp,
+];
 
 pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     let environment = serde_json::from_value(Value::String(arguments.environment.clone()))
@@ -43,6 +57,13 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         ..ComputerUseTool::default()
     };
     let mut tools = vec![Tool::ComputerUse(computer)];
+    if arguments.windows {
+        let is_excluded =
+            |kind: ActionKind| arguments.exclude.iter().any(|name| name == kind.name());
+        tools.extend(desktop_tool(|kind| {
+            EVERY_DESKTOP.contains(&kind) && !is_excluded(kind)
+        }));
+    }
     if arguments.shell {
         tools.push(Tool::Shell(ShellTool::default()));
     }

@@ -185,6 +185,14 @@ impl Declaring {
                 self.report.lost(format!("setting {setting}"), place, why);
             }
         }
+        // To a model without a computer tool of its own, ours has this name already.
+        let twin = |tool: &&mut Value| {
+            legal == companion::COMPUTER && tool["toolSpec"]["name"] == companion::COMPUTER
+        };
+        if let Some(twin) = self.tools.iter_mut().find(twin) {
+            let schema = &mut twin["toolSpec"]["inputSchema"]["json"];
+            return join(schema, &entry["input_schema"]);
+        }
         self.tools.push(spec(&json!({
             "name": legal,
             "description": entry.get("description"),
@@ -196,6 +204,20 @@ impl Declaring {
             .filter(|marker| !marker.is_null())
         {
             self.tools.push(super::out_of_block::cache_point(marker));
+        }
+    }
+}
+
+/// Adds the actions and members of a second function of this name to the first.
+fn join(schema: &mut Value, second: &Value) {
+    let actions = second["properties"]["action"]["enum"].as_array();
+    if let Some(first) = schema["properties"]["action"]["enum"].as_array_mut() {
+        first.extend(actions.into_iter().flatten().cloned());
+    }
+    let members = second["properties"].as_object();
+    if let Some(first) = schema["properties"].as_object_mut() {
+        for (name, member) in members.into_iter().flatten() {
+            first.entry(name).or_insert_with(|| member.clone());
         }
     }
 }

@@ -1,0 +1,158 @@
+//! Text of any script in a real editor, read back from the file it saves; other layouts too.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::Computer;
+use telechir_x11::Desktop;
+
+use crate::programs::{holds, press, started};
+use crate::stage;
+
+/// Runs in `make test`; `make soak` asks for more.
+const RUNS: u32 = 10;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a long run says how long it is to be"
+)]
+fn runs() -> u32 {
+    let asked = std::env::var("TELECHIR_TYPING_RUNS").ok();
+    asked.and_then(|runs| runs.parse().ok()).unwrap_or(RUNS)
+}
+
+/// So many characters of everything there is, others in every run.
+fn mixed(run: u32, count: usize) -> String {
+    const MARKS: [&str; 6] = ["e\u{301}", "n\u{303}", "क्षि", "👩‍👩‍👧", "🇩🇪", "نص"];
+    let blocks = [
+        ' '..='~',
+        ' '..='~',
+        'a'..='z',
+        '¡'..='ÿ',
+        'Α'..='Ω',
+        'А'..='я',
+        'א'..='ת',
+        'ぁ'..='ゖ',
+        'ァ'..='ヺ',
+        '一'..='龥',
+        '가'..='힣',
+        '😀'..='🙏',
+    ];
+    let mut state = 0x9e37_79b9_u32.wrapping_mul(run + 1);
+    let mut next = move |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    let mut text = String::new();
+    while text.chars().count() < count {
+        match next(24) {
+            0 => text.push('\n'),
+            1 => text.push('\t'),
+            2 | 3 => text.push_str(MARKS[next(MARKS.len())]),
+            pick => {
+                let block = blocks[pick % blocks.len()].clone();
+                let size = block.clone().count();
+                text.extend(block.into_iter().nth(next(size)));
+            }
+        }
+    }
+    text.chars().take(count).collect()
+}
+
+/// Types a text into the empty editor and saves it; what the file holds then.
+async fn saved(desktop: &mut Desktop, path: &std::path::Path, text: &str) -> (String, Duration) {
+    press(desktop, "ctrl+a").await;
+    press(desktop, "Delete").await;
+    let start = Instant::now();
+    desktop.perform(&stage::type_text(text)).await.unwrap();
+    let took = start.elapsed();
+    press(desktop, "ctrl+s").await;
+    (holds(path, text).await, took)
+}
+
+async fn editor(folder: &tempfile::TempDir) -> (Desktop, std::path::PathBuf) {
+    let path = stage::workspace(folder).join("text.txt");
+    std::fs::write(&path, "").unwrap();
+    stage::own(&path);
+    let display = stage::managed(folder).await;
+    let desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
+    (desktop, path)
+}
+
+#[tokio::test]
+async fn a_thousand_mixed_characters_are_saved_exactly_every_time() {
+    let folder = stage::session_dir();
+    let (mut desktop, path) = editor(&folder).await;
+    let mut times = Vec::new();
+    for run in 0..runs() {
+        let text = mixed(run, 1_000);
+        let (file, took) = saved(&mut desktop, &path, &text).await;
+        assert!(file == text, "run {run}:\n{text:?}\n{file:?}");
+        times.push(took);
+    }
+    times.sort();
+    println!(
+        "{} runs, all exact; median {:?}",
+        times.len(),
+        times[times.len() / 2]
+    );
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn plain_text_and_a_hundred_foreign_characters_are_saved_exactly() {
+    let folder = stage::session_dir();
+    let (mut desktop, path) = editor(&folder).await;
+    let plain: String = (' '..='~').cycle().take(1_000).collect();
+    let foreign: String = mixed(7, 2_000)
+        .chars()
+        .filter(|c| !c.is_ascii())
+        .take(100)
+        .collect();
+    let mut times = (Vec::new(), Vec::new());
+    for run in 0..runs() {
+        // The same text twice would leave nothing to save.
+        let text = format!("{run}{}", &plain[run.to_string().len()..]);
+        let (file, took) = saved(&mut desktop, &path, &text).await;
+        assert!(file == text, "run {run}: {file:?}");
+        times.0.push(took);
+        let (file, took) = saved(&mut desktop, &path, &foreign).await;
+        assert!(file == foreign, "run {run}: {file:?}");
+        times.1.push(took);
+    }
+    times.0.sort();
+    times.1.sort();
+    let middle = times.0.len() / 2;
+    println!("plain {:?}, foreign {:?}", times.0[middle], times.1[middle]);
+    desktop.close().await.unwrap();
+}
+
+/// Changes the keyboard's layout as a person would.
+async fn set_layout(desktop: &mut Desktop, words: &[&str]) {
+    let display = desktop.private_display().expect("it is our own");
+    let before = telechir_testkit::xvfb::keyboard(&display.environment());
+    display.launch("setxkbmap", words).await.unwrap();
+    let environment = display.environment();
+    let start = Instant::now();
+    while telechir_testkit::xvfb::keyboard(&environment) == before {
+        assert!(start.elapsed() < Duration::from_secs(10), "{words:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn every_layout_types_the_same() {
+    let text = "The quick Brown fox; [{<>}] @#$%^&*()_+|~`\\ 'x' \"y\" äöüß éèç ёжик Привет €漢 1234567890\n\tq/z?y-=";
+    for layout in [&["de"][..], &["fr"], &["ru"], &["us", "-variant", "dvorak"]] {
+        let folder = stage::session_dir();
+        let (mut desktop, path) = editor(&folder).await;
+        set_layout(&mut desktop, layout).await;
+        let (file, _) = saved(&mut desktop, &path, text).await;
+        assert_eq!(file, text, "{layout:?}");
+        // A shortcut goes by its letter, wherever that is: all is marked and replaced.
+        press(&mut desktop, "ctrl+a").await;
+        desktop.perform(&stage::type_text("z")).await.unwrap();
+        press(&mut desktop, "ctrl+s").await;
+        assert_eq!(holds(&path, "z").await, "z", "{layout:?}");
+        desktop.close().await.unwrap();
+    }
+}
