@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::book::Book;
 use crate::client::{Client, Pump};
 use crate::hands::Hands;
-use crate::launch::{self, Keeper, Launched};
+use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::options::{Options, Surface};
 use crate::setup::Setup;
 use crate::{capture, settle};
@@ -37,6 +37,7 @@ pub struct Browser {
     size: Size,
     next_ref: u64,
     _pump: Pump,
+    _way_out: WayOut,
 }
 
 impl Browser {
@@ -51,6 +52,7 @@ impl Browser {
             book,
             pump,
             keeper,
+            way_out,
         } = launch::launch(&surface, &options).await?;
         let (size, screen) = match surface {
             Surface::Headless(size) => (size, None),
@@ -69,6 +71,7 @@ impl Browser {
             size,
             next_ref: 1,
             _pump: pump,
+            _way_out: way_out,
         };
         browser.first_page().await?;
         Ok(browser)

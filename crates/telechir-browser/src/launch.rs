@@ -20,10 +20,12 @@ mod flags;
 mod keeper;
 mod profile;
 mod stderr;
+mod way_out;
 
 pub(crate) use keeper::Keeper;
 use profile::Profile;
 use stderr::Tail;
+pub(crate) use way_out::WayOut;
 
 /// Where distributions put it. The programs themselves come before wrappers that add flags.
 const PLACES: [&str; 9] = [
@@ -47,6 +49,7 @@ pub(crate) struct Launched {
     pub(crate) book: Arc<Book>,
     pub(crate) pump: Pump,
     pub(crate) keeper: Keeper,
+    pub(crate) way_out: WayOut,
 }
 
 /// Starts Chromium and waits until it answers.
@@ -63,7 +66,18 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
     let profile =
         Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
     let ((their_in, our_out), (our_in, their_out)) = pipes()?;
-    let mut child = spawn(program, surface, options, &profile, their_in, their_out).await?;
+    let way_out = WayOut::open(options)
+        .await
+        .map_err(|error| unavailable(format!("its way to the network: {error}")))?;
+    let flags = flags::of(surface, options, way_out.proxy.as_deref());
+    let starting = Starting {
+        program,
+        flags,
+        surface,
+        options,
+        profile: &profile,
+    };
+    let mut child = spawn(starting, their_in, their_out).await?;
     let tail = Tail::follow(child.take_stderr());
 
     let setup = Setup {
@@ -94,6 +108,7 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
         book,
         pump,
         keeper,
+        way_out,
     })
 }
 
@@ -121,16 +136,29 @@ fn pipes() -> Result<(Pipe, Pipe), DeviceError> {
     Ok((make()?, make()?))
 }
 
-async fn spawn(
+/// What a browser is started with, beside its pipe.
+struct Starting<'a> {
     program: PathBuf,
-    surface: &Surface,
-    options: &Options,
-    profile: &Profile,
+    flags: Vec<String>,
+    surface: &'a Surface,
+    options: &'a Options,
+    profile: &'a Profile,
+}
+
+async fn spawn(
+    starting: Starting<'_>,
     commands: OwnedFd,
     answers: OwnedFd,
 ) -> Result<Child, DeviceError> {
+    let Starting {
+        program,
+        flags,
+        surface,
+        options,
+        profile,
+    } = starting;
     let mut spawn = Spawn::new(program)
-        .args(flags::of(surface, options))
+        .args(flags)
         .arg(profile.flag())
         .arg("about:blank")
         .envs(profile.environment())

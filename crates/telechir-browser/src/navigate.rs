@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
+use telechir_egress::Egress;
 use tokio::time::{Instant, timeout_at};
 
 use crate::book::{Book, Tab};
@@ -24,6 +25,7 @@ pub(crate) struct Navigation<'a> {
     pub(crate) book: &'a Book,
     pub(crate) tab: &'a Tab,
     pub(crate) limit: Duration,
+    pub(crate) egress: Option<&'a Egress>,
 }
 
 impl Navigation<'_> {
@@ -41,7 +43,11 @@ impl Navigation<'_> {
                     "The address is a download; this browser keeps no files.",
                 ));
             }
-            return Err(refused(format!("The page could not be loaded: {error}.")));
+            let refusal = self.egress.and_then(|egress| egress.why_refused(url));
+            let why = refusal.map(|why| format!(" {why}")).unwrap_or_default();
+            return Err(refused(format!(
+                "The page could not be loaded: {error}.{why}"
+            )));
         }
         match answer["loaderId"].as_str() {
             Some(loader) => {

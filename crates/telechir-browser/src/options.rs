@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use telechir_device::BoxScreen;
+use telechir_egress::Egress;
 use telechir_process::Identity;
 use telechir_protocol::Size;
 
@@ -49,8 +50,11 @@ pub struct Options {
     pub sandbox: Sandbox,
     /// The folder in which a fresh profile is made; it is removed at the end.
     pub profiles: PathBuf,
-    /// The proxy that all traffic takes, loopback too, such as `http://127.0.0.1:3128`.
+    /// The proxy that all traffic takes, loopback too, such as `http://127.0.0.1:3128`. Not
+    /// looked at where there is a way out of the session's own.
     pub proxy: Option<String>,
+    /// The session's way out, which all traffic takes and nobody else can.
+    pub egress: Option<Egress>,
     /// Which addresses may be asked for.
     pub addresses: Addresses,
     /// The search page, with `{query}` where the words go. Absent means there is none.
@@ -71,6 +75,7 @@ impl Default for Options {
             sandbox: Sandbox::On,
             profiles: PathBuf::from("/tmp"),
             proxy: None,
+            egress: None,
             addresses: Addresses::Web,
             search: None,
             scripts: false,

@@ -1,6 +1,6 @@
 //! One client's way out: its rules, its resolver, its limits, and who is told.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,6 +14,9 @@ use crate::metered::Budget;
 use crate::resolve::{Resolve, System};
 use crate::{Admission, Decision, Limits, serve};
 
+/// Refusals that are remembered, so that a failed load can say why.
+const REMEMBERED: usize = 64;
+
 type Report = dyn Fn(Decision) + Send + Sync;
 
 /// The way out of one client of a session. Clones are the same way.
@@ -25,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     gate: Mutex<Gate>,
     granted: Mutex<HashSet<(String, u16)>>,
+    refused: Mutex<VecDeque<Decision>>,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) limits: Limits,
     pub(crate) budget: Arc<Budget>,
@@ -41,6 +45,7 @@ impl Egress {
             client: gate.client(),
             gate: Mutex::new(gate),
             granted: Mutex::default(),
+            refused: Mutex::default(),
             resolver: Arc::new(System),
             limits,
             budget: Arc::new(Budget::new(limits.bytes)),
@@ -77,6 +82,7 @@ impl Egress {
             client: shared.client,
             gate: Mutex::new(lock(&shared.gate).clone()),
             granted: Mutex::new(lock(&shared.granted).clone()),
+            refused: Mutex::default(),
             resolver: Arc::clone(&shared.resolver),
             limits: shared.limits,
             budget: Arc::clone(&shared.budget),
@@ -98,10 +104,22 @@ impl Egress {
         lock(&self.0.gate).is_open()
     }
 
-    /// Lets through what a rule would ask about: a person was asked, for going to this place.
+    /// Lets through what a rule would ask about: a person was asked, for going to this address.
     /// What a rule denies stays denied.
-    pub fn grant(&self, remote: &Remote) {
-        lock(&self.0.granted).insert((remote.host(), remote.port()));
+    pub fn grant(&self, address: &str) {
+        if let Some(remote) = Remote::visited(address) {
+            lock(&self.0.granted).insert((remote.host(), remote.port()));
+        }
+    }
+
+    /// Why the place of this address was refused last, if it was of late.
+    pub fn why_refused(&self, address: &str) -> Option<String> {
+        let remote = Remote::visited(address)?;
+        let (host, port) = (remote.host(), Some(remote.port()));
+        let refused = lock(&self.0.refused);
+        let mut of_it = refused.iter();
+        let last = of_it.find(|decision| decision.host == host && decision.port == port)?;
+        Some(format!("{} ({})", last.reason, last.rule))
     }
 
     /// Serves whoever comes to this listener, until what it returns is dropped.
@@ -127,6 +145,11 @@ impl Inner {
     /// Tells what was decided.
     pub(crate) fn tell(&self, decision: Decision) {
         tracing::debug!(%decision, "a connection");
+        if !decision.passed {
+            let mut refused = lock(&self.refused);
+            refused.truncate(REMEMBERED - 1);
+            refused.push_front(decision.clone());
+        }
         (self.report)(decision);
     }
 }

@@ -123,6 +123,15 @@ impl Remote {
         Ok(remote)
     }
 
+    /// The place of an address that a browser is sent to; none when it is on no network.
+    pub fn visited(address: &str) -> Option<Self> {
+        let url = url_rule::read_url(address)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return None;
+        }
+        Self::at(url.host_str()?, url.port_or_known_default()?)
+    }
+
     fn at(host: &str, port: u16) -> Option<Self> {
         let url = Url::parse(&format!("https://{host}:{port}/")).ok()?;
         let is_bare = url.username().is_empty() && url.path() == "/" && url.host().is_some();

@@ -1,5 +1,7 @@
 //! Everything that can happen in a session, as one enum. Never holds typed text or pictures.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use telechir_policy::{Digest, Verdict};
 use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Size};
@@ -207,6 +209,23 @@ pub enum SessionEvent {
         device: DeviceKind,
         /// What it said.
         message: String,
+    },
+    /// A program of a device asked for a connection. Holds no path: what is asked for may be secret.
+    ConnectionJudged {
+        /// Whose program.
+        device: DeviceKind,
+        /// The host, as it was judged.
+        host: String,
+        /// The port; none when what was asked for names none.
+        port: Option<u16>,
+        /// The address that it was connected with.
+        address: Option<IpAddr>,
+        /// Whether it was let through.
+        passed: bool,
+        /// Which rule decided.
+        rule: String,
+        /// Why.
+        reason: String,
     },
     /// A request was sent to the model.
     RequestSent {

@@ -26,4 +26,4 @@ pub use journal::{
     Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify, verify_since,
 };
 pub use picture::png;
-pub use session::{Session, SessionBuilder};
+pub use session::{Announcer, Session, SessionBuilder};

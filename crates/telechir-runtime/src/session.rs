@@ -173,6 +173,18 @@ impl SessionBuilder {
     }
 }
 
+/// Adds events to a session. Whoever holds it lets go before the session is closed, or its journal
+/// stays open.
+#[derive(Clone, Debug)]
+pub struct Announcer(Recorder);
+
+impl Announcer {
+    /// Adds an event.
+    pub fn announce(&self, event: SessionEvent) {
+        self.0.announce(event);
+    }
+}
+
 /// A session: its devices, its policy, its record.
 #[derive(Debug)]
 pub struct Session {
@@ -264,6 +276,11 @@ impl Session {
     /// Adds an event of whoever drives the session, such as the agent loop.
     pub fn announce(&self, event: SessionEvent) {
         self.recorder.announce(event);
+    }
+
+    /// A hand to add events with, for whoever watches over what devices do beside their calls.
+    pub fn announcer(&self) -> Announcer {
+        Announcer(self.recorder.clone())
     }
 
     /// The session's name in its journal.

@@ -12,6 +12,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use telechir_device::DeviceError;
+use telechir_egress::Egress;
 use telechir_process::confinement::{self, Limits, Missing, Protected};
 use telechir_process::{Cgroup, Child, Identity, Pid, am_root};
 use telechir_protocol::Size;
@@ -46,6 +47,8 @@ pub struct DisplayOptions {
     pub workspace: Option<PathBuf>,
     /// What becomes of protected files of the workspace that are not there.
     pub missing: Missing,
+    /// The way to the network of applications; absent means that they have none.
+    pub network: Option<Egress>,
     /// Whether windows get frames, focus and keys such as alt+Tab.
     pub window_manager: bool,
     /// Whether applications get a session bus on which they say what they show.
@@ -59,6 +62,7 @@ impl DisplayOptions {
             size: Size::new(1280, 800),
             workspace: None,
             missing: Missing::MayBeMade,
+            network: None,
             identity,
             session_dir: session_dir.into(),
             window_manager: true,
@@ -68,7 +72,7 @@ impl DisplayOptions {
 }
 
 /// An X server of our own, with all that runs on it. All but the server is confined: it sees the
-/// system, the workspace and this display, and no network, no other process and no other file.
+/// system, the workspace and this display, and no network but what is let through, no other process and no other file.
 /// Nothing of it is left after
 /// [`close`](Self::close) or after it was dropped.
 #[derive(Debug)]
@@ -85,6 +89,7 @@ pub struct PrivateDisplay {
     workspace: PathBuf,
     protected: Option<Protected>,
     group: Cgroup,
+    network: Option<Egress>,
     folder: TempDir,
 }
 
@@ -137,6 +142,7 @@ impl PrivateDisplay {
             workspace,
             protected,
             group,
+            network: options.network.clone(),
             folder,
         };
         display.furnish(&options).await?;
@@ -220,7 +226,11 @@ impl PrivateDisplay {
             .retain(|application| !matches!(application.child().try_wait(), Ok(Some(_))));
         let (writing, reading) = pipe()?;
         let given = Given::StandardError(writing);
-        let confined = self.surroundings().start(program, args, given).await?;
+        let surroundings = Surroundings {
+            network: self.network.as_ref(),
+            ..self.surroundings()
+        };
+        let confined = surroundings.start(program, args, given).await?;
         let said = Said::from(reading);
         self.applications.push(Started { confined, said });
         let last = self.applications.last();
@@ -259,7 +269,7 @@ impl PrivateDisplay {
         connection.map_err(|error| refused(&self.name(), &error))
     }
 
-    /// What every program on it is started with.
+    /// What every program on it is started with. Only applications have a network.
     fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             identity: self.identity,
@@ -269,6 +279,7 @@ impl PrivateDisplay {
             protected: self.protected.as_ref(),
             group: &self.group,
             environment: &self.environment,
+            network: None,
         }
     }
 }

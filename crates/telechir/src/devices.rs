@@ -4,7 +4,7 @@ use telechir_browser::{Browser, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
     BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _, Screen, Shell,
 };
-use telechir_policy::Display;
+use telechir_policy::{Client, Display, Policy};
 use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
 use telechir_providers::desktop_tool;
@@ -15,6 +15,7 @@ use crate::args::{DeviceArguments, container};
 use crate::failure::{Failure, chain};
 use crate::folder::SessionFolder;
 use crate::guardian;
+use crate::network::{Events, Network};
 use crate::settings;
 
 /// Started devices, to be handed to a session.
@@ -26,6 +27,7 @@ pub(crate) struct Devices {
     pub(crate) browser: Option<BoxComputer>,
     pub(crate) shell: Option<BoxShell>,
     pub(crate) editor: Option<BoxEditor>,
+    network: Network,
     desktop_size: Option<Size>,
     browser_size: Option<Size>,
     /// What the desktop does beside pointer and keys.
@@ -34,7 +36,10 @@ pub(crate) struct Devices {
 
 impl Devices {
     /// Starts what the flags ask for. What was started before a failure is ended again.
-    pub(crate) async fn start(arguments: &DeviceArguments) -> Result<Self, Failure> {
+    pub(crate) async fn start(
+        arguments: &DeviceArguments,
+        policy: &Policy,
+    ) -> Result<Self, Failure> {
         let folder = SessionFolder::create(arguments.workspace.as_deref()).await?;
         let mut devices = Self {
             folder,
@@ -43,6 +48,7 @@ impl Devices {
             browser: None,
             shell: None,
             editor: None,
+            network: Network::new(policy),
             desktop_size: None,
             browser_size: None,
             desktop_tool: None,
@@ -54,6 +60,11 @@ impl Devices {
                 Err(failure)
             }
         }
+    }
+
+    /// Where what the devices' programs reach is told.
+    pub(crate) fn network_events(&self) -> Events {
+        self.network.events()
     }
 
     async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), Failure> {
@@ -127,6 +138,7 @@ impl Devices {
         options.accessibility = accessibility;
         options.workspace = Some(self.folder.workspace());
         options.missing = self.missing();
+        options.network = self.network.way_out(Client::Desktop);
         PrivateDisplay::start(options).await
     }
 
@@ -159,6 +171,7 @@ impl Devices {
                 BrowserSandbox::On
             },
             profiles: self.folder.path().to_owned(),
+            egress: self.network.way_out(Client::Browser),
             ..Options::default()
         };
         Browser::launch(surface, options).await
@@ -181,6 +194,7 @@ impl Devices {
             Isolation::Sandbox(Sandbox {
                 identity: self.folder.identity(),
                 missing: self.missing(),
+                network: self.network.way_out(Client::Shell),
                 ..Sandbox::new(workspace)
             })
         };

@@ -10,6 +10,7 @@ mod folder;
 mod guardian;
 mod holder;
 mod input;
+mod network;
 mod policy;
 mod progress;
 mod report;

@@ -192,6 +192,22 @@ impl Timeline {
                     one_line(message)
                 )]
             }
+            SessionEvent::ConnectionJudged {
+                device,
+                host,
+                passed: false,
+                rule,
+                reason,
+                ..
+            } => {
+                vec![format!(
+                    "   the {} does not reach {}: {} ({})",
+                    device.name(),
+                    one_line(host),
+                    one_line(reason),
+                    one_line(rule)
+                )]
+            }
             SessionEvent::Warning { message } => vec![format!("   note: {}", one_line(message))],
             SessionEvent::Missed { count } => {
                 vec![format!("   ({count} events were too fast to show)")]
@@ -202,6 +218,7 @@ impl Timeline {
             | SessionEvent::CallJudged { .. }
             | SessionEvent::QuestionAsked { .. }
             | SessionEvent::ActionStarted { .. }
+            | SessionEvent::ConnectionJudged { .. }
             | SessionEvent::PictureTaken { .. }
             | SessionEvent::CallAnswered { .. } => Vec::new(),
         }

@@ -15,6 +15,7 @@ use crate::args::{DeviceArguments, SafetyArguments};
 use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::folder::SessionFolder;
+use crate::network::Events;
 
 /// A session with the folder its devices live in.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub(crate) struct Open {
     largest_screen: Option<Size>,
     /// Whether turns that come again under its name are answered from the recording.
     is_named: bool,
+    network: Events,
     folder: SessionFolder,
 }
 
@@ -53,7 +55,8 @@ pub(crate) async fn start(
     approver: impl Approver + 'static,
 ) -> Result<Open, Failure> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
-    let devices = Devices::start(devices).await?;
+    let devices = Devices::start(devices, &policy).await?;
+    let network = devices.network_events();
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let journal = recording.map_or_else(temporary, Ok)?;
     let tools = devices.tools();
@@ -78,11 +81,13 @@ pub(crate) async fn start(
         builder = builder.editor(editor);
     }
     let session = builder.build()?;
+    network.open(session.announcer());
     Ok(Open {
         session,
         tools,
         largest_screen,
         is_named: safety.run.is_some(),
+        network,
         folder: devices.folder,
     })
 }
@@ -125,6 +130,7 @@ impl Open {
 
     /// Releases keys, ends every process, closes the journal, removes the folder.
     pub(crate) async fn close(self) -> Result<(), Failure> {
+        self.network.end();
         let closed = self.session.close().await;
         let removed = self.folder.remove();
         closed?;

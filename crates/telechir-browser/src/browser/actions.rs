@@ -22,6 +22,10 @@ use crate::{address, script};
 impl Browser {
     async fn navigate(&mut self, url: &str, tab: Option<&str>) -> Result<(), DeviceError> {
         let url = address::resolve(url, self.options.addresses)?;
+        if let Some(egress) = &self.options.egress {
+            // Whatever comes here is permitted: where a rule asks, a person was asked.
+            egress.grant(url.as_str());
+        }
         let (tab, page) = self.tab(tab).await?;
         let gone = self.navigation(&tab, &page).go_to(url.as_str()).await;
         if matches!(gone, Err(DeviceError::Timeout { .. })) {
@@ -44,6 +48,7 @@ impl Browser {
             book: &self.book,
             tab,
             limit: self.options.navigation_limit,
+            egress: self.options.egress.as_ref(),
         }
     }
 

@@ -65,7 +65,7 @@ GlobalMediaControls,AimEnabled,LensOverlay,GlicUI,AcceptCHFrame";
 const SHARED_MEMORY: u64 = 128 << 20;
 
 /// The flags for this surface and these options.
-pub(super) fn of(surface: &Surface, options: &Options) -> Vec<String> {
+pub(super) fn of(surface: &Surface, options: &Options, proxy: Option<&str>) -> Vec<String> {
     let mut flags: Vec<String> = ALWAYS.iter().map(|flag| (*flag).to_owned()).collect();
     flags.push(FEATURES_OFF.to_owned());
     let size = match surface {
@@ -85,11 +85,17 @@ pub(super) fn of(surface: &Surface, options: &Options) -> Vec<String> {
     if options.sandbox == Sandbox::Off {
         flags.push("--no-sandbox".to_owned());
     }
-    if let Some(proxy) = &options.proxy {
+    if let Some(proxy) = proxy {
         flags.push(format!("--proxy-server={proxy}"));
         // Without this, loopback would go past the proxy.
         flags.push("--proxy-bypass-list=<-loopback>".to_owned());
-        flags.push("--force-webrtc-ip-handling-policy=disable_non_proxied_udp".to_owned());
+        // Media goes no other way; older versions know it by the longer name.
+        for name in [
+            "webrtc-ip-handling-policy",
+            "force-webrtc-ip-handling-policy",
+        ] {
+            flags.push(format!("--{name}=disable_non_proxied_udp"));
+        }
     }
     if !has_shared_memory() {
         flags.push("--disable-dev-shm-usage".to_owned());

@@ -4,6 +4,7 @@
 mod common;
 mod contract;
 mod dialogs;
+mod egress;
 mod elements;
 mod input;
 mod isolation;

@@ -1,6 +1,6 @@
 //! Addresses that are fetched without a tunnel.
 
-use telechir_policy::{Client, Remote};
+use telechir_policy::Client;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::world::{Proxy, Witness, next};
@@ -195,7 +195,9 @@ async fn what_a_rule_asks_about_passes_after_a_yes_and_a_no_stays_a_no() {
         answer.starts_with("HTTP/1.1 403 ") && answer.contains("asks a person"),
         "{answer}"
     );
-    proxy.egress.grant(&Remote::fetched(&url).unwrap());
+    let why = proxy.egress.why_refused(&url);
+    assert!(why.is_some_and(|why| why.starts_with("A person looks.")));
+    proxy.egress.grant(&url);
     assert!(proxy.get(&url).await.ends_with("hello"));
     // A yes to the place is none to where it leads later.
     proxy.names.set("asked.example", &[&["169.254.169.254"]]);

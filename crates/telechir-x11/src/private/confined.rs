@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{PidfdFlags, pidfd_open};
 use telechir_device::DeviceError;
+use telechir_egress::{Egress, Serving};
 use telechir_process::confinement::{
     Confinement, ConfinementError, Limits, Protected, Told, gone, verify_inside,
 };
@@ -66,6 +67,7 @@ pub(super) struct Surroundings<'a> {
     /// What bounds all of them together.
     pub(super) group: &'a Cgroup,
     pub(super) environment: &'a [(String, String)],
+    pub(super) network: Option<&'a Egress>,
 }
 
 impl Surroundings<'_> {
@@ -92,7 +94,8 @@ impl Surroundings<'_> {
         if let Some(protected) = self.protected {
             confinement = confinement.workspace(protected);
         }
-        for (name, value) in self.environment {
+        let proxy = self.network.map(|_| Egress::environment());
+        for (name, value) in self.environment.iter().chain(proxy.iter().flatten()) {
             confinement = confinement.env(name, value);
         }
         Ok(confinement.cwd(self.workspace))
@@ -139,6 +142,12 @@ impl Surroundings<'_> {
         if self.group.bounds().hold() && !self.group.has(first) {
             tracing::warn!(program, "a program is not in the group that bounds it");
         }
+        let network = self
+            .network
+            .map(|egress| egress.serve_inside(first, self.identity));
+        let network = network
+            .transpose()
+            .map_err(|error| failed("open an application's way to the network", &error))?;
         let first = pidfd_open(first, PidfdFlags::empty())
             .map_err(|errno| failed("watch over a program", &errno))?;
         rustix::io::write(&go, b"go\n").map_err(|errno| failed("start a program", &errno))?;
@@ -146,6 +155,7 @@ impl Surroundings<'_> {
             child,
             first,
             _told: told,
+            _network: network,
         })
     }
 }
@@ -172,6 +182,7 @@ pub(super) struct Confined {
     child: Child,
     first: OwnedFd,
     _told: Told,
+    _network: Option<Serving>,
 }
 
 impl Confined {

@@ -34,7 +34,7 @@ async fn read(path: &Path) -> String {
 }
 
 /// What a script prints that runs in a terminal window on this display, with how it ended.
-async fn said(display: &mut PrivateDisplay, folder: &TempDir, script: &str) -> String {
+pub(crate) async fn said(display: &mut PrivateDisplay, folder: &TempDir, script: &str) -> String {
     let workspace = stage::workspace(folder);
     let (attempt, said) = (workspace.join("attempt"), workspace.join("said"));
     let _from_before = fs::remove_file(&said);

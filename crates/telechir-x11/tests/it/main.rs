@@ -12,6 +12,7 @@ mod contract;
 mod input;
 mod launching;
 mod life;
+mod network;
 mod programs;
 mod settle;
 mod stage;

@@ -6,6 +6,7 @@ use clap::Parser;
 use telechir_device::{
     BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Settle, Shell as _, ShellCommand,
 };
+use telechir_policy::Policy;
 use telechir_protocol::{Action, Command, ShellOutcome};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
@@ -195,7 +196,7 @@ async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Tro
     let line = ["telechir"].iter().chain(flags);
     let flags = Flags::try_parse_from(line).map_err(|error| Trouble::broken(error.to_string()))?;
     let began = Instant::now();
-    match Devices::start(&flags.devices).await {
+    match Devices::start(&flags.devices, &Policy::default_policy()).await {
         Ok(devices) => Ok((devices, began.elapsed().as_millis())),
         Err(failure) => {
             // It begins with the flag, which the check says already.

@@ -146,6 +146,17 @@ impl Gathering {
             SessionEvent::DeviceLost { device, message } => {
                 self.note(format!("the {} is gone: {message}", device.name()));
             }
+            SessionEvent::ConnectionJudged {
+                device,
+                host,
+                passed: false,
+                rule,
+                reason,
+                ..
+            } => self.note(format!(
+                "the {} does not reach {host}: {reason} ({rule})",
+                device.name()
+            )),
             SessionEvent::CallReceived { call_id, .. } => _ = self.call(call_id.as_str()),
             SessionEvent::CallJudged {
                 call_id,
@@ -214,6 +225,7 @@ impl Gathering {
                 (call.ms, call.failure) = (Some(ms), failure.map(|failure| failure.message));
             }
             SessionEvent::TurnAnswered { .. }
+            | SessionEvent::ConnectionJudged { .. }
             | SessionEvent::PictureTaken { .. }
             | SessionEvent::RequestSent { .. }
             | SessionEvent::Missed { .. } => {}

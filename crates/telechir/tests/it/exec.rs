@@ -5,7 +5,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::{Telechir, png_size};
 
-fn anthropic(calls: &[Value]) -> String {
+pub(crate) fn anthropic(calls: &[Value]) -> String {
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
         "content": calls, "stop_reason": "tool_use", "stop_sequence": null,
@@ -14,11 +14,11 @@ fn anthropic(calls: &[Value]) -> String {
     message.to_string()
 }
 
-fn member(id: &str, family: &str, name: &str, input: Value) -> Value {
+pub(crate) fn member(id: &str, family: &str, name: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "toolset_name": family, "input": input})
 }
 
-fn bash(id: &str, command: &str) -> Value {
+pub(crate) fn bash(id: &str, command: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": command}})
 }
 

@@ -13,6 +13,7 @@ mod edits;
 mod exec;
 mod journal_kills;
 mod kills;
+mod network;
 mod providers;
 mod sessions;
 mod telechir;

@@ -1,0 +1,74 @@
+//! An application's way to the network, from a real terminal window of a private desktop.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use telechir_egress::{Decision, Egress};
+use telechir_policy::{Client, Policy};
+use telechir_testkit::gate::{Part, require};
+use telechir_x11::{DisplayOptions, PrivateDisplay};
+
+use crate::confinement::said;
+use crate::stage;
+
+/// A page of this machine, for as long as the test lives.
+fn page() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _its_first_bytes = stream.read(&mut [0; 4096]);
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
+            let _gone = stream.write_all(answer.as_bytes());
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn an_application_reaches_what_is_named_and_the_terminal_beside_it_nothing_else() {
+    require(Part::Sandbox);
+    require(Part::XServer);
+    let (named, other) = (page(), page());
+    let text = format!(
+        "[[network]]\nfrom = ['desktop']\nhost = ['127.0.0.1']\nport = [{named}]\n\
+         verdict = 'allow'\nreason = 'The page of the test.'"
+    );
+    let policy = Policy::from_toml(&text, "test").unwrap();
+    let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
+    let telling = Arc::clone(&decisions);
+    let egress = Egress::new(policy.gate(Client::Desktop))
+        .reporting(move |decision| telling.lock().unwrap().push(decision));
+    let folder = stage::session_dir();
+    let mut display = PrivateDisplay::start(DisplayOptions {
+        window_manager: false,
+        network: Some(egress),
+        ..stage::options(&folder)
+    })
+    .await
+    .unwrap();
+    let script = format!("curl -sS --noproxy '' http://127.0.0.1:{named}/");
+    assert_eq!(
+        said(&mut display, &folder, &script).await,
+        "hello\nexit 0\n"
+    );
+    let script = format!("curl -sS --noproxy '' http://127.0.0.1:{other}/");
+    let refused = said(&mut display, &folder, &script).await;
+    assert!(
+        refused.contains("telechir does not let this through"),
+        "{refused}"
+    );
+    // Each application has a network of its own, and no way past its proxy.
+    let script = format!("exec 5<>/dev/tcp/127.0.0.1/{named}");
+    let refused = said(&mut display, &folder, &script).await;
+    assert!(refused.contains("refused"), "{refused}");
+    let passed: Vec<bool> = decisions
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|seen| seen.passed)
+        .collect();
+    assert_eq!(passed, [true, false]);
+    display.close().await.unwrap();
+}

@@ -1,0 +1,121 @@
+//! What a session's devices reach of the network: by the policy's word, and in its recording.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use serde_json::json;
+use telechir_testkit::gate::{Part, require};
+
+use crate::exec::{anthropic, bash, member};
+use crate::telechir::Telechir;
+
+/// A page of this machine, for as long as the test lives, that shows this.
+fn page(body: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _its_first_bytes = stream.read(&mut [0; 4096]);
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
+                 Connection: close\r\n\r\n{body}",
+                body.len()
+            );
+            let _gone = stream.write_all(answer.as_bytes());
+        }
+    });
+    port
+}
+
+/// The page of a recording, as people read it.
+fn report(telechir: &Telechir, recording: &str) -> String {
+    let page = telechir.folder().join("report.html");
+    let made = telechir.run(&["report", recording, "--out", &page.to_string_lossy()], "");
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    std::fs::read_to_string(page).expect("a page")
+}
+
+#[test]
+fn a_shell_reaches_what_the_policy_names_and_the_recording_has_what_it_does_not() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let (named, other) = (page("hello".to_owned()), page("other".to_owned()));
+    let policy = telechir.permissive_policy();
+    let rules = std::fs::read_to_string(&policy).expect("the policy");
+    let rule = format!(
+        "[[network]]\nname = 'the page'\nfrom = ['shell']\nhost = ['127.0.0.1']\nport = [{named}]\n\
+         verdict = 'allow'\nreason = 'The page of the test.'\n"
+    );
+    std::fs::write(&policy, rules + &rule).expect("a policy");
+    let recording = telechir.folder().join("recording");
+    let recording = recording.to_str().expect("a path");
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        "--shell",
+        "--policy",
+        &policy,
+        "--record",
+        recording,
+    ];
+    let get = |port: u16| format!("curl -sS --noproxy '' http://127.0.0.1:{port}/?secret");
+    let calls = [bash("toolu_1", &get(named)), bash("toolu_2", &get(other))];
+    let ran = telechir.run(&arguments, &anthropic(&calls));
+    let answers = ran.json().to_string();
+    assert!(answers.contains("hello"), "{answers}");
+    assert!(
+        answers.contains("telechir does not let this through"),
+        "{answers}"
+    );
+    let html = report(&telechir, recording);
+    assert!(
+        html.contains("the shell does not reach 127.0.0.1"),
+        "{html}"
+    );
+    let verified = telechir.run(&["audit", "verify", recording], "");
+    assert_eq!(verified.code, Some(0), "{}", verified.stderr);
+}
+
+#[test]
+fn a_page_reaches_what_the_browser_may_be_sent_to_and_nothing_beside_it() {
+    require(Part::Chromium);
+    let telechir = Telechir::new();
+    let other = page("other".to_owned());
+    let body = format!(
+        "<title>waits</title><script>fetch('http://127.0.0.1:{other}/', {{ mode: 'no-cors' }})\
+         .finally(() => document.title = 'tried')</script>"
+    );
+    let named = page(body);
+    let policy = telechir.folder().join("policy.toml");
+    let rule = format!(
+        "[[url]]\nhost = ['127.0.0.1']\nport = [{named}]\nverdict = 'allow'\nreason = 'A test.'\n"
+    );
+    std::fs::write(&policy, rule).expect("a policy");
+    let recording = telechir.folder().join("recording");
+    let recording = recording.to_str().expect("a path");
+    let flag = format!("--browser=http://127.0.0.1:{named}/");
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        &flag,
+        "--headless",
+        "--policy",
+        &policy.to_string_lossy(),
+        "--record",
+        recording,
+    ];
+    let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
+    let ran = telechir.run(&arguments, &response);
+    assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
+    let html = report(&telechir, recording);
+    assert!(
+        html.contains("the browser does not reach 127.0.0.1"),
+        "{html}"
+    );
+    assert!(
+        !html.contains("127.0.0.1:9"),
+        "Chromium's own wishes are no notes: {html}"
+    );
+}
