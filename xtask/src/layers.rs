@@ -46,6 +46,10 @@ const LAYERS: &[Layer] = &[
         ours: DEVICE,
     },
     Layer {
+        name: "telechir-atspi",
+        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+    },
+    Layer {
         name: "telechir-browser",
         ours: DEVICE,
     },
@@ -75,6 +79,7 @@ const LAYERS: &[Layer] = &[
             "telechir-process",
             "telechir-egress",
             "telechir-x11",
+            "telechir-atspi",
             "telechir-browser",
             "telechir-shell",
             "telechir-runtime",
@@ -111,6 +116,11 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
         "one crate speaks X",
     ),
     (
+        "zbus",
+        &["telechir-atspi"],
+        "one crate speaks to applications over a bus",
+    ),
+    (
         "rusqlite",
         &["telechir-runtime"],
         "one crate keeps the journal",
@@ -138,6 +148,7 @@ const IMPURE: &[&str] = &[
     "telechir-process",
     "telechir-egress",
     "telechir-x11",
+    "telechir-atspi",
     "telechir-browser",
     "telechir-shell",
     "telechir-runtime",

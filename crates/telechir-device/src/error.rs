@@ -20,7 +20,7 @@ pub enum DeviceError {
         device: &'static str,
     },
     /// A ref whose document was replaced or whose element is gone.
-    #[error("find {target}: it belongs to an older picture of the page")]
+    #[error("find {target}: it is gone; read the elements again")]
     Stale {
         /// The label or ref.
         target: String,

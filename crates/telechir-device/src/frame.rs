@@ -29,6 +29,11 @@ impl Frame {
         &self.bgrx
     }
 
+    /// The bytes to draw on.
+    pub fn bgrx_mut(&mut self) -> &mut [u8] {
+        &mut self.bgrx
+    }
+
     /// Red, green and blue of one pixel; none off the frame.
     pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         if x >= self.size.width || y >= self.size.height {

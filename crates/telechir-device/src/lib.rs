@@ -1,21 +1,34 @@
 //! What the engine needs of a screen, a browser, a shell and an editor; pure: no clock, no files, no network.
 
+mod accessibility;
+mod accessible;
 mod computer;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod editor;
+mod elements;
 mod erased;
 mod error;
 mod frame;
+mod marks;
 mod screen_space;
 mod shell;
 mod viewport;
+mod windows;
 
+pub use accessibility::{Accessibility, Detail, Located};
+pub use accessible::Accessible;
 pub use computer::{Computer, Effect, PageContext, Performed, Screen, Settle, Settled};
 pub use editor::{Edited, Editor};
+pub use elements::{
+    Bounds, Element, Filter, NotOne, Outline, State, States, Tree, choose, is_interactive,
+    role_name, search,
+};
 pub use erased::{BoxComputer, BoxEditor, BoxScreen, BoxShell};
 pub use error::DeviceError;
 pub use frame::Frame;
+pub use marks::{Labels, Mark, MarkKind, draw};
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
 pub use viewport::{Misplaced, Viewport};
+pub use windows::{Window, Windows};

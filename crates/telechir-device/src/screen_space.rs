@@ -46,6 +46,14 @@ impl ScreenRegion {
     pub const fn size(self) -> Size {
         self.size
     }
+
+    /// The pixel in its middle.
+    pub const fn centre(self) -> ScreenPoint {
+        ScreenPoint::new(
+            self.origin.x + self.size.width / 2,
+            self.origin.y + self.size.height / 2,
+        )
+    }
 }
 
 /// What an action of a screen aims at.

@@ -1,8 +1,8 @@
 //! The only bridge from a model's places to a screen's pixels. Rounding happens here, once.
 
-use telechir_protocol::{Action, Point, Region, ScrollUnit, Size, Space, Target};
+use telechir_protocol::{Action, FrameId, Point, Region, ScrollUnit, Size, Space, Target};
 
-use crate::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
+use crate::{Labels, ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 
 /// How the picture that the model saw lies on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,33 @@ pub enum Misplaced {
     },
     /// A label, but the newest picture has none.
     #[error(
-        "label {n} belongs to no picture that was sent; give coordinates of the newest picture instead"
+        "label {n} belongs to no picture that was sent; look with `observe_screen` for labels, or give coordinates of the newest picture"
     )]
     UnknownLabel {
         /// The label.
         n: u32,
+    },
+    /// A label of a picture that is not the newest labelled one.
+    #[error(
+        "label {n} of {frame} counts no more: the newest labelled picture is {newest}; use its labels"
+    )]
+    StaleLabel {
+        /// The label.
+        n: u32,
+        /// The picture the model named.
+        frame: FrameId,
+        /// The newest that has labels.
+        newest: FrameId,
+    },
+    /// The newest labelled picture has no such label.
+    #[error("there is no label {n}: labels go from 1 to {last} on {newest}")]
+    NoSuchLabel {
+        /// The label.
+        n: u32,
+        /// The newest labelled picture.
+        newest: FrameId,
+        /// Its last label.
+        last: usize,
     },
     /// A number that is none.
     #[error("a coordinate is not a number")]
@@ -157,160 +179,39 @@ impl Viewport {
         Ok(ScreenRegion::new(origin, Size::new(width, height)))
     }
 
-    /// The same action in places of the screen.
+    /// The same action in places of the screen. No picture has labels.
     ///
     /// # Errors
     /// When one of its places is off the picture.
     pub fn action(&self, action: &Action) -> Result<ScreenAction, Misplaced> {
-        let at = |target: &Target| self.target(target);
-        let maybe = |target: &Option<Target>| target.as_ref().map(at).transpose();
-        Ok(match action.clone() {
-            Action::Screenshot => Action::Screenshot,
-            Action::Zoom { region } => Action::Zoom {
-                region: self.region(region)?,
-            },
-            Action::CursorPosition => Action::CursorPosition,
-            Action::Move { at: to } => Action::Move { at: at(&to)? },
-            Action::Click {
-                at: to,
-                button,
-                count,
-                modifiers,
-            } => Action::Click {
-                at: maybe(&to)?,
-                button,
-                count,
-                modifiers,
-            },
-            Action::MouseDown { at: to, button } => Action::MouseDown {
-                at: maybe(&to)?,
-                button,
-            },
-            Action::MouseUp { at: to, button } => Action::MouseUp {
-                at: maybe(&to)?,
-                button,
-            },
-            Action::Drag {
-                path,
-                button,
-                modifiers,
-                duration,
-            } => {
-                let path = path.iter().map(at).collect::<Result<_, _>>()?;
-                Action::Drag {
-                    path,
-                    button,
-                    modifiers,
-                    duration,
-                }
-            }
-            Action::Scroll {
-                at: to,
-                dx,
-                dy,
-                unit,
-                modifiers,
-            } => {
-                let (dx, dy, unit) = self.distance(dx, dy, unit);
-                Action::Scroll {
-                    at: maybe(&to)?,
-                    dx,
-                    dy,
-                    unit,
-                    modifiers,
-                }
-            }
-            Action::Type {
-                text,
-                at: to,
-                clear_first,
-                submit,
-            } => Action::Type {
-                text,
-                at: maybe(&to)?,
-                clear_first,
-                submit,
-            },
-            Action::Key { chord, repeat } => Action::Key { chord, repeat },
-            Action::HoldKey { chord, duration } => Action::HoldKey { chord, duration },
-            Action::KeyDown { chord } => Action::KeyDown { chord },
-            Action::KeyUp { chord } => Action::KeyUp { chord },
-            Action::Wait { duration } => Action::Wait { duration },
-            Action::Navigate { url, tab } => Action::Navigate { url, tab },
-            Action::Back { tab } => Action::Back { tab },
-            Action::Forward { tab } => Action::Forward { tab },
-            Action::Reload { tab } => Action::Reload { tab },
-            Action::Search { query } => Action::Search { query },
-            Action::OpenBrowser { url } => Action::OpenBrowser { url },
-            Action::ListTabs => Action::ListTabs,
-            Action::NewTab { url } => Action::NewTab { url },
-            Action::SwitchTab { tab } => Action::SwitchTab { tab },
-            Action::CloseTab { tab } => Action::CloseTab { tab },
-            Action::ReadPage {
-                filter,
-                depth,
-                root,
-                tab,
-            } => Action::ReadPage {
-                filter,
-                depth,
-                root: maybe(&root)?,
-                tab,
-            },
-            Action::PageText { tab } => Action::PageText { tab },
-            Action::Find { query, tab } => Action::Find { query, tab },
-            Action::FormInput { at: to, value, tab } => Action::FormInput {
-                at: at(&to)?,
-                value,
-                tab,
-            },
-            Action::FileUpload {
-                at: to,
-                paths,
-                documents,
-                tab,
-            } => Action::FileUpload {
-                at: at(&to)?,
-                paths,
-                documents,
-                tab,
-            },
-            Action::ScrollTo { at: to, tab } => Action::ScrollTo { at: at(&to)?, tab },
-            Action::Hover { at: to } => Action::Hover { at: at(&to)? },
-            Action::Javascript { script, tab } => Action::Javascript { script, tab },
-            Action::ReadConsole { tab } => Action::ReadConsole { tab },
-            Action::ReadNetwork { tab } => Action::ReadNetwork { tab },
-            Action::ListWindows => Action::ListWindows,
-            Action::FocusWindow { window } => Action::FocusWindow { window },
-            Action::MaximizeWindow { window } => Action::MaximizeWindow { window },
-            Action::RestoreWindow { window } => Action::RestoreWindow { window },
-            Action::MinimizeWindow { window } => Action::MinimizeWindow { window },
-            Action::CloseWindow { window } => Action::CloseWindow { window },
-            Action::PlaceWindow { window, region } => Action::PlaceWindow {
-                window,
-                region: self.region(region)?,
-            },
-            Action::ReadClipboard => Action::ReadClipboard,
-            Action::WriteClipboard { text } => Action::WriteClipboard { text },
-            Action::Invoke { at: to, name } => Action::Invoke { at: at(&to)?, name },
-            Action::OpenApp { name } => Action::OpenApp { name },
-            Action::LongPress { at: to, duration } => Action::LongPress {
-                at: at(&to)?,
-                duration,
-            },
-            Action::Other { name, args } => Action::Other { name, args },
-        })
+        self.labelled_action(action, &Labels::default())
     }
 
-    fn target(&self, target: &Target) -> Result<ScreenTarget, Misplaced> {
+    /// The same action in places of the screen, where pictures have labels.
+    ///
+    /// # Errors
+    /// When one of its places is off the picture, or a label is not of the newest labelled one.
+    pub fn labelled_action(
+        &self,
+        action: &Action,
+        labels: &Labels,
+    ) -> Result<ScreenAction, Misplaced> {
+        let mut action = action.clone();
+        if let Action::Scroll { dx, dy, unit, .. } = &mut action {
+            (*dx, *dy, *unit) = self.distance(*dx, *dy, *unit);
+        }
+        action.try_map(
+            &mut |target: Target| self.target(target, labels),
+            &mut |region: Region| self.region(region),
+        )
+    }
+
+    fn target(&self, target: Target, labels: &Labels) -> Result<ScreenTarget, Misplaced> {
         match target {
-            Target::Point(point) => self.point(*point).map(ScreenTarget::Point),
-            Target::Label { n, .. } => Err(Misplaced::UnknownLabel { n: *n }),
-            Target::Ref { id, frame } => Ok(ScreenTarget::Element {
-                id: id.clone(),
-                frame: frame.clone(),
-            }),
-            Target::Named(named) => Ok(ScreenTarget::Named(named.clone())),
+            Target::Point(point) => self.point(point).map(ScreenTarget::Point),
+            Target::Label { n, frame } => labels.find(n, frame.as_ref()),
+            Target::Ref { id, frame } => Ok(ScreenTarget::Element { id, frame }),
+            Target::Named(named) => Ok(ScreenTarget::Named(named)),
         }
     }
 

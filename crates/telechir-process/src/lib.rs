@@ -24,6 +24,7 @@
 mod cgroup;
 mod child;
 pub mod confinement;
+mod connect;
 mod error;
 pub mod guardian;
 mod identity;
@@ -36,6 +37,7 @@ pub use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 pub use cgroup::{Bounds, Cgroup};
 pub use child::Child;
+pub use connect::connect_as;
 pub use error::{SpawnError, Step};
 pub use identity::{Identity, am_root};
 pub use program::{find_program, package_of};

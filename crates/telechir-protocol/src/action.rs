@@ -2,6 +2,7 @@
 
 mod alias;
 mod kind;
+mod map;
 mod read;
 mod vocabulary;
 mod write;

@@ -2,6 +2,7 @@
 
 use telechir_device::{
     Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled, Viewport,
+    Window,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 
@@ -9,6 +10,7 @@ use crate::PrivateDisplay;
 use crate::body::Body;
 use crate::clipboard::Selection;
 use crate::display::Display;
+use crate::error::XError;
 use crate::launch;
 use crate::paste::Typing;
 
@@ -273,5 +275,28 @@ impl Computer for Desktop {
         }
         drop(body);
         display.close().await
+    }
+}
+
+impl telechir_device::Windows for Desktop {
+    async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
+        let Body { eyes, windows, .. } = &mut self.body;
+        let listed = match windows.list(&eyes.connection).await {
+            Ok(listed) => listed,
+            // Nobody manages windows here.
+            Err(XError::Impossible(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let active = listed.active;
+        let all = listed.windows.into_iter().map(|window| Window {
+            id: windows.name(window.window),
+            place: window.place.bounds(),
+            content: window.content().bounds(),
+            is_active: active == Some(window.window),
+            is_shown: !window.shown.is_minimized,
+            title: window.title,
+            class: window.class,
+        });
+        Ok(all.collect())
     }
 }

@@ -153,13 +153,16 @@ impl PrivateDisplay {
     async fn furnish(&mut self, options: &DisplayOptions) -> Result<(), DeviceError> {
         let path = self.folder.path();
         if options.accessibility {
-            let bus = path.join("run/bus");
+            let bus = files::session_bus(path);
             self.bus = Some(programs::start_bus(&self.surroundings(), &bus).await?);
             let address = format!("unix:path={}", bus.display());
             self.environment
                 .push(("DBUS_SESSION_BUS_ADDRESS".to_owned(), address));
-            self.environment
-                .push(("ACCESSIBILITY_ENABLED".to_owned(), "1".to_owned()));
+            // Chromium asks the first when it starts; Qt, which would wait for a screen reader,
+            // the second.
+            for name in ["ACCESSIBILITY_ENABLED", "QT_LINUX_ACCESSIBILITY_ALWAYS_ON"] {
+                self.environment.push((name.to_owned(), "1".to_owned()));
+            }
             programs::enable_accessibility(&self.surroundings()).await?;
         } else {
             self.environment
@@ -189,6 +192,14 @@ impl PrivateDisplay {
     /// When the server is gone.
     pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
         XScreen::open(Display::Private(Box::new(self))).await
+    }
+
+    /// The socket of its session bus, on which applications say where they tell what they show;
+    /// none without accessibility. It lets in only whom the display runs as.
+    pub fn session_bus(&self) -> Option<PathBuf> {
+        self.bus
+            .as_ref()
+            .map(|_| files::session_bus(self.folder.path()))
     }
 
     /// Its name, such as `:7`.

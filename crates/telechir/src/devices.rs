@@ -1,15 +1,17 @@
 //! Starts the devices that the flags ask for and joins the browser with its screen.
 
+use telechir_atspi::{AtSpi, SessionBus};
 use telechir_browser::{Browser, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
-    BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _, Screen, Shell,
+    Accessible, BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _,
+    Screen, Shell,
 };
 use telechir_policy::{Client, Display, Policy};
 use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
 use telechir_providers::desktop_tool;
 use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, Missing, Sandbox};
-use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
+use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::{DeviceArguments, container};
 use crate::failure::{Failure, chain};
@@ -72,11 +74,10 @@ impl Devices {
             let desktop = self
                 .start_desktop(display, arguments)
                 .await
-                .map_err(|e| unavailable("desktop", &e))?
-                .typing(arguments.typing());
+                .map_err(|e| unavailable("desktop", &e))?;
             self.desktop_size = Some(desktop.size());
             self.desktop_tool = desktop_tool(|kind| desktop.supports(&kind));
-            self.desktop = Some(BoxComputer::new(desktop));
+            self.desktop = Some(desktop);
         }
         if arguments.browser.is_some() {
             let browser = self
@@ -106,7 +107,7 @@ impl Devices {
         &mut self,
         display: &str,
         arguments: &DeviceArguments,
-    ) -> Result<Desktop, DeviceError> {
+    ) -> Result<BoxComputer, DeviceError> {
         if display.is_empty() {
             let mut display = self.private_display(arguments.screen_size(), true).await?;
             for line in &arguments.launch {
@@ -116,7 +117,17 @@ impl Devices {
                 };
                 display.launch(program, &words.collect::<Vec<_>>()).await?;
             }
-            display.into_desktop().await
+            let applications = display.session_bus().map(|socket| {
+                AtSpi::new(SessionBus {
+                    socket,
+                    identity: self.folder.identity(),
+                })
+            });
+            let desktop = display.into_desktop().await?.typing(arguments.typing());
+            Ok(match applications {
+                Some(applications) => BoxComputer::new(Accessible::new(desktop, applications)),
+                None => BoxComputer::new(desktop),
+            })
         } else {
             self.display = Display::Existing;
             let cookie = settings::xauthority().filter(|path| path.exists());
@@ -124,7 +135,8 @@ impl Devices {
                 .await?
                 .starting_programs(settings::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
-            existing.into_desktop().await
+            let desktop = existing.into_desktop().await?;
+            Ok(BoxComputer::new(desktop.typing(arguments.typing())))
         }
     }
 

@@ -20,11 +20,14 @@ gtk-enable-animations=0
 gtk-cursor-blink=0
 gtk-overlay-scrolling=0
 ";
+/// Chromium describes its pages only when it is told to. Debian's reads this folder at its start.
+const CHROMIUM: &str = "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --force-renderer-accessibility\"\n";
 const OPENBOX: &str = include_str!("openbox.xml");
 
 /// Files of the folder that programs see in `/etc`. The system's own may not name the user, which
 /// many programs do not put up with.
-pub(super) const ETC: [&str; 4] = ["passwd", "group", "hosts", "machine-id"];
+pub(super) const ETC: [&str; 5] = ["passwd", "group", "hosts", "machine-id", CHROMIUM_FLAGS];
+const CHROMIUM_FLAGS: &str = "chromium.d";
 
 /// Makes the display's folder with all its files, owned by whom the display runs as.
 pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result<TempDir> {
@@ -49,6 +52,10 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
         make_file(&settings, GTK_SETTINGS, owner)?;
     }
     make_file(&path.join("openbox.xml"), OPENBOX, owner)?;
+    make_folder(&path.join(CHROMIUM_FLAGS), owner)?;
+    if options.accessibility {
+        make_file(&path.join(CHROMIUM_FLAGS).join("telechir"), CHROMIUM, owner)?;
+    }
     let home = path.join("home");
     let account = Account {
         name: "desktop",
@@ -62,6 +69,11 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
     cookie.write(&authority(path))?;
     own(&authority(path), owner)?;
     Ok(folder)
+}
+
+/// The socket of the session bus.
+pub(super) fn session_bus(folder: &Path) -> PathBuf {
+    folder.join("run/bus")
 }
 
 /// The file with the cookie.

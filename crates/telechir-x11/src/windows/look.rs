@@ -1,5 +1,6 @@
 //! What is known of a window: read from the server, all questions of many windows at once.
 
+use telechir_device::Bounds;
 use x11rb::cookie::Cookie;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetGeometryReply, GetPropertyReply,
@@ -23,6 +24,19 @@ pub(crate) struct Rect {
     pub(crate) y: i32,
     pub(crate) width: i32,
     pub(crate) height: i32,
+}
+
+impl Rect {
+    /// The same for those who do not know X.
+    pub(crate) fn bounds(self) -> Bounds {
+        let length = |length: i32| u32::try_from(length).unwrap_or(0);
+        Bounds {
+            x: self.x,
+            y: self.y,
+            width: length(self.width),
+            height: length(self.height),
+        }
+    }
 }
 
 /// Pixels at the left, right, top and bottom of something.
@@ -72,6 +86,24 @@ pub(crate) struct Described {
     pub(crate) kind: Option<&'static str>,
     /// The window that it belongs to, as a dialog does.
     pub(crate) owner: Option<Window>,
+}
+
+impl Described {
+    /// What its program draws, shadows included: where it counts its pixels from.
+    pub(crate) const fn content(&self) -> Rect {
+        let Edges {
+            left,
+            right,
+            top,
+            bottom,
+        } = self.frame;
+        Rect {
+            x: self.place.x + left,
+            y: self.place.y + top,
+            width: self.place.width - left - right,
+            height: self.place.height - top - bottom,
+        }
+    }
 }
 
 /// The questions about one window, sent and not yet answered.

@@ -1,0 +1,94 @@
+//! Objects of applications as the bus names them, and the words it has for them.
+
+use serde::Deserialize;
+use zbus::{OwnedObjectPath, Type, Variant};
+
+pub(crate) const ACCESSIBLE: &str = "org.a11y.atspi.Accessible";
+pub(crate) const ACTION: &str = "org.a11y.atspi.Action";
+pub(crate) const CACHE: &str = "org.a11y.atspi.Cache";
+pub(crate) const COMPONENT: &str = "org.a11y.atspi.Component";
+pub(crate) const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
+pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+pub(crate) const SELECTION: &str = "org.a11y.atspi.Selection";
+pub(crate) const TEXT: &str = "org.a11y.atspi.Text";
+pub(crate) const VALUE: &str = "org.a11y.atspi.Value";
+pub(crate) const APPLICATION: &str = "org.a11y.atspi.Application";
+
+/// Where every application keeps its root.
+pub(crate) const ROOT: &str = "/org/a11y/atspi/accessible/root";
+/// What stands for "no object".
+const NULL: &str = "/org/a11y/atspi/null";
+
+/// An object of an application: the application's name on the bus and a path there.
+#[derive(Clone, Debug, Deserialize, Type, PartialEq, Eq, Hash)]
+pub(crate) struct Object {
+    pub(crate) bus: String,
+    pub(crate) path: OwnedObjectPath,
+}
+
+impl Object {
+    /// From a property that names one.
+    pub(crate) fn of(value: &Variant<'_>) -> Option<Self> {
+        let Variant::Structure(structure) = value else {
+            return None;
+        };
+        let [Variant::Str(bus), Variant::ObjectPath(path)] = structure.fields() else {
+            return None;
+        };
+        let object = Self {
+            bus: bus.to_string(),
+            path: path.clone().into(),
+        };
+        (!object.is_null()).then_some(object)
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.path.as_str() == NULL || self.bus.is_empty()
+    }
+}
+
+/// Abilities of an object that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Abilities(u8);
+
+impl Abilities {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ACTION: u8 = 1;
+    pub(crate) const COMPONENT: u8 = 1 << 1;
+    pub(crate) const EDITABLE_TEXT: u8 = 1 << 2;
+    pub(crate) const SELECTION: u8 = 1 << 3;
+    pub(crate) const TEXT: u8 = 1 << 4;
+    pub(crate) const VALUE: u8 = 1 << 5;
+
+    pub(crate) fn of(interfaces: &[String]) -> Self {
+        let bit = |name: &String| match name.as_str() {
+            ACTION => Self::ACTION,
+            COMPONENT => Self::COMPONENT,
+            EDITABLE_TEXT => Self::EDITABLE_TEXT,
+            SELECTION => Self::SELECTION,
+            TEXT => Self::TEXT,
+            VALUE => Self::VALUE,
+            _ => 0,
+        };
+        Self(interfaces.iter().map(bit).fold(0, |all, one| all | one))
+    }
+
+    pub(crate) const fn has(self, ability: u8) -> bool {
+        self.0 & ability != 0
+    }
+}
+
+/// An object as one answer of its application's cache describes it.
+#[derive(Debug, Deserialize, Type)]
+pub(crate) struct CacheItem {
+    pub(crate) object: Object,
+    pub(crate) _application: Object,
+    pub(crate) parent: Object,
+    pub(crate) index: i32,
+    pub(crate) children: i32,
+    pub(crate) interfaces: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) role: u32,
+    pub(crate) _description: String,
+    pub(crate) states: Vec<u32>,
+}

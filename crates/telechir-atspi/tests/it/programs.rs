@@ -1,0 +1,228 @@
+//! What programs of each toolkit say, and how they follow.
+
+use std::fs;
+
+use telechir_device::{DeviceError, Effect, Outline, Tree};
+use telechir_protocol::{Action, Target};
+use telechir_testkit::gate::{Part, require};
+
+use crate::stage::{Stage, click, invoke, named, set, told};
+
+fn by_name(role: &str, name: &str) -> Target {
+    Target::Named(named(role, name))
+}
+
+#[tokio::test]
+async fn a_calculator_is_used_by_name() {
+    let mut stage = Stage::with("gnome-calculator", &[]).await;
+    stage.element(&named("button", "7")).await;
+    // Half of it by the buttons' own action, half by clicks on where they are.
+    for name in ["6", "×"] {
+        stage
+            .perform(invoke(by_name("button", name), None))
+            .await
+            .unwrap();
+    }
+    for name in ["7", "="] {
+        stage.perform(click(by_name("button", name))).await.unwrap();
+    }
+    stage
+        .until("42", |tree| {
+            let values = tree.elements.iter().filter_map(|one| one.value.as_deref());
+            values.into_iter().any(|value| value.trim() == "42")
+        })
+        .await;
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn menus_and_dialogs_are_used_by_name() {
+    let mut stage = Stage::with("mousepad", &[]).await;
+    let text = stage.element(&named("textbox", "")).await;
+    let here = Target::Ref {
+        id: text.id.clone(),
+        frame: None,
+    };
+    let done = stage
+        .perform(set(here.clone(), "Zoë was here\n"))
+        .await
+        .unwrap();
+    assert_eq!(done.effect, Effect::Confirmed, "{done:?}");
+    // The menu by a click, its item by its own action.
+    stage.perform(click(by_name("menu", "File"))).await.unwrap();
+    let item = stage.element(&named("menuitem", "Save As...")).await;
+    assert!(item.is_shown());
+    stage
+        .perform(click(by_name("menuitem", "Save As...")))
+        .await
+        .unwrap();
+    let path = stage.workspace.join("note.txt");
+    let name = named("textbox", "Name:");
+    stage.element(&name).await;
+    let full = path.display().to_string();
+    stage.perform(set(Target::Named(name), full)).await.unwrap();
+    stage
+        .perform(click(by_name("button", "Save")))
+        .await
+        .unwrap();
+    stage
+        .until("the file's name", |tree| {
+            tree.elements
+                .iter()
+                .any(|one| one.depth == 0 && one.name.contains("note.txt"))
+        })
+        .await;
+    assert_eq!(fs::read_to_string(&path).unwrap(), "Zoë was here\n");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn an_element_that_is_gone_is_stale_and_one_that_changed_is_not() {
+    let mut stage = Stage::with("mousepad", &[]).await;
+    let text = stage.element(&named("textbox", "")).await;
+    let menu = Action::Invoke {
+        at: by_name("menuitem", "About"),
+        name: None,
+    };
+    stage.perform(menu).await.unwrap();
+    let close = stage.element(&named("button", "Close")).await;
+    let at = |id: &str| Target::Ref {
+        id: id.to_owned(),
+        frame: Some("frame_1".into()),
+    };
+    stage.perform(click(at(&close.id))).await.unwrap();
+    stage
+        .until("the dialog to close", |tree| {
+            !tree.elements.iter().any(|one| one.id == close.id)
+        })
+        .await;
+    let gone = stage.perform(click(at(&close.id))).await;
+    assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
+    // The window had another dialog over it and another title since: the text is still the text.
+    stage
+        .perform(set(at(&text.id), "still here"))
+        .await
+        .unwrap();
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn a_qt_program_is_used_by_name() {
+    let mut stage = Stage::with("speedcrunch", &[]).await;
+    stage.element(&named("menuitem", "Settings")).await;
+    let tree = stage
+        .until("a field", |tree| {
+            tree.elements
+                .iter()
+                .any(|one| one.role == "textbox" && one.is_shown())
+        })
+        .await;
+    let said = told(&tree);
+    assert!(said.contains("menuitem \"Session\""), "{said}");
+    let field = tree
+        .elements
+        .iter()
+        .rfind(|one| &*one.role == "textbox" && one.is_shown())
+        .unwrap();
+    let at = Target::Ref {
+        id: field.id.clone(),
+        frame: None,
+    };
+    let typed = Action::Type {
+        text: "6*7".to_owned(),
+        at: Some(at),
+        clear_first: true,
+        submit: true,
+    };
+    stage.perform(typed).await.unwrap();
+    stage
+        .until("42", |tree| {
+            tree.elements.iter().any(|one| {
+                let said = one.value.as_deref().unwrap_or(&one.name);
+                said.contains("42")
+            })
+        })
+        .await;
+    stage.close().await;
+}
+
+/// A page with more elements than a screen shows.
+fn page(rows: usize) -> String {
+    use std::fmt::Write as _;
+    let mut html = "<!doctype html><title>Rows</title><h1>Order</h1>\
+        <label>Name <input></label><label><input type=checkbox> Milk</label>\
+        <button onclick=\"document.title = 'sent'\">Send it</button>"
+        .to_owned();
+    for row in 0..rows {
+        let _infallible = write!(html, "<p>Row {row} <a href='#r{row}'>link {row}</a></p>");
+    }
+    html
+}
+
+#[tokio::test]
+async fn a_page_in_chromium_is_used_by_name() {
+    require(Part::Chromium);
+    let mut stage = Stage::new().await;
+    let path = stage.workspace.join("page.html");
+    fs::write(&path, page(900)).unwrap();
+    let address = format!("file://{}", path.display());
+    // Its own sandbox would need what the confinement around it takes away.
+    let flags = [
+        "--no-sandbox",
+        "--no-first-run",
+        "--disable-gpu",
+        "--force-renderer-accessibility",
+    ];
+    let args: Vec<&str> = flags.into_iter().chain([address.as_str()]).collect();
+    stage.launch("chromium", &args).await;
+    stage.element(&named("button", "Send it")).await;
+    let whole = |tree: &Tree| tree.elements.len() > 2_700;
+    let tree = stage.until("the whole page", whole).await;
+    let shown = tree.elements.iter().filter(|one| one.is_shown()).count();
+    assert!(
+        (20..800).contains(&shown),
+        "{shown} of {}",
+        tree.elements.len()
+    );
+    let outline = Outline {
+        elements: 50,
+        ..Outline::default()
+    };
+    let text = tree.outline(None, &outline).unwrap();
+    assert!(
+        text.lines().count() <= 52 && text.contains("more elements"),
+        "{text}"
+    );
+
+    let milk = stage
+        .perform(invoke(by_name("checkbox", "Milk"), Some("check")))
+        .await
+        .unwrap();
+    assert_eq!(milk.effect, Effect::Confirmed, "{milk:?}");
+    // Chromium takes no text this way: it is typed.
+    let name = stage
+        .perform(set(by_name("textbox", "Name"), "Zoë"))
+        .await
+        .unwrap();
+    assert!(name.text.unwrap().contains("value=\"Zoë\""));
+    let far = stage
+        .perform(Action::ScrollTo {
+            at: by_name("link", "link 700"),
+            tab: None,
+        })
+        .await
+        .unwrap();
+    assert_eq!(far.effect, Effect::Confirmed, "{far:?}");
+    stage
+        .perform(invoke(by_name("button", "Send it"), None))
+        .await
+        .unwrap();
+    stage
+        .until("the click", |tree| {
+            tree.elements
+                .iter()
+                .any(|one| one.depth == 0 && one.name.starts_with("sent"))
+        })
+        .await;
+    stage.close().await;
+}

@@ -1,0 +1,400 @@
+//! A screen joined with what its applications say: actions reach elements by ref and by name.
+
+use serde_json::Value;
+use telechir_protocol::{Action, ActionKind, Named, Size};
+
+use crate::elements::{Element, Filter, NotOne, Outline, Tree, choose, search};
+use crate::{
+    Accessibility, Computer, Detail, DeviceError, Effect, Frame, Located, PageContext, Performed,
+    ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, Viewport, Window, Windows,
+};
+
+/// Elements that a search gives at most.
+const HITS: usize = 20;
+/// What it does itself; all else is the screen's.
+const OWN: [ActionKind; 5] = [
+    ActionKind::ReadPage,
+    ActionKind::Find,
+    ActionKind::FormInput,
+    ActionKind::ScrollTo,
+    ActionKind::Invoke,
+];
+
+/// A computer whose applications can be asked what they show.
+///
+/// Reads elements, acts on them by their own means, and turns a ref or a name in any other action
+/// into the pixel where the element is now. That pixel must be the element's: what another window
+/// covers is brought to the front first, and is not clicked when that does not help.
+#[derive(Debug)]
+pub struct Accessible<C, A> {
+    computer: C,
+    applications: A,
+}
+
+impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
+    /// A screen and the applications on it.
+    pub const fn new(computer: C, applications: A) -> Self {
+        Self {
+            computer,
+            applications,
+        }
+    }
+
+    /// The screen itself.
+    pub const fn computer(&mut self) -> &mut C {
+        &mut self.computer
+    }
+
+    /// Its applications.
+    pub const fn applications(&mut self) -> &mut A {
+        &mut self.applications
+    }
+
+    async fn tree(&mut self, detail: Detail) -> Result<Tree, DeviceError> {
+        let windows = self.computer.windows().await?;
+        self.applications.tree(detail, &windows).await
+    }
+
+    async fn element(&mut self, id: &str) -> Result<Located, DeviceError> {
+        let windows = self.computer.windows().await?;
+        self.applications.element(id, &windows).await
+    }
+
+    async fn read(
+        &mut self,
+        filter: Option<&str>,
+        depth: Option<u32>,
+        root: Option<&ScreenTarget>,
+    ) -> Result<Performed, DeviceError> {
+        let Some(filter) = Filter::parse(filter.unwrap_or_default()) else {
+            return Err(refused(format!(
+                "There is no filter {:?}; use `all`, `interactive` or `hidden`.",
+                filter.unwrap_or_default()
+            )));
+        };
+        let root = match root {
+            Some(root) => Some(self.ref_of(root).await?),
+            None => None,
+        };
+        let outline = Outline {
+            filter,
+            depth: depth.map_or(usize::MAX, |depth| {
+                usize::try_from(depth).unwrap_or(usize::MAX)
+            }),
+            ..Outline::default()
+        };
+        let tree = self.tree(Detail::Basic).await?;
+        let text = tree.outline(root.as_deref(), &outline);
+        let text = text.ok_or_else(|| stale(root.as_deref().unwrap_or_default()))?;
+        Ok(said(if text.is_empty() {
+            "No application says what it shows; look at the screen instead.".to_owned()
+        } else {
+            text
+        }))
+    }
+
+    async fn find(&mut self, query: &str) -> Result<Performed, DeviceError> {
+        let tree = self.tree(Detail::Basic).await?;
+        let lines: Vec<String> = search(&tree, query, HITS)
+            .into_iter()
+            .map(Element::line)
+            .collect();
+        Ok(said(if lines.is_empty() {
+            "No element fits.".to_owned()
+        } else {
+            lines.join("\n")
+        }))
+    }
+
+    /// The ref of what is aimed at.
+    async fn ref_of(&mut self, target: &ScreenTarget) -> Result<String, DeviceError> {
+        match target {
+            ScreenTarget::Element { id, .. } => Ok(id.clone()),
+            ScreenTarget::Named(named) => self.find_named(named).await,
+            ScreenTarget::Point(_) => Err(refused(
+                "This needs an element, by its ref or its name, and not a place; `read_page` tells \
+                 the refs."
+                    .to_owned(),
+            )),
+        }
+    }
+
+    async fn find_named(&mut self, named: &Named) -> Result<String, DeviceError> {
+        let mut named = named.clone();
+        if let Some(window) = named.window.take() {
+            named.window = Some(self.title_of(window).await?);
+        }
+        // Only an id needs more than what everything says at once.
+        let detail = if named.id.is_some() {
+            Detail::Full
+        } else {
+            Detail::Basic
+        };
+        let tree = self.tree(detail).await?;
+        match choose(&tree, &named) {
+            Ok(place) => Ok(tree.elements[place].id.clone()),
+            Err(not_one) => Err(not_found(&not_one, &tree)),
+        }
+    }
+
+    /// The title of a window that may be given by its id.
+    async fn title_of(&mut self, words: String) -> Result<String, DeviceError> {
+        let windows = self.computer.windows().await?;
+        let known = windows.into_iter().find(|window| window.id == words);
+        Ok(known.map_or(words, |window| window.title))
+    }
+
+    /// A pixel of the element that is in view and not covered.
+    async fn pixel_of(&mut self, target: &ScreenTarget) -> Result<ScreenPoint, DeviceError> {
+        let id = self.ref_of(target).await?;
+        let mut located = self.element(&id).await?;
+        if !located.element.is_shown() {
+            self.applications.reveal(&id).await?;
+            located = self.element(&id).await?;
+        }
+        let element = &located.element;
+        let size = self.computer.size();
+        let Some(point) = element.bounds.and_then(|bounds| bounds.centre_on(size)) else {
+            return Err(refused(format!(
+                "The {} is not on the screen; open what holds it first, or use its own action with \
+                 `invoke`.",
+                element.line()
+            )));
+        };
+        self.uncover(&located, point).await?;
+        Ok(point)
+    }
+
+    /// Sees to it that the window at this place is the one that the element is in.
+    async fn uncover(&mut self, located: &Located, at: ScreenPoint) -> Result<(), DeviceError> {
+        let windows = self.computer.windows().await?;
+        let (covers, own) = (front_at(&windows, at), owner(&windows, &located.window));
+        let (Some(covers), Some(own)) = (covers, own) else {
+            return Ok(());
+        };
+        // What a window pops up may reach out of it, over others.
+        let is_popup = !own.place.contains(at);
+        if is_popup || covers.id == own.id || covers.class == own.class {
+            return Ok(());
+        }
+        let focus = Action::FocusWindow {
+            window: own.id.clone(),
+        };
+        self.computer.perform(&focus).await?;
+        let windows = self.computer.windows().await?;
+        match front_at(&windows, at) {
+            Some(covers) if covers.id != own.id => Err(refused(format!(
+                "The {} is covered by the window {:?}.",
+                located.element.line(),
+                covers.title
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The same action with pixels in the places of elements.
+    async fn in_pixels(&mut self, action: &ScreenAction) -> Result<ScreenAction, DeviceError> {
+        let mut targets = Vec::new();
+        let _collected = action.clone().try_map(
+            &mut |target| {
+                targets.push(target);
+                Ok::<_, DeviceError>(())
+            },
+            &mut Ok,
+        );
+        let mut pixels = Vec::with_capacity(targets.len());
+        for target in targets {
+            pixels.push(match target {
+                ScreenTarget::Point(_) => target,
+                ScreenTarget::Element { .. } | ScreenTarget::Named(_) => {
+                    ScreenTarget::Point(self.pixel_of(&target).await?)
+                }
+            });
+        }
+        let mut pixels = pixels.into_iter();
+        action
+            .clone()
+            .try_map(&mut |target| Ok(pixels.next().unwrap_or(target)), &mut Ok)
+    }
+
+    async fn set(
+        &mut self,
+        target: &ScreenTarget,
+        value: &Value,
+    ) -> Result<Performed, DeviceError> {
+        let id = self.ref_of(target).await?;
+        let done = match self.applications.set(&id, value).await? {
+            Some(done) => done,
+            None => self.type_into(&id, value).await?,
+        };
+        self.with_line(&id, done).await
+    }
+
+    /// For what takes keys and nothing else: clicked, emptied, filled.
+    async fn type_into(&mut self, id: &str, value: &Value) -> Result<Performed, DeviceError> {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let target = ScreenTarget::Element {
+            id: id.to_owned(),
+            frame: None,
+        };
+        let at = ScreenTarget::Point(self.pixel_of(&target).await?);
+        let typed = Action::Type {
+            text,
+            at: Some(at),
+            clear_first: true,
+            submit: false,
+        };
+        self.computer.perform(&typed).await
+    }
+
+    async fn invoke(
+        &mut self,
+        target: &ScreenTarget,
+        name: Option<&str>,
+    ) -> Result<Performed, DeviceError> {
+        let id = self.ref_of(target).await?;
+        let done = self.applications.invoke(&id, name).await?;
+        self.with_line(&id, done).await
+    }
+
+    /// Adds how the element is now, if it is still there.
+    async fn with_line(&mut self, id: &str, done: Performed) -> Result<Performed, DeviceError> {
+        let text = match self.element(id).await {
+            Ok(located) => located.element.line(),
+            Err(DeviceError::Stale { .. }) => format!("{id} is gone."),
+            Err(DeviceError::Timeout { .. }) => return Ok(done),
+            Err(error) => return Err(error),
+        };
+        Ok(Performed {
+            text: Some(text),
+            ..done
+        })
+    }
+
+    async fn scroll_to(&mut self, target: &ScreenTarget) -> Result<Performed, DeviceError> {
+        let id = self.ref_of(target).await?;
+        self.applications.reveal(&id).await?;
+        let Located { element, .. } = self.element(&id).await?;
+        let is_in_view = element
+            .bounds
+            .is_some_and(|bounds| bounds.on(self.computer.size()).is_some());
+        Ok(Performed {
+            effect: if is_in_view {
+                Effect::Confirmed
+            } else {
+                Effect::Delivered
+            },
+            text: Some(element.line()),
+        })
+    }
+}
+
+/// The window in front at this place.
+fn front_at(windows: &[Window], at: ScreenPoint) -> Option<&Window> {
+    windows
+        .iter()
+        .rev()
+        .find(|window| window.is_shown && window.place.contains(at))
+}
+
+/// The window that has this title, the one in front first.
+fn owner<'w>(windows: &'w [Window], title: &str) -> Option<&'w Window> {
+    windows.iter().rev().find(|window| window.title == title)
+}
+
+fn said(text: String) -> Performed {
+    Performed {
+        effect: Effect::Confirmed,
+        text: Some(text),
+    }
+}
+
+fn refused(message: String) -> DeviceError {
+    DeviceError::Refused { message }
+}
+
+fn stale(id: &str) -> DeviceError {
+    DeviceError::Stale {
+        target: id.to_owned(),
+    }
+}
+
+/// As a sentence, with who did not answer: the element may be theirs.
+fn not_found(error: &NotOne, tree: &Tree) -> DeviceError {
+    let mut message = format!("Failed to {error}.");
+    for name in &tree.silent {
+        message.push_str(&format!(" {name} does not answer."));
+    }
+    refused(message)
+}
+
+impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
+    fn size(&self) -> Size {
+        self.computer.size()
+    }
+
+    fn supports(&self, kind: &ActionKind) -> bool {
+        OWN.contains(kind) || self.computer.supports(kind)
+    }
+
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        self.computer.capture().await
+    }
+
+    fn seen_through(&mut self, viewport: Viewport) {
+        self.computer.seen_through(viewport);
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "all others are the screen's"
+    )]
+    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        let tab = match action {
+            Action::ReadPage { tab, .. }
+            | Action::Find { tab, .. }
+            | Action::FormInput { tab, .. }
+            | Action::ScrollTo { tab, .. } => tab.as_deref(),
+            _ => None,
+        };
+        if let Some(tab) = tab {
+            return Err(refused(format!(
+                "A desktop has no tab {tab:?}; leave it out."
+            )));
+        }
+        match action {
+            Action::ReadPage {
+                filter,
+                depth,
+                root,
+                ..
+            } => self.read(filter.as_deref(), *depth, root.as_ref()).await,
+            Action::Find { query, .. } => self.find(query).await,
+            Action::FormInput { at, value, .. } => self.set(at, value).await,
+            Action::ScrollTo { at, .. } => self.scroll_to(at).await,
+            Action::Invoke { at, name } => self.invoke(at, name.as_deref()).await,
+            other => {
+                let in_pixels = self.in_pixels(other).await?;
+                self.computer.perform(&in_pixels).await
+            }
+        }
+    }
+
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        self.computer.settle(settle).await
+    }
+
+    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+        self.computer.context().await
+    }
+
+    async fn release(&mut self) -> Result<(), DeviceError> {
+        self.computer.release().await
+    }
+
+    async fn close(self) -> Result<(), DeviceError> {
+        self.computer.close().await
+    }
+}
