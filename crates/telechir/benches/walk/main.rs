@@ -30,6 +30,8 @@ fn main() {
     screen::pictures(&stage, &mut peers);
     screen::clicks(&stage, &mut peers);
     shell::commands(&stage, &mut peers);
+    shell::starts(&stage);
+    shell::gigabyte(&stage);
     history::conversions(&stage, &mut peers);
     whole::cold(&stage);
     whole::sessions(&stage);

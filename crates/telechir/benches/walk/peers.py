@@ -1,9 +1,12 @@
 """Python libraries that do what telechir does: one question a line, `ok` or a reason back."""
 
+import asyncio
 import json
 import os
 import pty
+import subprocess
 import sys
+import time
 
 
 class Mss:
@@ -47,6 +50,35 @@ class Pty:
             seen += os.read(self.terminal, 65536)
 
 
+class LocalShellTool:
+    def __init__(self):
+        from agent_framework_tools.shell import LocalShellTool
+
+        self.loop = asyncio.new_event_loop()
+        self.tool = LocalShellTool(approval_mode="never_require", acknowledge_unsafe=True)
+        self()
+
+    def __call__(self):
+        result = self.loop.run_until_complete(self.tool.run("true"))
+        assert result.exit_code == 0
+
+
+class Polling:
+    """A bash behind pipes that is looked at every 0.2 s, as a well-known demo does."""
+
+    def __init__(self):
+        self.bash = subprocess.Popen(["/bin/bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        os.set_blocking(self.bash.stdout.fileno(), False)
+
+    def __call__(self):
+        self.bash.stdin.write(b"true; echo its-end\n")
+        self.bash.stdin.flush()
+        seen = b""
+        while b"its-end\n" not in seen:
+            time.sleep(0.2)
+            seen += self.bash.stdout.read() or b""
+
+
 class Json:
     def __init__(self):
         with open("history.json", "rb") as file:
@@ -56,7 +88,14 @@ class Json:
         assert len(json.loads(self.text)) > 0
 
 
-KINDS = {"mss": Mss, "pynput": Pynput, "pty": Pty, "json": Json}
+KINDS = {
+    "mss": Mss,
+    "pynput": Pynput,
+    "pty": Pty,
+    "local-shell-tool": LocalShellTool,
+    "polling": Polling,
+    "json": Json,
+}
 made = {}
 for line in sys.stdin:
     name, *words = line.split()

@@ -1,9 +1,9 @@
-//! `true`, in the shell that stays and in others.
+//! `true`, a first command and a gigabyte, in the shell that stays and in others.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command as Program;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use telechir_device::{BoxShell, Shell as _, ShellCommand};
 use telechir_protocol::{Command, Content, ShellCall};
@@ -14,17 +14,16 @@ use crate::stage::{Stage, ids, run};
 use crate::table::{Contestant, compare, remark, table};
 
 const RUNS: usize = 200;
+/// For those that take a thousand times as long.
+const FEW: usize = 20;
+const GIGABYTE: &str = "head -c 1G /dev/zero";
+/// Says where codex's program is.
+const CODEX: &str = "TELECHIR_PEERS_CODEX";
 
 pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     table("`true` in a shell that stays, in a sandbox");
     let mut bash = bash(stage, "direct");
-    let command = ShellCommand {
-        command: Command::Line("true".to_owned()),
-        timeout: Duration::from_secs(10),
-        max_output_bytes: 1024,
-        cwd: None,
-        env: Vec::new(),
-    };
+    let command = line("true");
     let direct = || {
         let output = stage.runtime.block_on(bash.run(&command));
         drop(output.expect("an output"));
@@ -45,6 +44,7 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
         bubblewrap(stage),
     ];
     compare(RUNS, others);
+    products(stage, peers);
     // Each has its shell and its session; they take turns, so that the disk is as busy for both.
     let disk = stage.make("disk");
     let mut on_disk = Caller::new(stage, "on disk", &disk);
@@ -64,10 +64,130 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     );
 }
 
+fn line(command: &str) -> ShellCommand {
+    ShellCommand {
+        command: Command::Line(command.to_owned()),
+        timeout: Duration::from_secs(60),
+        max_output_bytes: 64 * 1024,
+        cwd: None,
+        env: Vec::new(),
+    }
+}
+
+/// Shells of other products for models.
+fn products(stage: &Stage, peers: &mut Peers) {
+    let mut bash = bash(stage, "beside products");
+    let command = line("true");
+    let ours = || {
+        let output = stage.runtime.block_on(bash.run(&command));
+        drop(output.expect("an output"));
+    };
+    let names = [
+        (
+            "local-shell-tool",
+            "LocalShellTool of agent-framework, persistent, without a sandbox",
+        ),
+        (
+            "polling",
+            "a bash behind pipes, looked at every 0.2 s as a well-known demo does",
+        ),
+    ];
+    let found = names.map(|(question, name)| (question, name, peers.ask(question)));
+    let peers = std::cell::RefCell::new(peers);
+    let asked = found
+        .into_iter()
+        .map(|(question, name, found)| match found {
+            Ok(()) => Contestant::new(name, || {
+                let asked = peers.borrow_mut().ask(question);
+                asked.expect("it did before");
+            }),
+            Err(why) => Contestant::missing(name, why),
+        });
+    let first = Contestant::new("without policy and journal", ours);
+    let all = std::iter::once(first).chain(asked).chain([codex(stage)]);
+    compare(FEW, all.collect());
+}
+
+fn codex(stage: &Stage) -> Contestant<'static> {
+    let name = "`codex sandbox -- bash -c true` each time";
+    let program = std::env::var_os(CODEX).filter(|program| Path::new(program).exists());
+    let Some(program) = program else {
+        return Contestant::missing(name, "it is not installed");
+    };
+    let (folder, home) = (stage.make("codex"), stage.make("codex home"));
+    Contestant::new(name, move || {
+        let mut codex = Program::new(&program);
+        codex.args("sandbox -- bash -c true".split(' '));
+        run(codex.current_dir(&folder).env("CODEX_HOME", &home));
+    })
+}
+
+/// A shell from nothing to the end of its first command.
+pub(crate) fn starts(stage: &Stage) {
+    table("The first command of a new shell in a sandbox");
+    let mut count = 0;
+    let ours = || {
+        count += 1;
+        let name = format!("new {count}");
+        let folder = stage.make(&name);
+        let start = Instant::now();
+        let mut bash = shell_in(stage, folder);
+        let output = stage.runtime.block_on(bash.run(&line("true")));
+        let took = start.elapsed();
+        drop(output.expect("an output"));
+        let closed = stage.runtime.block_on(bash.close());
+        closed.expect("an end");
+        took
+    };
+    let all = vec![
+        Contestant::timed("a new shell and its first command", ours),
+        bubblewrap(stage),
+        codex(stage),
+    ];
+    compare(40, all);
+    remark("Its end is not counted; that of the others is.");
+}
+
+/// More than anyone keeps.
+pub(crate) fn gigabyte(stage: &Stage) {
+    table("A gigabyte of output");
+    let mut bash = bash(stage, "gigabyte");
+    let before = peak();
+    let command = line(GIGABYTE);
+    let ours = || {
+        let output = stage.runtime.block_on(bash.run(&command));
+        let output = output.expect("an output");
+        assert!(output.truncated_bytes > 1_000_000_000, "it was counted");
+    };
+    let pipe = || {
+        let both = format!("{GIGABYTE} | cat >/dev/null");
+        run(Program::new("bash").args(["-c", &both]));
+    };
+    let all = vec![
+        Contestant::new("as a command, its first 256 MiB kept in a file", ours),
+        Contestant::new("`cat` from a pipe to nothing", pipe),
+    ];
+    compare(5, all);
+    let grown = peak().saturating_sub(before);
+    remark(&format!("Our memory at its most grew by {grown} kB."));
+}
+
+/// The most memory that this process had, in kB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.expect("a number")
+}
+
 fn bash(stage: &Stage, name: &str) -> Bash {
+    shell_in(stage, stage.make(name))
+}
+
+fn shell_in(stage: &Stage, folder: std::path::PathBuf) -> Bash {
     let sandbox = Sandbox {
         identity: stage.identity,
-        ..Sandbox::new(stage.make(name))
+        ..Sandbox::new(folder)
     };
     let bash = stage
         .runtime
