@@ -43,7 +43,7 @@ fi
 shells=$target/peers-shells-1
 if ! [[ -e $shells/whole ]]; then
     echo "installing to measure beside: agent-framework-tools, for Python, and codex, for Node, in $shells"
-    if rm -rf "$shells" && mkdir -p "$shells" &&
+    if rm -rf "$shells" && mkdir -p "$shells/home" &&
         "$venv/bin/pip" install --quiet --disable-pip-version-check agent-framework-tools==1.0.0b261022 &&
         npm install --silent --no-audit --no-fund --prefix "$shells" @openai/codex@0.169.0; then
         touch "$shells/whole"
@@ -58,7 +58,7 @@ codex=$(find "$shells" -type f -name codex -size +1M -perm -u+x 2>/dev/null | he
 cargo bench --quiet --package telechir --bench walk --no-run
 cargo bench --quiet --package telechir-providers --bench history --no-run
 start=$SECONDS
-TELECHIR_PEERS_PYTHON=$venv/bin/python TELECHIR_PEERS_CODEX=$codex \
+TELECHIR_PEERS_PYTHON=$venv/bin/python TELECHIR_PEERS_CODEX=$codex CODEX_HOME=$shells/home \
     cargo bench --quiet --package telechir --bench walk >"$scratch/tables"
 TELECHIR_PEERS_PYTHON=$venv/bin/python \
     cargo bench --quiet --package telechir-providers --bench history -- --table >>"$scratch/tables"

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use telechir_device::{DeviceError, Shell, ShellCommand};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, Spawn, am_root};
 use telechir_protocol::Command;
 use telechir_shell::{Bash, Host, Isolation, Sandbox};
 
@@ -30,33 +30,57 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in ["true", "echo hi", "/bin/true", "ls /usr | wc -l"] {
         measure(&mut shell, line).await?;
     }
+    disturbed(&mut shell).await?;
     let ended = Instant::now();
     shell.close().await?;
     println!("close            {:>9.1} µs", micros(ended.elapsed()));
     Ok(())
 }
 
-async fn measure(shell: &mut Bash, line: &str) -> Result<(), DeviceError> {
-    let command = ShellCommand {
+fn command(line: &str) -> ShellCommand {
+    ShellCommand {
         command: Command::Line(line.to_owned()),
         timeout: Duration::from_secs(10),
         max_output_bytes: 64 * 1024,
         cwd: None,
         env: Vec::new(),
-    };
+    }
+}
+
+/// Each after a pause and another program, as commands come in life.
+async fn disturbed(shell: &mut Bash) -> Result<(), Box<dyn std::error::Error>> {
+    let command = command("true");
+    let mut took = Vec::with_capacity(ROUNDS / 10);
+    for _ in 0..ROUNDS / 10 {
+        let other = Spawn::new("bash").args(["-c", "true"]).spawn().await?;
+        other.end(Duration::from_secs(10)).await?;
+        let started = Instant::now();
+        shell.run(&command).await?;
+        took.push(started.elapsed());
+    }
+    print("true, disturbed", took);
+    Ok(())
+}
+
+async fn measure(shell: &mut Bash, line: &str) -> Result<(), DeviceError> {
+    let command = command(line);
     let mut took = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let started = Instant::now();
         shell.run(&command).await?;
         took.push(started.elapsed());
     }
+    print(line, took);
+    Ok(())
+}
+
+fn print(what: &str, mut took: Vec<Duration>) {
     took.sort();
     println!(
-        "{line:<16} {:>9.1} µs median, {:.1} least",
-        micros(took[ROUNDS / 2]),
+        "{what:<16} {:>9.1} µs median, {:.1} least",
+        micros(took[took.len() / 2]),
         micros(took[0])
     );
-    Ok(())
 }
 
 fn micros(duration: Duration) -> f64 {

@@ -21,6 +21,9 @@ const QUEUE: usize = 1024;
 /// Jobs of one commit.
 const GROUP: usize = 256;
 
+/// After so many commits that somebody rested on, a session is one that goes on.
+const GOES_ON: u32 = 4;
+
 /// So long a row that nobody waits for may wait for one that somebody does.
 const COMPANY: Duration = Duration::from_millis(2);
 
@@ -75,6 +78,7 @@ impl Writer {
             head,
             reserve,
             reaches_disk: true,
+            rested_on: 0,
         };
         let desk = Arc::new(Desk {
             queue: Mutex::default(),
@@ -210,6 +214,7 @@ impl Desk {
             self.write_with(&mut scribe);
             // What is waited for next finds it as it must be.
             scribe.be_ready();
+            scribe.make_room();
         }
         self.scribe().end();
     }
@@ -251,6 +256,8 @@ struct Scribe {
     reserve: Reserve,
     /// Whether a commit waits for the disk, as it is set now.
     reaches_disk: bool,
+    /// Commits that somebody rested on, while their number matters.
+    rested_on: u32,
 }
 
 type Written = rusqlite::Result<Vec<Result<Reply, JournalError>>>;
@@ -260,6 +267,17 @@ impl Scribe {
     fn be_ready(&mut self) {
         if let Err(error) = self.wait_for_disk(true) {
             tracing::debug!(%error, "the journal is asked again at the next row");
+        }
+    }
+
+    /// Does once what makes the commits of a session that goes on shorter.
+    fn make_room(&mut self) {
+        if self.rested_on != GOES_ON {
+            return;
+        }
+        self.rested_on += 1;
+        if let Err(error) = super::schema::extend_log(self.reserve.folder()) {
+            tracing::debug!(%error, "the journal's log grows as it is written");
         }
     }
 
@@ -293,7 +311,11 @@ impl Scribe {
     }
 
     fn write(&mut self, group: &[Job]) -> Written {
-        self.wait_for_disk(group.iter().any(|job| job.is_rested_on))?;
+        let is_rested_on = group.iter().any(|job| job.is_rested_on);
+        if is_rested_on && self.rested_on < GOES_ON {
+            self.rested_on += 1;
+        }
+        self.wait_for_disk(is_rested_on)?;
         let mut next = self.head.clone();
         let transaction = self.connection.transaction()?;
         let mut pen = Pen {

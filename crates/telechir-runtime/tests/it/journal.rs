@@ -326,3 +326,68 @@ async fn a_temporary_journal_is_gone_with_its_session() {
     session.close().await.unwrap();
     assert!(!folder.exists());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sessions_that_write_beside_each_other_keep_one_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open(folder.path()).unwrap();
+    let mut sessions = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let journal = journal.clone();
+        sessions.spawn(async move {
+            let (builder, _log) = shell(open_policy());
+            let mut session = builder.journal(journal).build().unwrap();
+            for number in 0..50 {
+                let asked = commands(&format!("c{number}"), &["one", "two"]);
+                in_shell(&mut session, asked).await;
+            }
+            session.close().await.unwrap();
+        });
+    }
+    sessions.join_all().await;
+    drop(journal);
+    assert_eq!(verify(folder.path()).unwrap().fault, None);
+    let records = read(folder.path()).unwrap();
+    let count = |kind| records.iter().filter(|record| record.kind == kind).count();
+    assert_eq!(count(RecordKind::Answer), 8 * 50);
+    assert_eq!(count(RecordKind::Intent), 8 * 100);
+    assert_eq!(count(RecordKind::Outcome), 8 * 100);
+}
+
+#[tokio::test]
+async fn the_log_of_a_session_that_goes_on_has_its_whole_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let (builder, _log) = shell(open_policy());
+    let journal = Journal::open(folder.path()).unwrap();
+    let mut session = builder.journal(journal).build().unwrap();
+    let length = || {
+        folder
+            .path()
+            .join("journal.sqlite-wal")
+            .metadata()
+            .unwrap()
+            .len()
+    };
+    let mut number = 0;
+    while length() < 1_000_000 {
+        in_shell(&mut session, commands(&format!("c{number}"), &["one"])).await;
+        number += 1;
+        assert!(number < 100, "it grows as it is written");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    // Whoever reads meanwhile is not misled by it, nor is the next writer after a kill.
+    let answers = |records: Vec<telechir_runtime::Record>| {
+        let answers = records
+            .iter()
+            .filter(|record| record.kind == RecordKind::Answer);
+        answers.count()
+    };
+    assert_eq!(answers(read(folder.path()).unwrap()), number);
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["journal.sqlite", "journal.sqlite-wal"] {
+        std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
+    }
+    drop(Journal::open(copy.path()).unwrap());
+    assert_eq!(answers(read(copy.path()).unwrap()), number);
+    assert_eq!(verify(copy.path()).unwrap().fault, None);
+}

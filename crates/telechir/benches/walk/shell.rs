@@ -114,12 +114,20 @@ fn codex(stage: &Stage) -> Contestant<'static> {
     let Some(program) = program else {
         return Contestant::missing(name, "it is not installed");
     };
-    let (folder, home) = (stage.make("codex"), stage.make("codex home"));
-    Contestant::new(name, move || {
+    let folder = stage.folder().to_owned();
+    let once = move || {
         let mut codex = Program::new(&program);
         codex.args("sandbox -- bash -c true".split(' '));
-        run(codex.current_dir(&folder).env("CODEX_HOME", &home));
-    })
+        codex.current_dir(&folder);
+        codex
+    };
+    let tried = once().output().expect("it starts");
+    if !tried.status.success() {
+        let said = String::from_utf8_lossy(&tried.stderr);
+        let last = said.lines().last().unwrap_or("it fails").to_owned();
+        return Contestant::missing(name, last);
+    }
+    Contestant::new(name, move || run(&mut once()))
 }
 
 /// A shell from nothing to the end of its first command.
