@@ -89,7 +89,7 @@ pub enum InvalidTurn {
         call_id: CallId,
     },
     /// A call has no id, so nothing could answer it.
-    #[error("read the turn: its call of {name} has no id to answer to; nothing was carried out")]
+    #[error("read the turn: its call of `{name}` has no id to answer to; nothing was carried out")]
     MissingCallId {
         /// The tool.
         name: String,
@@ -128,7 +128,7 @@ impl ModelTurn {
         let turn = Self { contents };
         let mut seen = std::collections::HashSet::new();
         for call in turn.calls() {
-            let Some(call_id) = call.call_id() else {
+            let Some(call_id) = call.call_id().filter(|id| !id.as_str().is_empty()) else {
                 let name = match &call {
                     ToolCall::Function(call) => call.name.clone(),
                     ToolCall::Computer(_) | ToolCall::Shell(_) | ToolCall::Edit(_) => String::new(),

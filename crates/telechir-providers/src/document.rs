@@ -1,8 +1,11 @@
 //! JSON on its way in and out: pictures are neither copied nor looked at where they only pass.
 
+mod size;
+
 use std::borrow::Cow;
 use std::io;
 
+use serde::de::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::Formatter;
@@ -142,15 +145,15 @@ pub(crate) fn read<T: Keeps>(
     read: impl Fn(Value) -> Result<(T, Report), DecodeError>,
 ) -> Result<(T, Report), DecodeError> {
     if !with_slots {
-        return read(serde_json::from_slice(&input.0)?);
+        return read(parsed(&input.0)?);
     }
     let mut slotted = match Slotted::new(input.0) {
         Ok(slotted) => slotted,
-        Err(document) => return read(serde_json::from_slice(&document)?),
+        Err(document) => return read(parsed(&document)?),
     };
     for _ in 0..2 {
         // Whatever cannot be read is read again in full, so that errors are what they were.
-        let Ok(Ok((mut read, report))) = serde_json::from_slice(&slotted.text()).map(&read) else {
+        let Ok(Ok((mut read, report))) = parsed(&slotted.text()).map(&read) else {
             break;
         };
         let mut seen = vec![0; slotted.count()];
@@ -165,7 +168,15 @@ pub(crate) fn read<T: Keeps>(
             slotted.read_in_full(index);
         }
     }
-    read(serde_json::from_slice(slotted.document())?)
+    read(parsed(slotted.document())?)
+}
+
+/// The values of a document, unless they are too many.
+fn parsed(document: &[u8]) -> serde_json::Result<Value> {
+    if size::is_too_many(document) {
+        return Err(serde_json::Error::custom(size::problem()));
+    }
+    serde_json::from_slice(document)
 }
 
 /// How often each slot is in what was read, anywhere.

@@ -115,7 +115,7 @@ macro_rules! contents {
         fn write_plainly<S: Serializer>(content: &Content, serializer: S) -> Result<S::Ok, S::Error> {
             match content {
                 $(Content::$variant(content) => Tagged::$variant(content).serialize(serializer),)*
-                Content::Other(other) => other.json.serialize(serializer),
+                Content::Other(other) => write_other(other, serializer),
             }
         }
 
@@ -175,6 +175,24 @@ impl Serialize for Content {
     }
 }
 
+/// The `type` of what holds an object of a dialect whose own `type` means something among ours.
+const HELD: &str = "other_content";
+/// The member that is the object.
+const WITHIN: &str = "json";
+
+/// Writes an object as it came, or held within another when it would be read as ours.
+fn write_other<S: Serializer>(other: &OtherContent, serializer: S) -> Result<S::Ok, S::Error> {
+    let kind = other.json.get("type").and_then(Value::as_str);
+    let is_ours = |kind| kind == HELD || alias::canonical(kind, &other.json).is_some();
+    if !kind.is_some_and(is_ours) {
+        return other.json.serialize(serializer);
+    }
+    let mut map = serializer.serialize_map(Some(2))?;
+    map.serialize_entry("type", HELD)?;
+    map.serialize_entry(WITHIN, &other.json)?;
+    map.end()
+}
+
 fn other(members: Map<String, Value>) -> Content {
     let kind = members
         .get("type")
@@ -212,6 +230,10 @@ fn nests_deeper(members: &Map<String, Value>, levels: usize) -> bool {
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Map::deserialize(deserializer)?;
+        let is_held = members.get("type").is_some_and(|kind| kind == HELD);
+        if is_held && let Some(Value::Object(held)) = members.get_mut(WITHIN) {
+            return Ok(other(std::mem::take(held)));
+        }
         let came_as = members.get("type").and_then(Value::as_str);
         let Some(name) = came_as.and_then(|name| alias::canonical(name, &members)) else {
             return Ok(other(members));

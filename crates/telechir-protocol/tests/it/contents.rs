@@ -1,7 +1,7 @@
 //! Contents of other vocabularies and of none.
 
 use serde_json::{Value, json};
-use telechir_protocol::Content;
+use telechir_protocol::{Content, OtherContent};
 
 use crate::{read, refusal, written};
 
@@ -158,4 +158,22 @@ fn contents_nest_so_deep_and_no_deeper() {
         .to_string();
     assert!(error.contains("contents nest too deeply"), "{error}");
     assert!(serde_json::from_str::<Content>(&nested(120)).is_err());
+}
+
+/// A dialect may have a type of its own that is a name among ours.
+#[test]
+fn an_object_of_a_dialect_is_not_read_as_ours_because_of_its_type() {
+    for kind in ["function", "computer_tool_call", "text", "other_content"] {
+        let json = json!({"type": kind, "call_id": "c", "deep": [1]});
+        let members = json.as_object().unwrap().clone();
+        let content = Content::Other(OtherContent {
+            kind: Some(kind.to_owned()),
+            json: members,
+        });
+        let text = serde_json::to_string(&content).unwrap();
+        assert_eq!(serde_json::from_str::<Content>(&text).unwrap(), content);
+    }
+    let unknown = json!({"type": "hologram", "json": {"type": "text"}});
+    let content: Content = serde_json::from_value(unknown.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&content).unwrap(), unknown);
 }

@@ -81,6 +81,9 @@ fn two_calls_with_one_id_make_no_turn() {
             name: "sum".to_owned()
         })
     );
+    let empty = read(json!({"type": "shell_call", "call_id": "", "commands": ["ls"]}));
+    let refused = ModelTurn::new(vec![empty]).unwrap_err();
+    assert!(matches!(refused, InvalidTurn::MissingCallId { .. }));
 }
 
 #[test]

@@ -122,10 +122,11 @@ fn read_message(
         None | Some(Value::Null) => Vec::new(),
         Some(_) => return Err(wrong(format!("{place}.contents is no list"))),
     };
-    let role = members
-        .get("role")
-        .and_then(Value::as_str)
-        .unwrap_or("user");
+    let role = match members.get("role") {
+        None | Some(Value::Null) => "user",
+        Some(Value::String(role)) => role,
+        Some(other) => return Err(wrong(format!("{place}.role is {other}, which nobody is"))),
+    };
     let Ok(role) = serde_json::from_value::<Role>(role.into()) else {
         return Err(wrong(format!("{place}.role is `{role}`, which nobody is")));
     };

@@ -30,8 +30,12 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
     let own = raw.filter(|raw| raw.dialect == DIALECT);
     if let Some(Value::Object(members)) = own.map(|raw| raw.template()) {
         let mut members = members.clone();
-        let role = serde_json::to_value(&message.role).unwrap_or_default();
-        members.insert("role".to_owned(), role);
+        // Who says nothing of a role is a user, and goes on saying nothing.
+        let is_unsaid = members.get("role").is_none_or(Value::is_null);
+        if !is_unsaid || message.role != Role::User {
+            let role = serde_json::to_value(&message.role).unwrap_or_default();
+            members.insert("role".to_owned(), role);
+        }
         return members;
     }
     let properties = message.meta.additional_properties.clone();

@@ -219,7 +219,7 @@ impl Reading<'_> {
             Some("assistant") => Role::Assistant,
             Some("system") => Role::System,
             Some(_) => return wrong("has a role that is none of user, assistant and system"),
-            None => return wrong("has no role"),
+            None => return wrong("has no `role`"),
         };
         let contents = match item.get("content") {
             Some(Value::String(words)) => vec![string(words)],

@@ -133,7 +133,7 @@ struct Found {
 
 fn find(value: Value) -> Result<Found, DecodeError> {
     if let Some(dialect) = other_dialect(&value) {
-        let problem = "it holds content blocks instead of items".to_owned();
+        let problem = "it holds blocks of `content` instead of items".to_owned();
         return Err(DecodeError::WrongShape {
             dialect: DIALECT,
             problem,

@@ -57,9 +57,14 @@ fn is_legal(text: &str, others: &str) -> bool {
     (1..=64).contains(&text.len()) && text.chars().all(legal)
 }
 
+/// Whether the service takes an answer to a call of this id.
+pub(super) fn is_id(id: &str) -> bool {
+    is_legal(id, "_.:-")
+}
+
 fn id(value: &Value, place: &str) -> Result<(), EncodeError> {
     let id = text_of(value, "toolUseId");
-    if is_legal(id, "_.:-") {
+    if is_id(id) {
         Ok(())
     } else {
         Err(missing(format!(

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Raw, UsageContent};
 
-use super::{DIALECT, PROVIDER, into_block};
+use super::{DIALECT, PROVIDER, check, into_block};
 use crate::anthropic;
 use crate::bedrock::{own, shape};
 use crate::conversation::text_of;
@@ -32,7 +32,14 @@ pub(super) fn read_response(document: &Value) -> Result<(ModelTurn, Report), Dec
         .collect();
     contents.extend(stopped(document));
     contents.extend(usage(document));
-    Ok((ModelTurn::new(contents)?, report))
+    let turn = ModelTurn::new(contents)?;
+    let calls = turn.calls();
+    let mut ids = calls.iter().filter_map(|call| call.call_id());
+    if let Some(id) = ids.find(|id| !check::is_id(id.as_str())) {
+        let problem = format!("no answer can name the `toolUseId` {:?}", id.as_str());
+        return Err(shape::wrong(DIALECT, problem, document));
+    }
+    Ok((turn, report))
 }
 
 /// Reads a history in whichever envelope it comes.

@@ -238,7 +238,7 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     };
     Err(DecodeError::WrongShape {
         dialect: DIALECT,
-        problem: "it holds no contents of parts".to_owned(),
+        problem: "it holds no `contents` of `parts`".to_owned(),
         looks_like: Some(looks_like),
     })
 }

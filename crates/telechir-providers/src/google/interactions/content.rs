@@ -33,7 +33,8 @@ pub(super) fn whole(object: &Map<String, Value>) -> Content {
         json: object.clone(),
     });
     let read = serde_json::from_value::<Content>(Value::Object(object.clone()));
-    if read.is_ok_and(|read| read == content) {
+    // Without a type it would be no step of its own.
+    if text(object, "type").is_some() && read.is_ok_and(|read| read == content) {
         return content;
     }
     let mut json = Map::new();

@@ -226,7 +226,7 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     };
     Err(DecodeError::WrongShape {
         dialect: DIALECT,
-        problem: "it holds no steps".to_owned(),
+        problem: "it holds no `steps`".to_owned(),
         looks_like: Some(looks_like),
     })
 }

@@ -1,0 +1,295 @@
+//! Input made to hurt, for every dialect by the same table: nested, huge, doubled, of wrong
+//! types, with words nobody knows or without what is needed. It ends in an error that names the
+//! place or in a call that is answered; nothing that was said is dropped, and memory is bounded.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "JSON and dialects that are like all others"
+)]
+
+mod bodies;
+mod meter;
+mod shapes;
+
+use serde_json::{Value, json};
+use telechir_providers::{DecodeError, Dialect};
+
+use crate::mutations::failed;
+use shapes::{Call, Said, response};
+
+/// The id of every call here; the ids of an agent's calls are made of it.
+const ID: &str = "i-1";
+
+/// Tools that are ours in one dialect or another, and one that is nobody's.
+const TOOLS: [&str; 7] = [
+    "look_up",
+    "bash",
+    "shell",
+    "computer",
+    "computer_action",
+    "click_at",
+    "str_replace_based_edit_tool",
+];
+
+fn call(dialect: Dialect, name: &str, arguments: Value) -> Value {
+    response(dialect, &[Said::Call(Call::new(ID, name, arguments))])
+}
+
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!(1), |inner, _| json!([inner]))
+}
+
+/// Something to look for in the document.
+fn names_a_place(error: &str) -> bool {
+    error.contains(['`', '[', '"']) || error.contains(|c: char| c.is_ascii_digit())
+}
+
+/// Reads a response; says what is wrong with how it was read, and how many calls it has.
+fn judged(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
+    let turn = match dialect.decode_response(document) {
+        Err(DecodeError::ProviderError { .. }) => return Ok(None),
+        Err(error) if names_a_place(&error.to_string()) => return Ok(None),
+        Err(error) => return Err(format!("the error names no place: {error}")),
+        Ok((turn, _)) => turn,
+    };
+    let calls = turn.calls();
+    let results = calls.iter().map(failed).collect();
+    let answered = turn.answer(results).map_err(|error| error.to_string())?;
+    let reply = dialect.encode_answers(&answered);
+    let reply = reply.map_err(|error| format!("it cannot be answered: {error}"))?;
+    if !calls.is_empty() && reply.items.is_empty() {
+        return Err("its call has no answer".to_owned());
+    }
+    let (history, report) = match dialect.decode_history(document) {
+        Err(error) if names_a_place(&error.to_string()) => return Ok(Some(calls.len())),
+        Err(error) => return Err(format!("the error names no place: {error}")),
+        Ok(read) => read,
+    };
+    let Ok((written, losses)) = dialect.encode_history(&history) else {
+        return Ok(Some(calls.len()));
+    };
+    if report.is_lossless() && losses.is_lossless() {
+        let again = dialect.decode_history(written.to_string());
+        let (again, _) = again.map_err(|error| format!("it wrote {written}: {error}"))?;
+        if again.messages != history.messages {
+            return Err(format!("it comes back as {written}"));
+        }
+    }
+    Ok(Some(calls.len()))
+}
+
+/// Judges all and shows what is wrong with any.
+fn all_hold(cases: impl Iterator<Item = (Dialect, Value)>, calls: Option<usize>) {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (dialect, document) in cases {
+        let document = document.to_string();
+        count += 1;
+        let problem = match judged(dialect, &document) {
+            Err(problem) => problem,
+            Ok(read) if calls.is_none() || read == calls => continue,
+            Ok(read) => format!("{read:?} calls"),
+        };
+        wrong.push(format!("{dialect}: {document:.600}: {problem:.600}"));
+    }
+    assert!(count > 100, "{count} cases");
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Everything that arguments can be and should not.
+fn odd_arguments() -> Vec<Value> {
+    vec![
+        json!(null),
+        json!(true),
+        json!(7),
+        json!(""),
+        json!("text"),
+        json!("{\"x\": NaN}"),
+        json!("[".repeat(1_000)),
+        json!([]),
+        json!([1, {"action": "click"}]),
+        json!({}),
+        json!({"a": nested(90)}),
+        json!({"command": 7}),
+        json!({"command": ["ls", 7]}),
+        json!({"commands": [null]}),
+        json!({"command": "ls", "timeout_ms": 1e308}),
+        json!({"command": "ls", "restart": "perhaps"}),
+        json!({"action": "levitate"}),
+        json!({"action": ["click"]}),
+        json!({"action": "click", "coordinate": "there"}),
+        json!({"action": "click", "coordinate": [1e308, -1e308]}),
+        json!({"action": "click", "coordinate": [u64::MAX, i64::MIN]}),
+        json!({"action": "left_click", "coordinate": [1]}),
+        json!({"action": "type"}),
+        json!({"action": "type", "text": ["a"]}),
+        json!({"action": "wait", "duration": 1e300}),
+        json!({"action": "wait", "duration": -1}),
+        json!({"action": "key", "text": "\u{0}+\u{202e}"}),
+        json!({"action": "drag", "path": []}),
+        json!({"action": "scroll", "scroll_direction": "sideways", "scroll_amount": 1e18}),
+        json!({"x": 1e308, "y": "\u{0}"}),
+        json!({"command": "view", "path": 7}),
+        json!({"command": "insert", "path": "/a", "insert_line": -3}),
+        json!({"operation": {"type": "update_file"}}),
+    ]
+}
+
+#[test]
+fn wrong_arguments_are_a_call_that_is_answered() {
+    let odd = odd_arguments();
+    let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
+        let of = |name: &'static str| {
+            odd.iter()
+                .map(move |odd| (dialect, call(dialect, name, odd.clone())))
+        };
+        TOOLS.into_iter().flat_map(of).collect::<Vec<_>>()
+    });
+    all_hold(cases, Some(1));
+}
+
+/// The places of all values of a document, itself left out.
+fn places(value: &Value, place: &str, all: &mut Vec<String>) {
+    let mut visit = |name: &str, value: &Value| {
+        let place = format!("{place}/{name}");
+        all.push(place.clone());
+        places(value, &place, all);
+    };
+    match value {
+        Value::Array(items) => (0..)
+            .zip(items)
+            .for_each(|(at, item): (usize, _)| visit(&at.to_string(), item)),
+        Value::Object(members) => members.iter().for_each(|(name, value)| visit(name, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn without(document: &Value, place: &str) -> Value {
+    let mut document = document.clone();
+    let (parent, name) = place.rsplit_once('/').unwrap();
+    match document.pointer_mut(parent).unwrap() {
+        Value::Object(members) => drop(members.shift_remove(name)),
+        Value::Array(items) => drop(items.remove(name.parse().unwrap())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    document
+}
+
+/// A response with words and a call.
+fn whole(dialect: Dialect) -> Value {
+    let call = Call::new(ID, "look_up", json!({"word": "moon"}));
+    let said = [Said::Words("I look.".to_owned()), Said::Call(call)];
+    let said = match dialect {
+        // Everything it says is a call.
+        Dialect::BedrockAgents => &said[1..],
+        _ => &said[..],
+    };
+    response(dialect, said)
+}
+
+#[test]
+fn a_response_without_any_of_its_members_is_an_error_or_kept() {
+    let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
+        let document = whole(dialect);
+        let mut all = Vec::new();
+        places(&document, "", &mut all);
+        let removed = all
+            .into_iter()
+            .map(move |place| (dialect, without(&document, &place)));
+        removed.collect::<Vec<_>>()
+    });
+    all_hold(cases, None);
+}
+
+#[test]
+fn a_member_of_a_wrong_type_or_an_unknown_word_is_an_error_or_kept() {
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1e308),
+        json!(u64::MAX),
+        json!(""),
+        json!("levitate"),
+        json!([]),
+        json!({}),
+        json!([[]]),
+        json!([null]),
+        json!([{}]),
+    ];
+    let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
+        let document = whole(dialect);
+        let mut all = Vec::new();
+        places(&document, "", &mut all);
+        let mut changed = Vec::new();
+        for place in all {
+            for odd in &odd {
+                let mut document = document.clone();
+                *document.pointer_mut(&place).unwrap() = odd.clone();
+                changed.push((dialect, document));
+            }
+        }
+        changed
+    });
+    all_hold(cases, None);
+}
+
+#[test]
+fn a_response_of_another_dialect_is_an_error_or_kept() {
+    let pairs = Dialect::ALL
+        .into_iter()
+        .flat_map(|dialect| Dialect::ALL.map(|other| (dialect, whole(other))));
+    all_hold(pairs, None);
+}
+
+#[test]
+fn two_calls_of_one_id_are_an_error_that_names_it() {
+    for dialect in Dialect::ALL {
+        let call = Said::Call(Call::new(ID, "look_up", json!({})));
+        let document = response(dialect, &[call.clone(), call]);
+        // Calls of one agent's invocation have no ids but their places.
+        let judged = dialect.decode_response(document.to_string());
+        if dialect == Dialect::BedrockAgents {
+            assert_eq!(judged.unwrap().0.calls().len(), 2);
+            continue;
+        }
+        let error = judged.map(|_| document).unwrap_err().to_string();
+        assert!(error.contains(ID), "{dialect}: {error}");
+    }
+}
+
+#[test]
+fn nesting_that_has_no_end_is_an_error_with_its_place() {
+    for dialect in Dialect::ALL {
+        for (open, close) in [("[", "]"), ("{\"content\":", "}"), ("[{\"parts\":", "}]")] {
+            let document = format!("{}1{}", open.repeat(5_000), close.repeat(5_000));
+            for error in [
+                dialect.decode_response(&document).map(|_| ()),
+                dialect.decode_history(&document).map(|_| ()),
+            ] {
+                let error = error.unwrap_err().to_string();
+                assert!(error.contains("at line 1 column"), "{dialect}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_an_error_with_their_place() {
+    for dialect in Dialect::ALL {
+        for number in ["NaN", "Infinity", "-", "1e999", "0x10", "00"] {
+            let document = call(dialect, "look_up", json!({"x": "HERE"})).to_string();
+            for mark in ["\"HERE\"", "\\\"HERE\\\""] {
+                let document = document.replace(mark, number);
+                // Where arguments are a text, the document is JSON and the call says why not.
+                if let Err(problem) = judged(dialect, &document) {
+                    panic!("{dialect}: {document}: {problem}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Damaged documents and streams: no decoder and no framing panics, grows without bound, or
+//! reads what it wrote as something else.
+//!
+//! A few of each run with every test, always the same.
+
+mod change;
+mod check;
+mod framing;
+mod seeds;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use serde_json::Value;
+use telechir_providers::Dialect;
+
+use change::Dice;
+
+pub(crate) use check::failed;
+
+/// How many of each.
+const CASES: u64 = 100;
+
+fn vectors() -> Vec<Vec<u8>> {
+    seeds::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"))
+}
+
+/// What became of many damaged seeds.
+#[derive(Default)]
+struct Run {
+    /// How many were read all the same.
+    read: u64,
+    /// What went wrong, with the seed that brings it back.
+    wrong: Vec<String>,
+}
+
+fn run(
+    name: &str,
+    seeds: &[Vec<u8>],
+    damage: impl Fn(&mut Vec<u8>, &mut Dice),
+    check: impl Fn(&[u8], &mut Dice) -> bool,
+) -> Run {
+    assert!(!seeds.is_empty(), "nothing is known of {name}");
+    let mut run = Run::default();
+    for seed in 0..CASES {
+        let mut dice = Dice::new(seed);
+        let mut bytes = seeds[dice.roll(seeds.len())].clone();
+        damage(&mut bytes, &mut dice);
+        match catch_unwind(AssertUnwindSafe(|| check(&bytes, &mut dice))) {
+            Ok(was_read) => run.read += u64::from(was_read),
+            Err(_) => {
+                let shown = String::from_utf8_lossy(&bytes);
+                run.wrong
+                    .push(format!("{name}, seed {seed}: {shown:.4000}"));
+            }
+        }
+    }
+    run
+}
+
+/// One of three stays no JSON; the others are JSON that says something else.
+fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(mut value) if dice.roll(3) > 0 => {
+            change::document(&mut value, dice);
+            *bytes = value.to_string().into_bytes();
+        }
+        _ => change::bytes(bytes, dice),
+    }
+}
+
+#[test]
+fn damaged_documents_are_errors_or_read_as_they_are_written() {
+    let files = vectors();
+    let mut wrong = Vec::new();
+    for dialect in Dialect::ALL {
+        let seeds = seeds::documents(&files, dialect);
+        let run = run(dialect.name(), &seeds, damage, |bytes, dice| {
+            let other = Dialect::ALL[dice.roll(Dialect::ALL.len())];
+            check::document(dialect, other, bytes)
+        });
+        assert!(
+            run.read > CASES / 10,
+            "{dialect}: damage that leaves {} readable reaches nothing",
+            run.read
+        );
+        wrong.extend(run.wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn damaged_streams_end_in_a_turn_or_an_error_however_they_are_cut() {
+    let files = vectors();
+    let mut wrong = Vec::new();
+    let have_streams = |dialect: &Dialect| dialect.stream().is_some();
+    for dialect in Dialect::ALL.into_iter().filter(have_streams) {
+        let name = format!("{dialect}, streams");
+        let seeds = seeds::streams(&files, dialect);
+        let run = run(&name, &seeds, framing::stream, |bytes, dice| {
+            check::stream(dialect, bytes, 1 + dice.roll(100))
+        });
+        assert!(
+            run.read > 0,
+            "{dialect}: damage that leaves nothing readable reaches nothing"
+        );
+        wrong.extend(run.wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

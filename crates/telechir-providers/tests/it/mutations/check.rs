@@ -1,0 +1,143 @@
+//! What holds of any bytes, whoever sends them.
+
+use telechir_protocol::{
+    ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult, Message, ModelTurn,
+    ShellResult, ToolCall, ToolResult,
+};
+use telechir_providers::{Delta, Dialect, History, Received, Report};
+
+/// A document is an error, or what is read of it has a bounded size, is answered, is written in
+/// either dialect, and is read again as the same. Says whether it was read.
+pub(crate) fn document(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
+    if let Ok((turn, _)) = dialect.decode_response(bytes) {
+        is_bounded(&serde_json::to_vec(turn.contents()).unwrap(), bytes);
+        answers(dialect, turn);
+    }
+    let Ok((history, report)) = dialect.decode_history(bytes) else {
+        return false;
+    };
+    let neutral = serde_json::to_value(&history.messages).unwrap();
+    is_bounded(neutral.to_string().as_bytes(), bytes);
+    // Neutral JSON may mean more than a dialect saw in it: then it means that from now on.
+    let read = serde_json::from_value::<Vec<Message>>(neutral).unwrap();
+    let again = serde_json::to_value(&read).unwrap();
+    let again = serde_json::from_value::<Vec<Message>>(again).unwrap();
+    assert_eq!(again, read, "as neutral JSON and back");
+    identity(dialect, &history, &report);
+    let _may_refuse = other.encode_history(&history);
+    true
+}
+
+fn identity(dialect: Dialect, history: &History, report: &Report) {
+    let Ok((written, losses)) = dialect.encode_history(history) else {
+        return;
+    };
+    if !report.is_lossless() || !losses.is_lossless() || !tells_calls_apart(history) {
+        return;
+    }
+    let again = dialect.decode_history(written.to_string());
+    let (again, _) = again.unwrap_or_else(|error| panic!("{error}: it wrote {written}"));
+    // Toolsets are not served there: calls of them become those of the older tools, and stay so.
+    let is_settled = dialect == Dialect::BedrockInvoke
+        && dialect
+            .encode_history(&again)
+            .is_ok_and(|(twice, _)| twice == written);
+    assert!(
+        is_settled || again.messages == history.messages,
+        "read {:?}, wrote {written}, read {:?}",
+        history.messages,
+        again.messages
+    );
+}
+
+/// Whether no two calls have one id: else each is given the answer that was given to one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are no calls")]
+fn tells_calls_apart(history: &History) -> bool {
+    let id = |content: &Content| match content {
+        Content::ComputerCall(call) => Some(call.call_id.clone()),
+        Content::ShellCall(call) => Some(call.call_id.clone()),
+        Content::EditCall(call) => Some(call.call_id.clone()),
+        Content::FunctionCall(call) => call.call_id.clone(),
+        _ => None,
+    };
+    let mut seen = std::collections::HashSet::new();
+    let messages = history.messages.iter();
+    let mut ids = messages.flat_map(|message| message.contents.iter().filter_map(id));
+    ids.all(|id| seen.insert(id))
+}
+
+/// Every call of a turn can be answered with an error.
+fn answers(dialect: Dialect, turn: ModelTurn) {
+    let results = turn.calls().iter().map(failed).collect();
+    let answered = turn.answer(results).unwrap();
+    let reply = dialect.encode_answers(&answered);
+    reply.unwrap_or_else(|error| panic!("no answer to {answered:?}: {error}"));
+}
+
+/// The answer to a call that could not be carried out.
+pub(crate) fn failed(call: &ToolCall) -> ToolResult {
+    let error = Some(Failure::new(FailureKind::Device, "It cannot be done."));
+    match call {
+        ToolCall::Computer(call) => ToolResult::Computer(ComputerResult {
+            error,
+            ..ComputerResult::new(call.call_id.clone())
+        }),
+        ToolCall::Shell(call) => ToolResult::Shell(ShellResult {
+            error,
+            ..ShellResult::new(call.call_id.clone(), Vec::new())
+        }),
+        ToolCall::Edit(call) => ToolResult::Edit(EditResult {
+            call_id: call.call_id.clone(),
+            text: None,
+            error,
+            meta: Default::default(),
+        }),
+        ToolCall::Function(call) => ToolResult::Function(FunctionResult {
+            call_id: call.call_id.clone(),
+            name: None,
+            items: Vec::new(),
+            result: None,
+            error,
+            meta: Default::default(),
+        }),
+    }
+}
+
+/// A document's contents are kept as neutral values and as its own JSON, some of it in words.
+fn is_bounded(neutral: &[u8], document: &[u8]) {
+    let most = document.len() * 20 + 64 * 1024;
+    let (is, of) = (neutral.len(), document.len());
+    assert!(is <= most, "{is} bytes of {of}");
+}
+
+/// A stream ends in the same turn or in an error, in pieces of any size. Says whether it was
+/// a turn.
+pub(crate) fn stream(dialect: Dialect, bytes: &[u8], piece: usize) -> bool {
+    let (deltas, whole) = outcome(dialect, std::iter::once(bytes));
+    let (deltas_in_pieces, in_pieces) = outcome(dialect, bytes.chunks(piece.max(1)));
+    // What is wrong is said of the first piece that has something wrong.
+    let (received, in_pieces) = match (whole, in_pieces) {
+        (Ok(whole), Ok(in_pieces)) => (whole, in_pieces),
+        (Err(_), Err(_)) => return false,
+        (whole, in_pieces) => panic!("{whole:?}, in pieces of {piece} {in_pieces:?}"),
+    };
+    assert_eq!(received, in_pieces, "in pieces of {piece}");
+    assert_eq!(deltas, deltas_in_pieces, "in pieces of {piece}");
+    document(dialect, dialect, received.response.to_string().as_bytes());
+    true
+}
+
+fn outcome<'a>(
+    dialect: Dialect,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> (Vec<Delta>, Result<Received, String>) {
+    let mut stream = dialect.stream().unwrap();
+    let mut deltas = Vec::new();
+    for piece in pieces {
+        match stream.push(piece) {
+            Ok(more) => deltas.extend(more),
+            Err(error) => return (deltas, Err(error.to_string())),
+        }
+    }
+    (deltas, stream.finish().map_err(|error| error.to_string()))
+}
