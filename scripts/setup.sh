@@ -26,6 +26,14 @@ packages=(
   "fonts-noto-color-emoji:/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf:emoji"
 )
 
+# Only long runs need them.
+if [ "${APPLICATIONS:-}" = 1 ]; then
+  packages+=(
+    "featherpad:/usr/bin/featherpad:an application of Qt"
+    "libreoffice-calc:/usr/bin/localc:a large application"
+  )
+fi
+
 missing=()
 for entry in "${packages[@]}"; do
   IFS=: read -r package file purpose <<<"$entry"

@@ -1,13 +1,31 @@
 #!/usr/bin/env bash
-# Long runs. Kills a running batch of real shell commands with -9 at random points, sends the same
-# response again, and checks each time that nothing was lost, repeated or left over. Prints every
-# point and a table. KILL_POINTS says how many (100), KILL_SEED brings a run's points back.
+# Long runs.
+#
+# Kills a running batch of real shell commands with -9 at random points, sends the same response
+# again, and checks each time that nothing was lost, repeated or left over. Prints every point and
+# a table. KILL_POINTS says how many (100), KILL_SEED brings a run's points back.
+#
+# Then acts on real applications, six of them, and compares the picture that each action is answered
+# with with the screen two seconds later; writes the table of docs/settling.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/setup.sh
+APPLICATIONS=1 scripts/setup.sh
 
 export TELECHIR_KILL_POINTS=${KILL_POINTS:-100}
 export TELECHIR_KILL_SEED=${KILL_SEED:-$RANDOM}
 cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture \
   --exact journal_kills::a_kill_at_any_point_loses_nothing_and_repeats_nothing \
   journal_kills::strike::a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more
+
+told=$(mktemp)
+trap 'rm -f "$told"' EXIT
+cargo test --quiet --package telechir-x11 --test it -- \
+  --ignored --exact corpus::settled_pictures_are_final --nocapture | tee "$told"
+{
+    sed '/^<!-- measured -->$/q' docs/settling.md
+    echo
+    echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) after it; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
+    echo
+    grep -E '^(\||Not final|With an effect)' "$told" | sed 's/^\(Not final\|With an effect\)/\n&/'
+} >docs/settling.md.new
+mv docs/settling.md.new docs/settling.md

@@ -34,6 +34,10 @@ const LAYERS: &[Layer] = &[
         ours: &["telechir-protocol"],
     },
     Layer {
+        name: "telechir-picture",
+        ours: &["telechir-protocol", "telechir-device"],
+    },
+    Layer {
         name: "telechir-process",
         ours: &[],
     },
@@ -59,7 +63,12 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "telechir-runtime",
-        ours: &["telechir-protocol", "telechir-policy", "telechir-device"],
+        ours: &[
+            "telechir-protocol",
+            "telechir-policy",
+            "telechir-device",
+            "telechir-picture",
+        ],
     },
     Layer {
         name: "telechir-agent",
@@ -107,6 +116,7 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
             "telechir-browser",
             "telechir-shell",
             "telechir",
+            "telechir-testkit",
         ],
         "system calls stay in the devices",
     ),

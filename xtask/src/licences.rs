@@ -19,6 +19,7 @@ const ACCEPTED: &[&str] = &[
     "0BSD",
     "BSL-1.0",
     "CDLA-Permissive-2.0",
+    "IJG",
 ];
 
 /// Crates whose licence or source is not accepted.

@@ -16,6 +16,7 @@ pub(crate) async fn settle(
     let start = Instant::now();
     let deadline = start + settle.ceiling;
     let mut screen = screen;
+    let mut restless = None;
     let settled = loop {
         let quiet = quiet_page(client, book, start, settle, deadline).await?;
         let Some(screen) = &mut screen else {
@@ -28,6 +29,7 @@ pub(crate) async fn settle(
                 ceiling: left,
             })
             .await?;
+        restless = painted.restless;
         if !quiet || !painted.settled {
             break false;
         }
@@ -39,6 +41,7 @@ pub(crate) async fn settle(
     Ok(Settled {
         settled,
         waited: start.elapsed(),
+        restless,
     })
 }
 

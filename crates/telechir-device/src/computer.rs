@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use telechir_protocol::{ActionKind, Size, TabState};
 
-use crate::{DeviceError, Frame, ScreenAction, Viewport};
+use crate::{DeviceError, Frame, ScreenAction, ScreenRegion, Viewport};
 
 /// The strongest thing that is true of an action's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +46,9 @@ impl Performed {
 /// How long to wait for a screen to stop changing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settle {
-    /// Without any change for so long, it counts as settled.
+    /// Without any change for so long, it counts as settled. A device that knows whether the
+    /// programs on its screen still work waits for them too, and one that sees large changes
+    /// may wait for longer.
     pub quiet: Duration,
     /// The wait ends here in any case.
     pub ceiling: Duration,
@@ -59,6 +61,9 @@ pub struct Settled {
     pub settled: bool,
     /// How long the wait took.
     pub waited: Duration,
+    /// What goes on changing by itself, such as a spinner or a video, when all the rest was
+    /// still: the smallest rectangle around it.
+    pub restless: Option<ScreenRegion>,
 }
 
 /// Where a browser is. Empty for a desktop.

@@ -1,20 +1,30 @@
 //! A screen's pixels as they were at one moment.
 
+use std::sync::Arc;
+
 use telechir_protocol::Size;
 
 use crate::ScreenRegion;
 
 /// Pixels, four bytes each in the order blue, green, red, unused; rows from top to bottom
 /// without padding.
+///
+/// Clones share the pixels, and a device that finds its screen unchanged gives the same ones
+/// again: comparing those costs nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Frame {
     size: Size,
-    bgrx: Vec<u8>,
+    bgrx: Arc<Vec<u8>>,
 }
 
 impl Frame {
     /// A frame of `size` whose bytes are `bgrx`; none when their number does not fit.
     pub fn new(size: Size, bgrx: Vec<u8>) -> Option<Self> {
+        Self::shared(size, Arc::new(bgrx))
+    }
+
+    /// The same from memory that the device keeps, to fill it again when nobody else holds it.
+    pub fn shared(size: Size, bgrx: Arc<Vec<u8>>) -> Option<Self> {
         let expected = u64::from(size.width) * u64::from(size.height) * 4;
         (u64::try_from(bgrx.len()).ok()? == expected).then_some(Self { size, bgrx })
     }
@@ -29,9 +39,9 @@ impl Frame {
         &self.bgrx
     }
 
-    /// The bytes to draw on.
+    /// The bytes to draw on. Pixels that somebody else holds too are copied first.
     pub fn bgrx_mut(&mut self) -> &mut [u8] {
-        &mut self.bgrx
+        Arc::make_mut(&mut self.bgrx).as_mut_slice()
     }
 
     /// Red, green and blue of one pixel; none off the frame.
@@ -46,11 +56,11 @@ impl Frame {
         Some([red, green, blue])
     }
 
-    /// The bytes as red, green, blue without the unused one: what encoders take.
+    /// The bytes as red, green, blue without the unused one.
     pub fn to_rgb(&self) -> Vec<u8> {
-        let mut rgb = Vec::with_capacity(self.bgrx.len() / 4 * 3);
-        for pixel in self.bgrx.chunks_exact(4) {
-            rgb.extend_from_slice(&[pixel[2], pixel[1], pixel[0]]);
+        let mut rgb = vec![0; self.bgrx.len() / 4 * 3];
+        for (out, pixel) in rgb.chunks_exact_mut(3).zip(self.bgrx.chunks_exact(4)) {
+            out.copy_from_slice(&[pixel[2], pixel[1], pixel[0]]);
         }
         rgb
     }
@@ -69,7 +79,7 @@ impl Frame {
                 ((origin.y() + row) as usize * self.size.width as usize + origin.x() as usize) * 4;
             bgrx.extend_from_slice(self.bgrx.get(start..start + row_bytes)?);
         }
-        Some(Self { size, bgrx })
+        Self::new(size, bgrx)
     }
 }
 

@@ -37,6 +37,16 @@ impl ScreenRegion {
         Self { origin, size }
     }
 
+    /// The part of a rectangle that a device saw on a screen of `screen` pixels: from `left` and
+    /// `top` to before `right` and `bottom`. None when nothing of it is on the screen.
+    pub fn seen(screen: Size, [left, top, right, bottom]: [i32; 4]) -> Option<Self> {
+        let inside = |place: i32, end: u32| u32::try_from(place).unwrap_or(0).min(end);
+        let origin = ScreenPoint::new(inside(left, screen.width), inside(top, screen.height));
+        let width = inside(right, screen.width).checked_sub(origin.x)?;
+        let height = inside(bottom, screen.height).checked_sub(origin.y)?;
+        (width > 0 && height > 0).then_some(Self::new(origin, Size::new(width, height)))
+    }
+
     /// Its top left pixel.
     pub const fn origin(self) -> ScreenPoint {
         self.origin

@@ -179,6 +179,28 @@ impl Viewport {
         Ok(ScreenRegion::new(origin, Size::new(width, height)))
     }
 
+    /// The pixels of the picture around a rectangle of the screen: left, top, right and bottom,
+    /// the last two outside.
+    pub fn picture_pixels(&self, region: ScreenRegion) -> [u32; 4] {
+        let (origin, size) = (region.origin(), region.size());
+        let (wide, high) = (
+            (self.screen.width, self.picture.width),
+            (self.screen.height, self.picture.height),
+        );
+        let scaled = |v: u32, (from, to): (u32, u32)| {
+            let product = u64::from(v) * u64::from(to);
+            let from = u64::from(from.max(1));
+            (product / from, product.div_ceil(from))
+        };
+        let narrow = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
+        [
+            narrow(scaled(origin.x(), wide).0),
+            narrow(scaled(origin.y(), high).0),
+            narrow(scaled(origin.x() + size.width, wide).1),
+            narrow(scaled(origin.y() + size.height, high).1),
+        ]
+    }
+
     /// The same action in places of the screen. No picture has labels.
     ///
     /// # Errors
@@ -307,6 +329,46 @@ mod tests {
             on(Size::new(1000, 500), HD, Point::new(1279.9, 719.9)),
             Ok((999, 499))
         );
+    }
+
+    /// Screens and the pictures of them: scales of 1, 1.25, 1.5 and 2, an odd one, and one that
+    /// differs a little between the two directions.
+    const SCALED: [(Size, Size); 6] = [
+        (Size::new(1280, 800), Size::new(1280, 800)),
+        (Size::new(1600, 1000), Size::new(1280, 800)),
+        (Size::new(1920, 1080), Size::new(1280, 720)),
+        (Size::new(2560, 1600), Size::new(1280, 800)),
+        (Size::new(3440, 1440), Size::new(1456, 609)),
+        (Size::new(1366, 768), Size::new(1280, 719)),
+    ];
+
+    #[test]
+    fn every_point_comes_back_within_half_a_scaled_pixel() {
+        for (screen, picture) in SCALED {
+            let viewport = Viewport::new(screen, picture);
+            let scale = f64::from(screen.width) / f64::from(picture.width);
+            for x in 0..picture.width {
+                let y = x % picture.height;
+                let there = viewport.point(Point::new(x, y)).unwrap();
+                let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
+                assert_eq!(back, (x.cast_signed(), y.cast_signed()), "{screen:?} {x}");
+            }
+            for x in 0..screen.width {
+                let (seen, _) = viewport.seen_at(x.cast_signed(), 0);
+                let again = viewport.point(Point::new(seen, 0)).unwrap();
+                let off = (f64::from(again.x()) - f64::from(x)).abs();
+                // The last picture pixel stands for what is beyond its centre, too.
+                let is_last = seen.cast_unsigned() + 1 == picture.width;
+                assert!(is_last || off <= scale / 2.0 + 0.5, "{screen:?} {x}: {off}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_region_of_the_screen_is_inside_its_region_of_the_picture() {
+        let viewport = Viewport::new(Size::new(1600, 1000), Size::new(1280, 800));
+        let seen = ScreenRegion::seen(viewport.screen(), [101, 7, 201, 99]).unwrap();
+        assert_eq!(viewport.picture_pixels(seen), [80, 5, 161, 80]);
     }
 
     #[test]

@@ -171,6 +171,9 @@ pub struct ComputerResult {
     /// The screenshot's size in pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Size>,
+    /// How the screen was when the screenshot was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sighting: Option<Sighting>,
     /// What is said in words: a pointer's place, a page's text, a short confirmation. Also read
     /// from a text content.
     #[serde(
@@ -200,6 +203,23 @@ pub struct ComputerResult {
     /// What every content carries.
     #[serde(flatten)]
     pub meta: Meta,
+}
+
+/// How a screen was when its picture was taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Sighting {
+    /// Whether it had stopped changing.
+    pub settled: bool,
+    /// How long it was waited for, in milliseconds.
+    pub settle_ms: u64,
+    /// Where on the picture something goes on changing by itself, such as a spinner or a video:
+    /// left, top, right and bottom in its pixels, the last two outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restless: Option<[u32; 4]>,
+    /// An earlier picture that shows exactly the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<FrameId>,
 }
 
 impl ComputerResult {
@@ -239,6 +259,7 @@ impl ComputerResult {
             screenshot: None,
             frame: None,
             display: None,
+            sighting: None,
             text_output: None,
             error: None,
             steps: Vec::new(),

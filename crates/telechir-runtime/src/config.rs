@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use telechir_device::Settle;
+use telechir_picture::Format;
 use telechir_protocol::Size;
 
 /// Which calls are answered with a fresh picture they did not ask for.
@@ -15,27 +16,45 @@ pub enum Observe {
     LastOfBatch,
 }
 
-/// How large pictures may be. A larger screen is scaled down, its proportions kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// How large pictures may be, and how they are encoded. A larger screen is scaled down, its
+/// proportions kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PictureRule {
+    /// Pixels from left to right; absent means no limit.
+    pub max_width: Option<u32>,
     /// Pixels of the longer edge; absent means no limit.
     pub max_edge: Option<u32>,
     /// Pixels altogether; absent means no limit.
     pub max_pixels: Option<u64>,
+    /// How the picture is encoded.
+    pub format: Format,
+}
+
+/// Pictures 1280 pixels wide: what every model was shown most, and large enough to read.
+impl Default for PictureRule {
+    fn default() -> Self {
+        Self {
+            max_width: Some(1280),
+            ..Self::native()
+        }
+    }
 }
 
 impl PictureRule {
     /// The screen at its own size.
     pub const fn native() -> Self {
         Self {
+            max_width: None,
             max_edge: None,
             max_pixels: None,
+            format: Format::Png,
         }
     }
 
     /// The size of the picture of a screen of this size; never larger than the screen.
     pub fn fit(&self, screen: Size) -> Size {
         let (width, height) = (f64::from(screen.width), f64::from(screen.height));
+        let wide = self.max_width.map_or(1.0, |most| f64::from(most) / width);
         let edge = self
             .max_edge
             .map_or(1.0, |edge| f64::from(edge) / width.max(height));
@@ -46,7 +65,7 @@ impl PictureRule {
         let area = self
             .max_pixels
             .map_or(1.0, |pixels| (pixels as f64 / (width * height)).sqrt());
-        let factor = edge.min(area);
+        let factor = wide.min(edge).min(area);
         if factor >= 1.0 || !factor.is_finite() {
             return screen;
         }
@@ -107,7 +126,7 @@ impl Default for Limits {
             questions_a_minute: 20,
             resolve: Duration::from_secs(3),
             settle: Settle {
-                quiet: ms(80),
+                quiet: ms(45),
                 ceiling: ms(2000),
             },
             between: Settle {
@@ -128,14 +147,18 @@ mod tests {
         let rule = PictureRule {
             max_edge: Some(1568),
             max_pixels: Some(1_150_000),
+            ..PictureRule::native()
         };
         assert_eq!(rule.fit(Size::new(1280, 800)), Size::new(1280, 800));
         assert_eq!(rule.fit(Size::new(3840, 2160)), Size::new(1429, 804));
         let edge = PictureRule {
             max_edge: Some(1280),
-            max_pixels: None,
+            ..PictureRule::native()
         };
         assert_eq!(edge.fit(Size::new(2560, 1440)), Size::new(1280, 720));
         assert_eq!(PictureRule::native().fit(Size::new(9, 7)), Size::new(9, 7));
+        let default = PictureRule::default();
+        assert_eq!(default.fit(Size::new(2560, 1600)), Size::new(1280, 800));
+        assert_eq!(default.fit(Size::new(1000, 2000)), Size::new(1000, 2000));
     }
 }

@@ -191,6 +191,12 @@ pub enum SessionEvent {
         size: Size,
         /// Whether the screen had stopped changing.
         settled: bool,
+        /// How long it was waited for.
+        #[serde(default)]
+        settle_ms: u64,
+        /// An earlier picture that shows the same, so that this one was not encoded again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        same_as: Option<FrameId>,
         /// How long settling, capturing and encoding took.
         ms: u64,
     },

@@ -13,6 +13,7 @@ use telechir_device::{
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
 
+use crate::observe::Kept;
 use crate::{DeviceKind, Limits};
 pub(crate) use shell::ShellSlot;
 
@@ -26,6 +27,8 @@ pub(crate) struct Screen {
     pub(crate) display: Display,
     /// How the newest picture lies on the screen.
     pub(crate) viewport: Viewport,
+    /// The newest picture of all of it.
+    pub(crate) kept: Option<Kept>,
     /// Keys that calls left pressed.
     pub(crate) held: Vec<Key>,
     /// What it said when it went away.
@@ -46,6 +49,7 @@ impl Screen {
             device,
             display,
             viewport,
+            kept: None,
             held: Vec::new(),
             lost: None,
             is_moving: false,

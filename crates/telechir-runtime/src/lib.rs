@@ -27,3 +27,4 @@ pub use journal::{
 };
 pub use picture::png;
 pub use session::{Announcer, Session, SessionBuilder};
+pub use telechir_picture::{Format, PictureError, encode};

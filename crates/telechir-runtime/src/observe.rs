@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use telechir_device::{DeviceError, Frame, Settle, Viewport};
+use telechir_device::{DeviceError, Frame, Settle, Settled, Viewport};
+use telechir_picture::Format;
 use telechir_policy::{Permitted, ScreenProposal};
-use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Size};
+use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Sighting, Size};
 
 use crate::execute::Screen;
-use crate::picture::Picture;
+use crate::picture::develop;
 use crate::recorder::{Recorder, millis};
 use crate::{Limits, PictureRule, RuntimeError, SessionEvent};
 
@@ -18,6 +19,19 @@ pub(crate) struct Shot {
     /// None for a part of the screen: points never belong to it.
     pub(crate) frame: Option<FrameId>,
     pub(crate) size: Size,
+    /// What is said of it.
+    pub(crate) sighting: Sighting,
+}
+
+/// The newest picture of a whole screen: the next that shows the same is not encoded again.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    frame: Frame,
+    size: Size,
+    format: Format,
+    media: Media,
+    blob: String,
+    name: FrameId,
 }
 
 /// What of the screen the model wants to see.
@@ -53,28 +67,72 @@ impl Camera<'_> {
             Ok(cut) => cut,
             Err(failure) => return Ok(Err(failure)),
         };
-        let encoded = tokio::task::spawn_blocking(move || Picture::encode(&frame, size)).await;
-        let Ok(Ok(picture)) = encoded else {
-            let message = "The picture of the screen could not be encoded.";
-            return Ok(Err(Failure::new(FailureKind::Device, message)));
+        let format = self.rule.format;
+        let again = screen
+            .kept
+            .as_ref()
+            .filter(|kept| is_whole && kept.shows(&frame, size, format));
+        let (media, blob, same_as) = match again {
+            Some(kept) => (
+                kept.media.clone(),
+                kept.blob.clone(),
+                Some(kept.name.clone()),
+            ),
+            None => match self.develop(&frame, size).await? {
+                Some((media, blob)) => (media, blob, None),
+                None => return Ok(Err(undeveloped())),
+            },
         };
-        let media = picture.to_media();
-        let blob = self.recorder.journal.put_blob(picture.png).await?;
         let name = self.next_name();
+        if is_whole && same_as.is_none() {
+            screen.kept = Some(Kept {
+                frame,
+                size,
+                format,
+                media: media.clone(),
+                blob: blob.clone(),
+                name: name.clone(),
+            });
+        }
+        let sighting = sighting(&settled, same_as.clone(), &screen.viewport);
         self.recorder.announce(SessionEvent::PictureTaken {
             call_id: call_of(permit),
             device: screen.kind(),
             frame: name.clone(),
             blob,
-            size: picture.size,
+            size,
             settled: settled.settled,
+            settle_ms: millis(settled.waited),
+            same_as,
             ms: millis(began.elapsed()),
         });
         Ok(Ok(Shot {
             media,
             frame: is_whole.then_some(name),
-            size: picture.size,
+            size,
+            sighting,
         }))
+    }
+
+    /// Encodes a picture and keeps it in the journal; none when it cannot be encoded.
+    async fn develop(
+        &self,
+        frame: &Frame,
+        size: Size,
+    ) -> Result<Option<(Media, String)>, RuntimeError> {
+        let (frame, format) = (frame.clone(), self.rule.format);
+        let developed = tokio::task::spawn_blocking(move || develop(&frame, size, format));
+        match developed.await {
+            Ok(Ok((media, bytes))) => {
+                let blob = self.recorder.journal.put_blob(bytes).await?;
+                Ok(Some((media, blob)))
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a picture is missing");
+                Ok(None)
+            }
+            Err(_) => Ok(None),
+        }
     }
 
     /// The pixels to encode and the size to encode them at. Points belong to the newest whole one.
@@ -109,6 +167,29 @@ impl Camera<'_> {
         *self.pictures += 1;
         FrameId::new(format!("frame_{}", self.pictures))
     }
+}
+
+impl Kept {
+    fn shows(&self, frame: &Frame, size: Size, format: Format) -> bool {
+        (self.size, self.format) == (size, format) && self.frame == *frame
+    }
+}
+
+/// What is said of a picture beside it, in the picture's own places.
+fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) -> Sighting {
+    Sighting {
+        settled: settled.settled,
+        settle_ms: millis(settled.waited),
+        restless: settled
+            .restless
+            .map(|region| viewport.picture_pixels(region)),
+        same_as,
+    }
+}
+
+fn undeveloped() -> Failure {
+    let message = "The picture of the screen could not be encoded.";
+    Failure::new(FailureKind::Device, message)
 }
 
 fn call_of(permit: &Permitted<ScreenProposal>) -> CallId {

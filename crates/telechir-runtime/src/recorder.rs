@@ -97,14 +97,16 @@ impl Recorder {
     }
 }
 
-/// Replaces every PNG inside a value by its digest and hands out the bytes.
+/// Replaces every picture inside a value by its digest and hands out the bytes.
 fn take_pictures(value: &mut Value) -> Vec<(String, Vec<u8>)> {
     let mut pictures = Vec::new();
     match value {
         Value::String(text) => {
             let bytes = text
-                .strip_prefix("data:image/png;base64,")
-                .and_then(|data| base64::engine::general_purpose::STANDARD.decode(data).ok());
+                .strip_prefix("data:image/")
+                .and_then(|rest| rest.split_once(";base64,"))
+                .filter(|(kind, _)| matches!(*kind, "png" | "webp" | "jpeg"))
+                .and_then(|(_, data)| base64::engine::general_purpose::STANDARD.decode(data).ok());
             if let Some(bytes) = bytes {
                 let digest = blake3::hash(&bytes).to_hex().to_string();
                 *text = format!("blob:{digest}");

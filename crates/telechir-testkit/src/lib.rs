@@ -3,5 +3,6 @@
 pub mod gate;
 pub mod page;
 pub mod provider;
+pub mod scene;
 pub mod witness;
 pub mod xvfb;

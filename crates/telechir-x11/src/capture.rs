@@ -1,6 +1,7 @@
 //! The screen's pixels: by shared memory where the server can, over the socket where it cannot.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::pread;
@@ -8,7 +9,7 @@ use telechir_device::Frame;
 use telechir_protocol::Size;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::shm::{self, ConnectionExt as _};
-use x11rb::protocol::xfixes::ConnectionExt as _;
+use x11rb::protocol::xfixes::{ConnectionExt as _, GetCursorImageReply};
 use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
 
 use crate::connection::Connection;
@@ -23,6 +24,18 @@ pub(crate) struct Camera {
     size: Size,
     memory: Option<Memory>,
     sees_cursor: bool,
+    /// The newest picture.
+    shown: Option<Shown>,
+    /// The pixels of the one before, to be filled again once nobody looks at them any more:
+    /// fresh memory costs as much time as all the rest of a capture.
+    retired: Option<Arc<Vec<u8>>>,
+}
+
+/// A picture and the pointer in it.
+#[derive(Debug)]
+struct Shown {
+    pixels: Arc<Vec<u8>>,
+    cursor: Option<GetCursorImageReply>,
 }
 
 /// Memory that the server writes frames into and we read them from.
@@ -50,6 +63,8 @@ impl Camera {
             size,
             memory,
             sees_cursor,
+            shown: None,
+            retired: None,
         })
     }
 
@@ -58,48 +73,100 @@ impl Camera {
         self.size
     }
 
+    /// The pointer as it is now, and whether the screen still has the size we know. The answer
+    /// comes after the reports of all changes made so far.
+    pub(crate) async fn glance(&self, connection: &Connection) -> Result<Glance, XError> {
+        let x = connection.x();
+        let geometry = x.get_geometry(connection.root())?;
+        let cursor = match self.sees_cursor {
+            true => Some(x.xfixes_get_cursor_image()?),
+            false => None,
+        };
+        let geometry = connection.reply(geometry).await?;
+        let size = Size::new(geometry.width.into(), geometry.height.into());
+        let cursor = match cursor {
+            Some(cursor) => Some(connection.reply(cursor).await?),
+            None => None,
+        };
+        Ok(Glance {
+            cursor,
+            has_size: size == self.size,
+        })
+    }
+
+    /// The newest picture again, when the pointer in it is as it was.
+    pub(crate) fn again(&self, glance: &Glance) -> Option<Frame> {
+        let shown = self.shown.as_ref()?;
+        let is_same =
+            glance.has_size && is_same_cursor(shown.cursor.as_ref(), glance.cursor.as_ref());
+        is_same.then(|| Frame::shared(self.size, Arc::clone(&shown.pixels)))?
+    }
+
     /// The pixels as they are now, with the pointer.
-    pub(crate) async fn capture(&mut self, connection: &Connection) -> Result<Frame, XError> {
+    pub(crate) async fn capture(
+        &mut self,
+        connection: &Connection,
+        mut glance: Glance,
+    ) -> Result<Frame, XError> {
         // A screen that a person resizes while we look: look again, but not for ever.
         for _ in 0..3 {
-            match self.attempt(connection).await {
-                Ok(Some(frame)) => return Ok(frame),
-                Ok(None) | Err(XError::Refused(_)) => self.measure(connection).await?,
-                Err(error) => return Err(error),
+            if glance.has_size {
+                match self.grab(connection).await {
+                    Ok(pixels) => return self.develop(pixels, glance.cursor),
+                    Err(XError::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
+            self.measure(connection).await?;
+            glance = self.glance(connection).await?;
         }
         Err(XError::Impossible(
             "the screen keeps changing its size; try again".to_owned(),
         ))
     }
 
-    /// None when the screen has another size than we thought.
-    async fn attempt(&self, connection: &Connection) -> Result<Option<Frame>, XError> {
-        let x = connection.x();
+    async fn grab(&mut self, connection: &Connection) -> Result<Arc<Vec<u8>>, XError> {
         let (width, height) = (dimension(self.size.width)?, dimension(self.size.height)?);
-        let geometry = x.get_geometry(connection.root())?;
-        let cursor = match self.sees_cursor {
-            true => Some(x.xfixes_get_cursor_image()?),
-            false => None,
+        let Some(memory) = &self.memory else {
+            let root = connection.root();
+            let format = ImageFormat::Z_PIXMAP;
+            let x = connection.x();
+            let image = x.get_image(format, root, 0, 0, width, height, ALL_PLANES)?;
+            return Ok(Arc::new(connection.reply(image).await?.data));
         };
-        let mut bgrx = match &self.memory {
-            Some(memory) => memory.grab(connection, width, height, self.bytes()).await?,
-            None => {
-                let format = ImageFormat::Z_PIXMAP;
-                let root = connection.root();
-                let image = x.get_image(format, root, 0, 0, width, height, ALL_PLANES)?;
-                connection.reply(image).await?.data
-            }
+        memory.grab(connection, width, height).await?;
+        let mut pixels = self.retired.take().unwrap_or_default();
+        // Whoever still looks at the old ones keeps them.
+        if Arc::get_mut(&mut pixels).is_none_or(|old| old.len() != bytes(self.size)) {
+            pixels = Arc::new(vec![0; bytes(self.size)]);
+        }
+        if let Some(room) = Arc::get_mut(&mut pixels) {
+            memory.read(room)?;
+        }
+        Ok(pixels)
+    }
+
+    /// Adds the pointer, and keeps the picture to be compared with the next.
+    fn develop(
+        &mut self,
+        mut pixels: Arc<Vec<u8>>,
+        cursor: Option<GetCursorImageReply>,
+    ) -> Result<Frame, XError> {
+        if let Some(cursor) = &cursor {
+            let row = self.size.width as usize;
+            let room = Arc::make_mut(&mut pixels).as_mut_slice();
+            Cursor::new(cursor).draw(room, row);
+        }
+        let old = self.shown.take().map(|shown| shown.pixels);
+        let (pixels, retired) = match old {
+            // The same memory for the same pixels: whoever kept them knows at once.
+            Some(old) if old == pixels => (old, Some(pixels)),
+            old => (pixels, old),
         };
-        let geometry = connection.reply(geometry).await?;
-        if (geometry.width, geometry.height) != (width, height) {
-            return Ok(None);
-        }
-        if let Some(cursor) = cursor {
-            let reply = connection.reply(cursor).await?;
-            Cursor::new(&reply).draw(&mut bgrx, usize::from(width));
-        }
-        Ok(Frame::new(self.size, bgrx))
+        self.retired = retired;
+        let frame = Frame::shared(self.size, Arc::clone(&pixels));
+        self.shown = Some(Shown { pixels, cursor });
+        frame.ok_or_else(|| XError::Impossible("the X server gave too few pixels".to_owned()))
     }
 
     async fn measure(&mut self, connection: &Connection) -> Result<(), XError> {
@@ -110,13 +177,17 @@ impl Camera {
             }
             self.memory = Memory::share(connection, size).await?;
             self.size = size;
+            (self.shown, self.retired) = (None, None);
         }
         Ok(())
     }
+}
 
-    const fn bytes(&self) -> usize {
-        bytes(self.size)
-    }
+/// What is asked for before every picture.
+#[derive(Debug)]
+pub(crate) struct Glance {
+    cursor: Option<GetCursorImageReply>,
+    has_size: bool,
 }
 
 impl Memory {
@@ -142,13 +213,7 @@ impl Memory {
         }
     }
 
-    async fn grab(
-        &self,
-        connection: &Connection,
-        width: u16,
-        height: u16,
-        bytes: usize,
-    ) -> Result<Vec<u8>, XError> {
+    async fn grab(&self, connection: &Connection, width: u16, height: u16) -> Result<(), XError> {
         let format = ImageFormat::Z_PIXMAP.into();
         let root = connection.root();
         let x = connection.x();
@@ -163,14 +228,13 @@ impl Memory {
             self.segment,
             0,
         )?;
-        connection.reply(image).await?;
-        self.read(bytes)
+        connection.reply(image).await.map(drop)
     }
 
-    fn read(&self, bytes: usize) -> Result<Vec<u8>, XError> {
-        let mut frame = vec![0; bytes];
+    /// Fills `frame` with what the server wrote last.
+    fn read(&self, frame: &mut [u8]) -> Result<(), XError> {
         let mut done = 0;
-        while done < bytes {
+        while done < frame.len() {
             match pread(&self.file, &mut frame[done..], done as u64) {
                 Ok(0) => return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
                 Ok(count) => done += count,
@@ -178,8 +242,15 @@ impl Memory {
                 Err(error) => return Err(std::io::Error::from(error).into()),
             }
         }
-        Ok(frame)
+        Ok(())
     }
+}
+
+/// Whether a pointer looks the same in the same place. The serial number says which picture it
+/// is, and never comes again.
+fn is_same_cursor(a: Option<&GetCursorImageReply>, b: Option<&GetCursorImageReply>) -> bool {
+    let key = |cursor: &GetCursorImageReply| (cursor.x, cursor.y, cursor.cursor_serial);
+    a.map(key) == b.map(key)
 }
 
 async fn screen_size(connection: &Connection) -> Result<Size, XError> {

@@ -12,7 +12,7 @@ use x11rb::cookie::{Cookie, VoidCookie};
 use x11rb::errors::ConnectionError;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{ConnectionExt as _, ImageOrder, Screen, Setup, Window};
-use x11rb::protocol::{damage, shm, xfixes, xkb, xtest};
+use x11rb::protocol::{damage, randr, res, shm, xfixes, xkb, xtest};
 use x11rb::reexports::x11rb_protocol::connect::Connect;
 use x11rb::rust_connection::{DefaultStream, RustConnection, Stream as _};
 use x11rb::x11_utils::TryParse;
@@ -203,12 +203,14 @@ impl Connection {
 
     /// Asks for all extensions in one go; afterwards using one never waits.
     async fn learn_extensions(&self) -> Result<(), XError> {
-        const NAMES: [&str; 5] = [
+        const NAMES: [&str; 7] = [
             shm::X11_EXTENSION_NAME,
             xfixes::X11_EXTENSION_NAME,
             damage::X11_EXTENSION_NAME,
             xtest::X11_EXTENSION_NAME,
             xkb::X11_EXTENSION_NAME,
+            res::X11_EXTENSION_NAME,
+            randr::X11_EXTENSION_NAME,
         ];
         for name in NAMES {
             self.x.prefetch_extension_information(name)?;

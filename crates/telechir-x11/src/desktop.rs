@@ -5,6 +5,7 @@ use telechir_device::{
     Window,
 };
 use telechir_protocol::{Action, ActionKind, Size};
+use tokio::time::Instant;
 
 use crate::PrivateDisplay;
 use crate::body::Body;
@@ -54,6 +55,8 @@ pub struct Desktop {
     /// How the model sees the screen.
     viewport: Viewport,
     typing: Typing,
+    /// When something was last done, if that was after the last wait for a still screen.
+    acted: Option<Instant>,
 }
 
 impl Desktop {
@@ -65,6 +68,7 @@ impl Desktop {
             display,
             viewport,
             typing: Typing::default(),
+            acted: Some(Instant::now()),
         })
     }
 
@@ -148,7 +152,8 @@ impl Desktop {
     }
 
     /// The display it is on, when that is one of our own: to start applications there.
-    pub const fn private_display(&mut self) -> Option<&mut PrivateDisplay> {
+    pub fn private_display(&mut self) -> Option<&mut PrivateDisplay> {
+        self.acted = Some(Instant::now());
         self.display.private()
     }
 }
@@ -192,7 +197,10 @@ impl Computer for Desktop {
         reason = "whatever is not a matter of pointer and keys is not for a desktop"
     )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
-        match action {
+        if !matches!(action, Action::CursorPosition | Action::ListWindows) {
+            self.acted = Some(Instant::now());
+        }
+        let performed = match action {
             Action::CursorPosition => self.body.cursor_position(self.viewport).await,
             Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
             Action::Click {
@@ -246,11 +254,18 @@ impl Computer for Desktop {
                 launch::open(name, &mut self.display, &eyes.connection, windows).await
             }
             other => self.act_on_windows(other).await,
-        }
+        };
+        // What took time itself has its effect from its end on.
+        self.acted = self.acted.map(|_| Instant::now());
+        performed
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        Ok(self.body.eyes.settle(settle).await?)
+        let programs = self.display.programs();
+        let acted = self.acted;
+        let settled = self.body.eyes.settle(settle, acted, &programs).await?;
+        self.acted = None;
+        Ok(settled)
     }
 
     async fn context(&mut self) -> Result<PageContext, DeviceError> {
@@ -263,10 +278,7 @@ impl Computer for Desktop {
 
     async fn close(self) -> Result<(), DeviceError> {
         let Self {
-            mut body,
-            display,
-            viewport: _,
-            typing: _,
+            mut body, display, ..
         } = self;
         // A server that is gone has nothing pressed and no mapping to give back.
         let _best_effort = body.release().await;

@@ -87,6 +87,14 @@ impl Display {
         }
     }
 
+    /// The processes that were started on it, and that hold all that they started.
+    pub(crate) fn programs(&self) -> Vec<u32> {
+        match self {
+            Self::Private(display) => display.programs(),
+            Self::Existing(_) => Vec::new(),
+        }
+    }
+
     /// Whether somebody goes on using it after us.
     pub(crate) const fn outlives_us(&self) -> bool {
         matches!(self, Self::Existing(_))

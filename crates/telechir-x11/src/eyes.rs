@@ -2,11 +2,12 @@
 
 use telechir_device::{DeviceError, Frame, Settle, Settled};
 use telechir_protocol::Size;
+use tokio::time::Instant;
 
 use crate::capture::Camera;
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::settle::DamageWatch;
+use crate::settle::{DamageWatch, Wait};
 
 /// A connection with what it takes to look at the screen.
 #[derive(Debug)]
@@ -33,12 +34,41 @@ impl Eyes {
         self.camera.size()
     }
 
+    /// The screen as it is now; the same pixels as before when nothing changed.
     pub(crate) async fn capture(&mut self) -> Result<Frame, XError> {
-        self.camera.capture(&self.connection).await
+        let connection = &self.connection;
+        let glance = self.camera.glance(connection).await?;
+        connection.drain()?;
+        if connection.take_damaged() {
+            // Asked for before the pixels: what changes after them is reported again.
+            self.damage.note(connection).await?;
+        }
+        if !self.damage.has_news()
+            && let Some(frame) = self.camera.again(&glance)
+        {
+            return Ok(frame);
+        }
+        let frame = self.camera.capture(connection, glance).await?;
+        // Only now: a capture that failed or was dropped has shown nobody anything.
+        self.damage.was_seen();
+        Ok(frame)
     }
 
-    pub(crate) async fn settle(&mut self, settle: Settle) -> Result<Settled, XError> {
-        self.damage.settle(&self.connection, settle).await
+    /// Waits until the screen is still. `acted` is when something was last done to it, none when
+    /// nothing was since the last wait; `programs` are processes that draw on it or will.
+    pub(crate) async fn settle(
+        &mut self,
+        settle: Settle,
+        acted: Option<Instant>,
+        programs: &[u32],
+    ) -> Result<Settled, XError> {
+        let wait = Wait {
+            settle,
+            screen: self.camera.size(),
+            acted,
+            programs,
+        };
+        self.damage.settle(&self.connection, wait).await
     }
 }
 

@@ -248,6 +248,13 @@ impl PrivateDisplay {
         last.ok_or_else(|| unavailable("an application is gone already"))
     }
 
+    /// The processes that hold its applications.
+    pub(crate) fn programs(&self) -> Vec<u32> {
+        let pids = self.applications.iter().map(|one| one.child().pid());
+        pids.filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+            .collect()
+    }
+
     /// Ends every program on it and the server, and removes what they left behind.
     ///
     /// # Errors

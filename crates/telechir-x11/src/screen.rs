@@ -2,6 +2,7 @@
 
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_protocol::Size;
+use tokio::time::Instant;
 
 use crate::display::Display;
 use crate::eyes::Eyes;
@@ -37,7 +38,10 @@ impl Screen for XScreen {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        Ok(self.eyes.settle(settle).await?)
+        // What is done to the window on it is not known here: it may have been just now.
+        let acted = Some(Instant::now());
+        let programs = self.display.programs();
+        Ok(self.eyes.settle(settle, acted, &programs).await?)
     }
 
     async fn close(self) -> Result<(), DeviceError> {

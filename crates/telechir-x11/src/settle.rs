@@ -1,25 +1,27 @@
-//! Waiting until the screen stopped changing, told by the server's damage reports.
+//! Waiting until the screen stopped changing, told by the server's damage reports and by how
+//! much the programs on the screen work.
 
-use std::time::Duration;
+mod stillness;
+mod work;
 
-use telechir_device::{Settle, Settled};
+use std::collections::HashSet;
+
+use telechir_device::{ScreenRegion, Settle, Settled};
+use telechir_protocol::Size;
 use tokio::time::{Instant, timeout_at};
 use x11rb::NONE;
 use x11rb::connection::Connection as _;
 use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
+use x11rb::protocol::res::{self, ClientIdMask, ClientIdSpec, ConnectionExt as _};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
-use x11rb::protocol::xproto::Rectangle;
 
+use self::stillness::{Area, Next, Since, Stillness};
+use self::work::Work;
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// A blinking caret is at most this wide and high (GTK's is 1x21, a terminal's is text and
-/// counts as a change).
-const CARET: (u16, u16) = (3, 40);
-/// Changes that stay within a square of this side are an animation, not progress.
-const SPINNER: i32 = 128;
-/// An animation is given up on after so many quiet periods.
-const SPINNER_PATIENCE: u32 = 8;
+/// A report with more rectangles than this counts as the one around them.
+const MOST_RECTANGLES: usize = 16;
 
 /// Collects what the server says about changed parts of the screen.
 #[derive(Debug)]
@@ -27,6 +29,26 @@ pub(crate) struct DamageWatch {
     damage: damage::Damage,
     /// Where the server puts the changed rectangles for us to fetch.
     parts: Region,
+    /// Whether the server says which processes its clients are.
+    knows_clients: bool,
+    work: Work,
+    /// When the screen was last known to have changed.
+    last_change: Option<Instant>,
+    /// What changed by itself when it was last looked at.
+    restless: Vec<Area>,
+    /// Whether anything changed since the last picture was taken.
+    is_news: bool,
+}
+
+/// What a wait has to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait<'a> {
+    pub(crate) settle: Settle,
+    pub(crate) screen: Size,
+    /// When something was last done to the screen; none when nothing was since the last wait.
+    pub(crate) acted: Option<Instant>,
+    /// Processes that draw on the screen, or will.
+    pub(crate) programs: &'a [u32],
 }
 
 impl DamageWatch {
@@ -37,23 +59,44 @@ impl DamageWatch {
         }
         let x = connection.x();
         connection.reply(x.damage_query_version(1, 1)?).await?;
+        let knows_clients = connection.is_local() && connection.has(res::X11_EXTENSION_NAME)? && {
+            let version = connection.reply(x.res_query_version(1, 2)?).await?;
+            (version.server_major, version.server_minor) >= (1, 2)
+        };
         let damage = x.generate_id()?;
         x.damage_create(damage, connection.root(), ReportLevel::NON_EMPTY)?;
         let parts = x.generate_id()?;
         connection
             .checked(x.xfixes_create_region(parts, &[])?)
             .await?;
-        Ok(Some(Self { damage, parts }))
+        Ok(Some(Self {
+            damage,
+            parts,
+            knows_clients,
+            work: Work::default(),
+            last_change: None,
+            restless: Vec::new(),
+            is_news: true,
+        }))
     }
 
-    /// Waits until nothing changed for the quiet period, or the ceiling.
+    /// Waits until nothing changed for the quiet period and no program works, or the ceiling.
+    /// When nothing was done and nothing changed for that long already, it is over at once.
     pub(crate) async fn settle(
-        &self,
+        &mut self,
         connection: &Connection,
-        settle: Settle,
+        wait: Wait<'_>,
     ) -> Result<Settled, XError> {
         let start = Instant::now();
-        let mut stillness = Stillness::new(start, settle);
+        let programs = self.programs(connection, wait.programs).await?;
+        self.work.begin(&programs, start);
+        let since = match (wait.acted, self.last_change) {
+            (Some(acted), _) => Since::Acted(acted.min(start)),
+            (None, Some(changed)) => Since::Changed(changed),
+            (None, None) => Since::Acted(start),
+        };
+        let known = std::mem::take(&mut self.restless);
+        let mut stillness = Stillness::new(start, since, wait.settle, wait.screen, known);
         loop {
             connection.drain()?;
             if connection.take_damaged() {
@@ -61,159 +104,80 @@ impl DamageWatch {
                 stillness.changed(Instant::now(), &changed);
             }
             let now = Instant::now();
-            if let Some(settled) = stillness.verdict(now) {
-                return Ok(Settled {
-                    settled,
-                    waited: now - start,
-                });
-            }
-            // Either a change wakes us, or the moment when the verdict is due.
-            if let Ok(event) = timeout_at(stillness.due(), connection.next_event()).await {
-                event?;
+            match stillness.next(now) {
+                Next::Done { settled, restless } => {
+                    self.last_change = Some(stillness.last_change());
+                    self.restless = stillness.restless(now);
+                    return Ok(Settled {
+                        settled,
+                        waited: now - start,
+                        restless: restless.and_then(|area| ScreenRegion::seen(wait.screen, area)),
+                    });
+                }
+                Next::Look => stillness.looked(now, self.work.is_busy(&programs, now)),
+                // Either a change wakes us, or the moment when something is to be decided.
+                Next::Wait(until) => {
+                    if let Ok(event) = timeout_at(until, connection.next_event()).await {
+                        event?;
+                    }
+                }
             }
         }
     }
 
-    /// The rectangles that changed since the last time. The server reports again only after this.
-    async fn take(&self, connection: &Connection) -> Result<Vec<Rectangle>, XError> {
+    /// Notes a change that was seen outside of a wait. Has the server report the next one.
+    pub(crate) async fn note(&mut self, connection: &Connection) -> Result<(), XError> {
+        self.take(connection).await?;
+        self.last_change = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Whether anything changed since the last picture.
+    pub(crate) const fn has_news(&self) -> bool {
+        self.is_news
+    }
+
+    /// A picture was taken of all that was reported so far.
+    pub(crate) const fn was_seen(&mut self) {
+        self.is_news = false;
+    }
+
+    /// The areas that changed since the last time. The server reports again only after this.
+    async fn take(&mut self, connection: &Connection) -> Result<Vec<Area>, XError> {
         let x = connection.x();
         x.damage_subtract(self.damage, NONE, self.parts)?;
         let parts = x.xfixes_fetch_region(self.parts)?;
-        Ok(connection.reply(parts).await?.rectangles)
-    }
-}
-
-/// Decides when a screen counts as settled. Knows times and rectangles, nothing of a server.
-#[derive(Debug)]
-struct Stillness {
-    settle: Settle,
-    start: Instant,
-    last_change: Instant,
-    /// All changes so far, as left, top, right, bottom.
-    touched: Option<[i32; 4]>,
-}
-
-impl Stillness {
-    const fn new(start: Instant, settle: Settle) -> Self {
-        Self {
-            settle,
-            start,
-            last_change: start,
-            touched: None,
-        }
-    }
-
-    fn changed(&mut self, now: Instant, rectangles: &[Rectangle]) {
-        for rectangle in rectangles.iter().filter(|rectangle| !is_caret(rectangle)) {
-            self.last_change = now;
-            let (x, y) = (i32::from(rectangle.x), i32::from(rectangle.y));
-            let end = (
-                x + i32::from(rectangle.width),
-                y + i32::from(rectangle.height),
-            );
-            let [left, top, right, bottom] = self.touched.unwrap_or([x, y, end.0, end.1]);
-            self.touched = Some([left.min(x), top.min(y), right.max(end.0), bottom.max(end.1)]);
-        }
-    }
-
-    fn verdict(&self, now: Instant) -> Option<bool> {
-        if now >= self.quiet_at() {
-            return Some(true);
-        }
-        (now >= self.give_up_at()).then_some(false)
-    }
-
-    fn due(&self) -> Instant {
-        self.quiet_at().min(self.give_up_at())
-    }
-
-    fn quiet_at(&self) -> Instant {
-        self.last_change + self.settle.quiet
-    }
-
-    fn give_up_at(&self) -> Instant {
-        self.start + self.patience()
-    }
-
-    fn patience(&self) -> Duration {
-        if self.is_spinner() {
-            self.settle
-                .ceiling
-                .min(self.settle.quiet * SPINNER_PATIENCE)
+        let parts = connection.reply(parts).await?;
+        self.is_news |= !parts.rectangles.is_empty();
+        let areas = if parts.rectangles.len() > MOST_RECTANGLES {
+            vec![area(&parts.extents)]
         } else {
-            self.settle.ceiling
-        }
+            parts.rectangles.iter().map(area).collect()
+        };
+        Ok(areas)
     }
 
-    fn is_spinner(&self) -> bool {
-        self.touched.is_some_and(|[left, top, right, bottom]| {
-            right - left <= SPINNER && bottom - top <= SPINNER
-        })
+    /// The processes that draw: those named, and all whose connection is from this machine.
+    /// Its answer comes after every change that was made so far.
+    async fn programs(&self, connection: &Connection, named: &[u32]) -> Result<Vec<u32>, XError> {
+        let mut programs: HashSet<u32> = named.iter().copied().collect();
+        if !self.knows_clients {
+            connection.sync().await?;
+            return Ok(programs.into_iter().collect());
+        }
+        let all = ClientIdSpec {
+            client: 0,
+            mask: ClientIdMask::LOCAL_CLIENT_PID,
+        };
+        let clients = connection.x().res_query_client_ids(&[all])?;
+        let clients = connection.reply(clients).await?;
+        programs.extend(clients.ids.iter().flat_map(|id| id.value.first().copied()));
+        Ok(programs.into_iter().collect())
     }
 }
 
-const fn is_caret(rectangle: &Rectangle) -> bool {
-    rectangle.width <= CARET.0 && rectangle.height <= CARET.1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SETTLE: Settle = Settle {
-        quiet: Duration::from_millis(50),
-        ceiling: Duration::from_secs(2),
-    };
-
-    fn ms(start: Instant, milliseconds: u64) -> Instant {
-        start + Duration::from_millis(milliseconds)
-    }
-
-    fn rectangle(width: u16, height: u16) -> Rectangle {
-        Rectangle {
-            x: 10,
-            y: 10,
-            width,
-            height,
-        }
-    }
-
-    #[test]
-    fn settles_after_the_quiet_period() {
-        let start = Instant::now();
-        let mut stillness = Stillness::new(start, SETTLE);
-        stillness.changed(ms(start, 20), &[rectangle(300, 200)]);
-        assert_eq!(stillness.verdict(ms(start, 69)), None);
-        assert_eq!(stillness.verdict(ms(start, 70)), Some(true));
-    }
-
-    #[test]
-    fn a_caret_does_not_count() {
-        let start = Instant::now();
-        let mut stillness = Stillness::new(start, SETTLE);
-        stillness.changed(ms(start, 40), &[rectangle(1, 21), rectangle(3, 40)]);
-        assert_eq!(stillness.verdict(ms(start, 50)), Some(true));
-    }
-
-    #[test]
-    fn a_small_animation_is_given_up_on_early() {
-        let start = Instant::now();
-        let mut stillness = Stillness::new(start, SETTLE);
-        for at in (0..=400).step_by(20) {
-            stillness.changed(ms(start, at), &[rectangle(32, 32)]);
-        }
-        assert_eq!(stillness.verdict(ms(start, 399)), None);
-        assert_eq!(stillness.verdict(ms(start, 400)), Some(false));
-    }
-
-    #[test]
-    fn large_changes_last_until_the_ceiling() {
-        let start = Instant::now();
-        let mut stillness = Stillness::new(start, SETTLE);
-        for at in (0..=2000).step_by(20) {
-            stillness.changed(ms(start, at), &[rectangle(400, 300)]);
-        }
-        assert_eq!(stillness.verdict(ms(start, 1999)), None);
-        assert_eq!(stillness.verdict(ms(start, 2000)), Some(false));
-    }
+fn area(rectangle: &x11rb::protocol::xproto::Rectangle) -> Area {
+    let (left, top) = (i32::from(rectangle.x), i32::from(rectangle.y));
+    let (width, height) = (i32::from(rectangle.width), i32::from(rectangle.height));
+    [left, top, left + width, top + height]
 }

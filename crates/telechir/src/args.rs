@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use telechir_protocol::Size;
 use telechir_providers::Dialect;
+use telechir_runtime::Format;
 use telechir_shell::Docker;
 use telechir_x11::Typing;
 
@@ -157,6 +158,14 @@ pub(crate) struct DeviceArguments {
     /// Pixels of the private desktop and browser; 1280x800 unless given.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
+    /// Pictures at most so wide; a larger screen is scaled down, and the model's places with it.
+    /// Unless given, what dialect and model take as it is.
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(64..=7680))]
+    pub(crate) picture_width: Option<u32>,
+    /// How pictures are encoded: png (fastest), small-png (half the bytes of a plain desktop),
+    /// webp (exact, too) or jpeg.
+    #[arg(long, value_name = "FORMAT", value_parser = picture_format)]
+    pub(crate) picture_format: Option<Format>,
     /// The folder that shell, editor and desktop share; a fresh private one unless given.
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -425,6 +434,13 @@ pub(crate) fn container(place: &str) -> Option<(&str, &str)> {
 }
 
 /// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.
+fn picture_format(text: &str) -> Result<Format, String> {
+    Format::named(text).ok_or_else(|| {
+        let names = Format::ALL.map(Format::name).join(", ");
+        format!("`{text}` is no format of pictures; there are {names}")
+    })
+}
+
 fn size(text: &str) -> Result<Size, String> {
     let problem = || {
         format!(

@@ -7,7 +7,7 @@ use telechir_protocol::{
     Action, AnsweredTurn, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
 use telechir_providers::{Dialect, PictureNeed};
-use telechir_runtime::{Approver, Journal, Observe, PictureRule, RunId, Session};
+use telechir_runtime::{Approver, Format, Journal, Observe, PictureRule, RunId, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
@@ -23,6 +23,7 @@ pub(crate) struct Open {
     pub(crate) session: Session,
     pub(crate) tools: Vec<Tool>,
     largest_screen: Option<Size>,
+    pictures: Pictures,
     /// Whether turns that come again under its name are answered from the recording.
     is_named: bool,
     network: Events,
@@ -55,6 +56,10 @@ pub(crate) async fn start(
     approver: impl Approver + 'static,
 ) -> Result<Open, Failure> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
+    let pictures = Pictures {
+        width: devices.picture_width,
+        format: devices.picture_format.unwrap_or_default(),
+    };
     let devices = Devices::start(devices, &policy).await?;
     let network = devices.network_events();
     let temporary = || Journal::open(devices.folder.path().join("journal"));
@@ -86,6 +91,7 @@ pub(crate) async fn start(
         session,
         tools,
         largest_screen,
+        pictures,
         is_named: safety.run.is_some(),
         network,
         folder: devices.folder,
@@ -95,7 +101,7 @@ pub(crate) async fn start(
 impl Open {
     /// Answers the coming turns with the pictures that this dialect and model take.
     pub(crate) fn view(&mut self, dialect: Dialect, model: Option<&str>) {
-        let picture = picture(dialect, model, self.largest_screen);
+        let picture = self.pictures.rule(dialect, model, self.largest_screen);
         self.session.set_view(observe(dialect), picture);
     }
 
@@ -168,14 +174,22 @@ fn observe(dialect: Dialect) -> Observe {
     }
 }
 
-/// Pictures at a size that the model takes as it is, without the service shrinking it.
-fn picture(dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> PictureRule {
-    largest.map_or_else(PictureRule::native, |screen| {
-        let size = dialect.picture_size(model, screen);
-        let pixels = u64::from(size.width) * u64::from(size.height);
+/// What the flags say of pictures.
+#[derive(Clone, Copy, Debug)]
+struct Pictures {
+    width: Option<u32>,
+    format: Format,
+}
+
+impl Pictures {
+    /// Pictures at a size that the model takes as it is, without the service shrinking it.
+    fn rule(self, dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> PictureRule {
+        let size = largest.map(|screen| dialect.picture_size(model, screen));
         PictureRule {
-            max_edge: Some(size.width.max(size.height)),
-            max_pixels: Some(pixels),
+            max_width: self.width,
+            max_edge: size.map(|size| size.width.max(size.height)),
+            max_pixels: size.map(|size| u64::from(size.width) * u64::from(size.height)),
+            format: self.format,
         }
-    })
+    }
 }

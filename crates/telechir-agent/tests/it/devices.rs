@@ -61,6 +61,7 @@ impl Computer for WritingScreen {
         Ok(Settled {
             settled: true,
             waited: Duration::ZERO,
+            restless: None,
         })
     }
 

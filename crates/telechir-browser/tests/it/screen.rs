@@ -140,6 +140,7 @@ impl Screen for TestScreen {
                 return Ok(Settled {
                     settled: true,
                     waited: start.elapsed(),
+                    restless: None,
                 });
             }
             sleep(Duration::from_millis(10)).await;
@@ -151,6 +152,7 @@ impl Screen for TestScreen {
         Ok(Settled {
             settled: false,
             waited: start.elapsed(),
+            restless: None,
         })
     }
 

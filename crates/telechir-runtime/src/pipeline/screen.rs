@@ -49,6 +49,7 @@ pub(super) async fn answer(
     }
     if let Some(shot) = shown {
         (result.frame, result.display) = (shot.frame, Some(shot.size));
+        result.sighting = Some(shot.sighting);
         result.screenshot = Some(shot.media);
     }
     close(session, at, &mut result).await;

@@ -27,6 +27,8 @@ pub(crate) struct FakeScreen {
     pub(crate) log: Log,
     pub(crate) size: Size,
     pub(crate) url: Option<String>,
+    /// Every picture of it is the same.
+    pub(crate) is_still: bool,
     /// For how long it had to be quiet, in milliseconds, and after how many things told.
     pub(crate) watched: Arc<Mutex<Vec<(u128, usize)>>>,
 }
@@ -37,6 +39,7 @@ impl FakeScreen {
             log: Arc::clone(log),
             size: Size::new(64, 48),
             url: None,
+            is_still: false,
             watched: Arc::default(),
         }
     }
@@ -57,6 +60,10 @@ impl Computer for FakeScreen {
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
         self.told("capture");
+        if self.is_still {
+            let pixels = vec![7; (self.size.width * self.size.height * 4) as usize];
+            return Ok(Frame::new(self.size, pixels).unwrap());
+        }
         let shade = u8::try_from(self.log.lock().unwrap().len() % 256).unwrap();
         let pixels = vec![shade; (self.size.width * self.size.height * 4) as usize];
         Ok(Frame::new(self.size, pixels).unwrap())
@@ -93,6 +100,7 @@ impl Computer for FakeScreen {
         Ok(Settled {
             settled: true,
             waited: Duration::ZERO,
+            restless: None,
         })
     }
 

@@ -3,12 +3,12 @@
 use serde_json::json;
 use telechir_device::BoxComputer;
 use telechir_policy::Policy;
-use telechir_protocol::{ComputerCall, FailureKind, Media, Size, StepState};
+use telechir_protocol::{ComputerCall, ComputerResult, FailureKind, Media, Size, StepState};
 use telechir_runtime::{DeviceKind, PictureRule, Session, SessionEvent};
 
 use crate::fakes::{FakeScreen, Log, call, click, desktop, does, log_of, on_screen, open_policy};
 
-fn states(result: &telechir_protocol::ComputerResult) -> Vec<&'static str> {
+fn states(result: &ComputerResult) -> Vec<&'static str> {
     let name = |state: &StepState| match state {
         StepState::Delivered => "delivered",
         StepState::Confirmed => "confirmed",
@@ -129,7 +129,7 @@ async fn points_are_of_the_picture_and_pixels_of_the_screen() {
     };
     let picture = PictureRule {
         max_edge: Some(64),
-        max_pixels: None,
+        ..PictureRule::native()
     };
     let mut session = Session::builder(open_policy())
         .desktop(BoxComputer::new(screen))
@@ -149,6 +149,36 @@ async fn points_are_of_the_picture_and_pixels_of_the_screen() {
 }
 
 #[tokio::test]
+async fn an_unchanged_screen_is_not_encoded_again_and_the_result_says_so() {
+    let log = Log::default();
+    let screen = FakeScreen {
+        is_still: true,
+        ..FakeScreen::new(&log)
+    };
+    let mut session = Session::builder(open_policy())
+        .desktop(BoxComputer::new(screen))
+        .build()
+        .unwrap();
+    let mut events = session.subscribe();
+    let asked = does("screenshot");
+    let first = on_screen(&mut session, call("c1", std::slice::from_ref(&asked))).await;
+    let second = on_screen(&mut session, call("c2", &[asked])).await;
+    assert_eq!(first.screenshot, second.screenshot);
+    assert_ne!(first.frame, second.frame);
+    let told = |result: ComputerResult| result.sighting.unwrap();
+    assert_eq!(told(first.clone()).same_as, None);
+    assert_eq!(told(second).same_as, first.frame);
+    session.close().await.unwrap();
+    let mut taken = Vec::new();
+    while let Some(event) = events.next().await {
+        if let SessionEvent::PictureTaken { same_as, .. } = &*event {
+            taken.push(same_as.clone());
+        }
+    }
+    assert_eq!(taken, [None, first.frame]);
+}
+
+#[tokio::test]
 async fn a_zoom_shows_its_part_at_full_resolution() {
     let log = Log::default();
     let screen = FakeScreen {
@@ -157,7 +187,7 @@ async fn a_zoom_shows_its_part_at_full_resolution() {
     };
     let picture = PictureRule {
         max_edge: Some(64),
-        max_pixels: None,
+        ..PictureRule::native()
     };
     let mut session = Session::builder(open_policy())
         .desktop(BoxComputer::new(screen))
@@ -242,7 +272,7 @@ async fn the_screen_is_watched_once_after_each_action_and_longest_before_a_pictu
         .unwrap();
     on_screen(&mut session, call("c1", &[click(1, 1), click(2, 2)])).await;
     assert_eq!(log_of(&log), ["click 1,1", "click 2,2", "capture"]);
-    assert_eq!(*watched.lock().unwrap(), [(40, 1), (80, 2)]);
+    assert_eq!(*watched.lock().unwrap(), [(40, 1), (45, 2)]);
 }
 
 #[tokio::test]

@@ -1,11 +1,17 @@
 //! Pictures show what is on the screen.
 
-use telechir_device::{Computer, Frame, Screen};
+use std::time::Duration;
+
+use telechir_device::{Computer, Frame, Screen, Settle};
 use telechir_protocol::Size;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::stage::{self, POLITE};
 
+const SETTLE: Settle = Settle {
+    quiet: Duration::from_millis(50),
+    ceiling: Duration::from_secs(3),
+};
 const RED: [u8; 3] = [200, 30, 20];
 const GREEN: [u8; 3] = [10, 220, 40];
 
@@ -81,4 +87,59 @@ async fn the_screen_has_exactly_the_size_asked_for() {
     assert_eq!(screen.size(), size);
     assert_eq!(screen.capture().await.unwrap().size(), size);
     screen.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_screen_that_did_not_change_gives_the_same_pixels_again() {
+    let folder = stage::session_dir();
+    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let size = desktop.size();
+    desktop
+        .perform(&stage::move_to(size, 700, 700))
+        .await
+        .unwrap();
+    witness.paint(100, 50, 200, 100, 0x00c8_1e14);
+    let first = desktop.capture().await.unwrap();
+    let again = desktop.capture().await.unwrap();
+    assert!(std::ptr::eq(first.bgrx(), again.bgrx()));
+    // Painted over in the same colour: a change that shows nothing.
+    witness.paint(100, 50, 200, 100, 0x00c8_1e14);
+    let same = desktop.capture().await.unwrap();
+    assert!(std::ptr::eq(first.bgrx(), same.bgrx()));
+    // Waiting takes the news of a change; the picture after it has it all the same.
+    witness.paint(100, 50, 200, 100, 0x000a_dc28);
+    desktop.settle(SETTLE).await.unwrap();
+    let next = desktop.capture().await.unwrap();
+    assert!(is_filled(&next, (100, 50), (200, 100), GREEN));
+    // What somebody still holds is not painted over.
+    assert!(is_filled(&first, (100, 50), (200, 100), RED));
+    desktop
+        .perform(&stage::move_to(size, 701, 700))
+        .await
+        .unwrap();
+    let moved = desktop.capture().await.unwrap();
+    assert!(
+        !std::ptr::eq(next.bgrx(), moved.bgrx()),
+        "the pointer is elsewhere"
+    );
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_4k_screen_is_captured_to_its_last_pixel() {
+    telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
+    let folder = stage::session_dir();
+    let size = Size::new(3840, 2160);
+    let options = DisplayOptions {
+        size,
+        window_manager: false,
+        ..stage::options(&folder)
+    };
+    let display = PrivateDisplay::start(options).await.unwrap();
+    let (mut desktop, witness) = stage::watched(display, POLITE).await;
+    witness.paint(3800, 2100, 40, 60, 0x00c8_1e14);
+    let frame = desktop.capture().await.unwrap();
+    assert_eq!(frame.size(), size);
+    assert!(is_filled(&frame, (3800, 2100), (40, 60), RED));
+    desktop.close().await.unwrap();
 }

@@ -9,6 +9,7 @@ mod capture;
 mod clipboard;
 mod confinement;
 mod contract;
+mod corpus;
 mod input;
 mod launching;
 mod life;

@@ -15,6 +15,7 @@
 mod history;
 mod memory;
 mod peers;
+mod pictures;
 mod screen;
 mod shell;
 mod stage;
@@ -27,7 +28,7 @@ use stage::Stage;
 fn main() {
     let stage = Stage::new();
     let mut peers = Peers::start(&stage);
-    screen::pictures(&stage, &mut peers);
+    pictures::pictures(&stage, &mut peers);
     screen::clicks(&stage, &mut peers);
     shell::commands(&stage, &mut peers);
     shell::starts(&stage);

@@ -18,9 +18,13 @@ class Mss:
         self.grabber = mss.MSS()
         self.screen = self.grabber.monitors[0]
 
-    def __call__(self):
+    def __call__(self, path=None):
         shot = self.grabber.grab(self.screen)
-        assert len(self.tools.to_png(shot.rgb, shot.size)) > 100
+        png = self.tools.to_png(shot.rgb, shot.size)
+        assert len(png) > 100
+        if path:
+            with open(path, "wb") as file:
+                file.write(png)
 
 
 class Pynput:

@@ -1,111 +1,21 @@
-//! Pictures of a private desktop, and clicks on it until they have arrived.
+//! Clicks on a private desktop until they have arrived.
 
 use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
 use telechir_device::contract::computer::{Seen, Witness as _};
-use telechir_device::{BoxComputer, Computer as _, Settle, Viewport};
-use telechir_protocol::{Action, ComputerCall, Content, Point, Size, Target};
+use telechir_device::{Computer as _, Viewport};
+use telechir_protocol::{Action, Point, Target};
 use telechir_testkit::witness::{Manners, XWitness};
-use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
+use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::peers::{Peers, absent};
-use crate::stage::{CEILING, Stage, ids, run};
+use crate::stage::Stage;
 use crate::table::{Contestant, compare, remark, table};
 
 type Environment = Vec<(String, String)>;
 
-/// A terminal and an editor on a private desktop that has come to rest.
-fn furnished(stage: &Stage, size: Size) -> (Desktop, Environment) {
-    let mut options = DisplayOptions::new(stage.folder(), stage.identity);
-    options.size = size;
-    stage.runtime.block_on(async {
-        let mut display = PrivateDisplay::start(options).await.expect("an X server");
-        for program in ["xterm", "mousepad"] {
-            display.launch(program, &[]).await.expect("a program");
-        }
-        let environment = display.environment();
-        let mut desktop = display.into_desktop().await.expect("a desktop");
-        let rest = Settle {
-            quiet: Duration::from_secs(2),
-            ceiling: CEILING,
-        };
-        desktop.settle(rest).await.expect("rest");
-        (desktop, environment)
-    })
-}
-
-pub(crate) fn pictures(stage: &Stage, peers: &mut Peers) {
-    for size in [Size::new(1280, 800), Size::new(1920, 1080)] {
-        let name = format!("{}x{}", size.width, size.height);
-        table(&format!("A PNG of a desktop of {name}"));
-        let (mut desktop, environment) = furnished(stage, size);
-        peers.restart(stage, &environment);
-        let mut bytes = 0;
-        let ours = || {
-            let frame = stage.runtime.block_on(desktop.capture()).expect("a frame");
-            bytes = telechir_runtime::png(&frame).expect("a picture").len();
-        };
-        let file = stage
-            .folder()
-            .join("peer.png")
-            .to_string_lossy()
-            .into_owned();
-        let program = |name: &str, arguments: &[&str]| {
-            let title = format!("{name}, to a file");
-            if let Some(why) = absent(name) {
-                return Contestant::missing(title, why);
-            }
-            let mut command = Program::new(name);
-            command.args(arguments).envs(environment.clone());
-            Contestant::new(title, move || run(&mut command))
-        };
-        let mut grab = || peers.ask("mss");
-        let mss = match grab() {
-            Ok(()) => Contestant::new("mss, in Python", || grab().expect("it did before")),
-            Err(why) => Contestant::missing("mss, in Python", why),
-        };
-        let all = vec![
-            Contestant::new("pixels and PNG", ours),
-            mss,
-            program("scrot", &["--overwrite", &file]),
-            program("import", &["-window", "root", &file]),
-        ];
-        compare(40, all);
-        // The desktop is borrowed until here.
-        let shared = stage.make(&format!("journal-{name}"));
-        let mut session = {
-            let _inside = stage.runtime.enter();
-            let builder = stage.session(&shared).desktop(BoxComputer::new(desktop));
-            builder.build().expect("a session")
-        };
-        let mut next = ids();
-        let call = || {
-            let call = ComputerCall::new(next(), vec![Action::Screenshot]);
-            stage.carry_out(&mut session, Content::ComputerCall(call));
-        };
-        let name = "as a call: judged, settled, PNG, journal";
-        compare(20, vec![Contestant::new(name, call)]);
-        let mut next = ids();
-        let call = || {
-            let call = ComputerCall::new(format!("click_{}", next()), vec![click(100, 100)]);
-            stage.carry_out(&mut session, Content::ComputerCall(call));
-        };
-        let name = "a click as a call, with such a picture of what came of it";
-        compare(20, vec![Contestant::new(name, call)]);
-        remark(&format!(
-            "A terminal and an editor are on it; our picture has {} kB.",
-            bytes / 1000
-        ));
-        stage.runtime.block_on(session.close()).expect("an end");
-    }
-    remark(
-        "A call on a screen waits for 80 ms without a change before its picture is taken; that is \
-         most of its time, and it is what makes the picture the one that lasts.",
-    );
-}
-
-fn click(x: i32, y: i32) -> Action {
+pub(crate) fn click(x: i32, y: i32) -> Action {
     Action::Click {
         at: Some(Target::Point(Point::new(x, y))),
         button: Default::default(),

@@ -41,7 +41,7 @@ pub(crate) fn sessions(_stage: &Stage) {
         compare(40, vec![Contestant::new(what, call)]);
     }
     telechir(&["sessions", "close", &name], "");
-    remark("80 ms of the screenshot are the wait for a screen that stays as it is.");
+    remark("Nothing changes on the screen, which is seen at once.");
 }
 
 /// A program that does next to nothing.

@@ -28,6 +28,12 @@ impl Flags {
         flags.add("--editor", devices.editor.then(String::new));
         flags.add("--memory", devices.memory.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));
+        let width = devices.picture_width.map(|pixels| pixels.to_string());
+        flags.add("--picture-width", width);
+        let format = devices
+            .picture_format
+            .map(|format| format.name().to_owned());
+        flags.add("--picture-format", format);
         flags.add("--workspace", devices.workspace.as_deref().map(whole));
         for program in &devices.launch {
             flags.add("--launch", Some(program.clone()));

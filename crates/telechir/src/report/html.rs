@@ -53,15 +53,21 @@ impl Html {
         self
     }
 
-    /// A PNG inside the page, with a line under it.
+    /// A picture inside the page, with a line under it.
     pub(super) fn picture(&mut self, base64: &str, caption: &str) -> &mut Self {
         let plain = base64
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+        // Told by the first bytes of each format.
+        let kind = match base64.get(..4) {
+            Some("/9j/") => "jpeg",
+            Some("UklG") => "webp",
+            Some(_) | None => "png",
+        };
         if plain {
             let _infallible = write!(
                 self.0,
-                "<figure><img alt=\"screenshot\" loading=\"lazy\" src=\"data:image/png;base64,{base64}\">"
+                "<figure><img alt=\"screenshot\" loading=\"lazy\" src=\"data:image/{kind};base64,{base64}\">"
             );
             self.element("figcaption", "", caption).raw("</figure>\n");
         }

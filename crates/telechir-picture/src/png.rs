@@ -1,0 +1,14 @@
+//! PNG, whose two levels share rows, filters and chunks.
+//!
+//! The `png` crate's fast level is as fast, but wants the whole picture as RGB first; here each
+//! row is turned and filtered while it is in the cache. No crate compresses one PNG on several
+//! cores and chooses its effort by what is on the rows.
+
+mod chunk;
+mod fast;
+mod filter;
+mod rows;
+mod small;
+
+pub(crate) use fast::encode as fast;
+pub(crate) use small::encode as small;

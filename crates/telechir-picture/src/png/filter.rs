@@ -1,0 +1,196 @@
+//! The filters of a PNG's rows (its specification, section 9) and the choice among them.
+
+/// Bytes of a pixel.
+const PIXEL: usize = 3;
+
+/// A row in the filter that suits it, with the byte that names the filter before it.
+#[derive(Debug)]
+pub(super) struct Filtered {
+    best: Vec<u8>,
+    trial: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Nothing = 0,
+    Sub = 1,
+    Up = 2,
+    Average = 3,
+    Paeth = 4,
+}
+
+impl Filtered {
+    /// For rows of `length` bytes.
+    pub(super) fn new(length: usize) -> Self {
+        Self {
+            best: vec![0; length + 1],
+            trial: vec![0; length + 1],
+        }
+    }
+
+    /// A row that is as the one above.
+    pub(super) fn same(&mut self) -> &[u8] {
+        self.best.fill(0);
+        self.best[0] = Kind::Up as u8;
+        &self.best
+    }
+
+    /// The row as it is.
+    pub(super) fn plain(&mut self, current: &[u8]) -> &[u8] {
+        self.best[0] = Kind::Nothing as u8;
+        self.best[1..].copy_from_slice(current);
+        &self.best
+    }
+
+    /// The row in the filter that leaves the smallest numbers.
+    pub(super) fn smallest(&mut self, above: &[u8], current: &[u8]) -> &[u8] {
+        let mut least = u64::MAX;
+        for kind in [Kind::Up, Kind::Sub, Kind::Average, Kind::Paeth] {
+            apply(kind, above, current, &mut self.trial);
+            let cost = cost(&self.trial[1..]);
+            if cost < least {
+                least = cost;
+                std::mem::swap(&mut self.best, &mut self.trial);
+            }
+            if cost == 0 {
+                break;
+            }
+        }
+        &self.best
+    }
+}
+
+fn apply(kind: Kind, above: &[u8], current: &[u8], out: &mut [u8]) {
+    let (name, out) = out.split_at_mut(1);
+    name[0] = kind as u8;
+    let length = current.len();
+    let (above, out) = (&above[..length], &mut out[..length]);
+    // The first pixel has none to its left, which counts as black.
+    let (first, rest) = out.split_at_mut(PIXEL);
+    let left = &current[..length - PIXEL];
+    let corner = &above[..length - PIXEL];
+    let (top, here) = (&above[PIXEL..], &current[PIXEL..]);
+    for (place, byte) in first.iter_mut().enumerate() {
+        let predicted = match kind {
+            Kind::Nothing | Kind::Sub => 0,
+            Kind::Up | Kind::Paeth => above[place],
+            Kind::Average => above[place] / 2,
+        };
+        *byte = current[place].wrapping_sub(predicted);
+    }
+    match kind {
+        Kind::Nothing => rest.copy_from_slice(here),
+        Kind::Sub => each(rest, here, left, |left| left),
+        Kind::Up => each(rest, here, top, |top| top),
+        Kind::Average => {
+            for (((byte, here), left), top) in rest.iter_mut().zip(here).zip(left).zip(top) {
+                // Their mean without a wider type.
+                let mean = (left & top).wrapping_add((left ^ top) >> 1);
+                *byte = here.wrapping_sub(mean);
+            }
+        }
+        Kind::Paeth => {
+            let around = left.iter().zip(top).zip(corner);
+            for ((byte, here), ((left, top), corner)) in rest.iter_mut().zip(here).zip(around) {
+                *byte = here.wrapping_sub(paeth(*left, *top, *corner));
+            }
+        }
+    }
+}
+
+fn each(out: &mut [u8], here: &[u8], beside: &[u8], predicted: impl Fn(u8) -> u8) {
+    for ((byte, here), beside) in out.iter_mut().zip(here).zip(beside) {
+        *byte = here.wrapping_sub(predicted(*beside));
+    }
+}
+
+/// Whichever of the three is nearest to left + top - corner, as the specification has it.
+fn paeth(left: u8, top: u8, corner: u8) -> u8 {
+    let wide = i16::from;
+    let to_left = wide(top).wrapping_sub(wide(corner));
+    let to_top = wide(left).wrapping_sub(wide(corner));
+    let to_corner = to_left.wrapping_add(to_top).wrapping_abs();
+    let (to_left, to_top) = (to_left.wrapping_abs(), to_top.wrapping_abs());
+    let of_two = if to_left <= to_top { left } else { top };
+    if to_left.min(to_top) <= to_corner {
+        of_two
+    } else {
+        corner
+    }
+}
+
+/// How far the bytes are from zero, either way.
+fn cost(bytes: &[u8]) -> u64 {
+    // Sums that cannot overflow in the narrow type that the machine adds fastest.
+    let of_some = |some: &[u8]| {
+        some.iter().fold(0_u16, |sum, byte| {
+            sum.wrapping_add(u16::from(byte.cast_signed().unsigned_abs()))
+        })
+    };
+    bytes.chunks(256).map(of_some).map(u64::from).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The specification's own words for a decoder.
+    fn undo(kind: u8, above: &[u8], row: &[u8]) -> Vec<u8> {
+        let mut out: Vec<u8> = Vec::new();
+        for (place, byte) in row.iter().enumerate() {
+            let before = place.checked_sub(PIXEL);
+            let left = before.map_or(0, |at| out[at]);
+            let corner = before.map_or(0, |at| above[at]);
+            let top = above[place];
+            let predicted = match kind {
+                0 => 0,
+                1 => left,
+                2 => top,
+                3 => u8::try_from((u16::from(left) + u16::from(top)) / 2).unwrap(),
+                _ => {
+                    let guess = i16::from(left) + i16::from(top) - i16::from(corner);
+                    let far = |from: u8| (guess - i16::from(from)).abs();
+                    if far(left) <= far(top) && far(left) <= far(corner) {
+                        left
+                    } else if far(top) <= far(corner) {
+                        top
+                    } else {
+                        corner
+                    }
+                }
+            };
+            out.push(byte.wrapping_add(predicted));
+        }
+        out
+    }
+
+    #[test]
+    fn every_filter_can_be_undone() {
+        // Numbers that go round often, so that every branch is met.
+        let noise = |seed: u32| -> Vec<u8> {
+            (0..300_u32)
+                .map(|n| (n.wrapping_mul(seed).wrapping_mul(2_654_435_761) >> 21).to_le_bytes()[0])
+                .collect()
+        };
+        let (above, current) = (noise(77), noise(1234));
+        let mut out = vec![0; 301];
+        for kind in [
+            Kind::Nothing,
+            Kind::Sub,
+            Kind::Up,
+            Kind::Average,
+            Kind::Paeth,
+        ] {
+            apply(kind, &above, &current, &mut out);
+            assert_eq!(undo(out[0], &above, &out[1..]), current, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_as_the_one_above_costs_nothing() {
+        let row = [9, 8, 7, 200, 100, 50];
+        let mut filtered = Filtered::new(6);
+        assert_eq!(filtered.smallest(&row, &row), [2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(filtered.same(), [2, 0, 0, 0, 0, 0, 0]);
+    }
+}

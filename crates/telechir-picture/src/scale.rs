@@ -1,0 +1,41 @@
+//! A frame in a smaller size.
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use telechir_device::Frame;
+use telechir_protocol::Size;
+
+use crate::PictureError;
+
+/// The frame at `size`; itself, without a copy, when it has that size.
+///
+/// Every pixel of the screen counts for the picture, so that thin lines and small text stay
+/// readable: each picture pixel is a weighted average of those around its place.
+///
+/// # Errors
+/// When `size` is empty.
+pub fn shrink(frame: &Frame, size: Size) -> Result<Frame, PictureError> {
+    if size == frame.size() {
+        return Ok(frame.clone());
+    }
+    let failed = |message: &dyn std::fmt::Display| PictureError::Scale {
+        width: size.width,
+        height: size.height,
+        message: message.to_string(),
+    };
+    if size.width == 0 || size.height == 0 {
+        return Err(failed(&"it would have no pixels"));
+    }
+    let from = frame.size();
+    let pixels = ImageRef::new(from.width, from.height, frame.bgrx(), PixelType::U8x4)
+        .map_err(|error| failed(&error))?;
+    let mut picture = Image::new(size.width, size.height, PixelType::U8x4);
+    // Measured beside Lanczos and plain averages: as readable, faster, and smaller as PNG.
+    let options = ResizeOptions::new()
+        .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
+        .use_alpha(false);
+    Resizer::new()
+        .resize(&pixels, &mut picture, &options)
+        .map_err(|error| failed(&error))?;
+    Frame::new(size, picture.into_vec()).ok_or_else(|| failed(&"it has another size"))
+}

@@ -1,0 +1,175 @@
+//! Pictures, read back by others than who wrote them.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::io::Cursor;
+
+use telechir_device::Frame;
+use telechir_picture::{Format, encode, shrink};
+use telechir_protocol::Size;
+
+fn frame(size: Size, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Frame {
+    let mut bgrx = Vec::new();
+    for y in 0..size.height {
+        for x in 0..size.width {
+            let [red, green, blue] = pixel(x, y);
+            bgrx.extend_from_slice(&[blue, green, red, 0]);
+        }
+    }
+    Frame::new(size, bgrx).unwrap()
+}
+
+/// A desktop: plain windows, lines of something like text, and a photograph below.
+fn desktop(size: Size) -> Frame {
+    frame(size, |x, y| {
+        if y > size.height / 2 {
+            noise(x, y)
+        } else {
+            plain(size, x, y)
+        }
+    })
+}
+
+fn plain(size: Size, x: u32, y: u32) -> [u8; 3] {
+    match (x, y) {
+        _ if y % 16 < 9 && x % 7 < (y / 16 * 5 + x / 7) % 6 => [20, 20, 20],
+        _ if x > size.width / 2 => [255, 255, 255],
+        _ => [40, 80, 120],
+    }
+}
+
+fn noise(x: u32, y: u32) -> [u8; 3] {
+    let mixed = (x ^ y.rotate_left(13)).wrapping_mul(2_654_435_761);
+    let [a, b, c, _] = (mixed ^ mixed >> 15)
+        .wrapping_mul(2_246_822_519)
+        .to_le_bytes();
+    [a, b, c]
+}
+
+fn decode_png(bytes: &[u8]) -> (Size, Vec<u8>) {
+    let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().unwrap();
+    let mut rgb = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgb).unwrap();
+    (Size::new(info.width, info.height), rgb)
+}
+
+fn decode_webp(bytes: &[u8]) -> (Size, Vec<u8>) {
+    let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).unwrap();
+    let mut rgb = vec![0; decoder.output_buffer_size().unwrap()];
+    decoder.read_image(&mut rgb).unwrap();
+    let (width, height) = decoder.dimensions();
+    (Size::new(width, height), rgb)
+}
+
+#[test]
+fn exact_formats_give_every_pixel_back() {
+    for (width, height) in [(1, 1), (2, 3), (5, 64), (1023, 129), (64, 200), (1280, 800)] {
+        let size = Size::new(width, height);
+        for frame in [
+            desktop(size),
+            frame(size, noise),
+            frame(size, |_, _| [1, 2, 3]),
+        ] {
+            let expected = (size, frame.to_rgb());
+            for format in [Format::Png, Format::SmallPng] {
+                let bytes = encode(&frame, format).unwrap();
+                assert!(
+                    decode_png(&bytes) == expected,
+                    "{format:?} {width}x{height}"
+                );
+            }
+            let bytes = encode(&frame, Format::Webp).unwrap();
+            assert!(decode_webp(&bytes) == expected, "WebP {width}x{height}");
+        }
+    }
+}
+
+#[test]
+fn the_small_png_is_smaller_on_a_plain_desktop() {
+    let size = Size::new(1280, 800);
+    let plain = frame(size, |x, y| plain(size, x, y));
+    let bytes = |format| encode(&plain, format).unwrap().len();
+    let (fast, small) = (bytes(Format::Png), bytes(Format::SmallPng));
+    assert!(small * 10 < fast * 8, "{small} of {fast} bytes");
+}
+
+#[test]
+fn noise_does_not_grow() {
+    let size = Size::new(640, 480);
+    let raw = 640 * 480 * 3;
+    let bytes = encode(&frame(size, noise), Format::Png).unwrap();
+    assert!(
+        bytes.len() < raw + raw / 100,
+        "{} of {raw} bytes",
+        bytes.len()
+    );
+}
+
+#[test]
+fn a_jpeg_has_its_size_and_is_small() {
+    let bytes = encode(
+        &frame(Size::new(640, 480), |x, y| {
+            [(x / 3).to_le_bytes()[0], (y / 2).to_le_bytes()[0], 90]
+        }),
+        Format::Jpeg { quality: 85 },
+    )
+    .unwrap();
+    assert_eq!(bytes[..2], [0xff, 0xd8]);
+    assert!(bytes.len() < 40_000, "{}", bytes.len());
+}
+
+#[test]
+fn a_frame_without_pixels_is_refused() {
+    let empty = Frame::new(Size::new(0, 7), Vec::new()).unwrap();
+    for format in Format::ALL {
+        let error = encode(&empty, format).unwrap_err();
+        assert!(error.to_string().contains("0x7 pixels"), "{error}");
+    }
+    let one = Frame::new(Size::new(1, 1), vec![0; 4]).unwrap();
+    assert!(shrink(&one, Size::new(0, 1)).is_err());
+}
+
+#[test]
+fn names_say_formats_and_media_types() {
+    let told = Format::ALL.map(|format| (format.name(), format.media_type()));
+    let expected = [
+        ("png", "image/png"),
+        ("small-png", "image/png"),
+        ("webp", "image/webp"),
+        ("jpeg", "image/jpeg"),
+    ];
+    assert_eq!(told, expected);
+    for format in Format::ALL {
+        assert_eq!(Format::named(format.name()), Some(format));
+    }
+    assert_eq!(Format::named("gif"), None);
+}
+
+#[test]
+fn one_colour_stays_that_colour_at_any_size() {
+    let whole = frame(Size::new(97, 61), |_, _| [255, 128, 3]);
+    for size in [Size::new(96, 60), Size::new(13, 61), Size::new(1, 1)] {
+        let picture = shrink(&whole, size).unwrap();
+        assert_eq!(picture.size(), size);
+        let pixels = (size.width * size.height) as usize;
+        assert_eq!(picture.to_rgb(), [255, 128, 3].repeat(pixels));
+    }
+}
+
+#[test]
+fn a_thin_line_is_still_seen_when_it_is_smaller() {
+    let whole = frame(Size::new(400, 400), |x, _| {
+        if x == 201 { [0; 3] } else { [255; 3] }
+    });
+    let picture = shrink(&whole, Size::new(200, 200)).unwrap();
+    let darkest = (0..200)
+        .filter_map(|x| picture.pixel(x, 100))
+        .map(|[red, ..]| red)
+        .min();
+    assert!(darkest.unwrap() < 180, "{darkest:?}");
+}
+
+#[test]
+fn the_same_size_is_the_same_frame() {
+    let whole = frame(Size::new(30, 20), noise);
+    assert_eq!(shrink(&whole, whole.size()).unwrap(), whole);
+}

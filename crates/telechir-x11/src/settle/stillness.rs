@@ -1,0 +1,308 @@
+//! When a screen counts as settled. Knows times, rectangles and whether programs work; nothing
+//! of a server.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use telechir_device::Settle;
+use telechir_protocol::Size;
+use tokio::time::Instant;
+
+/// Left, top, right, bottom; the last two are outside.
+pub(super) type Area = [i32; 4];
+
+/// A blinking caret is at most this wide and high (GTK's is 1x21, a terminal's is text and
+/// counts as a change).
+const CARET: (i32, i32) = (3, 40);
+/// A spinner fits in a square of this side.
+const SPINNER: i32 = 128;
+/// Rectangles nearer than this are one thing.
+const NEAR: i32 = 8;
+/// A spinner is known after so long.
+const SPINNER_AFTER: Duration = Duration::from_millis(300);
+/// What repeats itself in a larger place, such as a video, is known after so long.
+const VIDEO_AFTER: Duration = Duration::from_millis(1000);
+/// A video fills no more of the screen than this, in percent; more is a screen that changes.
+const VIDEO_SHARE: i64 = 40;
+/// Changes that fill this many percent of the screen are a new window or page, which often
+/// come in several parts.
+const LARGE_SHARE: i64 = 15;
+/// Where nothing works and only part of a large change came, the rest comes within this many
+/// quiet periods.
+const LARGE_PERIODS: u32 = 2;
+/// How often working programs are looked at.
+const LOOK: Duration = Duration::from_millis(12);
+/// Programs that work for so long after the last change do so without showing it.
+const BUSY_PATIENCE: Duration = Duration::from_millis(400);
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Next {
+    /// Wait for a change, at most until then.
+    Wait(Instant),
+    /// Look whether programs work.
+    Look,
+    /// Nothing: it is over.
+    Done {
+        settled: bool,
+        restless: Option<Area>,
+    },
+}
+
+/// From when on a screen may be still.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Since {
+    /// Something was done to it then.
+    Acted(Instant),
+    /// It was last seen to change then, and nothing was done since.
+    Changed(Instant),
+}
+
+/// Something that changes again and again in one place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cluster {
+    area: Area,
+    times: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Stillness {
+    settle: Settle,
+    screen: Size,
+    start: Instant,
+    last_change: Instant,
+    /// When programs were last seen to work, or not to.
+    last_look: Option<Instant>,
+    /// They were seen not to work since the last change.
+    is_calm: bool,
+    /// What changed within the time that a video is known after.
+    changes: VecDeque<(Instant, Area)>,
+    /// All that changed.
+    touched: Option<Area>,
+    /// What is known to change by itself.
+    known: Vec<Area>,
+    /// The part of that which did so now.
+    stirring: Option<Area>,
+}
+
+impl Stillness {
+    /// `since` says when something last changed or was done; `known` are the places that change
+    /// by themselves.
+    pub(super) fn new(
+        now: Instant,
+        since: Since,
+        settle: Settle,
+        screen: Size,
+        known: Vec<Area>,
+    ) -> Self {
+        let (last_change, is_calm) = match since {
+            Since::Acted(at) => (at, false),
+            // Nothing was begun that could still be worked on.
+            Since::Changed(at) => (at, now >= at + settle.quiet),
+        };
+        Self {
+            settle,
+            screen,
+            start: now,
+            last_change,
+            last_look: None,
+            is_calm,
+            changes: VecDeque::new(),
+            touched: None,
+            known,
+            stirring: None,
+        }
+    }
+
+    pub(super) const fn last_change(&self) -> Instant {
+        self.last_change
+    }
+
+    /// What changed by itself, as the next wait should know it.
+    pub(super) fn restless(&self, now: Instant) -> Vec<Area> {
+        let mut places: Vec<Area> = self
+            .spinners(now)
+            .or_else(|| self.videos(now))
+            .unwrap_or_default();
+        if let Some(stirring) = self.stirring {
+            places.extend(
+                self.known
+                    .iter()
+                    .copied()
+                    .filter(|known| meet(*known, stirring)),
+            );
+        }
+        places
+    }
+
+    pub(super) fn changed(&mut self, now: Instant, areas: &[Area]) {
+        let mut is_news = false;
+        for area in areas.iter().copied().filter(|area| !is_caret(*area)) {
+            if self.known.iter().any(|known| holds(*known, area)) {
+                self.stirring = Some(join(self.stirring, area));
+                continue;
+            }
+            is_news = true;
+            self.changes.push_back((now, area));
+            self.touched = Some(join(self.touched, area));
+        }
+        if is_news {
+            self.last_change = now;
+            self.is_calm = false;
+        }
+        while let Some((at, _)) = self.changes.front()
+            && (now - *at > VIDEO_AFTER || self.changes.len() > 400)
+        {
+            self.changes.pop_front();
+        }
+    }
+
+    /// Whether programs work; none when that cannot be told.
+    pub(super) fn looked(&mut self, now: Instant, is_busy: Option<bool>) {
+        let covers_no_change = self.last_look.is_some_and(|last| last >= self.last_change);
+        self.is_calm = match is_busy {
+            Some(is_busy) => !is_busy && covers_no_change && now >= self.quiet_at(),
+            None => now >= self.quiet_at() + self.settle.quiet / 2,
+        };
+        self.last_look = Some(now);
+    }
+
+    pub(super) fn next(&self, now: Instant) -> Next {
+        let quiet_at = self.quiet_at();
+        let is_over = now >= quiet_at && (self.is_calm || now >= self.last_change + BUSY_PATIENCE);
+        if is_over {
+            let restless = self.stirring;
+            return Next::Done {
+                settled: restless.is_none(),
+                restless,
+            };
+        }
+        if let Some(places) = self.spinners(now).or_else(|| self.videos(now)) {
+            let restless = places.into_iter().reduce(|all, one| join(Some(all), one));
+            return Next::Done {
+                settled: false,
+                restless,
+            };
+        }
+        let ceiling = self.start + self.settle.ceiling;
+        if now >= ceiling {
+            return Next::Done {
+                settled: false,
+                restless: None,
+            };
+        }
+        let look_at = self.look_at();
+        if now >= look_at {
+            return Next::Look;
+        }
+        Next::Wait(look_at.min(ceiling))
+    }
+
+    /// Once half of the quiet period is over, to begin measuring; at its end; and then often.
+    fn look_at(&self) -> Instant {
+        let quiet_at = self.quiet_at();
+        let half = quiet_at - self.settle.quiet / 2;
+        match self.last_look {
+            Some(last) if last >= quiet_at => last + LOOK,
+            Some(last) if last >= half => quiet_at,
+            Some(_) | None => half,
+        }
+    }
+
+    fn quiet_at(&self) -> Instant {
+        let periods = if self.is_large() { LARGE_PERIODS } else { 1 };
+        self.last_change + self.settle.quiet * periods
+    }
+
+    fn is_large(&self) -> bool {
+        self.touched
+            .is_some_and(|area| self.share(area) >= LARGE_SHARE)
+    }
+
+    /// How many percent of the screen an area is.
+    fn share(&self, [left, top, right, bottom]: Area) -> i64 {
+        let area = i64::from(right - left) * i64::from(bottom - top);
+        let screen = i64::from(self.screen.width) * i64::from(self.screen.height);
+        area * 100 / screen.max(1)
+    }
+
+    /// The small places that all changes are in, when each changes again and again.
+    fn spinners(&self, now: Instant) -> Option<Vec<Area>> {
+        self.repeating(now, SPINNER_AFTER, 4, |[left, top, right, bottom]| {
+            right - left <= SPINNER && bottom - top <= SPINNER
+        })
+    }
+
+    /// The same for what is larger, which takes longer to tell from progress.
+    fn videos(&self, now: Instant) -> Option<Vec<Area>> {
+        self.repeating(now, VIDEO_AFTER, 12, |area| self.share(area) <= VIDEO_SHARE)
+    }
+
+    fn repeating(
+        &self,
+        now: Instant,
+        after: Duration,
+        times: u32,
+        is_small: impl Fn(Area) -> bool,
+    ) -> Option<Vec<Area>> {
+        let since = now
+            .checked_sub(after)
+            .filter(|since| *since >= self.start)?;
+        let mut clusters: Vec<Cluster> = Vec::new();
+        for (_, area) in self.changes.iter().filter(|(at, _)| *at >= since) {
+            gather(&mut clusters, *area);
+            if clusters.len() > 8 {
+                return None;
+            }
+        }
+        let all = clusters
+            .iter()
+            .all(|one| one.times >= times && is_small(one.area));
+        (all && !clusters.is_empty()).then(|| clusters.iter().map(|one| one.area).collect())
+    }
+}
+
+/// Adds an area to the cluster that it is near, joining those that it connects.
+fn gather(clusters: &mut Vec<Cluster>, area: Area) {
+    let mut joined = Cluster { area, times: 1 };
+    clusters.retain(|other| {
+        let is_near = meet(grown(other.area), joined.area);
+        if is_near {
+            joined.area = join(Some(other.area), joined.area);
+            joined.times += other.times;
+        }
+        !is_near
+    });
+    clusters.push(joined);
+}
+
+const fn grown([left, top, right, bottom]: Area) -> Area {
+    [left - NEAR, top - NEAR, right + NEAR, bottom + NEAR]
+}
+
+const fn meet(a: Area, b: Area) -> bool {
+    a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
+}
+
+const fn holds(known: Area, area: Area) -> bool {
+    let known = grown(known);
+    known[0] <= area[0] && known[1] <= area[1] && known[2] >= area[2] && known[3] >= area[3]
+}
+
+fn join(all: Option<Area>, one: Area) -> Area {
+    all.map_or(one, |all| {
+        [
+            all[0].min(one[0]),
+            all[1].min(one[1]),
+            all[2].max(one[2]),
+            all[3].max(one[3]),
+        ]
+    })
+}
+
+const fn is_caret([left, top, right, bottom]: Area) -> bool {
+    right - left <= CARET.0 && bottom - top <= CARET.1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! A desktop with one application on it, and an act played there.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer as _, Frame, Settled, Viewport};
+use telechir_process::{Child, Spawn};
+use telechir_protocol::{Action, Button, Chord, ClickCount, Point, ScrollUnit, Target};
+use telechir_testkit::scene::Scene;
+use telechir_x11::Desktop;
+use tempfile::TempDir;
+
+use super::acts::{Act, App, Step};
+use super::{LATER, SETTLE};
+use crate::stage;
+
+/// Where every application's window is put.
+const PLACE: [i32; 4] = [200, 60, 900, 640];
+/// A caret is no wider and no higher; where nothing else differs, a picture is final.
+const CARET: (u32, u32) = (3, 40);
+
+/// What became of an act.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) app: &'static str,
+    pub(super) name: &'static str,
+    pub(super) settled: Settled,
+    /// It does something later that nothing announces.
+    pub(super) comes_later: bool,
+    /// What was not final, as left, top, right, bottom.
+    pub(super) off: Option<[u32; 4]>,
+}
+
+impl Outcome {
+    /// Whether nothing but a caret changed afterwards.
+    pub(super) fn is_final(&self) -> bool {
+        self.off.is_none_or(|[left, top, right, bottom]| {
+            right - left <= CARET.0 && bottom - top <= CARET.1
+        })
+    }
+}
+
+pub(super) struct Play {
+    pub(super) desktop: Desktop,
+    app: &'static str,
+    origin: (i32, i32),
+    _unconfined: Option<Child>,
+    _folder: TempDir,
+}
+
+impl Play {
+    /// Starts the application and waits until its window is there and at rest.
+    pub(super) async fn begin(app: &App) -> Self {
+        let folder = stage::session_dir();
+        let mut display = stage::managed(&folder).await;
+        let environment = display.environment();
+        for (name, text) in app.files {
+            let path = stage::workspace(&folder).join(name);
+            std::fs::write(&path, text).unwrap();
+            stage::own(&path);
+        }
+        let unconfined = if app.is_confined {
+            display.launch(app.program, app.arguments).await.unwrap();
+            None
+        } else {
+            let spawn = Spawn::new(format!("/usr/bin/{}", app.program))
+                .args(app.arguments)
+                .identity(stage::identity())
+                .envs(environment.clone())
+                .cwd(stage::workspace(&folder));
+            Some(spawn.spawn().await.unwrap())
+        };
+        let mut desktop = display.into_desktop().await.unwrap();
+        let scene = Scene::open(&environment);
+        let start = Instant::now();
+        while scene.window(app.class).is_none() {
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "{} shows no window",
+                app.program
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        rest(&mut desktop).await;
+        scene.place(app.class, PLACE);
+        rest(&mut desktop).await;
+        let [left, top, ..] = scene.window(app.class).unwrap();
+        Self {
+            desktop,
+            app: app.class,
+            origin: (left, top),
+            _unconfined: unconfined,
+            _folder: folder,
+        }
+    }
+
+    /// Does one thing, waits as a session does, and compares with what is there later.
+    pub(super) async fn act(&mut self, act: Act) -> Outcome {
+        for step in &act.steps {
+            let action = self.action(step);
+            let viewport = Viewport::unscaled(self.desktop.size());
+            let action = viewport.action(&action).unwrap();
+            self.desktop.perform(&action).await.unwrap();
+        }
+        let settled = self.desktop.settle(SETTLE).await.unwrap();
+        let seen = self.desktop.capture().await.unwrap();
+        tokio::time::sleep(LATER).await;
+        let later = self.desktop.capture().await.unwrap();
+        Outcome {
+            app: self.app,
+            name: act.name,
+            settled,
+            comes_later: act.comes_later,
+            off: difference(&seen, &later),
+        }
+    }
+
+    fn action(&self, step: &Step) -> Action {
+        let at = |x: i32, y: i32| {
+            Some(Target::Point(Point::new(
+                self.origin.0 + x,
+                self.origin.1 + y,
+            )))
+        };
+        match *step {
+            Step::Click(x, y) => click(at(x, y), ClickCount::Single),
+            Step::DoubleClick(x, y) => click(at(x, y), ClickCount::Double),
+            Step::Scroll(x, y, dy) => Action::Scroll {
+                at: at(x, y),
+                dx: 0.0,
+                dy,
+                unit: ScrollUnit::Clicks,
+                modifiers: Vec::new(),
+            },
+            Step::Type(text) => Action::Type {
+                text: text.to_owned(),
+                at: None,
+                clear_first: false,
+                submit: false,
+            },
+            Step::Key(chord) => Action::Key {
+                chord: Chord::parse(chord).unwrap(),
+                repeat: 1,
+            },
+        }
+    }
+}
+
+fn click(at: Option<Target>, count: ClickCount) -> Action {
+    Action::Click {
+        at,
+        button: Button::Left,
+        count,
+        modifiers: Vec::new(),
+    }
+}
+
+/// A second without a change, or as long as it is worth.
+async fn rest(desktop: &mut Desktop) {
+    let long = telechir_device::Settle {
+        quiet: Duration::from_secs(1),
+        ceiling: Duration::from_secs(15),
+    };
+    desktop.settle(long).await.unwrap();
+}
+
+/// The smallest rectangle around all pixels that differ.
+fn difference(a: &Frame, b: &Frame) -> Option<[u32; 4]> {
+    if a == b {
+        return None;
+    }
+    let size = a.size();
+    let mut around: Option<[u32; 4]> = None;
+    for y in 0..size.height {
+        for x in 0..size.width {
+            if a.pixel(x, y) != b.pixel(x, y) {
+                let [left, top, right, bottom] = around.unwrap_or([x, y, x + 1, y + 1]);
+                around = Some([left.min(x), top.min(y), right.max(x + 1), bottom.max(y + 1)]);
+            }
+        }
+    }
+    around
+}

@@ -1,0 +1,281 @@
+//! Pictures of a private desktop: pixels and encoder beside other tools, and as calls of a session.
+
+use std::process::Command as Program;
+use std::thread;
+use std::time::Duration;
+
+use telechir_device::{BoxComputer, Computer as _, Settle};
+use telechir_protocol::{Action, ComputerCall, Content, Size};
+use telechir_runtime::{Format, Session};
+use telechir_testkit::scene::Scene;
+use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
+
+use crate::peers::{Peers, absent};
+use crate::screen::click;
+use crate::stage::{CEILING, Stage, ids, run};
+use crate::table::{Contestant, compare, remark, table};
+
+type Environment = Vec<(String, String)>;
+
+/// What is behind the windows.
+#[derive(Clone, Copy, PartialEq)]
+enum Background {
+    Plain,
+    Photograph,
+}
+
+/// A terminal and an editor on a private desktop that has come to rest.
+fn furnished(stage: &Stage, size: Size, background: Background) -> (Desktop, Environment) {
+    let mut options = DisplayOptions::new(stage.folder(), stage.identity);
+    options.size = size;
+    stage.runtime.block_on(async {
+        let mut display = PrivateDisplay::start(options).await.expect("an X server");
+        let environment = display.environment();
+        if background == Background::Photograph {
+            Scene::open(&environment).hang_photograph();
+        }
+        let list = [
+            "-geometry",
+            "80x24",
+            "-e",
+            "bash",
+            "-c",
+            "ls -l /usr/bin | tail -n 40; sleep 1d",
+        ];
+        display.launch("xterm", &list).await.expect("a program");
+        let text = ["/usr/share/common-licenses/Apache-2.0"];
+        display.launch("mousepad", &text).await.expect("a program");
+        let mut desktop = display.into_desktop().await.expect("a desktop");
+        let rest = Settle {
+            quiet: Duration::from_secs(2),
+            ceiling: CEILING,
+        };
+        desktop.settle(rest).await.expect("rest");
+        (desktop, environment)
+    })
+}
+
+pub(crate) fn pictures(stage: &Stage, peers: &mut Peers) {
+    for size in [Size::new(1280, 800), Size::new(1920, 1080)] {
+        for background in [Background::Plain, Background::Photograph] {
+            beside_others(stage, peers, size, background);
+        }
+        as_calls(stage, size);
+    }
+    settled(stage);
+}
+
+/// The words of a table's title.
+fn named(size: Size, background: Background) -> String {
+    let behind = match background {
+        Background::Plain => "plain",
+        Background::Photograph => "before a photograph",
+    };
+    format!("{}x{}, {behind}", size.width, size.height)
+}
+
+fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Background) {
+    table(&format!(
+        "A PNG of a desktop of {}",
+        named(size, background)
+    ));
+    let (desktop, environment) = furnished(stage, size, background);
+    let desktop = std::cell::RefCell::new(desktop);
+    peers.restart(stage, &environment);
+    let scene = Scene::open(&environment);
+    let scene = std::cell::RefCell::new(scene);
+    let painter = std::cell::RefCell::new(Scene::open(&environment));
+    // Nobody gets away with a picture taken before.
+    let changed = |work: &mut dyn FnMut()| {
+        painter.borrow_mut().touch();
+        let start = std::time::Instant::now();
+        work();
+        start.elapsed()
+    };
+    let sizes = std::cell::RefCell::new([0; 3]);
+    let ours = |place: usize, format: Format| {
+        let (desktop, sizes, changed) = (&desktop, &sizes, &changed);
+        move || {
+            changed(&mut || {
+                let mut desktop = desktop.borrow_mut();
+                let frame = stage.runtime.block_on(desktop.capture()).expect("a frame");
+                let bytes = telechir_runtime::encode(&frame, format).expect("a picture");
+                sizes.borrow_mut()[place] = bytes.len();
+            })
+        }
+    };
+    let held = scene.borrow();
+    let mut grabber = held.grabber();
+    let mut rgb = Vec::new();
+    let yardstick = || changed(&mut || drop(plain_png(grabber.grab(), size, &mut rgb)));
+    let file = stage
+        .folder()
+        .join("peer.png")
+        .to_string_lossy()
+        .into_owned();
+    let program = |name: &str, arguments: &[&str]| {
+        let title = format!("{name}, to a file");
+        if let Some(why) = absent(name) {
+            return Contestant::missing(title, why);
+        }
+        let mut command = Program::new(name);
+        command.args(arguments).envs(environment.clone());
+        Contestant::timed(title, move || changed_by(&mut command))
+    };
+    let mut grab = || peers.ask("mss");
+    let mss = match grab() {
+        Ok(()) => Contestant::timed("mss, in Python", || {
+            changed(&mut || grab().expect("it did before"))
+        }),
+        Err(why) => Contestant::missing("mss, in Python", why),
+    };
+    let all = vec![
+        Contestant::timed("pixels and PNG", ours(0, Format::Png)),
+        Contestant::timed(
+            "the floor: MIT-SHM, RGB, the `png` crate's fast level",
+            yardstick,
+        ),
+        mss,
+        program("scrot", &["--overwrite", &file]),
+        program("import", &["-window", "root", &file]),
+    ];
+    compare(40, all);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let small = format!("pixels and small PNG, {cores} cores");
+    compare(
+        40,
+        vec![
+            Contestant::timed(small, ours(1, Format::SmallPng)),
+            Contestant::timed("pixels and lossless WebP", ours(2, Format::Webp)),
+        ],
+    );
+    let theirs = match peers.ask("mss peer-mss.png") {
+        Ok(()) => {
+            std::fs::metadata(stage.folder().join("peer-mss.png")).map_or(0, |file| file.len())
+        }
+        Err(_) => 0,
+    };
+    let kilobytes = |bytes: usize| format!("{:.1} kB", bytes as f64 / 1e3);
+    let [fast, small, webp] = *sizes.borrow();
+    let beside = match theirs {
+        0 => String::new(),
+        theirs => format!(
+            "; mss's {:.1} kB, so that the small one has {:.2} times its bytes",
+            theirs as f64 / 1e3,
+            small as f64 / theirs as f64
+        ),
+    };
+    remark(&format!(
+        "A terminal and an editor are on it, and something changes before every picture. The fast \
+         PNG has {}, the small one {}, the WebP {}{beside}.",
+        kilobytes(fast),
+        kilobytes(small),
+        kilobytes(webp)
+    ));
+    drop(grabber);
+    drop(held);
+    stage
+        .runtime
+        .block_on(desktop.into_inner().close())
+        .expect("an end");
+}
+
+/// Time of a program that is started for each picture; nothing has to change for it.
+fn changed_by(command: &mut Program) -> Duration {
+    let start = std::time::Instant::now();
+    run(command);
+    start.elapsed()
+}
+
+/// What is measured against: no pointer, no copy kept, no choice.
+fn plain_png(bgrx: &[u8], size: Size, rgb: &mut Vec<u8>) -> Vec<u8> {
+    rgb.resize(bgrx.len() / 4 * 3, 0);
+    for (out, pixel) in rgb.chunks_exact_mut(3).zip(bgrx.chunks_exact(4)) {
+        out.copy_from_slice(&[pixel[2], pixel[1], pixel[0]]);
+    }
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, size.width, size.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::Fast);
+    let mut writer = encoder.write_header().expect("a header");
+    writer.write_image_data(rgb).expect("pixels");
+    writer.finish().expect("an end");
+    bytes
+}
+
+fn session(stage: &Stage, name: &str, desktop: Desktop) -> Session {
+    let shared = stage.make(name);
+    let _inside = stage.runtime.enter();
+    let builder = stage.session(&shared).desktop(BoxComputer::new(desktop));
+    builder.build().expect("a session")
+}
+
+fn as_calls(stage: &Stage, size: Size) {
+    table(&format!(
+        "Calls on a desktop of {}",
+        named(size, Background::Plain)
+    ));
+    let (desktop, environment) = furnished(stage, size, Background::Plain);
+    let mut scene = Scene::open(&environment);
+    let name = format!("journal-{}x{}", size.width, size.height);
+    let mut session = session(stage, &name, desktop);
+    let mut next = ids();
+    let call = || {
+        let call = ComputerCall::new(next(), vec![Action::Screenshot]);
+        stage.carry_out(&mut session, Content::ComputerCall(call));
+    };
+    let what = "a picture as a call, when nothing changed: judged, seen to be still, journal";
+    compare(20, vec![Contestant::new(what, call)]);
+    let mut next = ids();
+    let call = || {
+        scene.touch();
+        let call = ComputerCall::new(format!("new_{}", next()), vec![Action::Screenshot]);
+        stage.carry_out(&mut session, Content::ComputerCall(call));
+    };
+    let what = "a picture as a call, just after a change: settled, PNG, journal";
+    compare(20, vec![Contestant::new(what, call)]);
+    stage.runtime.block_on(session.close()).expect("an end");
+}
+
+/// A menu of a GTK application, opened and closed again by clicks.
+fn settled(stage: &Stage) {
+    table("A click on a GTK application, until there is a picture of what came of it");
+    let (desktop, environment) = furnished(stage, Size::new(1280, 800), Background::Plain);
+    let scene = Scene::open(&environment);
+    scene.place("mousepad", [300, 100, 640, 480]);
+    thread::sleep(Duration::from_secs(1));
+    let [left, top, ..] = scene.window("mousepad").expect("the editor's window");
+    // The first menu.
+    let (x, y) = (left + 20, top + 12);
+    let mut session = session(stage, "journal-click", desktop);
+    let mut next = ids();
+    let ours = || {
+        let call = ComputerCall::new(next(), vec![click(x, y)]);
+        stage.carry_out(&mut session, Content::ComputerCall(call));
+    };
+    let file = stage
+        .folder()
+        .join("peer.png")
+        .to_string_lossy()
+        .into_owned();
+    let peer = match absent("xdotool").or_else(|| absent("scrot")) {
+        Some(why) => Contestant::missing("xdotool, two seconds, scrot", why),
+        None => Contestant::new("xdotool, two seconds, scrot", || {
+            let (x, y) = (x.to_string(), y.to_string());
+            let mut press = Program::new("xdotool");
+            run(press
+                .args(["mousemove", &x, &y, "click", "1"])
+                .envs(environment.clone()));
+            thread::sleep(Duration::from_secs(2));
+            let mut shot = Program::new("scrot");
+            run(shot.args(["--overwrite", &file]).envs(environment.clone()));
+        }),
+    };
+    let what = "a click as a call: judged, settled, PNG, journal";
+    compare(12, vec![Contestant::new(what, ours), peer]);
+    remark(
+        "The click opens a menu or closes it. The screen is waited for until nothing changes and \
+         no application works, instead of for a fixed time.",
+    );
+    stage.runtime.block_on(session.close()).expect("an end");
+}
