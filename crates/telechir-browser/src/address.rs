@@ -26,9 +26,9 @@ pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceErr
         Url::parse(&whole).map_err(|error| refused(format!("{text:?} is no address: {error}.")))?;
     let allowed = match url.scheme() {
         "http" | "https" => true,
-        "about" => url.as_str() == "about:blank",
-        "data" => addresses == Addresses::WebAndData,
-        _ => false,
+        "about" if url.as_str() == "about:blank" => true,
+        "data" => addresses != Addresses::Web,
+        _ => addresses == Addresses::Judged,
     };
     if !allowed {
         return Err(refused(format!(
@@ -136,6 +136,19 @@ mod tests {
     fn data_passes_only_when_it_was_allowed() {
         assert!(resolve("data:text/html,x", Addresses::WebAndData).is_ok());
         assert!(resolve("javascript:1", Addresses::WebAndData).is_err());
+    }
+
+    #[test]
+    fn what_was_judged_passes_whatever_its_scheme() {
+        for text in [
+            "file:///etc/hostname",
+            "view-source:https://h/",
+            "about:version",
+        ] {
+            let found = resolve(text, Addresses::Judged).unwrap();
+            assert_eq!(found.as_str(), text);
+        }
+        assert!(resolve("http://", Addresses::Judged).is_err());
     }
 
     #[test]

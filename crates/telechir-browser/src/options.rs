@@ -37,6 +37,8 @@ pub enum Addresses {
     Web,
     /// Also `data`, for pages that a caller writes itself.
     WebAndData,
+    /// Whatever a policy let through: for who judges every address before it comes here.
+    Judged,
 }
 
 /// How a browser is started and what it may do.

@@ -201,8 +201,12 @@ impl UrlMatch {
     }
 
     /// Whether every address of the host is one that the rule names, so that a name which the
-    /// rule lets through leads nowhere else by what its owner makes of it.
+    /// rule lets through leads nowhere else by what its owner makes of it. Files, scripts and the
+    /// browser's own pages are opened by a rule that names their scheme.
     fn opens(&self, to: &Destination<'_>) -> bool {
+        if self.scheme.is_none() && !is_web(to.url) {
+            return false;
+        }
         if let Some(wanted) = &self.address {
             let is_wanted = |to: &Sorted| wanted.contains(&to.class);
             return !to.classes.is_empty() && to.classes.iter().all(is_wanted);
@@ -222,6 +226,11 @@ impl UrlMatch {
         };
         to.classes.iter().all(is_named_as)
     }
+}
+
+/// Whether it is of the web, or the empty page.
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") || url.as_str() == "about:blank"
 }
 
 fn fits<T>(wanted: &Option<Vec<T>>, is: impl Fn(&T) -> bool) -> bool {
@@ -258,12 +267,13 @@ pub(crate) fn default(to: &Destination<'_>) -> Ground {
     if url.as_str() == "about:blank" {
         return built_in(Verdict::Allow, "An empty page.".to_owned());
     }
-    if !matches!(url.scheme(), "http" | "https") || !to.has_host() {
+    if !is_web(url) || !to.has_host() {
         let scheme = url.scheme();
         return built_in(
             Verdict::Deny,
             format!(
-                "Addresses that begin with {scheme}: are not gone to; only http and https are."
+                "Addresses that begin with {scheme}: are not gone to; only http and https are, \
+                 and what a [[url]] rule of the policy names by its scheme."
             ),
         );
     }

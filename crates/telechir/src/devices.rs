@@ -1,7 +1,7 @@
 //! Starts the devices that the flags ask for and joins the browser with its screen.
 
 use telechir_atspi::{AtSpi, SessionBus};
-use telechir_browser::{Browser, Options, Sandbox as BrowserSandbox, Surface};
+use telechir_browser::{Addresses, Browser, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
     Accessible, BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _,
     Screen, Shell,
@@ -184,6 +184,7 @@ impl Devices {
             },
             profiles: self.folder.path().to_owned(),
             egress: self.network.way_out(Client::Browser),
+            addresses: Addresses::Judged,
             ..Options::default()
         };
         Browser::launch(surface, options).await

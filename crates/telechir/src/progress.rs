@@ -195,15 +195,17 @@ impl Timeline {
             SessionEvent::ConnectionJudged {
                 device,
                 host,
+                port,
                 passed: false,
                 rule,
                 reason,
                 ..
             } => {
                 vec![format!(
-                    "   the {} does not reach {}: {} ({})",
+                    "   the {} does not reach {}{}: {} ({})",
                     device.name(),
                     one_line(host),
+                    port.map(|port| format!(":{port}")).unwrap_or_default(),
                     one_line(reason),
                     one_line(rule)
                 )]

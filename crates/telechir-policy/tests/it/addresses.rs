@@ -454,3 +454,29 @@ fn a_network_rule_that_means_nothing_is_refused() {
         "cannot wait for a person",
     );
 }
+
+#[test]
+fn other_schemes_are_opened_by_a_rule_that_names_them() {
+    const OTHERS: [&str; 8] = [
+        "file:///etc/hostname",
+        "view-source:https://example.com/",
+        "chrome://version/",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "about:version",
+        "blob:https://example.com/1",
+        "ftp://93.184.216.34/",
+    ];
+    let everything = policy("[[url]]\nverdict = 'allow'\nreason = 'Everything of the web.'");
+    for url in OTHERS {
+        assert_eq!(navigate(&everything, url, &facts()), Verdict::Deny, "{url}");
+        let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+        let text = format!("[[url]]\nscheme = ['{scheme}']\nverdict = 'allow'\nreason = 'Named.'");
+        let named = policy(&text);
+        assert_eq!(navigate(&named, url, &facts()), Verdict::Allow, "{url}");
+        assert_eq!(
+            navigate(&named, "http://127.0.0.1/", &facts()),
+            Verdict::Deny
+        );
+    }
+}

@@ -149,14 +149,18 @@ impl Gathering {
             SessionEvent::ConnectionJudged {
                 device,
                 host,
+                port,
                 passed: false,
                 rule,
                 reason,
                 ..
-            } => self.note(format!(
-                "the {} does not reach {host}: {reason} ({rule})",
-                device.name()
-            )),
+            } => {
+                let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+                let device = device.name();
+                self.note(format!(
+                    "the {device} does not reach {host}{port}: {reason} ({rule})"
+                ));
+            }
             SessionEvent::CallReceived { call_id, .. } => _ = self.call(call_id.as_str()),
             SessionEvent::CallJudged {
                 call_id,

@@ -70,7 +70,7 @@ fn a_shell_reaches_what_the_policy_names_and_the_recording_has_what_it_does_not(
     );
     let html = report(&telechir, recording);
     assert!(
-        html.contains("the shell does not reach 127.0.0.1"),
+        html.contains(&format!("the shell does not reach 127.0.0.1:{other}")),
         "{html}"
     );
     let verified = telechir.run(&["audit", "verify", recording], "");
@@ -111,11 +111,36 @@ fn a_page_reaches_what_the_browser_may_be_sent_to_and_nothing_beside_it() {
     assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
     let html = report(&telechir, recording);
     assert!(
-        html.contains("the browser does not reach 127.0.0.1"),
+        html.contains(&format!("the browser does not reach 127.0.0.1:{other}")),
         "{html}"
     );
     assert!(
         !html.contains("127.0.0.1:9"),
         "Chromium's own wishes are no notes: {html}"
     );
+}
+
+#[test]
+fn a_page_of_another_scheme_is_opened_where_a_rule_names_the_scheme() {
+    require(Part::Chromium);
+    let telechir = Telechir::new();
+    let policy = telechir.folder().join("policy.toml");
+    let open = |rule: &str| {
+        std::fs::write(&policy, rule).expect("a policy");
+        let arguments = [
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--browser=data:text/html,<title>written</title>",
+            "--headless",
+            "--policy",
+            &policy.to_string_lossy(),
+        ];
+        let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
+        telechir.run(&arguments, &response)
+    };
+    let everything = open("[[url]]\nverdict = 'allow'\nreason = 'Everything of the web.'\n");
+    everything.fails(1, &["data:"]);
+    let named = open("[[url]]\nscheme = ['data']\nverdict = 'allow'\nreason = 'Named.'\n");
+    assert_ne!(named.json()[0]["is_error"], true, "{}", named.stdout);
 }
