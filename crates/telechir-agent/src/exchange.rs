@@ -184,10 +184,15 @@ impl Failed {
     fn status(answer: Answer, request_id: Option<String>) -> Self {
         let status = answer.status.as_u16();
         let said = ProviderError::from_body(&answer.body);
-        let said = said.unwrap_or_else(|| ProviderError {
+        let mut said = said.unwrap_or_else(|| ProviderError {
             kind: String::new(),
             message: opening_of(&answer.body),
         });
+        // AWS says the sort of an error there, and nowhere else.
+        let header = answer.header("x-amzn-errortype");
+        if let (true, Some(kind)) = (said.kind.is_empty(), header) {
+            said.kind = ProviderError::aws_kind(kind).to_owned();
+        }
         let error = AgentError::Refused {
             status,
             kind: said.kind,

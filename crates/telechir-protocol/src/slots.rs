@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub(crate) use whole::same;
-pub use whole::{Pieces, Whole, pieces};
+pub use whole::{Piece, Pieces, Whole, pieces};
+pub(crate) use whole::{same, texts};
 
 /// A letter with one known use, in a psalter of 1429. It is shown as it is by every way to print
 /// a text and has no other case, so that what was made of a slot still has it; a document with
@@ -37,9 +37,17 @@ pub struct Slots(Option<Arc<Table>>);
 struct Table {
     /// 128 random bits: nobody can write a slot who was not given it.
     key: String,
-    /// Looked at once whether it is UTF-8: its strings are then at hand without a look.
-    document: String,
+    document: Vec<u8>,
+    /// Where they are in it. They are plain ASCII, as `scan` found; whether all around them is
+    /// text is found by whoever reads the JSON.
     strings: Vec<Range<usize>>,
+}
+
+/// One string of a document, kept with it.
+#[derive(Clone)]
+pub struct Kept {
+    table: Arc<Table>,
+    index: usize,
 }
 
 /// A document whose long strings were found.
@@ -65,13 +73,12 @@ impl Slotted {
             return Err(document);
         }
         let in_full = vec![false; strings.len()];
-        let document = String::from_utf8(document.into_owned())
-            .map_err(|error| Cow::Owned(error.into_bytes()))?;
-        let slots = Slots(Some(Arc::new(Table {
+        let table = Table {
             key: new_key(),
-            document,
+            document: document.into_owned(),
             strings,
-        })));
+        };
+        let slots = Slots(Some(Arc::new(table)));
         Ok(Self { slots, in_full })
     }
 
@@ -84,12 +91,12 @@ impl Slotted {
         let mut from = 0;
         for (index, string) in table.strings.iter().enumerate() {
             if !self.in_full[index] {
-                text.extend_from_slice(&table.document.as_bytes()[from..string.start]);
+                text.extend_from_slice(&table.document[from..string.start]);
                 text.extend_from_slice(slot(&table.key, index, string.len()).as_bytes());
                 from = string.end;
             }
         }
-        text.extend_from_slice(&table.document.as_bytes()[from..]);
+        text.extend_from_slice(&table.document[from..]);
         text
     }
 
@@ -108,7 +115,7 @@ impl Slotted {
     /// The whole document, as it came.
     pub fn document(&self) -> &[u8] {
         let table = self.slots.0.as_ref();
-        table.map_or(&[], |table| table.document.as_bytes())
+        table.map_or(&[], |table| &table.document)
     }
 
     /// The strings, for whoever has a text with slots.
@@ -144,10 +151,16 @@ impl Slots {
     }
 
     /// What a slot stands for, by its document's key and its place. It never needs escaping.
-    fn string(&self, key: &str, index: usize) -> Option<&str> {
+    fn string(&self, key: &str, index: usize) -> Option<&[u8]> {
         let table = self.0.as_ref().filter(|table| table.key == key)?;
-        let string = table.strings.get(index)?;
-        table.document.get(string.clone())
+        table.string(index)
+    }
+
+    /// The same, to be kept.
+    fn kept(&self, index: usize) -> Option<Kept> {
+        let table = Arc::clone(self.0.as_ref()?);
+        table.string(index)?;
+        Some(Kept { table, index })
     }
 
     /// The place of the slot in which a text ends, and where it begins there; none when the text
@@ -161,12 +174,24 @@ impl Slots {
     }
 
     /// What a slot stands for, together with what is before it, when that is so in the document.
-    pub(crate) fn string_after(&self, before: &str, index: usize) -> Option<&str> {
+    pub(crate) fn string_after(&self, before: &str, index: usize) -> Option<&[u8]> {
         let table = self.0.as_ref()?;
         let slot = table.strings.get(index)?;
         let start = slot.start.checked_sub(before.len())?;
         let string = table.document.get(start..slot.end)?;
-        string.starts_with(before).then_some(string)
+        string.starts_with(before.as_bytes()).then_some(string)
+    }
+}
+
+impl Table {
+    fn string(&self, index: usize) -> Option<&[u8]> {
+        self.document.get(self.strings.get(index)?.clone())
+    }
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        self.table.string(self.index).unwrap_or_default()
     }
 }
 
@@ -192,7 +217,7 @@ pub fn fill(value: &mut Value, slots: &[Slots]) {
     match value {
         Value::String(text) => {
             if whole::slots_of(text).next().is_some() {
-                *text = pieces(text, slots).collect();
+                *text = texts(text, slots).collect();
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| fill(item, slots)),
@@ -209,7 +234,7 @@ pub fn said<'a>(text: &'a str, slots: &'a [Slots]) -> Option<&'a str> {
     }
     slots.iter().find_map(|slots| {
         let (index, start) = slots.at_the_end_of(text)?;
-        slots.string_after(&text[..start], index)
+        str::from_utf8(slots.string_after(&text[..start], index)?).ok()
     })
 }
 
@@ -238,5 +263,12 @@ impl fmt::Debug for Slots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.0.as_ref().map_or(0, |table| table.strings.len());
         f.debug_tuple("Slots").field(&count).finish()
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = self.as_ref().len();
+        f.debug_struct("Kept").field("length", &length).finish()
     }
 }

@@ -133,7 +133,24 @@ pub struct ProviderError {
 impl ProviderError {
     /// Reads an error body; none when it is no such body (a proxy's HTML page, say).
     pub fn from_body(bytes: &[u8]) -> Option<Self> {
-        Self::from_value(&serde_json::from_slice(bytes).ok()?)
+        let body = serde_json::from_slice(bytes).ok()?;
+        Self::from_value(&body).or_else(|| Self::of_aws(&body))
+    }
+
+    /// The error that a body of AWS is: a message, mostly without its sort, which is a header.
+    pub(crate) fn of_aws(body: &Value) -> Option<Self> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let message = text("message").or_else(|| text("Message"))?.to_owned();
+        let kind = text("__type").or_else(|| text("code"));
+        let kind = kind.map_or("", Self::aws_kind).to_owned();
+        Some(Self { kind, message })
+    }
+
+    /// The name of a sort of error as AWS writes it: behind the name of its service, before an
+    /// address.
+    pub fn aws_kind(said: &str) -> &str {
+        let name = said.rsplit('#').next().unwrap_or(said);
+        name.split(':').next().unwrap_or(name)
     }
 
     /// The error that a body is: under `error`, as a sentence there, at the top of an object
@@ -183,9 +200,11 @@ impl ProviderError {
             "maximum context length",
             "too large for model",
             "exceeds the maximum number of tokens",
+            // Bedrock's own words, and those of the model's maker, which it repeats.
+            "Input is too long for requested model",
+            "prompt is too long",
         ];
         self.kind == "context_length_exceeded"
-            || self.message.starts_with("prompt is too long")
             || too_long.iter().any(|words| self.message.contains(words))
     }
 }

@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::Formatter;
-use telechir_protocol::slots::{self, Slots, Slotted, Whole};
+use telechir_protocol::slots::{self, Kept, Slots, Slotted, Whole};
 use telechir_protocol::{Message, ModelTurn};
 
 use crate::{DecodeError, EncodeError, Envelope, History, Report};
@@ -24,6 +24,18 @@ pub struct Input<'a>(Cow<'a, [u8]>);
 pub struct Document {
     template: Value,
     slots: Vec<Slots>,
+}
+
+/// A part of a written document.
+#[derive(Clone, Debug)]
+pub struct Part(Own);
+
+#[derive(Clone, Debug)]
+enum Own {
+    /// What is around the pictures.
+    Text(Vec<u8>),
+    /// A picture, in the document it came in.
+    Kept(Kept),
 }
 
 impl Document {
@@ -53,10 +65,30 @@ impl Document {
         bytes
     }
 
+    /// It as compact JSON in parts, which one after another are the document. Those that are
+    /// pictures stay in the document they came in: to hold all parts takes no copy of them.
+    pub fn to_parts(&self) -> Vec<Part> {
+        let text = self.template.to_string();
+        let part = |piece: slots::Piece<'_>| {
+            let own = || Own::Text(piece.as_bytes().to_vec());
+            Part(piece.kept().map_or_else(own, Own::Kept))
+        };
+        slots::pieces(&text, &self.slots).map(part).collect()
+    }
+
     /// It as a value, which has copies of its pictures.
     pub fn into_value(mut self) -> Value {
         slots::fill(&mut self.template, &self.slots);
         self.template
+    }
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Own::Text(bytes) => bytes,
+            Own::Kept(kept) => kept.as_ref(),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub use conversation::{
 };
 pub use declaration::{Declaration, Offer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, PictureNeed, UnknownDialect};
-pub use document::{Document, Input};
+pub use document::{Document, Input, Part};
 pub use error::{DecodeError, EncodeError};
 pub use report::{Loss, Report};
 pub use stream::{CallPiece, Delta, Received, Stream, StreamError};

@@ -4,6 +4,7 @@
 //! refuses it also remembers: a run that ended well with a refusal in between did not end well.
 
 mod anthropic;
+mod bodies;
 mod chat;
 mod conversations;
 mod converse;

@@ -1,9 +1,10 @@
-//! Bedrock's Converse, over HTTP and back.
+//! Bedrock's Converse and Anthropic's bodies behind Bedrock, over HTTP and back.
 
 use serde_json::{Value, json};
-use telechir_agent::End;
+use telechir_agent::{AgentError, End};
 use telechir_protocol::ActionKind;
 
+use crate::anthropic;
 use crate::run::{Run, WORD};
 
 /// A call as the service sends it: with a type that its own model does not know.
@@ -71,4 +72,64 @@ async fn a_guardrail_ends_a_run_as_a_refusal() {
     let finished = run.carry_out().await.clean();
     let reason = "guardrail_intervened".to_owned();
     assert_eq!(finished.end, End::Refused { reason });
+}
+
+/// A block as InvokeModel sends it: of the older tool, with an id of Bedrock's.
+fn older(id: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "computer", "input": input})
+}
+
+#[tokio::test]
+async fn a_body_for_a_model_in_the_path_carries_the_older_tools_there_and_back() {
+    let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
+    let run = Run::new(
+        "bedrock-invoke",
+        json!([
+            {"say": [thinking, anthropic::text("I look."),
+                older("toolu_bdrk_1", json!({"action": "left_click", "coordinate": [5, 6]})),
+                older("toolu_bdrk_2", json!({"action": "screenshot"})), anthropic::bash("toolu_bdrk_3", "show it")]},
+            {"fault": {"status": 429}},
+            {"take": [{"name": "word", "call": "toolu_bdrk_3", "after": "the word is ", "until": "."}],
+                "say": [anthropic::text("Done with {{word}}.")]},
+        ]),
+    );
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.diary, ["click", "show it"]);
+    let finished = outcome.clean();
+    assert_eq!(finished.end, End::Done);
+    assert_eq!(finished.text, format!("Done with {WORD}."));
+}
+
+#[tokio::test]
+async fn the_messages_door_carries_toolsets_there_and_back() {
+    let run = Run::new(
+        "bedrock-messages",
+        json!([
+            {"say": [anthropic::call("toolu_bdrk_1", "left_click", json!({"coordinate": [5, 6]})),
+                anthropic::call("toolu_bdrk_2", "screenshot", json!({})), anthropic::bash("toolu_bdrk_3", "show it")]},
+            {"expect": [{"call": "toolu_bdrk_3", "contains": "ran show it"}], "say": [anthropic::text("Done.")]},
+        ]),
+    );
+    let outcome = run.carry_out().await;
+    assert_eq!(outcome.diary, ["click", "show it"]);
+    assert_eq!(outcome.clean().end, End::Done);
+}
+
+#[tokio::test]
+async fn a_refusal_of_aws_is_told_with_its_sort_from_the_header() {
+    for dialect in ["bedrock-converse", "bedrock-messages", "bedrock-invoke"] {
+        let run = Run::new(dialect, json!([{"fault": {"status": 403}}]));
+        let outcome = run.carry_out().await;
+        let Err(AgentError::Refused {
+            status,
+            kind,
+            message,
+            ..
+        }) = outcome.finished
+        else {
+            panic!("{dialect}: {:?}", outcome.finished);
+        };
+        assert_eq!((status, kind.as_str()), (403, "AccessDeniedException"));
+        assert_eq!(message, "a recorded fault");
+    }
 }

@@ -10,4 +10,5 @@ mod google;
 mod openai;
 mod retries;
 mod run;
+mod sdk;
 mod wire;

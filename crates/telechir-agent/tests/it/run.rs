@@ -73,6 +73,16 @@ impl Run {
                 "us.anthropic.claude-opus-4-6-v1:0",
                 Observe::LastOfBatch,
             ),
+            Provider::BedrockMessages => (
+                Dialect::BedrockMessages,
+                "us.anthropic.claude-opus-5-5-v1:0",
+                Observe::LastOfBatch,
+            ),
+            Provider::BedrockInvoke => (
+                Dialect::BedrockInvoke,
+                "us.anthropic.claude-opus-4-6-v1:0",
+                Observe::LastOfBatch,
+            ),
             Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", Observe::EveryCall),
             Provider::Google => (
                 Dialect::GoogleGenerateContent,

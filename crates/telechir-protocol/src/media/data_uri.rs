@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::slots::{Slots, pieces};
+use crate::slots::{Slots, texts};
 
 /// A `data:` address: `data:<media type>;base64,<data>`, or whatever text came as one.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl DataUri {
                 slots,
             } => {
                 let data = slots.string_after(&text[comma + 1..*start], *index)?;
-                Some((&text[..*comma], data))
+                Some((&text[..*comma], str::from_utf8(data).ok()?))
             }
         }
     }
@@ -92,8 +92,8 @@ impl DataUri {
 
     fn pieces(&self) -> impl Iterator<Item = &str> {
         match &self.0 {
-            Form::Text(text) => pieces(text, &[]),
-            Form::Slotted { text, slots, .. } => pieces(text, std::slice::from_ref(slots)),
+            Form::Text(text) => texts(text, &[]),
+            Form::Slotted { text, slots, .. } => texts(text, std::slice::from_ref(slots)),
         }
     }
 }

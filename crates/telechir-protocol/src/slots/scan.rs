@@ -74,11 +74,13 @@ fn plain_bytes(bytes: &[u8]) -> usize {
             .unwrap_or(rest.len())
 }
 
-/// Nor may there be the letters that only the other alphabet of base64 has: some dialects
-/// replace them.
+/// Neither a control, nor a byte of a letter beyond ASCII, nor what ends or escapes, nor `-` and
+/// `_`: those are of the other alphabet of base64, which some dialects replace. `]` and `^`, of
+/// no alphabet, go with `\` and `_`: the four are told by one comparison.
 fn is_plain(byte: u8) -> bool {
-    let others = (byte == b'"') | (byte == b'\\') | (byte == b'-') | (byte == b'_');
-    (0x20..0x7F).contains(&byte) & !others
+    let is_printable = byte.cast_signed() >= 0x20;
+    let others = (byte == b'"') | (byte == b'-') | (byte & 0xFC == b'\\');
+    is_printable & !others
 }
 
 /// The base64 in a string: all of it, or what comes behind the head of a `data:` address. Only

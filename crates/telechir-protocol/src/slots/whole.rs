@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{CLOSE, OPEN, Slots};
+use super::{CLOSE, Kept, OPEN, Slots};
 
 /// A slot that was found in a text.
 pub(super) struct Found<'a> {
@@ -42,13 +42,46 @@ fn slot_at(text: &str, start: usize) -> Option<Found<'_>> {
         .find(|(_, character)| *character == CLOSE)?
         .0;
     let (key, numbers) = text[inner..inner + length].split_once('.')?;
-    let (index, stands_for) = numbers.split_once('.')?;
+    // Else the beginning of another slot may be in it.
+    let is_key = key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (index, stands_for) = numbers.split_once('.').filter(|_| is_key)?;
     Some(Found {
         place: start..inner + length + CLOSE.len_utf8(),
         key,
         index: index.parse().ok()?,
         length: stands_for.parse().ok()?,
     })
+}
+
+/// A part of a text.
+#[derive(Clone, Debug)]
+pub enum Piece<'a> {
+    /// What it says itself.
+    Text(&'a str),
+    /// What one of its slots stands for.
+    Slot(&'a Slots, usize),
+}
+
+impl<'a> Piece<'a> {
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Slot(slots, index) => {
+                let table = slots.0.as_ref();
+                let string = table.and_then(|table| table.string(*index));
+                string.unwrap_or_default()
+            }
+        }
+    }
+
+    /// What its slot stands for, to be kept; none when it is no slot.
+    pub fn kept(&self) -> Option<Kept> {
+        match self {
+            Self::Text(_) => None,
+            Self::Slot(slots, index) => slots.kept(*index),
+        }
+    }
 }
 
 /// The parts of a text: what it says itself, and what its slots stand for.
@@ -60,18 +93,28 @@ pub fn pieces<'a>(text: &'a str, slots: &'a [Slots]) -> Pieces<'a> {
     }
 }
 
+/// The same, each as a text.
+pub(crate) fn texts<'a>(text: &'a str, slots: &'a [Slots]) -> impl Iterator<Item = &'a str> {
+    let as_text = |piece| match piece {
+        Piece::Text(text) => text,
+        // It is ASCII.
+        Piece::Slot(..) => str::from_utf8(piece.as_bytes()).unwrap_or_default(),
+    };
+    pieces(text, slots).map(as_text)
+}
+
 /// The parts of a text, in order.
 #[derive(Debug)]
 pub struct Pieces<'a> {
     text: &'a str,
     slots: &'a [Slots],
-    next: Option<&'a str>,
+    next: Option<Piece<'a>>,
 }
 
 impl<'a> Iterator for Pieces<'a> {
-    type Item = &'a str;
+    type Item = Piece<'a>;
 
-    fn next(&mut self) -> Option<&'a str> {
+    fn next(&mut self) -> Option<Piece<'a>> {
         if let Some(string) = self.next.take() {
             return Some(string);
         }
@@ -79,12 +122,12 @@ impl<'a> Iterator for Pieces<'a> {
             return None;
         }
         let known = |found: Found<'_>| {
-            let mut strings = self.slots.iter();
-            let string = strings.find_map(|slots| slots.string(found.key, found.index))?;
-            Some((found.place, string))
+            let mut slots = self.slots.iter();
+            let slots = slots.find(|slots| slots.string(found.key, found.index).is_some())?;
+            Some((found.place, Piece::Slot(slots, found.index)))
         };
         let Some((place, string)) = slots_of(self.text).find_map(known) else {
-            return Some(std::mem::take(&mut self.text));
+            return Some(Piece::Text(std::mem::take(&mut self.text)));
         };
         let before = &self.text[..place.start];
         self.text = &self.text[place.end..];
@@ -92,7 +135,7 @@ impl<'a> Iterator for Pieces<'a> {
             return Some(string);
         }
         self.next = Some(string);
-        Some(before)
+        Some(Piece::Text(before))
     }
 }
 
@@ -119,7 +162,7 @@ struct Text<'a>(&'a str, &'a [Slots]);
 
 impl std::fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        pieces(self.0, self.1).try_for_each(|piece| f.write_str(piece))
+        texts(self.0, self.1).try_for_each(|piece| f.write_str(piece))
     }
 }
 
@@ -127,7 +170,7 @@ impl Serialize for Whole<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.value {
             Value::String(text) => {
-                let mut parts = pieces(text, self.slots);
+                let mut parts = texts(text, self.slots);
                 match (parts.next(), parts.next()) {
                     (None, _) => serializer.serialize_str(""),
                     (Some(only), None) => serializer.serialize_str(only),
@@ -174,10 +217,10 @@ pub(crate) fn same(one: Whole<'_>, other: Whole<'_>) -> bool {
 }
 
 fn text<'a>(text: &'a str, slots: &'a [Slots]) -> Cow<'a, str> {
-    let mut parts = pieces(text, slots);
+    let mut parts = texts(text, slots);
     match (parts.next(), parts.next()) {
         (None, _) => Cow::Borrowed(""),
         (Some(only), None) => Cow::Borrowed(only),
-        (Some(_), Some(_)) => Cow::Owned(pieces(text, slots).collect()),
+        (Some(_), Some(_)) => Cow::Owned(texts(text, slots).collect()),
     }
 }

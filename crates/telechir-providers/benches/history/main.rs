@@ -16,7 +16,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use serde_json::{Value, json};
-use telechir_providers::Dialect;
+use telechir_providers::{Dialect, Part};
 
 const DIALECT: Dialect = Dialect::AnthropicMessages;
 
@@ -73,6 +73,13 @@ fn there_and_back(bytes: Vec<u8>) -> Vec<u8> {
     document.to_vec()
 }
 
+/// The same with the output in parts: pictures stay in the memory of the input.
+fn in_parts(bytes: Vec<u8>) -> Vec<Part> {
+    let (history, _) = DIALECT.decode_history(bytes).expect("a history");
+    let (document, _) = DIALECT.write_history(&history).expect("a request");
+    document.to_parts()
+}
+
 fn criterion() {
     let bytes = request();
     let length = u64::try_from(bytes.len()).expect("a length");
@@ -99,6 +106,9 @@ fn criterion() {
     });
     group.bench_function("decode and encode", |b| {
         b.iter_batched(|| bytes.clone(), there_and_back, BatchSize::LargeInput);
+    });
+    group.bench_function("decode and encode in parts", |b| {
+        b.iter_batched(|| bytes.clone(), in_parts, BatchSize::LargeInput);
     });
     group.finish();
     criterion.final_summary();

@@ -1,4 +1,4 @@
-//! The same bytes through the provider's own Python types.
+//! The same bytes through the provider's own Python SDK.
 #![expect(
     clippy::disallowed_methods,
     reason = "Python runs as a person would run it; the script says which one"
@@ -8,8 +8,8 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Milliseconds to parse and dump the bytes, each a round; none without the SDK.
-pub(crate) fn rounds(bytes: &[u8]) -> Option<Vec<Duration>> {
+/// How long each round took by the SDK, and by its types; none without the SDK.
+pub(crate) fn rounds(bytes: &[u8]) -> Option<[Vec<Duration>; 2]> {
     let python = std::env::var("TELECHIR_PEERS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/history/sdk.py");
     let mut child = Command::new(python)
@@ -24,8 +24,13 @@ pub(crate) fn rounds(bytes: &[u8]) -> Option<Vec<Duration>> {
         .ok()
         .filter(|said| said.status.success())?;
     let text = String::from_utf8(said.stdout).ok()?;
-    let rounds = text
-        .lines()
-        .map(|line| line.parse().map(Duration::from_secs_f64));
-    rounds.collect::<Result<_, _>>().ok()
+    let mut rounds: [Vec<Duration>; 2] = Default::default();
+    // The first is not counted.
+    for line in text.lines().skip(1) {
+        let (sdk, types) = line.split_once(' ')?;
+        for (rounds, seconds) in rounds.iter_mut().zip([sdk, types]) {
+            rounds.push(Duration::from_secs_f64(seconds.parse().ok()?));
+        }
+    }
+    Some(rounds)
 }

@@ -3,16 +3,32 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use super::{DIALECT, bare, memory, python, there_and_back};
+use super::{DIALECT, bare, in_parts, memory, python, there_and_back};
 
 const ROUNDS: usize = 60;
+
+const NAMES: [&str; 6] = [
+    "bare `serde_json`: bytes to `Value`",
+    "bare `serde_json`: `Value` to bytes",
+    "**read**: bytes to neutral messages",
+    "**write**: neutral messages to bytes",
+    "**read and write**",
+    "**read and write**, pictures handed on where they are",
+];
+/// Which of these is compared with Python.
+const BACK: usize = 4;
+
+const PYTHON: [&str; 2] = [
+    "Anthropic's Python SDK: `json.loads`, `messages.create`",
+    "Anthropic's Python types: parsed and dumped",
+];
 
 /// Prints the table of docs/figures.md.
 pub(crate) fn print(bytes: &[u8]) {
     let name = format!("{:.1} MB, 10 screenshots", bytes.len() as f64 / 1e6);
     println!("\n## A history through a dialect: {name}, `anthropic-messages`\n");
     println!("| what | median | fastest | GB/s | bare parses |\n|---|---|---|---|---|");
-    let mut times: [Vec<Duration>; 5] = Default::default();
+    let mut times: [Vec<Duration>; NAMES.len()] = Default::default();
     for round in 0..=ROUNDS {
         let took = round_of(bytes);
         if round > 0 {
@@ -22,36 +38,34 @@ pub(crate) fn print(bytes: &[u8]) {
                 .for_each(|(all, one)| all.push(one));
         }
     }
-    let names = [
-        "bare `serde_json`: bytes to `Value`",
-        "bare `serde_json`: `Value` to bytes",
-        "**read**: bytes to neutral messages",
-        "**write**: neutral messages to bytes",
-        "**read and write**",
-    ];
     let bare_parse = median(&mut times[0]);
-    for (name, times) in names.iter().zip(&mut times) {
+    for (name, times) in NAMES.iter().zip(&mut times) {
         row(name, times, bytes, bare_parse);
     }
-    let back = median(&mut times[4]);
+    let back = median(&mut times[BACK]);
     match python::rounds(bytes) {
-        Some(mut rounds) if rounds.len() > 1 => {
-            rounds.remove(0);
-            row(
-                "the same by Anthropic's Python types",
-                &mut rounds,
-                bytes,
-                bare_parse,
+        Some(mut rounds) if !rounds[0].is_empty() => {
+            let [sdk, types] = &mut rounds;
+            row(PYTHON[0], sdk, bytes, bare_parse);
+            row(PYTHON[1], types, bytes, bare_parse);
+            let ratio = |times: &mut [Duration]| median(times).as_secs_f64() / back.as_secs_f64();
+            println!(
+                "\nBeside reading and writing, the SDK takes {:.0} times as long, its types {:.1} times. The SDK's time ends where the request would be sent; it does not check a request. Its types are what pydantic makes of them, in Rust; no program of the SDK's reads a request with them.\n",
+                ratio(sdk),
+                ratio(types)
             );
-            let ratio = median(&mut rounds).as_secs_f64() / back.as_secs_f64();
-            println!("\nPython takes {ratio:.0} times as long.");
         }
-        _ => println!("| the same by Anthropic's Python types | *unmet* | | | |\n"),
+        _ => {
+            for name in PYTHON {
+                println!("| {name} | *unmet* | | | |");
+            }
+            println!();
+        }
     }
     peaks(bytes);
 }
 
-fn round_of(bytes: &[u8]) -> [Duration; 5] {
+fn round_of(bytes: &[u8]) -> [Duration; NAMES.len()] {
     let parse = timed(|| bare(black_box(bytes)));
     let value = bare(bytes);
     let print = timed(|| serde_json::to_vec(black_box(&value)));
@@ -64,7 +78,9 @@ fn round_of(bytes: &[u8]) -> [Duration; 5] {
             .map(|(document, _)| document.to_vec())
     });
     let both = timed(|| there_and_back(again));
-    [parse, print, read, write, both]
+    let again = bytes.to_vec();
+    let parts = timed(|| in_parts(again));
+    [parse, print, read, write, both, parts]
 }
 
 /// What comes of it is dropped after the clock has stopped.
@@ -83,10 +99,12 @@ fn peaks(bytes: &[u8]) {
         let (document, _) = DIALECT.write_history(&history).expect("a request");
         document.write_to(std::io::sink()).expect("a sink");
     });
+    let parts = memory::peak(|| in_parts(bytes.to_vec()));
     let held = memory::peak(|| there_and_back(bytes.to_vec()));
     println!(
-        "Most memory at once, the input included: {:.2} times the input to read it and write it to a pipe, {:.2} times with the output held as well.",
+        "Most memory at once, the input included: {:.2} times the input to read it and write it to a pipe, {:.2} times with the output held in parts, {:.2} times with the output held in one piece.",
         of_input(streamed),
+        of_input(parts),
         of_input(held)
     );
 }

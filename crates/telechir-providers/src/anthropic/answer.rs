@@ -39,7 +39,35 @@ pub(crate) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
             .items
             .extend(answering.write(&call, &written.parts, result, &mut reply.report)?);
     }
+    halt(&mut reply);
     Ok(reply)
+}
+
+/// After the first failure of a family every other one of it has the same sentence; another
+/// would be refused.
+fn halt(reply: &mut EncodedReply) {
+    let mut failed: Vec<String> = Vec::new();
+    for block in &mut reply.items {
+        let family = block.get("toolset_name").and_then(Value::as_str);
+        let is_error = block.get("is_error") == Some(&Value::Bool(true));
+        let Some(family) = family.filter(|_| is_error).map(str::to_owned) else {
+            continue;
+        };
+        if !failed.contains(&family) {
+            failed.push(family);
+            continue;
+        }
+        let sentence = halt_sentence(&family);
+        if block.get("content").and_then(Value::as_str) != Some(sentence) {
+            block["content"] = sentence.into();
+            let id = block.get("tool_use_id").and_then(Value::as_str);
+            reply.report.lost(
+                "the words of an error",
+                format!("result {}", id.unwrap_or_default()),
+                "an earlier call of its family failed, and then only one sentence is taken",
+            );
+        }
+    }
 }
 
 /// The model that spoke, as its response says beside the cost.

@@ -151,6 +151,7 @@ fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply
         check::pictures(item, name)?;
         if name == INVOKE {
             without_transformations(item);
+            without_toolset(item);
         }
     }
     report.absorb(reply.report);
@@ -213,6 +214,13 @@ fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
         request.extend(aside);
     }
     Ok((written, report))
+}
+
+/// A result of a call that was made elsewhere: no family is served here.
+fn without_toolset(result: &mut Value) {
+    if let Some(result) = result.as_object_mut() {
+        result.shift_remove("toolset_name");
+    }
 }
 
 /// The older interface shrinks a picture that is too large by itself, and has no member for it.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::conversation::text_of;
+use crate::conversation::ProviderError;
 use crate::{DecodeError, EncodeError};
 
 /// JSON that is not what it should be.
@@ -61,9 +61,6 @@ pub(super) fn refuse_error(document: &Value) -> Result<(), DecodeError> {
     let Some(members) = document.as_object() else {
         return Ok(());
     };
-    let said = ["message", "Message"]
-        .into_iter()
-        .find_map(|name| members.get(name)?.as_str());
     let is_answer = [
         "output",
         "messages",
@@ -73,15 +70,14 @@ pub(super) fn refuse_error(document: &Value) -> Result<(), DecodeError> {
     ]
     .iter()
     .any(|name| members.contains_key(*name));
-    let Some(said) = said.filter(|_| !is_answer) else {
+    let said = ProviderError::of_aws(document).filter(|_| !is_answer);
+    let Some(ProviderError { kind, message }) = said else {
         return Ok(());
     };
-    let kind = ["__type", "code"]
-        .into_iter()
-        .map(|name| text_of(document, name))
-        .find(|kind| !kind.is_empty())
-        .map(|kind| kind.rsplit('#').next().unwrap_or(kind));
-    let message = kind.map_or_else(|| said.to_owned(), |kind| format!("{kind}: {said}"));
+    let message = match kind.as_str() {
+        "" => message,
+        kind => format!("{kind}: {message}"),
+    };
     Err(DecodeError::ProviderError { message })
 }
 

@@ -10,17 +10,27 @@ use crate::{DecodeError, Dialect, History, Offer};
 
 pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
     let mut row = empty(vector);
-    let dialect = match &vector.dialect {
-        Ok(dialect) => *dialect,
-        Err(name) if name.is_empty() => {
+    let by_operation = match form::whose(vector, bytes) {
+        Some(Err(why)) => {
+            row.unchecked = Some(why);
+            return row;
+        }
+        Some(Ok(dialect)) => Some(dialect),
+        None => None,
+    };
+    let dialect = match (by_operation, &vector.dialect) {
+        (Some(dialect), _) => dialect,
+        (None, Ok(dialect)) => *dialect,
+        (None, Err(name)) if name.is_empty() => {
             row.problems.push("nothing says its dialect".to_owned());
             return row;
         }
-        Err(name) => {
+        (None, Err(name)) => {
             row.problems.push(format!("there is no dialect `{name}`"));
             return row;
         }
     };
+    dialect.name().clone_into(&mut row.dialect);
     match form::forms(vector, bytes) {
         Ok(forms) => {
             let mut document = Document {
@@ -115,7 +125,6 @@ impl Document<'_> {
                 .iter()
                 .for_each(|error| self.error(place, error)),
             Form::Stream(bytes) => self.stream(place, &bytes),
-            Form::Unchecked(why) => self.row.unchecked = Some(why.to_owned()),
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Vector;
 use super::streams::{Bytes, bytes_of};
+use crate::Dialect;
 
 /// One thing to check within a document.
 pub(super) enum Form {
@@ -19,8 +20,6 @@ pub(super) enum Form {
     Error(Value),
     /// A stream.
     Stream(Bytes),
-    /// Nothing that a translator reads; why.
-    Unchecked(&'static str),
 }
 
 /// Kinds that only the vendors' types know.
@@ -44,12 +43,36 @@ const UNCHECKED: [(&str, &str); 14] = [
     ),
 ];
 
+/// Operations of Bedrock, and what their bodies are written in.
+const OPERATIONS: [(&str, Dialect); 6] = [
+    ("Converse", Dialect::BedrockConverse),
+    ("ConverseStream", Dialect::BedrockConverse),
+    ("InvokeModel", Dialect::BedrockInvoke),
+    ("InvokeModelWithResponseStream", Dialect::BedrockInvoke),
+    ("InvokeAgent", Dialect::BedrockAgents),
+    ("InvokeInlineAgent", Dialect::BedrockAgents),
+];
+
+/// The dialect of a document that came over the wire and names its operation, or why a document
+/// is of none; nothing when its manifest has to say.
+pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, String>> {
+    let kind = vector.kind.as_str();
+    if let Some((_, why)) = UNCHECKED.iter().find(|(start, _)| kind.starts_with(start)) {
+        return Some(Err((*why).to_owned()));
+    }
+    if !matches!(kind, "wire_request" | "wire_response" | "eventstream") {
+        return None;
+    }
+    let document: Value = serde_json::from_slice(bytes).ok()?;
+    let (service, operation) = (document.get("service")?, document.get("operation")?);
+    let known = OPERATIONS.iter().find(|(name, _)| operation == name);
+    let why = || format!("no dialect speaks the operation {operation} of {service}");
+    Some(known.map(|(_, dialect)| *dialect).ok_or_else(why))
+}
+
 /// What is in a document. A kind that ends in `[]` is a list of such documents.
 pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Vec<(String, Form)>, String> {
     let kind = vector.kind.as_str();
-    if let Some((_, why)) = UNCHECKED.iter().find(|(start, _)| kind.starts_with(start)) {
-        return Ok(vec![(String::new(), Form::Unchecked(why))]);
-    }
     if is_raw(&vector.file) {
         return Ok(vec![(
             String::new(),

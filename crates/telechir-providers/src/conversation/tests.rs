@@ -231,3 +231,41 @@ fn reads_the_error_bodies_of_both_and_no_html() {
     );
     assert_eq!(ProviderError::from_body(b"<html>502</html>"), None);
 }
+
+#[test]
+fn reads_the_error_bodies_of_aws() {
+    let read = |body: &str| {
+        let error = ProviderError::from_body(body.as_bytes()).unwrap();
+        (error.kind, error.message)
+    };
+    let error = |kind: &str, message: &str| (kind.to_owned(), message.to_owned());
+    assert_eq!(
+        read(r#"{"message":"Too many tokens, please wait."}"#),
+        error("", "Too many tokens, please wait.")
+    );
+    assert_eq!(
+        read(
+            r#"{"Message":"User is not authorized","__type":"com.amazon.coral.service#AccessDeniedException"}"#
+        ),
+        error("AccessDeniedException", "User is not authorized")
+    );
+    assert_eq!(
+        read(r#"{"message":"it failed","originalStatusCode":424,"resourceName":"m"}"#),
+        error("", "it failed")
+    );
+    // As the header says it.
+    let header = "ValidationException:http://internal.amazon.com/coral/com.amazon.bedrock/";
+    assert_eq!(ProviderError::aws_kind(header), "ValidationException");
+    for said in [
+        "Input is too long for requested model.",
+        "The model returned the following errors: prompt is too long: 210000 tokens > 200000 maximum",
+    ] {
+        let message = said.to_owned();
+        let error = ProviderError {
+            message,
+            ..ProviderError::default()
+        };
+        assert!(error.is_context_exceeded(), "{said}");
+    }
+    assert_eq!(ProviderError::from_body(br#"{"output":{}}"#), None);
+}

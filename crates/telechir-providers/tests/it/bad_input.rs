@@ -2,7 +2,10 @@
 //! answered with an error; never a panic, never a dropped call.
 
 use serde_json::{Value, json};
-use telechir_protocol::{ModelTurn, ToolCall, ToolResult};
+use telechir_protocol::{
+    ComputerResult, EditResult, Failure, FailureKind, FunctionResult, ModelTurn, ShellResult,
+    ToolCall, ToolResult,
+};
 use telechir_providers::{DecodeError, Dialect, EncodedReply};
 
 const ANTHROPIC: Dialect = Dialect::AnthropicMessages;
@@ -26,39 +29,38 @@ fn openai(item: Value) -> Value {
     json!({"object": "response", "status": "completed", "output": [item]})
 }
 
+/// The answer that a call cannot be carried out.
+pub(crate) fn failed(call: &ToolCall) -> ToolResult {
+    let error = Some(Failure::new(FailureKind::Device, "It cannot be read."));
+    match call {
+        ToolCall::Computer(call) => ToolResult::Computer(ComputerResult {
+            error,
+            ..ComputerResult::new(call.call_id.clone())
+        }),
+        ToolCall::Shell(call) => ToolResult::Shell(ShellResult {
+            error,
+            ..ShellResult::new(call.call_id.clone(), Vec::new())
+        }),
+        ToolCall::Edit(call) => ToolResult::Edit(EditResult {
+            call_id: call.call_id.clone(),
+            text: None,
+            error,
+            meta: Default::default(),
+        }),
+        ToolCall::Function(call) => ToolResult::Function(FunctionResult {
+            call_id: call.call_id.clone(),
+            name: None,
+            items: Vec::new(),
+            result: None,
+            error,
+            meta: Default::default(),
+        }),
+    }
+}
+
 /// Answers every call of a turn with the reason why it cannot be carried out.
 fn answered_with_errors(dialect: Dialect, turn: &ModelTurn) -> EncodedReply {
-    let failure = |call: &ToolCall| {
-        use telechir_protocol::{
-            ComputerResult, EditResult, Failure, FailureKind, FunctionResult, ShellResult,
-        };
-        let error = Some(Failure::new(FailureKind::Device, "It cannot be read."));
-        match call {
-            ToolCall::Computer(call) => ToolResult::Computer(ComputerResult {
-                error,
-                ..ComputerResult::new(call.call_id.clone())
-            }),
-            ToolCall::Shell(call) => ToolResult::Shell(ShellResult {
-                error,
-                ..ShellResult::new(call.call_id.clone(), Vec::new())
-            }),
-            ToolCall::Edit(call) => ToolResult::Edit(EditResult {
-                call_id: call.call_id.clone(),
-                text: None,
-                error,
-                meta: Default::default(),
-            }),
-            ToolCall::Function(call) => ToolResult::Function(FunctionResult {
-                call_id: call.call_id.clone(),
-                name: None,
-                items: Vec::new(),
-                result: None,
-                error,
-                meta: Default::default(),
-            }),
-        }
-    };
-    let results = turn.calls().iter().map(failure).collect();
+    let results = turn.calls().iter().map(failed).collect();
     let turn = turn.clone().answer(results).unwrap();
     dialect.encode_answers(&turn).unwrap()
 }

@@ -78,3 +78,26 @@ fn every_dialect_has_vectors() {
         assert!(has_some, "no vector is of {dialect}");
     }
 }
+
+/// What came over Bedrock's wire says what it is, whatever a manifest says.
+#[test]
+fn a_document_of_bedrock_names_its_dialect_by_its_operation() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/bedrock");
+    let mut seen = Vec::new();
+    for mut vector in manifest(&folder).vectors {
+        let wire = ["wire_request", "wire_response", "eventstream"];
+        if !wire.contains(&vector.kind.as_str()) {
+            continue;
+        }
+        let dialect = std::mem::replace(&mut vector.dialect, Err(String::new()));
+        let row = vector.check(&fs::read(folder.join(&vector.file)).unwrap());
+        assert!(row.is_good(), "{row:?}");
+        if row.unchecked.is_none() {
+            assert_eq!(Ok(row.dialect.parse().unwrap()), dialect, "{}", row.file);
+            seen.push(row.dialect);
+        }
+    }
+    for dialect in ["bedrock-converse", "bedrock-invoke", "bedrock-agents"] {
+        assert!(seen.iter().any(|one| one == dialect), "{dialect}: {seen:?}");
+    }
+}

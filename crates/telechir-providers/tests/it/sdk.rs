@@ -1,24 +1,20 @@
-//! Everything we write, checked by the types of the providers' own SDKs.
+//! Everything we write, checked by the types of the providers' own SDKs; and what the vectors say
+//! that providers send, read by them as well.
 //!
 //! The SDKs are Python: `scripts/sdk.sh` (part of `make test`) installs them, pinned. One process
 //! for each SDK reads all documents.
 
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+pub(crate) mod python;
+mod received;
+pub(crate) mod written;
 
 use serde_json::{Value, json};
-use telechir_protocol::{
-    ComputerUseTool, Content, Message, ModelTurn, ShellTool, Tool, ToolResult,
-};
-use telechir_providers::conform::{Expect, Manifest};
-use telechir_providers::{Dialect, Envelope, History, Offer};
+use telechir_providers::Dialect;
 
-use crate::matrix::common;
+use python::{Document, Refusal, refusals};
 
 /// Which SDK has types for a dialect, and what begins its kinds there.
-const SDKS: [(&str, &str, &str); 12] = [
+const SDKS: [(&str, &str, &str); 13] = [
     ("anthropic-messages", "anthropic", ""),
     ("bedrock-messages", "anthropic", ""),
     ("bedrock-invoke", "anthropic", "invoke."),
@@ -28,6 +24,7 @@ const SDKS: [(&str, &str, &str); 12] = [
     ("google-generate-content", "google", ""),
     ("google-interactions", "google", "steps."),
     ("bedrock-converse", "bedrock", ""),
+    ("bedrock-agents", "bedrock", "agents."),
     ("mistral-conversations", "mistral", ""),
     ("mistral-chat", "mistral", "chat."),
     ("agent-framework", "agent_framework", ""),
@@ -35,7 +32,7 @@ const SDKS: [(&str, &str, &str); 12] = [
 
 /// What an SDK's types refuse although the live interface takes it: dialect, words of the
 /// refusal, and why we write it all the same.
-const TAKEN_LIVE: [(&str, &str, &str); 4] = [
+const TAKEN_LIVE: [(&str, &str, &str); 6] = [
     (
         "openai-responses",
         "['.call_id']",
@@ -52,268 +49,255 @@ const TAKEN_LIVE: [(&str, &str, &str); 4] = [
         "servers of Anthropic's models take it in chat completions; it came in and goes back",
     ),
     (
+        "openai-responses: the request after openai-responses: response.computer.json",
+        "ResponseCreateParamsNonStreaming",
+        "live calls have no `pending_safety_checks` and are repeated without",
+    ),
+    (
+        "functions: the request after functions: ",
+        "CompletionCreateParamsNonStreaming",
+        "calls without ids or names, or with arguments as an object, are repeated as the server wrote them",
+    ),
+    (
         "functions: request__results_without_ids",
         "ChatCompletionToolMessageParam",
         "servers of small models give calls no ids; what came in goes back",
     ),
 ];
 
-/// Dialects whose documents no SDK has types for, and why.
-const WITHOUT: [(&str, &str); 1] = [(
-    "bedrock-agents",
-    "its documents are parts of a request; the crate's own checks know their limits",
-)];
+/// Streams of frames, which botocore reads whoever made what is in them.
+const FRAMED: [&str; 1] = ["invoke.stream"];
 
-/// A document to be checked.
-struct Document {
-    dialect: Dialect,
-    name: String,
-    kind: &'static str,
-    json: Value,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn encoded(dialect: Dialect, messages: Vec<Message>) -> Value {
-    let envelope = Envelope::List;
-    let written = dialect.encode_history(&History { messages, envelope });
-    written
-        .unwrap_or_else(|error| panic!("{dialect}: failed to {error}"))
-        .0
-}
-
-/// The common history, from every dialect.
-fn histories(dialect: Dialect) -> Vec<Document> {
-    let document = |from: &str, messages: Vec<Message>| Document {
-        dialect,
-        name: format!("the common history from {from}"),
-        kind: "history",
-        json: encoded(dialect, messages),
-    };
-    let mut all = vec![document("neutral values", common::common())];
-    for from in Dialect::ALL {
-        let bytes = encoded(from, common::common()).to_string();
-        let (history, _) = from.decode_history(bytes.as_bytes()).unwrap();
-        all.push(document(from.name(), history.messages));
-    }
-    all
-}
-
-/// The vectors that are histories, written again.
-fn vectors(dialect: Dialect) -> Vec<Document> {
-    const KINDS: [&str; 8] = [
-        "request",
-        "history",
-        "gc_request",
-        "ix_request",
-        "chat_request",
-        "input_item",
-        "input_item[]",
-        "beta_request",
-    ];
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
-    let mut all = Vec::new();
-    for folder in fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-    {
-        let manifest = ["manifest.json", "index.json"]
-            .iter()
-            .find_map(|name| fs::read(folder.join(name)).ok());
-        for vector in Manifest::read(&manifest.unwrap(), None).unwrap().vectors {
-            let is_ours = vector.dialect == Ok(dialect) && KINDS.contains(&vector.kind.as_str());
-            if !is_ours || vector.expect == Expect::Invalid {
-                continue;
-            }
-            let mut json: Value =
-                serde_json::from_slice(&fs::read(folder.join(&vector.file)).unwrap()).unwrap();
-            if json.get("headers").is_some() {
-                json = json["body"].take();
-            }
-            let (history, _) = dialect.decode_history(json.to_string().as_bytes()).unwrap();
-            all.push(Document {
-                dialect,
-                name: vector.file,
-                kind: "history",
-                json: dialect.encode_history(&history).unwrap().0,
-            });
-        }
-    }
-    all
-}
-
-/// The answers to each turn of the common history.
-fn answers(dialect: Dialect) -> Vec<Document> {
-    let messages = common::common();
-    let mut all = Vec::new();
-    for pair in messages.windows(2) {
-        let results: Vec<ToolResult> = pair[1].contents.iter().filter_map(result).collect();
-        let turn = ModelTurn::new(pair[0].contents.clone()).unwrap();
-        if results.is_empty() || turn.calls().is_empty() {
-            continue;
-        }
-        let reply = dialect
-            .encode_answers(&turn.answer(results).unwrap())
-            .unwrap();
-        all.push(Document {
-            dialect,
-            name: format!("the answers to message {}", all.len() * 2 + 1),
-            kind: "answers",
-            json: reply.items.into(),
-        });
-    }
-    assert!(all.len() > 5, "{}", all.len());
-    all
-}
-
-fn result(content: &Content) -> Option<ToolResult> {
-    if let Content::ComputerResult(result) = content {
-        return Some(ToolResult::Computer(result.clone()));
-    }
-    let Content::ShellResult(result) = content else {
-        return None;
-    };
-    Some(ToolResult::Shell(result.clone()))
-}
-
-fn tools(dialect: Dialect) -> Vec<Document> {
-    let mut all = Vec::new();
-    // Its tools are those of openai-responses.
-    if dialect == Dialect::AgentFramework {
-        return all;
-    }
-    for environment in ["linux", "browser"] {
-        let screen =
-            json!({"display_width": 1280, "display_height": 800, "environment": environment});
-        let screen: ComputerUseTool = serde_json::from_value(screen).unwrap();
-        let function = json!({"type": "function", "name": "weather", "description": "Says the weather.",
-            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}});
-        let mut tools = vec![Tool::ComputerUse(screen), Tool::Shell(ShellTool::default())];
-        tools.extend(serde_json::from_value::<Tool>(function).ok());
-        let offer = Offer { tools, model: None };
-        let declared = dialect.declare(&offer).unwrap().0.tools;
-        all.push(Document {
-            dialect,
-            name: format!("tools for {environment}"),
-            kind: "tools",
-            json: declared.into(),
-        });
-    }
-    all
-}
+/// What an SDK's types refuse although services send it: where, words of the refusal, and what
+/// is known of it. All of it must be read.
+const ON_THE_WIRE: [(&str, &str, &str); 29] = [
+    (
+        "openai-responses: output.computer_call.ga_live",
+        "validation errors for union",
+        "live calls have no `pending_safety_checks`",
+    ),
+    (
+        "openai-responses: response.computer",
+        "for Response",
+        "likewise, in a response",
+    ),
+    (
+        "openai-responses",
+        "status']",
+        "live custom calls have a status",
+    ),
+    (
+        "openai-responses",
+        ".store']",
+        "live responses say whether they are stored",
+    ),
+    (
+        "openai-responses: response.failed.live_code",
+        "error.code",
+        "`insufficient_quota` is in no list",
+    ),
+    (
+        "openai-responses",
+        "cache_write_tokens",
+        "older responses do not count them",
+    ),
+    (
+        "openai-responses",
+        "['.obfuscation']",
+        "every delta may have it",
+    ),
+    (
+        "openai-responses: stream.computer_shell_patch_interleaved",
+        "validation errors for union",
+        "the events of a patch's diff are in no list",
+    ),
+    (
+        "openai-responses: events.error_nested",
+        "validation errors",
+        "the live error is an object within the event",
+    ),
+    (
+        "openai-responses: responses_stream__function_call",
+        "['.name']",
+        "the specification has the name, the SDK's type lacks it",
+    ),
+    (
+        "functions",
+        "message.content\n  Input should be a valid string",
+        "some servers write contents in parts",
+    ),
+    (
+        "functions",
+        "arguments\n  Input should be a valid string",
+        "some servers write arguments as an object",
+    ),
+    (
+        "functions: response__no_ids",
+        "Field required",
+        "servers of small models give calls no ids",
+    ),
+    (
+        "functions: response__unnamed_call",
+        "function.name",
+        "a call without a name is answered with an error",
+    ),
+    (
+        "functions",
+        "reasoning",
+        "servers say their model's thinking in members of their own",
+    ),
+    (
+        "functions: stream__missing_index",
+        "index",
+        "some servers send one call after the other without numbers",
+    ),
+    (
+        "functions: stream__error",
+        "ChatCompletionChunk",
+        "an error amid a stream is no chunk; the SDK raises it",
+    ),
+    (
+        "google-generate-content",
+        "Extra inputs are not permitted",
+        "the SDK drops members it does not know before it reads",
+    ),
+    (
+        "google-interactions: ix_stream__code_and_media",
+        "no known variant",
+        "an event that nobody knows is let be",
+    ),
+    (
+        "mistral-conversations: response__code_interpreter_2025",
+        "arguments",
+        "executions had no arguments in 2025",
+    ),
+    (
+        "mistral-conversations: stream__search_2025",
+        "arguments",
+        "likewise, in a stream",
+    ),
+    (
+        "mistral-conversations: response__document_library",
+        "arguments",
+        "arguments may be an object",
+    ),
+    (
+        "mistral-conversations: response__web_search",
+        ".source'",
+        "references named their source in 2025",
+    ),
+    (
+        "mistral-conversations: response__unknown_entry",
+        "tool.dream",
+        "an entry that nobody knows is kept",
+    ),
+    (
+        "mistral-conversations: stream__unknown_event",
+        "mood",
+        "an event that nobody knows is let be",
+    ),
+    (
+        "mistral-chat",
+        "prompt_tokens_details",
+        "live responses count cached tokens",
+    ),
+    (
+        "mistral-chat: chat_response__connector_turns",
+        "messages",
+        "turns of connectors have names and files",
+    ),
+    (
+        "bedrock-converse",
+        "serverToolUsage",
+        "live responses count more than the service's model says",
+    ),
+    (
+        "bedrock-converse: stream__converse_repeated_and_unknown",
+        "ContentBlockStart",
+        "a kind of block that nobody knows is let be",
+    ),
+];
 
 /// Checks all documents of the dialects that an SDK knows, in one process.
 fn check(sdk: &str) {
-    let mut lines = String::new();
-    let mut sent = 0;
+    let mut sent = Vec::new();
     for dialect in Dialect::ALL {
-        let known = SDKS
-            .iter()
-            .find(|(name, of, _)| *name == dialect.name() && *of == sdk);
-        let Some((_, _, start)) = known else { continue };
-        let documents = histories(dialect)
+        let whose = SDKS.iter().find(|(name, _, _)| *name == dialect.name());
+        let Some((_, own, start)) = whose else {
+            continue;
+        };
+        let documents = written::histories(dialect)
             .into_iter()
-            .chain(vectors(dialect))
-            .chain(answers(dialect))
-            .chain(tools(dialect));
-        for document in documents {
-            let Document {
-                dialect,
-                name,
-                kind,
-                json,
-            } = document;
-            let name = format!("{dialect}: {name}");
-            let line = json!({"name": name, "kind": format!("{start}{kind}"), "document": json});
-            lines.push_str(&format!("{line}\n"));
-            sent += 1;
-        }
+            .chain(written::vectors(dialect))
+            .chain(written::answers(dialect))
+            .chain(written::tools(dialect))
+            .chain(written::requests(dialect))
+            .chain(received::documents(dialect));
+        let prefixed = documents.map(|document| Document {
+            kind: format!("{start}{}", document.kind),
+            ..document
+        });
+        let of_sdk = |document: &Document| match FRAMED.contains(&document.kind.as_str()) {
+            true => sdk == "bedrock",
+            false => *own == sdk,
+        };
+        sent.extend(prefixed.filter(of_sdk));
     }
-    assert!(sent > 0, "no dialect is of {sdk}");
-    let refused = refusals(sdk, &lines, sent);
-    assert!(
-        refused.is_empty(),
-        "{} of {sent} refused:\n{}",
-        refused.len(),
-        refused.join("\n")
-    );
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test starts Python as a user would"
-)]
-fn refusals(sdk: &str, lines: &str, sent: usize) -> Vec<String> {
-    let python = root().join("target/sdk/bin/python");
-    assert!(
-        python.exists(),
-        "the SDKs are not installed: run scripts/sdk.sh, as `make test` does"
-    );
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk/check.py");
-    let mut child = Command::new(python)
-        .arg("-B")
-        .arg(script)
-        .arg(sdk)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let lines = lines.to_owned();
-    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success(), "{sdk}: {:?}", output.status);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let mut said: Vec<Value> = said
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let last = said.pop().unwrap();
-    assert_eq!(last["checked"], sent, "{sdk} did not read everything");
-    let refusals = said.iter().filter(|said| !is_taken_live(said));
-    refusals
-        .map(|said| format!("{}: {}", said["name"], said["problem"]))
-        .collect()
-}
-
-fn is_taken_live(said: &Value) -> bool {
-    let member = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
-    let (name, problem) = (member("name"), member("problem"));
-    TAKEN_LIVE
+    assert!(!sent.is_empty(), "no dialect is of {sdk}");
+    let refused = refusals(sdk, &sent);
+    let rows = || TAKEN_LIVE.iter().chain(&ON_THE_WIRE);
+    let unknown: Vec<String> = refused
         .iter()
-        .any(|(dialect, words, _)| name.starts_with(dialect) && problem.contains(words))
+        .filter(|refusal| !rows().any(|row| is_said(row, refusal)))
+        .map(|Refusal { name, problem }| format!("{name}: {problem}"))
+        .collect();
+    let count = sent.len();
+    assert!(
+        unknown.is_empty(),
+        "{} of {count} refused:\n{}",
+        unknown.len(),
+        unknown.join("\n")
+    );
+    // A row that nothing needs hides what comes next.
+    for row in rows().filter(|row| sent.iter().any(|document| document.name.starts_with(row.0))) {
+        assert!(
+            refused.iter().any(|refusal| is_said(row, refusal)),
+            "{row:?} is not needed"
+        );
+    }
+}
+
+fn is_said((name, words, _): &(&str, &str, &str), refusal: &Refusal) -> bool {
+    refusal.name.starts_with(name) && refusal.problem.contains(words)
 }
 
 #[test]
-fn anthropics_sdk_takes_what_we_write() {
+fn anthropics_sdk_takes_what_we_write_and_reads_what_we_read() {
     check("anthropic");
 }
 
 #[test]
-fn openais_sdk_takes_what_we_write() {
+fn openais_sdk_takes_what_we_write_and_reads_what_we_read() {
     check("openai");
 }
 
 #[test]
-fn googles_sdk_takes_what_we_write() {
+fn googles_sdk_takes_what_we_write_and_reads_what_we_read() {
     check("google");
 }
 
 #[test]
-fn botocore_takes_what_we_write() {
+fn botocore_takes_what_we_write_and_reads_what_we_read() {
     check("bedrock");
 }
 
 #[test]
-fn mistrals_sdk_takes_what_we_write() {
+fn mistrals_sdk_takes_what_we_write_and_reads_what_we_read() {
     check("mistral");
 }
 
 #[test]
-fn agent_framework_takes_what_we_write() {
+fn agent_framework_takes_what_we_write_and_reads_what_we_read() {
     check("agent_framework");
 }
 
@@ -321,18 +305,80 @@ fn agent_framework_takes_what_we_write() {
 fn every_dialect_is_checked_by_an_sdk() {
     for dialect in Dialect::ALL {
         let is_checked = SDKS.iter().any(|(name, _, _)| *name == dialect.name());
-        let is_argued = WITHOUT.iter().any(|(name, _)| *name == dialect.name());
-        assert!(is_checked || is_argued, "{dialect}");
+        assert!(is_checked, "{dialect}");
     }
 }
 
 /// A check that lets everything through shows nothing.
 #[test]
 fn an_sdk_refuses_what_is_wrong() {
-    let wrong =
-        json!({"name": "x", "kind": "history", "document": [{"role": "user", "contents": "x"}]});
-    for sdk in ["anthropic", "bedrock", "agent_framework"] {
-        let refused = refusals(sdk, &format!("{wrong}\n"), 1);
-        assert_eq!(refused.len(), 1, "{sdk}: {refused:?}");
+    let wrong = |kind: &str, json: Value| Document {
+        name: "x".to_owned(),
+        kind: kind.to_owned(),
+        json,
+    };
+    let history = json!([{"role": "user", "contents": "x"}]);
+    let nonsense = json!({"role": "user", "contents": "x"});
+    let event = json!([{"type": "message_begun", "event_type": "x", "contents": "x"}]);
+    let frames = json!({"bytes_base64": "AAAAAAAA"});
+    for (sdk, kinds) in [
+        (
+            "anthropic",
+            vec![
+                ("history", &history),
+                ("response", &nonsense),
+                ("stream", &event),
+                ("request", &nonsense),
+            ],
+        ),
+        (
+            "bedrock",
+            vec![
+                ("history", &history),
+                ("response", &nonsense),
+                ("stream", &frames),
+                ("agents.answers", &nonsense),
+                ("agents.response", &nonsense),
+                ("agents.tools", &history),
+            ],
+        ),
+        (
+            "openai",
+            vec![
+                ("response", &nonsense),
+                ("stream", &event),
+                ("chat.response", &nonsense),
+                ("chat.stream", &event),
+                ("request", &nonsense),
+            ],
+        ),
+        (
+            "google",
+            vec![
+                ("response", &nonsense),
+                ("stream", &event),
+                ("steps.response", &nonsense),
+                ("steps.stream", &event),
+                ("request", &nonsense),
+            ],
+        ),
+        (
+            "mistral",
+            vec![
+                ("response", &nonsense),
+                ("stream", &event),
+                ("chat.response", &nonsense),
+                ("chat.stream", &event),
+                ("request", &nonsense),
+            ],
+        ),
+        ("agent_framework", vec![("history", &history)]),
+    ] {
+        let sent: Vec<Document> = kinds
+            .into_iter()
+            .map(|(kind, json)| wrong(kind, json.clone()))
+            .collect();
+        let refused = refusals(sdk, &sent);
+        assert_eq!(refused.len(), sent.len(), "{sdk}: {refused:?}");
     }
 }

@@ -56,6 +56,9 @@ fn outcome(dialect: Dialect, other: Dialect, document: String) -> Value {
                 Ok((document, report)) => {
                     let bytes = document.to_vec();
                     assert_eq!(bytes, serde_json::to_vec(&document).unwrap());
+                    let parts = document.to_parts();
+                    let parts: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
+                    assert_eq!(bytes, parts.concat());
                     let value: Value = serde_json::from_slice(&bytes).unwrap();
                     assert_eq!(value, document.into_value());
                     json!({"written": value, "report": report})

@@ -2,7 +2,7 @@
 
 import warnings
 
-from agent_framework import Content, Message
+from agent_framework import ChatResponse, Content, Message
 
 # Members of the framework that it calls experimental.
 warnings.simplefilter("ignore")
@@ -33,4 +33,12 @@ def history(document):
             content(inner, f"[{at}].contents[{number}]")
 
 
-KINDS = {"history": history, "answers": history}
+def response(document):
+    if "contents" in document:
+        history(document)
+        return
+    ChatResponse.from_dict(document)
+    history(document["messages"])
+
+
+KINDS = {"history": history, "answers": history, "response": response}

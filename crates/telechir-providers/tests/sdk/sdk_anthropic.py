@@ -1,15 +1,20 @@
 """Anthropic's SDK: requests are typed dictionaries, made strict here."""
 
+import json
 import sys
 import typing
 import warnings
 
+import httpx2
 import typing_extensions
 
-import anthropic.types as types  # noqa: F401  loads what is made strict below
+import anthropic.types as types
 import anthropic.types.beta as beta
 import pydantic
+from anthropic.lib.streaming._beta_messages import accumulate_event
 from anthropic.types.beta import message_create_params
+
+import wire
 
 
 # Some types allow more members and say so; that is right for those.
@@ -78,7 +83,74 @@ def tools(tools):
         TOOL.validate_python(tool)
 
 
+RESPONSE = pydantic.TypeAdapter(beta.BetaMessage)
+EVENT = pydantic.TypeAdapter(beta.BetaRawMessageStreamEvent)
+ERROR = pydantic.TypeAdapter(types.shared.ErrorResponse)
+
+
+def response(document):
+    wire.refuse(wire.extras(RESPONSE.validate_python(document)))
+
+
+def stream(document):
+    """Each event alone, and all of them by the SDK's own hand."""
+    snapshot, buffers = None, {}
+    for event in wire.events(document):
+        if event["type"] == "ping":
+            continue
+        if event["type"] == "error":
+            ERROR.validate_python(event)
+            return
+        read = EVENT.validate_python(event)
+        wire.refuse(wire.extras(read))
+        snapshot = accumulate_event(
+            event=read, current_snapshot=snapshot, json_bufs=buffers, request_headers=httpx2.Headers()
+        )
+    expected = document.get("expect") if isinstance(document, dict) else None
+    if expected is not None:
+        summed = json.loads(snapshot.model_dump_json(by_alias=True, exclude_none=True))
+        if without_nulls(summed) != without_nulls(expected):
+            raise ValueError(f"the SDK adds it up to another message: {summed}")
+
+
+def without_nulls(value):
+    if isinstance(value, dict):
+        kept = {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+        kept.pop("parsed_output", None)
+        return kept
+    if isinstance(value, list):
+        return [without_nulls(inner) for inner in value]
+    return value
+
+
+def request(body):
+    """A whole request as a conversation sends it."""
+    streaming = message_create_params.MessageCreateParamsStreaming
+    kind = pydantic.TypeAdapter(streaming) if body.get("stream") else REQUEST
+    kind.validate_python(body)
+    check_pairs(body["messages"])
+
+
+def invoke_request(body):
+    body = {**body, "model": "claude-opus-4-6"}
+    if body.pop("anthropic_version") != "bedrock-2023-05-31":
+        raise ValueError("a version of the body that is not known")
+    body["betas"] = body.pop("anthropic_beta", [])
+    request(body)
+
+
+def invoke_response(document):
+    document = dict(document)
+    document.pop("amazon-bedrock-invocationMetrics", None)
+    response(document)
+
+
 KINDS = {
+    "request": request,
+    "response": response,
+    "stream": stream,
+    "invoke.request": invoke_request,
+    "invoke.response": invoke_response,
     "history": history,
     "answers": answers,
     "tools": tools,

@@ -1,15 +1,27 @@
-"""botocore: Converse's request, against the service's model, enumerations and patterns included."""
+"""botocore: Converse and agents, against the services' models, enumerations and patterns included."""
 
 import base64
+import json
 import re
 
 import botocore.loaders
 import botocore.model
+import botocore.parsers
 import botocore.validate
+from botocore.awsrequest import HeadersDict
+from botocore.exceptions import EventStreamError
 
-RUNTIME = botocore.model.ServiceModel(
-    botocore.loaders.Loader().load_service_model("bedrock-runtime", "service-2"), "bedrock-runtime"
-)
+import wire
+
+
+def model(service):
+    loaded = botocore.loaders.Loader().load_service_model(service, "service-2")
+    return botocore.model.ServiceModel(loaded, service)
+
+
+RUNTIME = model("bedrock-runtime")
+AGENTS = model("bedrock-agent-runtime")
+BUILD = model("bedrock-agent")
 REQUEST = RUNTIME.operation_model("Converse").input_shape
 
 
@@ -76,4 +88,171 @@ def tools(tools):
     check({"modelId": "m", "toolConfig": {"tools": specs}}, REQUEST)
 
 
-KINDS = {"history": history, "answers": answers, "tools": tools}
+class Body:
+    """A response's body that comes in pieces."""
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+
+    def stream(self, *_):
+        yield from self.pieces
+
+    def close(self):
+        pass
+
+
+def parsed(operation, body, kind="application/json"):
+    parser = botocore.parsers.create_parser(operation.service_model.metadata["protocol"])
+    response = {
+        "status_code": 200,
+        "headers": HeadersDict({"content-type": kind}),
+        "body": body,
+        "context": {"operation_name": operation.name},
+    }
+    return parser.parse(response, operation.output_shape)
+
+
+def known(value, shape, place="$"):
+    """The members of a response that the service's model has no place for: the parser drops them."""
+    if getattr(shape, "is_document_type", False) or value is None:
+        return
+    if shape.type_name == "structure" and isinstance(value, dict):
+        for name, inner in value.items():
+            if name not in shape.members:
+                yield f"{place}.{name}"
+            else:
+                yield from known(inner, shape.members[name], f"{place}.{name}")
+    elif shape.type_name == "list" and isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from known(inner, shape.member, f"{place}[{at}]")
+
+
+def response(document):
+    """The parser reads it, its required members are there, and nothing is dropped."""
+    operation = RUNTIME.operation_model("Converse")
+    read = parsed(operation, json.dumps(document).encode())
+    read.pop("ResponseMetadata")
+    report = botocore.validate.ParamValidator().validate(read, operation.output_shape)
+    if report.has_errors():
+        raise ValueError(report.generate_report())
+    wire.refuse(known(document, operation.output_shape))
+
+
+def events_of(operation, document):
+    kind = "application/vnd.amazon.eventstream"
+    read = parsed(operation, Body(wire.frames(document)), kind)
+    shapes = operation.output_shape.members
+    name = next(name for name, shape in shapes.items() if shape.serialization.get("eventstream") or shape.is_eventstream)
+    for event in read[name]:
+        yield event, shapes[name]
+
+
+def stream_of(operation):
+    def stream(document):
+        count = 0
+        try:
+            for event, shape in events_of(operation, document):
+                count += 1
+                ((name, value),) = event.items()
+                report = botocore.validate.ParamValidator().validate(value, shape.members[name])
+                if report.has_errors():
+                    raise ValueError(report.generate_report())
+        except EventStreamError:
+            return  # an exception in a stream: the SDK raises it
+        if not count:
+            raise ValueError("there is no event in it")
+
+    return stream
+
+
+def invoke_stream(document):
+    """Frames by botocore, what is in them by the types of the model's maker."""
+    import sdk_anthropic
+
+    events = []
+    try:
+        for event, _ in events_of(RUNTIME.operation_model("InvokeModelWithResponseStream"), document):
+            inner = json.loads(event["chunk"]["bytes"])
+            inner.pop("amazon-bedrock-invocationMetrics", None)
+            events.append(inner)
+    except EventStreamError:
+        return
+    sdk_anthropic.stream(events)
+
+
+def request(body):
+    history(body)
+    extra = body.get("additionalModelRequestFields", {})
+    if extra.get("tools"):
+        import sdk_anthropic
+
+        sdk_anthropic.tools(extra["tools"])
+
+
+STATE = AGENTS.shape_for("SessionState")
+INLINE_STATE = AGENTS.shape_for("InlineSessionState")
+
+
+def agent_answers(document):
+    """What goes into a request's `sessionState`, of an agent and of one that is described inline."""
+    state = document
+    if isinstance(document, list) and all("returnControlInvocationResults" not in one for one in document):
+        state = {"invocationId": "i", "returnControlInvocationResults": document}
+    for one in state if isinstance(state, list) else [state]:
+        check(one, STATE)
+        check(one, INLINE_STATE)
+
+
+INLINE_REQUEST = AGENTS.operation_model("InvokeInlineAgent").input_shape
+INLINE = {
+    "foundationModel": "anthropic.claude-3-7-sonnet-20250219-v1:0",
+    "instruction": "Do what the person asks for, on the screen and in the shell.",
+    "sessionId": "sess-1",
+}
+AGENT = {"agentId": "AGENT12345", "agentAliasId": "TSTALIASID", "sessionId": "sess-1"}
+
+
+def agent_history(document):
+    """Requests and responses in turn."""
+    document = document if isinstance(document, list) else [document]
+    for item in document:
+        if "completion" in item or "returnControl" in item or "invocationInputs" in item:
+            agent_response(item)
+        elif "inlineSessionState" in item:
+            check({**INLINE, **item}, INLINE_REQUEST)
+        else:
+            check({**AGENT, **item}, AGENTS.operation_model("InvokeAgent").input_shape)
+
+
+def agent_response(document):
+    if "invocationInputs" in document:
+        document = {"returnControl": document}
+    stream = AGENTS.operation_model("InvokeAgent").output_shape.members["completion"]
+    for event in document.get("completion", [document]):
+        ((name, value),) = event.items()
+        check(value, stream.members[name])
+
+
+def agent_tools(tools):
+    """Action groups of an agent that is kept, and of one that is described inline."""
+    kept = {"agentId": "AGENT12345", "agentVersion": "DRAFT"}
+    for tool in tools:
+        check({**kept, **tool}, BUILD.operation_model("CreateAgentActionGroup").input_shape)
+    groups = [{k: v for k, v in tool.items() if k != "actionGroupState"} for tool in tools]
+    check({**INLINE, "actionGroups": groups}, INLINE_REQUEST)
+
+
+KINDS = {
+    "request": request,
+    "history": history,
+    "answers": answers,
+    "tools": tools,
+    "response": response,
+    "stream": stream_of(RUNTIME.operation_model("ConverseStream")),
+    "invoke.stream": invoke_stream,
+    "agents.history": agent_history,
+    "agents.answers": agent_answers,
+    "agents.tools": agent_tools,
+    "agents.response": agent_response,
+    "agents.stream": stream_of(AGENTS.operation_model("InvokeAgent")),
+}

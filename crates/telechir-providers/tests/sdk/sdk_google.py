@@ -6,6 +6,8 @@ import pydantic
 from google.genai import types
 from google.genai._gaos.types import interactions
 
+import wire
+
 
 def check(kind, document):
     return pydantic.TypeAdapter(kind).validate_json(json.dumps(document))
@@ -70,7 +72,52 @@ def step_tools(tools):
             raise ValueError(f"members that the SDK does not know: {found}")
 
 
+PARTS_OF_REQUEST = {
+    "contents": list[types.Content],
+    "tools": list[types.Tool],
+    "toolConfig": types.ToolConfig,
+    "systemInstruction": types.Content,
+    "generationConfig": types.GenerationConfig,
+    "safetySettings": list[types.SafetySetting],
+    "store": bool,
+}
+
+
+def request(body):
+    for name, value in body.items():
+        if name not in PARTS_OF_REQUEST:
+            raise ValueError(f"a request has no member {name}")
+        check(PARTS_OF_REQUEST[name], value)
+
+
+def stream(document):
+    """An error amid a stream is no response; the SDK raises it."""
+    for event in wire.events(document):
+        if "error" not in event:
+            check(types.GenerateContentResponse, event)
+
+
+def typed(kind, document):
+    found = unknown(check(kind, document))
+    wire.refuse(
+        place
+        for place in found
+        if ".result" not in place and place.rsplit(".", 1)[-1] not in UNTYPED
+    )
+
+
+def step_stream(document):
+    for event in wire.events(document):
+        typed(interactions.InteractionSSEEvent, event)
+
+
 KINDS = {
+    "request": request,
+    "response": lambda document: check(types.GenerateContentResponse, document),
+    "stream": stream,
+    "steps.request": lambda body: typed(interactions.CreateModelInteraction, body),
+    "steps.response": lambda document: typed(interactions.Interaction, document),
+    "steps.stream": step_stream,
     "steps.history": steps,
     "steps.answers": steps,
     "steps.tools": step_tools,

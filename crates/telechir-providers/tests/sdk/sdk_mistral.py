@@ -5,6 +5,8 @@ import json
 import mistralai.client.models as models
 import pydantic
 
+import wire
+
 
 def unknown(given, model, place=""):
     if isinstance(model, pydantic.BaseModel) and isinstance(given, dict):
@@ -61,7 +63,48 @@ def chat_tools(tools):
     chat({"messages": [{"role": "user", "content": "go"}], "tools": tools})
 
 
+EVENTS = {
+    "conversation.response.started": models.ResponseStartedEvent,
+    "conversation.response.done": models.ResponseDoneEvent,
+    "conversation.response.error": models.ResponseErrorEvent,
+    "message.output.delta": models.MessageOutputEvent,
+    "tool.execution.started": models.ToolExecutionStartedEvent,
+    "tool.execution.delta": models.ToolExecutionDeltaEvent,
+    "tool.execution.done": models.ToolExecutionDoneEvent,
+    "function.call.delta": models.FunctionCallEvent,
+    "agent.handoff.started": models.AgentHandoffStartedEvent,
+    "agent.handoff.done": models.AgentHandoffDoneEvent,
+}
+
+
+def conversation_request(body):
+    """The union of entries is read by each entry's type below."""
+    check(models.ConversationRequest, {**body, "inputs": "go"})
+    entries(body)
+
+
+def response(document):
+    check(models.ConversationResponse, {**document, "outputs": []})
+    entries(document["outputs"])
+
+
+def stream(document):
+    for _, event in wire.named_events(document):
+        check(EVENTS[event["type"]], event)
+
+
+def chat_stream(document):
+    for event in wire.events(document):
+        check(models.CompletionChunk, event)
+
+
 KINDS = {
+    "request": conversation_request,
+    "response": response,
+    "stream": stream,
+    "chat.request": lambda body: check(models.ChatCompletionRequest, body),
+    "chat.response": lambda document: check(models.ChatCompletionResponse, document),
+    "chat.stream": chat_stream,
     "history": entries,
     "answers": entries,
     "tools": entry_tools,

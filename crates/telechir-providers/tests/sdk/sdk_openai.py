@@ -6,11 +6,21 @@ import typing
 _iterable, typing.Iterable = typing.Iterable, typing.List
 
 import pydantic
-from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionMessageParam,
+    ChatCompletionToolParam,
+)
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from openai.types.responses import Response, ResponseOutputItem, ResponseStreamEvent
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from openai.types.responses.response_input_item_param import ResponseInputItemParam
 from openai.types.responses.tool_param import ToolParam
 
 typing.Iterable = _iterable
+
+import wire
 
 ITEM = pydantic.TypeAdapter(ResponseInputItemParam)
 TOOL = pydantic.TypeAdapter(ToolParam)
@@ -105,4 +115,48 @@ def without_pictures(message):
     return {**message, "content": [part for part in content if part["type"] == "text"]}
 
 
+RESPONSE = pydantic.TypeAdapter(Response)
+OUTPUT_ITEM = pydantic.TypeAdapter(ResponseOutputItem)
+EVENT = pydantic.TypeAdapter(ResponseStreamEvent)
+REQUEST = pydantic.TypeAdapter(ResponseCreateParamsNonStreaming)
+COMPLETION = pydantic.TypeAdapter(ChatCompletion)
+CHUNK = pydantic.TypeAdapter(ChatCompletionChunk)
+CHAT_REQUEST = pydantic.TypeAdapter(CompletionCreateParamsNonStreaming)
+
+
+def read(adapter, document):
+    """What the service sends: its type, without a member that the type lacks."""
+    wire.refuse(wire.extras(adapter.validate_json(json_of(document), strict=True)))
+
+
+def output_items(document):
+    for item in document if isinstance(document, list) else [document]:
+        read(OUTPUT_ITEM, item)
+
+
+def stream(document):
+    for event in wire.events(document):
+        read(EVENT, event)
+
+
+def chat_stream(document):
+    for event in wire.events(document):
+        read(CHUNK, event)
+
+
+def inline_request(body):
+    body["messages"] = [without_pictures(message) for message in body["messages"]]
+    check(CHAT_REQUEST, body)
+
+
+KINDS |= {
+    "request": lambda body: check(REQUEST, body),
+    "response": lambda document: read(RESPONSE, document),
+    "output_items": output_items,
+    "stream": stream,
+    "chat.request": lambda body: check(CHAT_REQUEST, body),
+    "chat.response": lambda document: read(COMPLETION, document),
+    "chat.stream": chat_stream,
+    "inline.request": inline_request,
+}
 KINDS |= {"inline.history": inline, "inline.answers": inline, "inline.tools": functions}

@@ -45,7 +45,11 @@ pub(super) fn extra(place: &str, member: &str) -> Refusal {
 
 /// The model of a path `/model/{id}/converse`; none when it is another path.
 pub(super) fn model_of(path: &str) -> Option<&str> {
-    let model = path.strip_prefix("/model/")?.strip_suffix("/converse")?;
+    model_before(path, "/converse")
+}
+
+pub(super) fn model_before<'a>(path: &'a str, operation: &str) -> Option<&'a str> {
+    let model = path.strip_prefix("/model/")?.strip_suffix(operation)?;
     let is_encoded = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
     (!model.is_empty() && model.chars().all(is_encoded)).then_some(model)
 }

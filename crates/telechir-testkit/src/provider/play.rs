@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::templates::{Values, filled, filled_text, taken};
 use super::{
-    Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, chat,
+    Again, Expectation, Fault, Provider, Refusal, Script, Tally, Turn, anthropic, bodies, chat,
     conversations, converse, google, openai,
 };
 
@@ -49,6 +49,7 @@ impl Play {
     pub(super) fn answer(
         &mut self,
         script: &Script,
+        path: &str,
         headers: &HeaderMap,
         body: &Bytes,
     ) -> Result<Reply, Refusal> {
@@ -94,6 +95,14 @@ impl Play {
             Provider::Converse => {
                 converse::check(headers, &request, &self.said)?;
                 converse::results(&request)
+            }
+            Provider::BedrockMessages => {
+                bodies::check_messages(headers, &request, &self.said)?;
+                anthropic::results(&request)
+            }
+            Provider::BedrockInvoke => {
+                bodies::check_invoke(path, headers, &request, &self.said)?;
+                anthropic::results(&request)
             }
         };
         self.turn_over(script, &results)?;
@@ -170,19 +179,7 @@ impl Play {
             .map(|item| filled(item, &self.values))
             .collect::<Result<_, _>>()?;
         let (number, with) = (self.said.len() + 1, Value::Object(turn.with.clone()));
-        let answer = match provider {
-            Provider::Anthropic => anthropic::answer(request, number, say.clone(), &with),
-            Provider::Openai => openai::answer(request, number, say.clone(), &with),
-            Provider::Google => google::answer(request, number, say.clone(), &with),
-            Provider::GoogleSteps => google::interaction(request, number, say.clone(), &with),
-            Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
-                chat::answer(request, number, say.clone(), &with)
-            }
-            Provider::MistralConversations => {
-                conversations::answer(request, number, say.clone(), &with)
-            }
-            Provider::Converse => converse::answer(request, say.clone(), &with),
-        };
+        let answer = answer(provider, request, number, &say, &with);
         self.said.push(say);
         if turn.again.is_none() {
             self.tally.played += 1;
@@ -193,6 +190,31 @@ impl Play {
             headers: Map::new(),
             body: answer.to_string(),
         })
+    }
+}
+
+/// A whole answer around the words that are said.
+pub(super) fn answer(
+    provider: Provider,
+    request: &Value,
+    number: usize,
+    say: &[Value],
+    with: &Value,
+) -> Value {
+    match provider {
+        Provider::Anthropic | Provider::BedrockMessages | Provider::BedrockInvoke => {
+            anthropic::answer(request, number, say.to_vec(), with)
+        }
+        Provider::Openai => openai::answer(request, number, say.to_vec(), with),
+        Provider::Google => google::answer(request, number, say.to_vec(), with),
+        Provider::GoogleSteps => google::interaction(request, number, say.to_vec(), with),
+        Provider::Functions | Provider::FunctionsInline | Provider::MistralChat => {
+            chat::answer(request, number, say.to_vec(), with)
+        }
+        Provider::MistralConversations => {
+            conversations::answer(request, number, say.to_vec(), with)
+        }
+        Provider::Converse => converse::answer(request, say.to_vec(), with),
     }
 }
 
@@ -207,6 +229,8 @@ fn rules(provider: Provider) -> chat::Rules {
         | Provider::Google
         | Provider::GoogleSteps
         | Provider::Converse
+        | Provider::BedrockMessages
+        | Provider::BedrockInvoke
         | Provider::MistralConversations => chat::Rules::Words,
     }
 }
@@ -229,9 +253,11 @@ fn faulty(fault: &Fault, provider: Provider) -> Reply {
     };
     let own = || refusal.body(provider).to_string();
     let body = fault.body.clone().unwrap_or_else(own);
+    let mut headers = refusal.headers(provider);
+    headers.extend(fault.headers.clone());
     Reply {
         status: fault.status,
-        headers: fault.headers.clone(),
+        headers,
         body,
     }
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a request, in the words of the provider it was meant for.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Provider;
 
@@ -78,7 +78,35 @@ impl Refusal {
                 json!({"error": error})
             }
             // Its sort stands in a header.
-            Provider::Converse => json!({"message": self.message}),
+            Provider::Converse | Provider::BedrockMessages | Provider::BedrockInvoke => {
+                json!({"message": self.message})
+            }
         }
+    }
+
+    /// The headers that go with the body: where AWS says the sort of an error.
+    pub(super) fn headers(&self, provider: Provider) -> Map<String, Value> {
+        let is_aws = match provider {
+            Provider::Converse | Provider::BedrockMessages | Provider::BedrockInvoke => true,
+            Provider::Anthropic
+            | Provider::Openai
+            | Provider::Google
+            | Provider::GoogleSteps
+            | Provider::Functions
+            | Provider::FunctionsInline
+            | Provider::MistralChat
+            | Provider::MistralConversations => false,
+        };
+        let exception = match self.status {
+            400 | 413 => "ValidationException",
+            401 | 403 => "AccessDeniedException",
+            404 => "ResourceNotFoundException",
+            429 => "ThrottlingException",
+            503 => "ServiceUnavailableException",
+            _ => "InternalServerException",
+        };
+        let kind = format!("{exception}:http://internal.amazon.com/coral/com.amazon.bedrock/");
+        let header = is_aws.then(|| ("x-amzn-errortype".to_owned(), kind.into()));
+        header.into_iter().collect()
     }
 }

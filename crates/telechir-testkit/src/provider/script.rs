@@ -1,7 +1,9 @@
 //! What a recorded model says, turn by turn: a file, written by hand and checked when read.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use super::play;
 
 /// Whose API is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -33,6 +35,12 @@ pub enum Provider {
     /// `POST /model/{id}/converse`
     #[serde(rename = "bedrock-converse")]
     Converse,
+    /// `POST /anthropic/v1/messages`
+    #[serde(rename = "bedrock-messages")]
+    BedrockMessages,
+    /// `POST /model/{id}/invoke`
+    #[serde(rename = "bedrock-invoke")]
+    BedrockInvoke,
 }
 
 /// A recorded model's words.
@@ -159,6 +167,17 @@ impl Script {
             Some(index) => Err(ScriptError::EmptyTurn { turn: index + 1 }),
             None => Ok(script),
         }
+    }
+
+    /// Its answers as they go over HTTP, where nothing is filled in.
+    pub fn answers(&self) -> Vec<Value> {
+        let request = json!({"model": "recorded"});
+        let spoken = self.turns.iter().filter(|turn| turn.fault.is_none());
+        let answer = |(at, turn): (usize, &Turn)| {
+            let with = Value::Object(turn.with.clone());
+            play::answer(self.provider, &request, at + 1, &turn.say, &with)
+        };
+        spoken.enumerate().map(answer).collect()
     }
 
     /// Reads a script from a file.

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::play::{Play, Reply};
-use super::{Provider, Refusal, Script, google};
+use super::{Provider, Refusal, Script, bodies, converse, google};
 
 /// Bytes of a request body that are read; Anthropic takes 32 MB.
 const MOST_BYTES: usize = 32_000_000;
@@ -103,7 +103,10 @@ impl ModelServer {
     /// The base address in the form the provider's own clients take it.
     pub fn base_url(&self) -> String {
         match self.shared.script.provider {
-            Provider::Anthropic | Provider::Converse => format!("http://{}", self.address),
+            Provider::Anthropic
+            | Provider::Converse
+            | Provider::BedrockMessages
+            | Provider::BedrockInvoke => format!("http://{}", self.address),
             Provider::Google | Provider::GoogleSteps => {
                 format!("http://{}/v1beta", self.address)
             }
@@ -138,7 +141,7 @@ impl Shared {
         play.tally.requests += 1;
         let answered = self
             .check_envelope(path, headers, body)
-            .and_then(|()| play.answer(&self.script, headers, body));
+            .and_then(|()| play.answer(&self.script, path, headers, body));
         if let Err(refusal) = &answered {
             play.tally.refusals.push(refusal.clone());
         }
@@ -155,7 +158,9 @@ impl Shared {
                 path == "/v1/chat/completions"
             }
             Provider::MistralConversations => path == "/v1/conversations",
-            Provider::Converse => super::converse::model_of(path).is_some(),
+            Provider::Converse => converse::model_of(path).is_some(),
+            Provider::BedrockMessages => path == "/anthropic/v1/messages",
+            Provider::BedrockInvoke => bodies::model_of(path).is_some(),
         };
         if !is_own {
             return Err(Refusal::not_found(path));
@@ -190,7 +195,7 @@ async fn model(State(shared): State<Arc<Shared>>, request: Request) -> Response 
     let answered = shared.answer(head.uri.path(), &head.headers, &body);
     respond(answered.unwrap_or_else(|refusal| Reply {
         status: refusal.status,
-        headers: Map::new(),
+        headers: refusal.headers(shared.script.provider),
         body: refusal.body(shared.script.provider).to_string(),
     }))
 }

@@ -117,3 +117,13 @@ fn a_manifest_with_an_unknown_word_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn an_operation_that_no_dialect_speaks_is_not_checked() {
+    let document =
+        json!({"service": "bedrock-agentcore", "operation": "InvokeBrowser", "http": {"body": {}}});
+    let row = check("wire_request", Expect::Valid, &document);
+    let why = "no dialect speaks the operation \"InvokeBrowser\" of \"bedrock-agentcore\"";
+    assert_eq!(row.unchecked.as_deref(), Some(why));
+    assert!(row.is_good(), "{row:?}");
+}

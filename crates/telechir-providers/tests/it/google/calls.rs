@@ -342,3 +342,24 @@ fn a_step_is_answered_by_its_call_id() {
     assert_eq!(json!(reply.items), expected);
     assert!(reply.report.is_lossless());
 }
+
+#[test]
+fn only_the_first_of_several_candidates_is_the_turn_and_the_others_are_kept_and_reported() {
+    let candidate = |index: u32| {
+        let call =
+            json!({"functionCall": {"name": "click", "args": {"x": index, "y": 2, "intent": "i"}}});
+        json!({"content": {"role": "model", "parts": [call]}, "finishReason": "STOP", "index": index})
+    };
+    let response =
+        json!({"candidates": [candidate(0), candidate(1), candidate(2)], "responseId": "r"});
+    let (turn, report) = PARTS.decode_response(&response.to_string()).unwrap();
+    assert_eq!(turn.calls().len(), 1);
+    let kept = &report.losses[0];
+    assert_eq!(
+        (kept.what.as_str(), kept.place.as_str()),
+        ("2 other candidates", "candidates[1]")
+    );
+    assert!(kept.kept.is_some(), "{kept:?}");
+    let (history, _) = PARTS.decode_history(&response.to_string()).unwrap();
+    assert_eq!(PARTS.encode_history(&history).unwrap().0, response);
+}

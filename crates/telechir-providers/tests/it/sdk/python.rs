@@ -1,0 +1,74 @@
+//! The SDKs' own language: one process of Python reads all documents.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A document to be checked.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// Whose it is and what it shows.
+    pub(crate) name: String,
+    /// What the script calls its kind.
+    pub(crate) kind: String,
+    pub(crate) json: Value,
+}
+
+/// What an SDK refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) name: String,
+    pub(crate) problem: String,
+}
+
+/// Shows documents to an SDK.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test starts Python as a user would"
+)]
+pub(crate) fn refusals(sdk: &str, documents: &[Document]) -> Vec<Refusal> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let python = crates.join("../target/sdk/bin/python");
+    assert!(
+        python.exists(),
+        "the SDKs are not installed: run scripts/sdk.sh, as `make test` does"
+    );
+    let mut child = Command::new(python)
+        .arg("-B")
+        .arg(crates.join("telechir-providers/tests/sdk/check.py"))
+        .arg(sdk)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let line = |document: &Document| {
+        let Document { name, kind, json } = document;
+        format!(
+            "{}\n",
+            json!({"name": name, "kind": kind, "document": json})
+        )
+    };
+    let lines: String = documents.iter().map(line).collect();
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success(), "{sdk}: {:?}", output.status);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let lines = said.lines().map(|line| serde_json::from_str(line).unwrap());
+    let mut said: Vec<Value> = lines.collect();
+    let last = said.pop().unwrap();
+    assert_eq!(
+        last["checked"],
+        documents.len(),
+        "{sdk} did not read everything"
+    );
+    let text = |said: &Value, name: &str| said[name].as_str().unwrap().to_owned();
+    let refusal = |said: &Value| Refusal {
+        name: text(said, "name"),
+        problem: text(said, "problem"),
+    };
+    said.iter().map(refusal).collect()
+}
