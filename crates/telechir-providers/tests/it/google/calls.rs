@@ -352,7 +352,7 @@ fn only_the_first_of_several_candidates_is_the_turn_and_the_others_are_kept_and_
     };
     let response =
         json!({"candidates": [candidate(0), candidate(1), candidate(2)], "responseId": "r"});
-    let (turn, report) = PARTS.decode_response(&response.to_string()).unwrap();
+    let (turn, report) = PARTS.decode_response(response.to_string()).unwrap();
     assert_eq!(turn.calls().len(), 1);
     let kept = &report.losses[0];
     assert_eq!(
@@ -360,6 +360,6 @@ fn only_the_first_of_several_candidates_is_the_turn_and_the_others_are_kept_and_
         ("2 other candidates", "candidates[1]")
     );
     assert!(kept.kept.is_some(), "{kept:?}");
-    let (history, _) = PARTS.decode_history(&response.to_string()).unwrap();
+    let (history, _) = PARTS.decode_history(response.to_string()).unwrap();
     assert_eq!(PARTS.encode_history(&history).unwrap().0, response);
 }

@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
                     !is_screen.contains(&texts(answer, "name"))
                         || response
                             .get("url")
-                            .or(response.get("current_url"))
+                            .or_else(|| response.get("current_url"))
                             .is_some()
                 },
             )
@@ -146,8 +146,8 @@ pub(super) const RULES: &[Rule] = &[
                             .as_object()
                             .is_some_and(serde_json::Map::is_empty)
                     };
-                    !(one.is_some() && other.is_some())
-                        && !one.into_iter().chain(other).any(is_empty)
+                    let mut schemas = one.into_iter().chain(other);
+                    schemas.clone().count() < 2 && !schemas.any(is_empty)
                 };
                 functions
                     .as_array()

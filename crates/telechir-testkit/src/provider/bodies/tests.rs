@@ -46,6 +46,8 @@ fn refused(change: impl FnOnce(&mut Value)) -> Option<String> {
         .map(|refusal| refusal.message)
 }
 
+type Change = Box<dyn FnOnce(&mut Value)>;
+
 #[test]
 fn takes_a_good_body() {
     assert_eq!(refused(|_| ()), None);
@@ -70,7 +72,7 @@ fn refuses_what_the_service_refuses() {
             body.as_object_mut().expect("an object").shift_remove(name);
         }
     };
-    let changes: Vec<(Box<dyn FnOnce(&mut Value)>, &str)> = vec![
+    let changes: Vec<(Change, &str)> = vec![
         (Box::new(add("model", json!("m"))), "[model]"),
         (Box::new(add("stream", json!(false))), "[stream]"),
         (Box::new(add("cache_control", json!({}))), "[cache_control]"),
