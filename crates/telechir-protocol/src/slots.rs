@@ -226,18 +226,6 @@ pub fn fill(value: &mut Value, slots: &[Slots]) {
     }
 }
 
-/// What a text says that may end in a slot: the string of the document with what is before the
-/// slot, or the text itself; none when the slot is none of these, or stands elsewhere in it.
-pub fn said<'a>(text: &'a str, slots: &'a [Slots]) -> Option<&'a str> {
-    if whole::slots_of(text).next().is_none() {
-        return Some(text);
-    }
-    slots.iter().find_map(|slots| {
-        let (index, start) = slots.at_the_end_of(text)?;
-        str::from_utf8(slots.string_after(&text[..start], index)?).ok()
-    })
-}
-
 /// Whether a text has a slot, or what is left of one.
 pub fn is_touched(text: &str) -> bool {
     text.contains(OPEN)

@@ -1,7 +1,7 @@
 //! How many pictures of which size a request may have.
 
 use serde_json::Value;
-use telechir_protocol::slots::{Slots, said};
+use telechir_protocol::slots::length_of;
 
 use super::block::{Block, text};
 use super::media::missing;
@@ -26,11 +26,7 @@ struct Picture<'a> {
 }
 
 /// Checks the pictures of all messages. `tier` is that of the request's model, when it names one.
-pub(super) fn check(
-    messages: &[Value],
-    slots: &[Slots],
-    tier: Option<PictureTier>,
-) -> Result<(), EncodeError> {
+pub(super) fn check(messages: &[Value], tier: Option<PictureTier>) -> Result<(), EncodeError> {
     let pictures: Vec<Picture<'_>> = messages
         .iter()
         .enumerate()
@@ -43,10 +39,10 @@ pub(super) fn check(
     let is_many = pictures.len() > FEW;
     let mut bytes = 0;
     for picture in &pictures {
-        let Some(data) = picture.data(slots) else {
+        let Some(data) = picture.data() else {
             continue;
         };
-        bytes += data.len();
+        bytes += length_of(data);
         if let Some(problem) = picture.problem(data, tier, is_many) {
             return Err(missing(format!(
                 "the picture at {} {problem}; send it scaled",
@@ -66,14 +62,14 @@ pub(super) fn check(
 pub(super) fn has_a_large_one(messages: &[Value]) -> bool {
     let pictures = messages.iter().flat_map(|message| of(message, "", false));
     pictures
-        .filter_map(|picture| picture.data(&[]).and_then(picture::size_of))
+        .filter_map(|picture| picture.data().and_then(picture::size_of))
         .any(|size| size.width.max(size.height) > LONGEST_OF_MANY)
 }
 
 impl<'a> Picture<'a> {
-    /// Its bytes as base64, also where a slot stands for them.
-    fn data(&self, slots: &'a [Slots]) -> Option<&'a str> {
-        said(text(self.block.get("source")?.as_object()?, "data")?, slots)
+    /// Its bytes as base64: their beginning, where a slot stands for the rest.
+    fn data(&self) -> Option<&'a str> {
+        text(self.block.get("source")?.as_object()?, "data")
     }
 
     fn problem(&self, data: &str, tier: Option<PictureTier>, is_many: bool) -> Option<String> {

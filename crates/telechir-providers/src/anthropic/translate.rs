@@ -21,7 +21,6 @@ use super::models::{self, Version};
 use super::picture::PictureTier;
 use super::scene::Scene;
 use super::{DIALECT, check, limits, write};
-use crate::document::slots_of;
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Writes a history, with tools of `newest` or an older version.
@@ -52,7 +51,7 @@ pub(crate) fn write_history(
     check::messages(&messages)?;
     let model = request.get("model").and_then(Value::as_str);
     let tier = model.map(|model| PictureTier::for_model(Some(model)));
-    limits::check(&messages, &slots_of(&history.messages), tier)?;
+    limits::check(&messages, tier)?;
     // Only a request of this very interface tells its version.
     if newest == Version::Toolset && member == Some("messages") && check::is_newest(request) {
         limits::taken_away(&messages)?;
