@@ -27,11 +27,16 @@ const SDKS: [(&str, &str, &str); 11] = [
 ];
 
 /// What an SDK's types refuse although the live services send it.
-const ON_THE_WIRE: [(&str, &str, &str); 2] = [
+const ON_THE_WIRE: [(&str, &str, &str); 3] = [
     (
         "openai-responses",
         "for Response",
         "live calls of a computer have no `pending_safety_checks`",
+    ),
+    (
+        "google-generate-content",
+        "usageMetadata.serviceTier",
+        "live responses say their tier",
     ),
     (
         "bedrock-converse",
