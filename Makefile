@@ -39,7 +39,7 @@ bench:       ## measure beside other tools; writes docs/figures.md (BUILD=1: a c
 container:   ## the shell in a container, with podman and an image made here (root)
 	@scripts/container.sh
 
-soak:        ## kill a running batch at 100 random points and check what is left (minutes)
+soak:        ## type a hundred texts into an editor, kill a running batch at 100 random points (minutes)
 	@scripts/soak.sh
 
 bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)

@@ -7,9 +7,15 @@
 #
 # Then acts on real applications, six of them, and compares the picture that each action is answered
 # with with the screen two seconds later; writes the table of docs/settling.md.
+#
+# Before, types texts of all scripts into a real editor and reads them back from its file,
+# TYPING_RUNS times (100).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
+
+export TELECHIR_TYPING_RUNS=${TYPING_RUNS:-100}
+cargo test --quiet --package telechir-x11 --test it -- typing:: --nocapture --test-threads 1
 
 export TELECHIR_KILL_POINTS=${KILL_POINTS:-100}
 export TELECHIR_KILL_SEED=${KILL_SEED:-$RANDOM}

@@ -254,7 +254,7 @@ impl Run<'_> {
         }
         let report = self.conversation.answer(&answered)?;
         announce_losses(session, &report);
-        Ok(None)
+        Ok(session.stopped().map(|_| End::Cancelled))
     }
 
     fn note(&mut self, response: &Response, session: &Session) {

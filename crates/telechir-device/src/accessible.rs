@@ -343,6 +343,10 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
         self.computer.capture().await
     }
 
+    fn stopped(&self) -> Option<&'static str> {
+        self.computer.stopped()
+    }
+
     fn seen_through(&mut self, viewport: Viewport) {
         self.computer.seen_through(viewport);
     }
@@ -352,6 +356,9 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
         reason = "all others are the screen's"
     )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        if let Some(why) = self.computer.stopped() {
+            return Err(DeviceError::Stopped { why });
+        }
         let tab = match action {
             Action::ReadPage { tab, .. }
             | Action::Find { tab, .. }

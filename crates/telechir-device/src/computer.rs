@@ -93,6 +93,12 @@ pub trait Computer: Send {
     /// When the screen is gone.
     fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
 
+    /// Why a person stopped it by its kill switch; none when nobody did. From then on every
+    /// action fails with [`DeviceError::Stopped`].
+    fn stopped(&self) -> Option<&'static str> {
+        None
+    }
+
     /// How the model sees the screen from now on. An answer in words says places as
     /// [`Viewport::seen_at`] has them; a device whose answers name none needs not listen.
     fn seen_through(&mut self, _viewport: Viewport) {}

@@ -17,6 +17,7 @@ trait AnyComputer: Send {
     fn size(&self) -> Size;
     fn supports(&self, kind: &ActionKind) -> bool;
     fn capture(&mut self) -> Boxed<'_, Frame>;
+    fn stopped(&self) -> Option<&'static str>;
     fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
@@ -34,6 +35,9 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
     fn capture(&mut self) -> Boxed<'_, Frame> {
         Box::pin(Computer::capture(self))
+    }
+    fn stopped(&self) -> Option<&'static str> {
+        Computer::stopped(self)
     }
     fn seen_through(&mut self, viewport: Viewport) {
         Computer::seen_through(self, viewport);
@@ -74,6 +78,9 @@ impl Computer for BoxComputer {
     }
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
         self.0.capture().await
+    }
+    fn stopped(&self) -> Option<&'static str> {
+        self.0.stopped()
     }
     fn seen_through(&mut self, viewport: Viewport) {
         self.0.seen_through(viewport);

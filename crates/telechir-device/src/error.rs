@@ -41,6 +41,20 @@ pub enum DeviceError {
         /// What is wrong and how to mend it.
         message: String,
     },
+    /// The device ended during the action, and another was started in its place.
+    #[error(
+        "finish the action: the {device} ended under it. A fresh, empty {device} is there instead; look at it and begin again"
+    )]
+    Restarted {
+        /// What the device is.
+        device: &'static str,
+    },
+    /// A person stopped it, by the device's kill switch: nothing more is to be done with it.
+    #[error("go on: a person stopped this session ({why})")]
+    Stopped {
+        /// What the person did.
+        why: &'static str,
+    },
     /// The device was there and is gone.
     #[error("reach the {device}: it is gone")]
     Disconnected {
@@ -60,7 +74,10 @@ impl DeviceError {
             Self::Unsupported { .. } => FailureKind::Unsupported,
             Self::Stale { .. } => FailureKind::Stale,
             Self::Timeout { .. } => FailureKind::Timeout,
-            Self::Unavailable { .. } | Self::Disconnected { .. } => FailureKind::Device,
+            Self::Stopped { .. } => FailureKind::Cancelled,
+            Self::Unavailable { .. } | Self::Restarted { .. } | Self::Disconnected { .. } => {
+                FailureKind::Device
+            }
         };
         let message = match self {
             Self::Refused { message } => message.clone(),
@@ -68,6 +85,8 @@ impl DeviceError {
             | Self::Stale { .. }
             | Self::Timeout { .. }
             | Self::Unavailable { .. }
+            | Self::Restarted { .. }
+            | Self::Stopped { .. }
             | Self::Disconnected { .. } => format!("Failed to {self}."),
         };
         Failure::new(kind, message)

@@ -67,6 +67,11 @@ impl Screen {
         self.computer.size()
     }
 
+    /// Why a person stopped it.
+    pub(crate) fn stopped(&self) -> Option<&'static str> {
+        self.computer.stopped()
+    }
+
     pub(crate) fn picture_size(&self) -> Size {
         self.viewport.picture()
     }

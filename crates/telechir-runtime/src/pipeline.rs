@@ -8,6 +8,7 @@ mod said;
 mod screen;
 mod shell;
 mod step;
+mod stopped;
 
 use std::time::Instant;
 
@@ -102,14 +103,19 @@ async fn answer(
         kind,
         steps,
     });
-    let result = match call {
-        ToolCall::Computer(call) => {
+    let result = match (stopped::stopped(session), call) {
+        (Some(failure), call) => stopped::unbegun(call, failure),
+        (None, ToolCall::Computer(call)) => {
             ToolResult::Computer(screen::answer(session, turn, place, call, batch).await?)
         }
-        ToolCall::Shell(call) => ToolResult::Shell(shell::answer(session, turn, call).await?),
-        ToolCall::Edit(call) => ToolResult::Edit(edit::answer(session, turn, call).await?),
-        ToolCall::Function(call) => ToolResult::Function(function(session, call)),
+        (None, ToolCall::Shell(call)) => {
+            ToolResult::Shell(shell::answer(session, turn, call).await?)
+        }
+        (None, ToolCall::Edit(call)) => ToolResult::Edit(edit::answer(session, turn, call).await?),
+        (None, ToolCall::Function(call)) => ToolResult::Function(function(session, call)),
     };
+    // Said as soon as it is known, not with the next call.
+    stopped::stopped(session);
     session
         .recorder
         .answer(&result.clone().into_content())

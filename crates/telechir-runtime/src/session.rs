@@ -160,6 +160,7 @@ impl SessionBuilder {
             pictures: 0,
             next_turn: None,
             is_in_turn: false,
+            stopped: None,
             is_open: true,
         })
     }
@@ -205,6 +206,8 @@ pub struct Session {
     pub(crate) next_turn: Option<u64>,
     /// True while a turn is carried out: still true later when it was dropped.
     pub(crate) is_in_turn: bool,
+    /// Why a person stopped it.
+    pub(crate) stopped: Option<&'static str>,
     is_open: bool,
 }
 
@@ -306,6 +309,11 @@ impl Session {
         let screen = self.screens.iter().find(|screen| screen.kind() == device);
         let can = |kind: &ActionKind| screen.is_some_and(|screen| screen.supports(*kind));
         ActionKind::ALL.iter().copied().filter(can).collect()
+    }
+
+    /// Why a person stopped it by a kill switch; every call from then on is answered as cancelled.
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped
     }
 
     /// The devices the session has.

@@ -2,7 +2,8 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use telechir_process::Watch;
@@ -20,6 +21,7 @@ use x11rb::x11_utils::TryParse;
 use crate::address::Address;
 use crate::error::XError;
 use crate::stream::ImpatientStream;
+use crate::switch::{Hand, NOWHERE};
 
 /// A server that is alive answers in microseconds; one that is stopped never does.
 const REPLY_CEILING: Duration = Duration::from_secs(5);
@@ -37,6 +39,8 @@ pub(crate) struct Connection {
     damaged: AtomicBool,
     /// The keyboard's mapping changed since somebody asked.
     remapped: AtomicBool,
+    /// Where we put the pointer last.
+    hand: Hand,
 }
 
 impl Connection {
@@ -68,6 +72,7 @@ impl Connection {
             is_local,
             damaged,
             remapped,
+            hand: Arc::new(AtomicU32::new(NOWHERE)),
         };
         connection.check_pixels()?;
         connection.learn_extensions().await?;
@@ -144,6 +149,11 @@ impl Connection {
         let event = self.wait_for(|x| Ok(x.poll_for_event()?)).await?;
         self.notice(&event);
         Ok(event)
+    }
+
+    /// Where we put the pointer last, for those who must tell us from a person.
+    pub(crate) const fn hand(&self) -> &Hand {
+        &self.hand
     }
 
     /// Whether the screen changed since the last call.

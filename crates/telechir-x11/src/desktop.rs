@@ -1,5 +1,7 @@
 //! The computer of an X server.
 
+use std::sync::Arc;
+
 use telechir_device::{
     Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled, Viewport,
     Window,
@@ -14,6 +16,7 @@ use crate::display::Display;
 use crate::error::XError;
 use crate::launch;
 use crate::paste::Typing;
+use crate::switch::{self, KillSwitch, Switch};
 
 /// What this device calls itself in errors.
 const NAME: &str = "desktop";
@@ -50,13 +53,16 @@ const ACTIONS: [ActionKind; 22] = [
 /// [`ExistingDisplay::into_desktop`](crate::ExistingDisplay::into_desktop).
 #[derive(Debug)]
 pub struct Desktop {
-    body: Body,
-    display: Display,
+    pub(crate) body: Body,
+    pub(crate) display: Display,
     /// How the model sees the screen.
     viewport: Viewport,
     typing: Typing,
     /// When something was last done, if that was after the last wait for a still screen.
     acted: Option<Instant>,
+    /// Whether a lost private display is replaced by a fresh one.
+    pub(crate) begins_anew: bool,
+    switch: Option<Switch>,
 }
 
 impl Desktop {
@@ -69,6 +75,8 @@ impl Desktop {
             viewport,
             typing: Typing::default(),
             acted: Some(Instant::now()),
+            begins_anew: false,
+            switch: None,
         })
     }
 
@@ -77,6 +85,83 @@ impl Desktop {
     pub const fn typing(mut self, typing: Typing) -> Self {
         self.typing = typing;
         self
+    }
+
+    /// Gives a person a way to stop it: the action under way ends with its keys released, and
+    /// nothing is done any more.
+    ///
+    /// # Errors
+    /// When the key is not on the keyboard or another program has it.
+    pub async fn with_kill_switch(mut self, wanted: &KillSwitch) -> Result<Self, DeviceError> {
+        let hand = Arc::clone(self.body.eyes.connection.hand());
+        self.switch = Some(Switch::start(wanted, &self.display, hand).await?);
+        Ok(self)
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "whatever is not a matter of pointer and keys is not for a desktop"
+    )]
+    async fn carry_out(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        match action {
+            Action::CursorPosition => self.body.cursor_position(self.viewport).await,
+            Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
+            Action::Click {
+                at,
+                button,
+                count,
+                modifiers,
+            } => {
+                self.body
+                    .click(at.as_ref(), *button, *count, modifiers)
+                    .await
+            }
+            Action::MouseDown { at, button } => self.body.mouse_down(at.as_ref(), *button).await,
+            Action::MouseUp { at, button } => self.body.mouse_up(at.as_ref(), *button).await,
+            Action::Drag {
+                path,
+                button,
+                modifiers,
+                duration,
+            } => self.body.drag(path, *button, modifiers, *duration).await,
+            Action::Scroll {
+                at,
+                dx,
+                dy,
+                unit,
+                modifiers,
+            } => {
+                self.body
+                    .scroll(at.as_ref(), (*dx, *dy, *unit), modifiers)
+                    .await
+            }
+            Action::Type {
+                text,
+                at,
+                clear_first,
+                submit,
+            } => {
+                let paste = (self.typing == Typing::Paste).then_some(&self.display);
+                self.body
+                    .type_text(text, at.as_ref(), *clear_first, *submit, paste)
+                    .await
+            }
+            Action::Key { chord, repeat } => self.body.key(chord, *repeat).await,
+            Action::HoldKey { chord, duration } => self.body.hold_key(chord, *duration).await,
+            Action::KeyDown { chord } => self.body.key_down(chord).await,
+            Action::KeyUp { chord } => self.body.key_up(chord).await,
+            Action::ReadClipboard => self.read_clipboard().await,
+            Action::WriteClipboard { text } => self.write_clipboard(text).await,
+            Action::OpenApp { name } if self.display.starts_programs() => {
+                let Body { eyes, windows, .. } = &mut self.body;
+                launch::open(name, &mut self.display, &eyes.connection, windows).await
+            }
+            other => self.act_on_windows(other).await,
+        }
+    }
+
+    pub(crate) const fn has_switch(&self) -> bool {
+        self.switch.is_some()
     }
 
     /// What is asked of the window manager.
@@ -185,87 +270,43 @@ impl Computer for Desktop {
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        Ok(self.body.eyes.capture().await?)
+        let frame = self.body.eyes.capture().await.map_err(DeviceError::from);
+        self.or_anew(frame).await
+    }
+
+    fn stopped(&self) -> Option<&'static str> {
+        self.switch.as_ref().and_then(Switch::why)
     }
 
     fn seen_through(&mut self, viewport: Viewport) {
         self.viewport = viewport;
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "whatever is not a matter of pointer and keys is not for a desktop"
-    )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
         if !matches!(action, Action::CursorPosition | Action::ListWindows) {
             self.acted = Some(Instant::now());
         }
-        let performed = match action {
-            Action::CursorPosition => self.body.cursor_position(self.viewport).await,
-            Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
-            Action::Click {
-                at,
-                button,
-                count,
-                modifiers,
-            } => {
-                self.body
-                    .click(at.as_ref(), *button, *count, modifiers)
-                    .await
-            }
-            Action::MouseDown { at, button } => self.body.mouse_down(at.as_ref(), *button).await,
-            Action::MouseUp { at, button } => self.body.mouse_up(at.as_ref(), *button).await,
-            Action::Drag {
-                path,
-                button,
-                modifiers,
-                duration,
-            } => self.body.drag(path, *button, modifiers, *duration).await,
-            Action::Scroll {
-                at,
-                dx,
-                dy,
-                unit,
-                modifiers,
-            } => {
-                self.body
-                    .scroll(at.as_ref(), (*dx, *dy, *unit), modifiers)
-                    .await
-            }
-            Action::Type {
-                text,
-                at,
-                clear_first,
-                submit,
-            } => {
-                let paste = (self.typing == Typing::Paste).then_some(&self.display);
-                self.body
-                    .type_text(text, at.as_ref(), *clear_first, *submit, paste)
-                    .await
-            }
-            Action::Key { chord, repeat } => self.body.key(chord, *repeat).await,
-            Action::HoldKey { chord, duration } => self.body.hold_key(chord, *duration).await,
-            Action::KeyDown { chord } => self.body.key_down(chord).await,
-            Action::KeyUp { chord } => self.body.key_up(chord).await,
-            Action::ReadClipboard => self.read_clipboard().await,
-            Action::WriteClipboard { text } => self.write_clipboard(text).await,
-            Action::OpenApp { name } if self.display.starts_programs() => {
-                let Body { eyes, windows, .. } = &mut self.body;
-                launch::open(name, &mut self.display, &eyes.connection, windows).await
-            }
-            other => self.act_on_windows(other).await,
+        let told = self.switch.as_ref().map(Switch::told);
+        let outcome = tokio::select! {
+            biased;
+            // The action's future is dropped, and with it what it pressed is released.
+            why = switch::stopped(told) => Err(DeviceError::Stopped { why }),
+            outcome = self.carry_out(action) => outcome,
         };
         // What took time itself has its effect from its end on.
         self.acted = self.acted.map(|_| Instant::now());
-        performed
+        if let Err(DeviceError::Stopped { .. }) = outcome {
+            self.body.release().await?;
+        }
+        self.or_anew(outcome).await
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
         let programs = self.display.programs();
         let acted = self.acted;
-        let settled = self.body.eyes.settle(settle, acted, &programs).await?;
+        let settled = self.body.eyes.settle(settle, acted, &programs).await;
         self.acted = None;
-        Ok(settled)
+        self.or_anew(settled.map_err(DeviceError::from)).await
     }
 
     async fn context(&mut self) -> Result<PageContext, DeviceError> {
@@ -278,8 +319,12 @@ impl Computer for Desktop {
 
     async fn close(self) -> Result<(), DeviceError> {
         let Self {
-            mut body, display, ..
+            mut body,
+            display,
+            switch,
+            ..
         } = self;
+        drop(switch);
         // A server that is gone has nothing pressed and no mapping to give back.
         let _best_effort = body.release().await;
         if display.outlives_us() {

@@ -11,6 +11,7 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 
 use crate::connection::Connection;
 use crate::error::XError;
+use crate::switch::packed;
 
 /// Something that can be pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,8 @@ impl<'a> Grip<'a> {
 
     pub(crate) fn move_to(&self, x: i16, y: i16) -> Result<(), XError> {
         let root = self.connection.root();
+        let hand = self.connection.hand();
+        hand.store(packed(x, y), std::sync::atomic::Ordering::Relaxed);
         // Detail 0: the position is absolute. Time 0: now.
         self.connection
             .x()

@@ -104,6 +104,14 @@ impl Keyboard {
         Ok(parts)
     }
 
+    /// The code of a key by itself, when the layout has it.
+    pub(crate) fn code(&self, key: &Key) -> Option<u8> {
+        match self.stroke(key, true, Modes::default()).ok()? {
+            Found::InLayout(stroke) => Some(stroke.code),
+            Found::Missing(_) => None,
+        }
+    }
+
     /// The keys that hold modifiers down.
     pub(crate) fn modifiers(&self, modifiers: &[Modifier]) -> Result<Vec<Part>, XError> {
         modifiers

@@ -27,10 +27,12 @@ mod manager;
 mod paste;
 mod pointer;
 mod private;
+mod recovery;
 mod screen;
 mod settle;
 mod spares;
 mod stream;
+mod switch;
 mod text;
 mod windows;
 
@@ -39,3 +41,4 @@ pub use existing::ExistingDisplay;
 pub use paste::Typing;
 pub use private::{DisplayOptions, PrivateDisplay};
 pub use screen::XScreen;
+pub use switch::{Corner, KillSwitch};

@@ -91,6 +91,7 @@ pub struct PrivateDisplay {
     group: Cgroup,
     network: Option<Egress>,
     folder: TempDir,
+    options: DisplayOptions,
 }
 
 impl PrivateDisplay {
@@ -144,15 +145,16 @@ impl PrivateDisplay {
             group,
             network: options.network.clone(),
             folder,
+            options,
         };
-        display.furnish(&options).await?;
+        display.furnish().await?;
         Ok(display)
     }
 
     /// Everything beside the bare server.
-    async fn furnish(&mut self, options: &DisplayOptions) -> Result<(), DeviceError> {
+    async fn furnish(&mut self) -> Result<(), DeviceError> {
         let path = self.folder.path();
-        if options.accessibility {
+        if self.options.accessibility {
             let bus = files::session_bus(path);
             self.bus = Some(programs::start_bus(&self.surroundings(), &bus).await?);
             let address = format!("unix:path={}", bus.display());
@@ -168,7 +170,7 @@ impl PrivateDisplay {
             self.environment
                 .push(("NO_AT_BRIDGE".to_owned(), "1".to_owned()));
         }
-        if options.window_manager {
+        if self.options.window_manager {
             let connection = self.connect().await?;
             let config = self.folder.path().join("openbox.xml");
             let manager =
@@ -200,6 +202,11 @@ impl PrivateDisplay {
         self.bus
             .as_ref()
             .map(|_| files::session_bus(self.folder.path()))
+    }
+
+    /// What it was started with, to start another like it.
+    pub(crate) fn options(&self) -> DisplayOptions {
+        self.options.clone()
     }
 
     /// Its name, such as `:7`.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use telechir_protocol::Size;
+use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::Format;
 use telechir_shell::Docker;
-use telechir_x11::Typing;
+use telechir_x11::{Corner, KillSwitch, Typing};
 
 use crate::holder::Name;
 use crate::service::SERVICES;
@@ -176,6 +176,16 @@ pub(crate) struct DeviceArguments {
     /// what it held.
     #[arg(long, requires = "desktop")]
     pub(crate) paste: bool,
+    /// When the private desktop's X server ends, start a fresh one in its place. The call it
+    /// happened to fails and says so.
+    #[arg(long, requires = "desktop")]
+    pub(crate) restart_desktop: bool,
+    /// Stop the session when a person moves the pointer into this corner of the desktop.
+    #[arg(long, value_name = "CORNER", requires = "desktop", value_parser = CORNERS.map(|(name, _)| name))]
+    pub(crate) stop_corner: Option<String>,
+    /// Stop the session when this key is pressed on the desktop, such as ctrl+alt+Escape.
+    #[arg(long, value_name = "CHORD", requires = "desktop", value_parser = chord)]
+    pub(crate) stop_key: Option<Chord>,
     /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
@@ -185,6 +195,17 @@ impl DeviceArguments {
     /// Pixels of the private desktop and browser.
     pub(crate) fn screen_size(&self) -> Size {
         self.display.unwrap_or(Size::new(1280, 800))
+    }
+
+    /// A person's way to stop the session; none when none is wanted.
+    pub(crate) fn kill_switch(&self) -> Option<KillSwitch> {
+        let named = self.stop_corner.as_deref();
+        let corner = CORNERS.iter().find(|(name, _)| Some(*name) == named);
+        let switch = KillSwitch {
+            corner: corner.map(|(_, corner)| *corner),
+            key: self.stop_key.clone(),
+        };
+        (switch != KillSwitch::default()).then_some(switch)
     }
 
     /// How text is entered on the desktop.
@@ -205,6 +226,18 @@ impl DeviceArguments {
     pub(crate) fn opening_page(&self) -> Option<&str> {
         self.browser.as_deref().filter(|url| !url.is_empty())
     }
+}
+
+/// Corners of the screen by name.
+const CORNERS: [(&str, Corner); 4] = [
+    ("top-left", Corner::TopLeft),
+    ("top-right", Corner::TopRight),
+    ("bottom-left", Corner::BottomLeft),
+    ("bottom-right", Corner::BottomRight),
+];
+
+fn chord(text: &str) -> Result<Chord, String> {
+    Chord::parse(text).ok_or_else(|| "no keys such as ctrl+alt+Escape".to_owned())
 }
 
 #[derive(Debug, Args)]

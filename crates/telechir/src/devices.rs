@@ -11,7 +11,7 @@ use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
 use telechir_providers::desktop_tool;
 use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, Missing, Sandbox};
-use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
+use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::{DeviceArguments, container};
 use crate::failure::{Failure, chain};
@@ -123,7 +123,7 @@ impl Devices {
                     identity: self.folder.identity(),
                 })
             });
-            let desktop = display.into_desktop().await?.typing(arguments.typing());
+            let desktop = outfitted(display.into_desktop().await?, arguments).await?;
             Ok(match applications {
                 Some(applications) => BoxComputer::new(Accessible::new(desktop, applications)),
                 None => BoxComputer::new(desktop),
@@ -136,7 +136,7 @@ impl Devices {
                 .starting_programs(settings::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
             let desktop = existing.into_desktop().await?;
-            Ok(BoxComputer::new(desktop.typing(arguments.typing())))
+            Ok(BoxComputer::new(outfitted(desktop, arguments).await?))
         }
     }
 
@@ -291,6 +291,20 @@ impl Devices {
             tracing::warn!(%error, "the session's folder could not be removed");
         }
     }
+}
+
+/// A desktop with what the flags say of its use.
+async fn outfitted(desktop: Desktop, arguments: &DeviceArguments) -> Result<Desktop, DeviceError> {
+    let desktop = desktop.typing(arguments.typing());
+    let desktop = match arguments.kill_switch() {
+        Some(switch) => desktop.with_kill_switch(&switch).await?,
+        None => desktop,
+    };
+    Ok(if arguments.restart_desktop {
+        desktop.beginning_anew()
+    } else {
+        desktop
+    })
 }
 
 fn report(device: &str, outcome: Result<(), DeviceError>) {

@@ -321,7 +321,7 @@ fn ended(outcome: &ShellOutcome) -> bool {
     }
 }
 
-fn not_started() -> CommandOutput {
+pub(super) fn not_started() -> CommandOutput {
     CommandOutput {
         outcome: ShellOutcome::NotStarted,
         ..CommandOutput::default()

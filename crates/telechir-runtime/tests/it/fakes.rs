@@ -22,6 +22,9 @@ pub(crate) fn log_of(log: &Log) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
+/// Why a screen says that it was stopped, once it was asked to minimise a window.
+const STOPPED: &str = "the stop key was pressed";
+
 /// A screen that writes down what it is told and shows how often that was.
 pub(crate) struct FakeScreen {
     pub(crate) log: Log,
@@ -80,6 +83,8 @@ impl Computer for FakeScreen {
                 source: "it ended".into(),
             }),
             ScreenAction::Forward { .. } => std::future::pending().await,
+            // A person stops it meanwhile.
+            ScreenAction::MinimizeWindow { .. } => Err(DeviceError::Stopped { why: STOPPED }),
             ScreenAction::CursorPosition => {
                 let text = Some("X=1,Y=2".to_owned());
                 Ok(Performed {
@@ -89,6 +94,13 @@ impl Computer for FakeScreen {
             }
             _ => Ok(Performed::delivered()),
         }
+    }
+
+    fn stopped(&self) -> Option<&'static str> {
+        let log = self.log.lock().unwrap();
+        log.iter()
+            .any(|told| told == "minimize_window")
+            .then_some(STOPPED)
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {

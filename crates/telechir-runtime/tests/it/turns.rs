@@ -243,3 +243,57 @@ async fn a_dropped_turn_releases_keys_before_the_next() {
     }
     assert_eq!(cancelled, 1);
 }
+
+#[tokio::test]
+async fn once_a_person_stopped_it_nothing_more_is_done_and_it_says_why() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let mut events = session.subscribe();
+    let first = call("a", &[click(1, 1), does("minimize_window"), click(2, 2)]);
+    let turn = carry_out(
+        &mut session,
+        vec![
+            Content::ComputerCall(first),
+            of_family("b", "other", click(3, 3)),
+            Content::ShellCall(commands("c", &["true"])),
+            function("d", "clock"),
+        ],
+    )
+    .await;
+    let failures: Vec<_> = turn
+        .results()
+        .iter()
+        .map(|result| match result {
+            ToolResult::Computer(result) => result.error.clone().unwrap(),
+            ToolResult::Shell(result) => result.error.clone().unwrap(),
+            ToolResult::Edit(result) => result.error.clone().unwrap(),
+            ToolResult::Function(result) => result.error.clone().unwrap(),
+        })
+        .collect();
+    for failure in &failures {
+        assert_eq!(failure.kind, FailureKind::Cancelled);
+        assert!(
+            failure.message.contains("the stop key was pressed"),
+            "{failure:?}"
+        );
+    }
+    let acts = log_of(&log);
+    let acts: Vec<&str> = acts
+        .iter()
+        .map(String::as_str)
+        .filter(|told| *told != "capture")
+        .collect();
+    assert_eq!(acts, ["click 1,1", "minimize_window"]);
+    assert_eq!(session.stopped(), Some("the stop key was pressed"));
+    session.close().await.unwrap();
+    let mut said = Vec::new();
+    while let Some(event) = events.next().await {
+        if let SessionEvent::Warning { message } = &*event {
+            said.push(message.clone());
+        }
+    }
+    assert_eq!(
+        said,
+        ["A person stopped this session: the stop key was pressed."]
+    );
+}

@@ -17,6 +17,7 @@ mod network;
 mod programs;
 mod settle;
 mod stage;
+mod stopping;
 mod text;
 mod typing;
 mod windows;

@@ -38,6 +38,14 @@ impl Flags {
         for program in &devices.launch {
             flags.add("--launch", Some(program.clone()));
         }
+        flags.add("--paste", devices.paste.then(String::new));
+        flags.add(
+            "--restart-desktop",
+            devices.restart_desktop.then(String::new),
+        );
+        flags.add("--stop-corner", devices.stop_corner.clone());
+        let stop_key = devices.stop_key.as_ref();
+        flags.add("--stop-key", stop_key.map(ToString::to_string));
         flags.add("--no-sandbox", devices.no_sandbox.then(String::new));
         flags.add("--record", safety.record.as_deref().map(whole));
         flags.add("--run", safety.run.clone());

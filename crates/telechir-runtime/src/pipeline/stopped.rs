@@ -1,0 +1,60 @@
+//! A session that a person stopped by a kill switch: it says why, and nothing more is done.
+
+use telechir_protocol::{
+    ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Meta, ShellResult, ToolCall,
+    ToolResult,
+};
+
+use super::shell;
+use super::step::not_started;
+use crate::{Session, SessionEvent};
+
+/// What every call is answered with once a person stopped the session.
+pub(super) fn stopped(session: &mut Session) -> Option<Failure> {
+    if session.stopped.is_none() {
+        let why = session.screens.iter().find_map(|screen| screen.stopped())?;
+        session.stopped = Some(why);
+        let message = format!("A person stopped this session: {why}.");
+        session.announce(SessionEvent::Warning { message });
+    }
+    session.stopped.map(|why| {
+        let message = format!("A person stopped this session: {why}. Nothing was done.");
+        Failure::new(FailureKind::Cancelled, message)
+    })
+}
+
+/// The answer to a call of which nothing is begun.
+pub(super) fn unbegun(call: &ToolCall, failure: Failure) -> ToolResult {
+    let error = Some(failure);
+    match call {
+        ToolCall::Computer(call) => {
+            let mut result = ComputerResult::new(call.call_id.clone());
+            result.item_id.clone_from(&call.item_id);
+            result.family.clone_from(&call.family);
+            result.steps = call.actions.iter().map(not_started).collect();
+            result.error = error;
+            ToolResult::Computer(result)
+        }
+        ToolCall::Shell(call) => {
+            let outputs = call.commands.iter().map(|_| shell::not_started()).collect();
+            let mut result = ShellResult::new(call.call_id.clone(), outputs);
+            result.item_id.clone_from(&call.item_id);
+            result.error = error;
+            ToolResult::Shell(result)
+        }
+        ToolCall::Edit(call) => ToolResult::Edit(EditResult {
+            call_id: call.call_id.clone(),
+            text: None,
+            error,
+            meta: Meta::default(),
+        }),
+        ToolCall::Function(call) => ToolResult::Function(FunctionResult {
+            call_id: call.call_id.clone(),
+            name: Some(call.name.clone()),
+            items: Vec::new(),
+            result: None,
+            error,
+            meta: Meta::default(),
+        }),
+    }
+}

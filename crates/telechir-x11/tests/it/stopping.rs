@@ -1,0 +1,193 @@
+//! A person stops it, the X server ends, a window goes under the pointer: each is said.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, DeviceError};
+use telechir_protocol::{Action, Chord};
+use telechir_testkit::xvfb::{connect, pressed};
+use telechir_x11::{Corner, Desktop, DisplayOptions, KillSwitch, PrivateDisplay};
+use x11rb::connection::Connection as _;
+use x11rb::protocol::xproto::{ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT};
+use x11rb::protocol::xtest::ConnectionExt as _;
+
+use crate::stage;
+
+type Environment = Vec<(String, String)>;
+
+async fn guarded(folder: &tempfile::TempDir, switch: KillSwitch) -> (Desktop, Environment) {
+    let display = stage::managed(folder).await;
+    let environment = display.environment();
+    let desktop = display.into_desktop().await.unwrap();
+    let desktop = desktop.with_kill_switch(&switch).await.unwrap();
+    (desktop, environment)
+}
+
+fn hold(chord: &str, time: Duration) -> telechir_device::ScreenAction {
+    Action::HoldKey {
+        chord: Chord::parse(chord).unwrap(),
+        duration: time,
+    }
+}
+
+/// Waits until a key is down on the display, then does something there as a person would.
+fn once_pressed(environment: Environment, act: fn(&telechir_testkit::xvfb::Client, u32)) {
+    std::thread::spawn(move || {
+        let start = Instant::now();
+        while pressed(&environment).0.is_empty() && start.elapsed() < Duration::from_secs(10) {
+            std::thread::yield_now();
+        }
+        let (client, screen, _) = connect(&environment);
+        act(&client, client.setup().roots[screen].root);
+        client.get_input_focus().unwrap().reply().unwrap();
+    });
+}
+
+async fn check_stopped(desktop: &mut Desktop, environment: &Environment) {
+    let start = Instant::now();
+    let error = desktop
+        .perform(&hold("shift", Duration::from_secs(30)))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, DeviceError::Stopped { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(15));
+    assert_eq!(pressed(environment), (Vec::new(), 0));
+    assert!(desktop.stopped().is_some());
+    // Nothing is done any more.
+    let error = desktop.perform(&stage::type_text("a")).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Stopped { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_person_stops_it_by_moving_the_pointer_into_the_corner() {
+    let folder = stage::session_dir();
+    let switch = KillSwitch {
+        corner: Some(Corner::TopLeft),
+        key: None,
+    };
+    let (mut desktop, environment) = guarded(&folder, switch).await;
+    // The model's own way there stops nothing.
+    let size = desktop.size();
+    for (x, y) in [(0, 0), (300, 200)] {
+        desktop.perform(&stage::move_to(size, x, y)).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(desktop.stopped(), None);
+    once_pressed(environment.clone(), |client, root| {
+        client
+            .warp_pointer(x11rb::NONE, root, 0, 0, 0, 0, 0, 0)
+            .unwrap();
+    });
+    check_stopped(&mut desktop, &environment).await;
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_person_stops_it_by_a_key() {
+    let folder = stage::session_dir();
+    let switch = KillSwitch {
+        corner: None,
+        key: Chord::parse("shift+F12"),
+    };
+    let (mut desktop, environment) = guarded(&folder, switch).await;
+    once_pressed(environment.clone(), |client, _| {
+        // F12 of the usual layout; shift is down already.
+        for kind in [KEY_PRESS_EVENT, KEY_RELEASE_EVENT] {
+            client.xtest_fake_input(kind, 96, 0, 0, 0, 0, 0).unwrap();
+        }
+    });
+    check_stopped(&mut desktop, &environment).await;
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stop_key_that_is_no_key_is_refused() {
+    let folder = stage::session_dir();
+    let desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let switch = KillSwitch {
+        corner: None,
+        key: Chord::parse("ctrl+a+b"),
+    };
+    let error = desktop.with_kill_switch(&switch).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Refused { .. }), "{error}");
+}
+
+/// Ends the display's X server as a crash would.
+fn kill_server(desktop: &mut Desktop) {
+    let display = desktop.private_display().expect("it is our own");
+    let pid = display.server_pid().unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wanted() {
+    let folder = stage::session_dir();
+    let desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let mut desktop = desktop.beginning_anew();
+    kill_server(&mut desktop);
+    let error = desktop
+        .perform(&hold("shift", Duration::from_millis(200)))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, DeviceError::Restarted { .. }), "{error}");
+    // The fresh one works, with its window manager.
+    let listed = desktop.perform(&Action::ListWindows).await.unwrap();
+    assert_eq!(listed.text.as_deref(), Some("There is no window."));
+    desktop.capture().await.unwrap();
+    desktop.close().await.unwrap();
+
+    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    kill_server(&mut desktop);
+    let error = desktop.perform(&stage::type_text("a")).await.unwrap_err();
+    assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
+    let folder = stage::session_dir();
+    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let size = desktop.size();
+    for run in 0..5 {
+        let display = desktop.private_display().expect("it is our own");
+        let args = ["-geometry", "120x50+0+0", "-e", "sleep", "0.4"];
+        display.launch("xterm", &args).await.unwrap();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(900) {
+            let at = Some(stage::pixel(200, 200 + run));
+            let text = "x漢".to_owned();
+            let action = Action::Type {
+                text,
+                at,
+                clear_first: false,
+                submit: true,
+            };
+            desktop
+                .perform(&stage::on_screen(size, action))
+                .await
+                .unwrap();
+            desktop.perform(&Action::ListWindows).await.unwrap();
+        }
+    }
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_desktop_without_its_bus_goes_on() {
+    let folder = stage::session_dir();
+    let options = DisplayOptions {
+        accessibility: true,
+        ..stage::options(&folder)
+    };
+    let display = PrivateDisplay::start(options).await.unwrap();
+    let environment = display.environment();
+    let mut desktop = display.into_desktop().await.unwrap();
+    let named = crate::life::processes_of(&environment);
+    for (pid, _) in named.iter().filter(|(_, name)| name == "dbus-daemon") {
+        let pid = rustix::process::Pid::from_raw(*pid).unwrap();
+        let _may_have_gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    let name = "xterm".to_owned();
+    desktop.perform(&Action::OpenApp { name }).await.unwrap();
+    desktop.perform(&stage::type_text("a漢")).await.unwrap();
+    desktop.capture().await.unwrap();
+    desktop.close().await.unwrap();
+}
