@@ -27,9 +27,8 @@ const VIDEO_SHARE: i64 = 40;
 /// Changes that fill this many percent of the screen are a new window or page, which often
 /// come in several parts.
 const LARGE_SHARE: i64 = 15;
-/// Where nothing works and only part of a large change came, the rest comes within this many
-/// quiet periods.
-const LARGE_PERIODS: u32 = 2;
+/// Such a change is waited for so much of a quiet period longer: one part in three.
+const LARGE_MORE: u32 = 3;
 /// How often working programs are looked at.
 const LOOK: Duration = Duration::from_millis(12);
 /// Programs that work for so long after the last change do so without showing it.
@@ -210,8 +209,13 @@ impl Stillness {
     }
 
     fn quiet_at(&self) -> Instant {
-        let periods = if self.is_large() { LARGE_PERIODS } else { 1 };
-        self.last_change + self.settle.quiet * periods
+        let quiet = self.settle.quiet;
+        let more = if self.is_large() {
+            quiet / LARGE_MORE
+        } else {
+            Duration::ZERO
+        };
+        self.last_change + quiet + more
     }
 
     fn is_large(&self) -> bool {

@@ -21,11 +21,14 @@ pub(super) struct Work {
     background: f64,
 }
 
+/// Process and thread.
+type Thread = (u32, u32);
+
 /// Nanoseconds that each thread has run, or waited for a core, so far.
 #[derive(Debug)]
 struct Sample {
     at: Instant,
-    threads: HashMap<u32, u64>,
+    threads: HashMap<Thread, u64>,
 }
 
 impl Work {
@@ -45,8 +48,12 @@ impl Work {
     pub(super) fn is_busy(&mut self, roots: &[u32], now: Instant) -> Option<bool> {
         let new = Sample::take(roots, now)?;
         let last = self.last.replace(new)?;
-        let share = self.last.as_ref()?.share_since(&last);
-        Some(share > 0.1 + self.background * 1.2)
+        let new = self.last.as_ref()?;
+        if new.share_since(&last) > 0.1 + self.background * 1.2 {
+            return Some(true);
+        }
+        // A thread that waits for a core or a disk is told of only once it goes on.
+        Some(self.background < 0.1 && new.threads.keys().copied().any(is_waiting))
     }
 }
 
@@ -86,7 +93,7 @@ impl Sample {
 }
 
 /// Adds the times of a process's threads, and the processes that they started.
-fn look_at(process: u32, threads: &mut HashMap<u32, u64>, children: &mut Vec<u32>) {
+fn look_at(process: u32, threads: &mut HashMap<Thread, u64>, children: &mut Vec<u32>) {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
         return; // It ended.
     };
@@ -96,7 +103,7 @@ fn look_at(process: u32, threads: &mut HashMap<u32, u64>, children: &mut Vec<u32
     for id in ids {
         let folder = format!("/proc/{process}/task/{id}");
         if let Ok(text) = fs::read_to_string(format!("{folder}/schedstat")) {
-            threads.insert(id, wanted(&text));
+            threads.insert((process, id), wanted(&text));
         }
         if let Ok(text) = fs::read_to_string(format!("{folder}/children")) {
             children.extend(
@@ -105,6 +112,18 @@ fn look_at(process: u32, threads: &mut HashMap<u32, u64>, children: &mut Vec<u32
             );
         }
     }
+}
+
+/// Whether a thread would run if it could.
+fn is_waiting((process, thread): Thread) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"));
+    stat.is_ok_and(|stat| is_ready(&stat))
+}
+
+/// The letter behind the name, which stands in brackets and may hold any character.
+fn is_ready(stat: &str) -> bool {
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| state.starts_with(['R', 'D']))
 }
 
 /// The first two numbers: time on a core, and time ready to run without one, which on a busy
@@ -127,15 +146,23 @@ mod tests {
     }
 
     #[test]
+    fn ready_is_running_or_waiting_for_a_disk() {
+        assert!(is_ready("12 (a) S) R 1 12"));
+        assert!(is_ready("12 (bash) D 1 12"));
+        assert!(!is_ready("12 (R) S 1 12"));
+        assert!(!is_ready(""));
+    }
+
+    #[test]
     fn a_share_is_of_the_time_between() {
         let start = Instant::now();
-        let sample = |ms, threads: &[(u32, u64)]| Sample {
+        let sample = |ms, threads: &[(Thread, u64)]| Sample {
             at: start + Duration::from_millis(ms),
             threads: threads.iter().copied().collect(),
         };
-        let before = sample(0, &[(1, 5_000_000), (2, 9_000_000)]);
+        let before = sample(0, &[((1, 1), 5_000_000), ((1, 2), 9_000_000)]);
         // One thread ran for 5 ms of 20, another ended, a third is new and ran for 5.
-        let after = sample(20, &[(1, 10_000_000), (3, 5_000_000)]);
+        let after = sample(20, &[((1, 1), 10_000_000), ((1, 3), 5_000_000)]);
         assert!((after.share_since(&before) - 0.5).abs() < 1e-9);
     }
 }

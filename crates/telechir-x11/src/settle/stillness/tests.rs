@@ -66,7 +66,7 @@ fn settles_after_the_quiet_period() {
 #[test]
 fn a_large_change_is_waited_for_longer() {
     let (ms, next) = wait(&[], |ms| (once(ms, 20, area(900, 600)), IDLE));
-    assert_eq!((ms, next), (120, done(true)));
+    assert_eq!((ms, next), (87, done(true)));
 }
 
 #[test]
