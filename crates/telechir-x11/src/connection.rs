@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use telechir_process::Watch;
@@ -21,7 +21,7 @@ use x11rb::x11_utils::TryParse;
 use crate::address::Address;
 use crate::error::XError;
 use crate::stream::ImpatientStream;
-use crate::switch::{Hand, NOWHERE};
+use crate::switch::Hand;
 
 /// A server that is alive answers in microseconds; one that is stopped never does.
 const REPLY_CEILING: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub(crate) struct Connection {
     /// The keyboard's mapping changed since somebody asked.
     remapped: AtomicBool,
     /// Where we put the pointer last.
-    hand: Hand,
+    hand: Arc<Hand>,
 }
 
 impl Connection {
@@ -72,7 +72,7 @@ impl Connection {
             is_local,
             damaged,
             remapped,
-            hand: Arc::new(AtomicU32::new(NOWHERE)),
+            hand: Arc::new(Hand::new()),
         };
         connection.check_pixels()?;
         connection.learn_extensions().await?;
@@ -152,7 +152,7 @@ impl Connection {
     }
 
     /// Where we put the pointer last, for those who must tell us from a person.
-    pub(crate) const fn hand(&self) -> &Hand {
+    pub(crate) const fn hand(&self) -> &Arc<Hand> {
         &self.hand
     }
 

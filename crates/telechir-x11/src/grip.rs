@@ -11,7 +11,6 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::switch::packed;
 
 /// Something that can be pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +101,7 @@ impl<'a> Grip<'a> {
 
     pub(crate) fn move_to(&self, x: i16, y: i16) -> Result<(), XError> {
         let root = self.connection.root();
-        let hand = self.connection.hand();
-        hand.store(packed(x, y), std::sync::atomic::Ordering::Relaxed);
+        self.connection.hand().moves_to(x, y);
         // Detail 0: the position is absolute. Time 0: now.
         self.connection
             .x()

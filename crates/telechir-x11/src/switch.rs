@@ -39,14 +39,51 @@ pub enum Corner {
     BottomRight,
 }
 
-/// Where we put the pointer last; one number, so that it is always whole.
-pub(crate) type Hand = Arc<AtomicU32>;
+/// What tells our own motions from a person's: whoever watches a corner learns of an arrival
+/// there when the pointer may be elsewhere again, so our arrivals are counted before they happen.
+#[derive(Debug)]
+pub(crate) struct Hand {
+    /// Where we put the pointer last.
+    last: AtomicU32,
+    /// The corner that is watched.
+    corner: AtomicU32,
+    /// Our arrivals there that were not seen yet.
+    arrivals: AtomicU32,
+}
 
-/// The hand is nowhere.
-pub(crate) const NOWHERE: u32 = u32::MAX;
+/// No place.
+const NOWHERE: u32 = u32::MAX;
+
+impl Hand {
+    pub(crate) const fn new() -> Self {
+        Self {
+            last: AtomicU32::new(NOWHERE),
+            corner: AtomicU32::new(NOWHERE),
+            arrivals: AtomicU32::new(0),
+        }
+    }
+
+    /// Notes a motion that is about to be sent.
+    pub(crate) fn moves_to(&self, x: i16, y: i16) {
+        let place = packed(x, y);
+        let before = self.last.swap(place, Ordering::SeqCst);
+        if place == self.corner.load(Ordering::SeqCst) && before != place {
+            self.arrivals.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether an arrival in the corner was one of ours.
+    fn was_ours(&self) -> bool {
+        self.arrivals
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |ours| {
+                ours.checked_sub(1)
+            })
+            .is_ok()
+    }
+}
 
 /// A place as one number.
-pub(crate) const fn packed(x: i16, y: i16) -> u32 {
+const fn packed(x: i16, y: i16) -> u32 {
     ((x.cast_unsigned() as u32) << 16) | y.cast_unsigned() as u32
 }
 
@@ -62,7 +99,7 @@ impl Switch {
     pub(crate) async fn start(
         wanted: &KillSwitch,
         display: &Display,
-        hand: Hand,
+        hand: Arc<Hand>,
     ) -> Result<Self, DeviceError> {
         let connection = display.connect().await?;
         let mut guard = Guard {
@@ -116,7 +153,7 @@ struct Guard {
     /// A window over the corner's pixel that nobody sees, and where that is.
     corner: Option<(Window, u32)>,
     connection: Connection,
-    hand: Hand,
+    hand: Arc<Hand>,
 }
 
 impl Guard {
@@ -141,8 +178,14 @@ impl Guard {
         x.map_window(window)?;
         // What others put above it is seen here.
         listen(&self.connection, root, EventMask::SUBSTRUCTURE_NOTIFY)?;
-        self.connection.sync().await?;
-        Ok((window, packed(left, top)))
+        let place = packed(left, top);
+        self.hand.corner.store(place, Ordering::SeqCst);
+        let pointer = self.connection.reply(x.query_pointer(root)?).await?;
+        if packed(pointer.root_x, pointer.root_y) == place {
+            // It was there before anybody could mean something by it.
+            self.hand.arrivals.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok((window, place))
     }
 
     /// The key comes to us from wherever the focus is, whichever locks are on.
@@ -198,17 +241,13 @@ impl Guard {
             };
             if let Event::EnterNotify(entered) = &event
                 && entered.event == window
-                && self.hand.load(Ordering::Relaxed) != place
+                && !self.hand.was_ours()
             {
                 return Ok("the pointer was moved into the corner that stops it");
             } else if let Event::LeaveNotify(_) = event {
                 // From now on it is a person's again.
-                let _was_elsewhere = self.hand.compare_exchange(
-                    place,
-                    NOWHERE,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
+                let (at, to) = (Ordering::SeqCst, Ordering::SeqCst);
+                let _was_elsewhere = self.hand.last.compare_exchange(place, NOWHERE, at, to);
             }
             let is_covered = if let Event::ConfigureNotify(other) = &event {
                 other.window != window && other.above_sibling == window && !other.override_redirect

@@ -364,7 +364,10 @@ impl Windows {
                     let shown = now.shown;
                     !(shown.is_wide || shown.is_tall || shown.is_minimized || shown.is_fullscreen)
                 }
-                Goal::Minimized => now.shown.is_minimized,
+                Goal::Minimized => {
+                    let active = self.active(connection).await?;
+                    now.shown.is_minimized && active != Some(found.window)
+                }
                 // It may not become all of it: then it stays as it is.
                 Goal::At(wanted) => {
                     now.place == wanted || (now.place != found.place && last == Some(now.place))

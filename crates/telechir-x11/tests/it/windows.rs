@@ -67,24 +67,26 @@ async fn appear_listed(desktop: &mut Desktop, windows: usize) {
     panic!("fewer than {windows} windows");
 }
 
+/// Waits until the window in front has the keyboard: it is drawn a moment before.
+async fn until_active(desktop: &mut Desktop) -> String {
+    let mut listed = String::new();
+    for _ in 0..500 {
+        listed = told(desktop, Action::ListWindows).await;
+        let front = listed.lines().nth(1);
+        if front.is_some_and(|line| line.contains(", active")) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    listed
+}
+
 #[tokio::test]
 async fn windows_are_listed_and_one_is_made_active() {
     let folder = stage::session_dir();
     let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
-    // It is listed a moment before it gets the keyboard.
-    let mut listed = String::new();
-    for _ in 0..500 {
-        listed = told(&mut desktop, Action::ListWindows).await;
-        if listed
-            .lines()
-            .nth(1)
-            .is_some_and(|line| line.contains(", active"))
-        {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let listed = until_active(&mut desktop).await;
     let lines: Vec<&str> = listed.lines().skip(1).collect();
     assert!(
         lines[0].starts_with("w2 \"second terminal\", class \"XTerm\""),
@@ -115,7 +117,7 @@ async fn windows_are_listed_and_one_is_made_active() {
 async fn maximizing_says_what_was_before_and_may_be_repeated() {
     let folder = stage::session_dir();
     let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
-    let before = told(&mut desktop, Action::ListWindows).await;
+    let before = until_active(&mut desktop).await;
     let maximize = Action::MaximizeWindow { window: None };
     let said = told(&mut desktop, maximize.clone()).await;
     assert_eq!(
@@ -159,6 +161,7 @@ async fn a_window_is_placed_with_its_frame() {
     std::fs::write(&path, "").unwrap();
     let display = stage::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
+    until_active(&mut desktop).await;
     let place = |region| Action::PlaceWindow {
         window: None,
         region,
