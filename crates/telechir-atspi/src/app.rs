@@ -19,7 +19,7 @@ use crate::state::Bits;
 /// The cache's place in each application.
 const CACHE_PATH: &str = "/org/a11y/atspi/cache";
 /// For the answers to all questions after the first.
-const WHOLE: Duration = Duration::from_secs(3);
+const WHOLE: Duration = Duration::from_secs(8);
 /// Elements of one application at most.
 const MOST: usize = 20_000;
 /// Deeper than this is a circle.
