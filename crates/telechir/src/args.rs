@@ -145,7 +145,7 @@ pub(crate) struct DeviceArguments {
     /// Run the browser without a window: denser, and a little less like a person's.
     #[arg(long, requires = "browser")]
     pub(crate) headless: bool,
-    /// Give a shell in a sandbox; with =docker[:IMAGE] or =podman[:IMAGE] one in a container, with
+    /// Give a shell in a sandbox; with =docker, =podman or =podman:IMAGE one in a container, with
     /// =host one on this machine, unconfined.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_place)]
     pub(crate) shell: Option<String>,
