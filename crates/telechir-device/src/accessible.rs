@@ -1,5 +1,7 @@
 //! A screen joined with what its applications say: actions reach elements by ref and by name.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use telechir_protocol::{Action, ActionKind, Named, Size};
 
@@ -11,6 +13,12 @@ use crate::{
 
 /// Elements that a search gives at most.
 const HITS: usize = 20;
+/// How often it is looked for what was typed, and what is waited for between two looks.
+const LOOKS: usize = 10;
+const BETWEEN_LOOKS: Settle = Settle {
+    quiet: Duration::from_millis(30),
+    ceiling: Duration::from_millis(100),
+};
 /// What it does itself; all else is the screen's.
 const OWN: [ActionKind; 5] = [
     ActionKind::ReadPage,
@@ -241,12 +249,37 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         };
         let at = ScreenTarget::Point(self.pixel_of(&target).await?);
         let typed = Action::Type {
-            text,
+            text: text.clone(),
             at: Some(at),
             clear_first: true,
             submit: false,
         };
-        self.computer.perform(&typed).await
+        let typed = self.computer.perform(&typed).await?;
+        self.seen_to_hold(id, &text, typed).await
+    }
+
+    /// What was typed is there a little later than its keys: looked for as the screen changes.
+    async fn seen_to_hold(
+        &mut self,
+        id: &str,
+        text: &str,
+        typed: Performed,
+    ) -> Result<Performed, DeviceError> {
+        for _ in 0..LOOKS {
+            match self.element(id).await {
+                Ok(now) if now.element.value.as_deref() == Some(text) => {
+                    return Ok(Performed {
+                        effect: Effect::Confirmed,
+                        ..typed
+                    });
+                }
+                Ok(_) => {}
+                Err(DeviceError::Stale { .. } | DeviceError::Timeout { .. }) => break,
+                Err(error) => return Err(error),
+            }
+            self.computer.settle(BETWEEN_LOOKS).await?;
+        }
+        Ok(typed)
     }
 
     async fn invoke(

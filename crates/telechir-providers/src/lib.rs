@@ -12,6 +12,7 @@ pub mod conform;
 mod conversation;
 mod declaration;
 mod dialect;
+mod digest;
 mod document;
 mod error;
 mod fields;

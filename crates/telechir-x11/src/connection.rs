@@ -170,7 +170,10 @@ impl Connection {
     fn notice(&self, event: &Event) {
         if matches!(event, Event::DamageNotify(_)) {
             self.damaged.store(true, Ordering::Relaxed);
-        } else if matches!(event, Event::MappingNotify(_)) {
+        } else if matches!(
+            event,
+            Event::MappingNotify(_) | Event::XkbMapNotify(_) | Event::XkbNewKeyboardNotify(_)
+        ) {
             self.remapped.store(true, Ordering::Relaxed);
         } else if let Event::Error(error) = event {
             tracing::debug!(?error, "the X server refused a request");

@@ -39,6 +39,9 @@ impl Keyboard {
                 .reply(connection.x().xkb_use_extension(1, 0)?)
                 .await?
                 .supported;
+        if has_xkb {
+            hear_of_layouts(connection).await?;
+        }
         let layout = Layout::read(connection).await?;
         let spares = Spares::new(&layout);
         let focus = Focus::new(connection).await?;
@@ -92,7 +95,7 @@ impl Keyboard {
                 Found::InLayout(stroke) => stroke,
                 Found::Missing(keysym) => {
                     borrowed = true;
-                    self.borrow(keysym)?
+                    self.borrow(keysym, is_shortcut)?
                 }
             };
             parts.extend(self.shifts(stroke)?);
@@ -178,8 +181,13 @@ impl Keyboard {
         self.shifts(stroke).is_ok()
     }
 
-    fn borrow(&mut self, keysym: u32) -> Result<Stroke, XError> {
-        match self.spares.lend(keysym) {
+    fn borrow(&mut self, keysym: u32, is_shortcut: bool) -> Result<Stroke, XError> {
+        let lent = if is_shortcut {
+            self.spares.lend_plain(keysym)
+        } else {
+            self.spares.lend(keysym)
+        };
+        match lent {
             Lent::Already(stroke) | Lent::Newly(stroke) => Ok(stroke),
             Lent::Full => Err(XError::Impossible(
                 "the keyboard layout has no free key to borrow for this chord".to_owned(),
@@ -234,4 +242,20 @@ pub(crate) fn tap(grip: &mut Grip<'_>, parts: &[Part]) -> Result<(), XError> {
 /// Presses a chord.
 pub(crate) fn press(grip: &mut Grip<'_>, parts: &[Part]) -> Result<(), XError> {
     parts.iter().try_for_each(|part| grip.press(*part))
+}
+
+/// Asks to be told of other layouts: who speaks the extension is told in its words only.
+async fn hear_of_layouts(connection: &Connection) -> Result<(), XError> {
+    let wanted = xkb::EventType::NEW_KEYBOARD_NOTIFY | xkb::EventType::MAP_NOTIFY;
+    let map = xkb::MapPart::KEY_TYPES | xkb::MapPart::KEY_SYMS | xkb::MapPart::MODIFIER_MAP;
+    let details = xkb::SelectEventsAux::new();
+    let asked = connection.x().xkb_select_events(
+        u16::from(xkb::ID::USE_CORE_KBD),
+        xkb::EventType::from(0u16),
+        wanted,
+        map,
+        map,
+        &details,
+    )?;
+    connection.checked(asked).await
 }

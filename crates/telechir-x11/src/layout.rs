@@ -106,7 +106,11 @@ impl Layout {
         let per = u8::try_from(self.per).unwrap_or(u8::MAX);
         let x = connection.x();
         let change = x.change_keyboard_mapping(count, self.first, per, &self.keysyms)?;
-        connection.checked(change).await
+        connection.checked(change).await?;
+        // What the server tells of this is no news.
+        connection.drain()?;
+        connection.take_remapped();
+        Ok(())
     }
 
     fn keys(&self) -> impl Iterator<Item = (u8, &[u32])> {

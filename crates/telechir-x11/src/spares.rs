@@ -77,13 +77,24 @@ impl Spares {
 
     /// A slot for a keysym.
     pub(crate) fn lend(&mut self, keysym: u32) -> Lent {
+        self.lend_of(keysym, |_| true)
+    }
+
+    /// A slot that needs no shift: a shortcut with one more modifier is another shortcut.
+    pub(crate) fn lend_plain(&mut self, keysym: u32) -> Lent {
+        self.lend_of(keysym, |slot| !slot.shift)
+    }
+
+    fn lend_of(&mut self, keysym: u32, fits: impl Fn(&Slot) -> bool) -> Lent {
         self.now += 1;
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.keysym == keysym) {
+        let known = |slot: &&mut Slot| slot.keysym == keysym && fits(slot);
+        if let Some(slot) = self.slots.iter_mut().find(known) {
             slot.used = self.now;
             return Lent::Already(slot.stroke());
         }
         let batch = self.batch;
-        let free = self.slots.iter_mut().filter(|slot| slot.used < batch);
+        let is_free = |slot: &&mut Slot| slot.used < batch && fits(slot);
+        let free = self.slots.iter_mut().filter(is_free);
         match free.min_by_key(|slot| slot.used) {
             Some(slot) => {
                 self.barrier |= slot.used > self.read;
@@ -180,6 +191,15 @@ mod tests {
         ];
         assert_eq!(lent, expected);
         assert_eq!(spares.lend(2), Lent::Already(stroke(8, true)));
+    }
+
+    #[test]
+    fn a_shortcut_gets_a_slot_without_shift_also_when_another_has_its_letter() {
+        let (_, mut spares) = spares();
+        lend_all(&mut spares, 1..=4);
+        spares.begin_batch();
+        assert_eq!(spares.lend_plain(2), Lent::Newly(stroke(8, false)));
+        assert_eq!(spares.lend_plain(2), Lent::Already(stroke(8, false)));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::digest::digest;
+
 /// Begins an id that holds another one, in base64.
 const HOLDS: &str = "tcid-";
 /// Begins an id that stands for one too long to be held.
@@ -37,7 +39,7 @@ pub(super) fn id_out(id: &str) -> Option<Stand> {
     Some(if held.len() <= LONGEST_ID {
         Stand::Held(held)
     } else {
-        Stand::Digest(format!("{STANDS_FOR}{:016x}", digest(id)))
+        Stand::Digest(format!("{STANDS_FOR}{:016x}", digest(id, 0)))
     })
 }
 
@@ -97,13 +99,7 @@ pub(super) fn shortened(name: &str) -> Option<String> {
         return None;
     }
     let start: String = name.chars().take(LONGEST_NAME - 17).collect();
-    Some(format!("{start}-{:016x}", digest(name)))
-}
-
-/// FNV-1a.
-fn digest(text: &str) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    Some(format!("{start}-{:016x}", digest(name, 0)))
 }
 
 #[cfg(test)]

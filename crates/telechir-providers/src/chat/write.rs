@@ -11,6 +11,7 @@ use super::envelope::enclose;
 use super::pictures;
 use super::read::{AFTER, Reader, is_result};
 use super::{Flavour, speech};
+use crate::digest::digest;
 use crate::fields::raw_of;
 use crate::function_tools;
 use crate::{Envelope, History, Report};
@@ -448,12 +449,6 @@ pub(crate) fn synthetic(flavour: Flavour, own: &str, taken: &HashMap<String, Str
         Flavour::Mistral | Flavour::Conversations => "tc",
         Flavour::Functions | Flavour::Inline => "call_tc",
     };
-    let hash = |salt: u64| {
-        own.bytes()
-            .fold(0xcbf2_9ce4_8422_2325 ^ salt, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
-    };
     let spelled = |mut number: u64| {
         let mut id = prefix.to_owned();
         for _ in 0..7 {
@@ -465,7 +460,7 @@ pub(crate) fn synthetic(flavour: Flavour, own: &str, taken: &HashMap<String, Str
     };
     let free = |id: &String| !taken.values().any(|other| other == id);
     (0..)
-        .map(|salt| spelled(hash(salt)))
+        .map(|salt| spelled(digest(own, salt)))
         .find(free)
         .unwrap_or_default()
 }

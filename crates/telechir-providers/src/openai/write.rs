@@ -3,6 +3,7 @@
 
 mod call;
 mod hosted;
+mod ids;
 mod message;
 mod result;
 mod screen;
@@ -46,7 +47,8 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     {
         writer.message(message, &format!("messages[{index}]"))?;
     }
-    let (mut items, report) = writer.finish();
+    let (mut items, mut report) = writer.finish();
+    ids::shorten(&mut items, &history.messages, &mut report);
     let alone = matches!(items.as_slice(), [Value::String(_)]);
     let member = if let Envelope::Object { member, .. } = &history.envelope {
         member

@@ -1,6 +1,6 @@
 //! What real applications show when the wait says that they are done, and two seconds later.
 //!
-//! The part that runs with the other tests has a terminal and an editor. `make soak` runs all of
+//! The part that runs with the other tests has a terminal and an editor. `make soak` asks for all of
 //! it, on every application that is installed, and writes the table in `docs/settling.md`.
 
 mod acts;
@@ -33,35 +33,29 @@ async fn play(app: &App) -> Vec<Outcome> {
     outcomes
 }
 
-#[tokio::test]
-async fn a_settled_picture_of_a_terminal_and_an_editor_is_the_last() {
-    let mut outcomes = Vec::new();
-    for app in [&acts::XTERM, &acts::MOUSEPAD] {
-        outcomes.extend(play(app).await);
-    }
-    let told = table::table(&outcomes);
-    let final_ones = outcomes.iter().filter(|one| one.is_final()).count();
-    // One in ten may be off here: other tests run beside it, and take its time.
-    assert!(final_ones * 10 >= outcomes.len() * 9, "{told}");
-    assert!(
-        outcomes
-            .iter()
-            .all(|one| one.settled.waited <= SETTLE.ceiling * 2),
-        "{told}"
-    );
+/// Whether everything is asked for, as `make soak` does, which installs what it needs.
+#[expect(clippy::disallowed_methods, reason = "who runs the tests says so")]
+fn is_all_asked() -> bool {
+    std::env::var("TELECHIR_SETTLING").is_ok_and(|asked| asked == "all")
 }
 
-/// Everything, measured.
 #[tokio::test]
-#[ignore = "minutes, and applications that only make soak installs"]
-async fn settled_pictures_are_final() {
+async fn a_settled_picture_is_the_last() {
+    let all = is_all_asked();
     let mut outcomes = Vec::new();
-    for app in acts::ALL {
-        if app.is_installed() {
-            outcomes.extend(play(app).await);
-            // So far, should a later one end this.
-            eprintln!("{}", table::table(&outcomes));
-        }
+    let apps: Vec<&App> = if all {
+        acts::ALL
+            .iter()
+            .copied()
+            .filter(|app| app.is_installed())
+            .collect()
+    } else {
+        vec![&acts::XTERM, &acts::MOUSEPAD]
+    };
+    for app in apps {
+        outcomes.extend(play(app).await);
+        // So far, should a later one end this.
+        eprintln!("{}", table::table(&outcomes));
     }
     let told = table::table(&outcomes);
     println!("{told}");
@@ -70,10 +64,18 @@ async fn settled_pictures_are_final() {
         .iter()
         .filter(|one| !one.comes_later && one.is_final())
         .count();
+    // Of two applications one in ten may be off: other tests run beside it, and take its time. Of
+    // all, a floor for a busy machine; docs/settling.md says what is reached and what is wanted.
+    let (least, percent) = if all { (60, 70) } else { (1, 90) };
     assert!(
-        known >= 60,
+        known >= least,
         "only {known} actions: an application is missing"
     );
-    // A floor for a busy machine; docs/settling.md says what is reached and what is wanted.
-    assert!(final_ones * 100 >= known * 70, "{final_ones} of {known}");
+    assert!(final_ones * 100 >= known * percent, "{told}");
+    assert!(
+        outcomes
+            .iter()
+            .all(|one| one.settled.waited <= SETTLE.ceiling * 2),
+        "{told}"
+    );
 }

@@ -133,9 +133,16 @@ async fn set_layout(desktop: &mut Desktop, words: &[&str]) {
     display.launch("setxkbmap", words).await.unwrap();
     let environment = display.environment();
     let start = Instant::now();
-    while telechir_testkit::xvfb::keyboard(&environment) == before {
+    let mut last = before.clone();
+    loop {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let now = telechir_testkit::xvfb::keyboard(&environment);
+        // It is changed in several steps.
+        if now != before && now == last {
+            break;
+        }
         assert!(start.elapsed() < Duration::from_secs(10), "{words:?}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        last = now;
     }
 }
 
@@ -148,7 +155,12 @@ async fn every_layout_types_the_same() {
         set_layout(&mut desktop, layout).await;
         let (file, _) = saved(&mut desktop, &path, text).await;
         assert_eq!(file, text, "{layout:?}");
-        // A shortcut goes by its letter, wherever that is: all is marked and replaced.
+        // A shortcut goes by its letter, wherever that is: all is marked and replaced. Where the
+        // layout lacks the letter, programs do not agree on what they take.
+        if layout == ["ru"] {
+            desktop.close().await.unwrap();
+            continue;
+        }
         press(&mut desktop, "ctrl+a").await;
         desktop.perform(&stage::type_text("z")).await.unwrap();
         press(&mut desktop, "ctrl+s").await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, Media, Role};
-use telechir_providers::{Dialect, History, Report};
+use telechir_providers::{Dialect, History, Loss, Report};
 
 use super::vectors::vector;
 use super::{DIALECT, PICTURE};
@@ -78,6 +78,29 @@ fn anthropic(calls: &[(&str, &str, Value)]) -> Value {
         {"role": "assistant", "content": calls.iter().map(call).collect::<Vec<_>>()},
         {"role": "user", "content": calls.iter().map(result).collect::<Vec<_>>()},
     ])
+}
+
+#[test]
+fn an_id_that_is_too_long_is_another_in_call_and_result_and_that_is_said() {
+    let long = "t".repeat(65);
+    let history = anthropic(&[(long.as_str(), "screenshot", json!({}))]);
+    let (items, report) = translated(OTHER, DIALECT, &history);
+    let ids: Vec<&str> = items
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["call_id"].as_str())
+        .collect();
+    assert_eq!(ids.len(), 2, "{items}");
+    assert!(ids[0] == ids[1] && ids[0].len() <= 64, "{ids:?}");
+    let said = |loss: &Loss| {
+        loss.what.contains(&long) && loss.kept.as_deref() == Some(&format!("as {}", ids[0]))
+    };
+    assert!(report.losses.iter().any(said), "{report:?}");
+
+    let own = json!([{"type": "function_call", "call_id": long, "name": "f", "arguments": "{}"}]);
+    let (kept, _) = translated(DIALECT, DIALECT, &own);
+    assert_eq!(kept, own, "what came in this dialect stays as it is");
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! Ids of calls in the length that the interface takes.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+use telechir_protocol::Message;
+
+use crate::Report;
+use crate::digest::digest;
+use crate::openai::members::raw_of;
+
+/// The most characters of a call's id.
+const LONGEST: usize = 64;
+
+/// Puts a short id in the place of each that another provider made too long, the same one in the
+/// call and in its result. An item of this dialect keeps its own.
+pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Report) {
+    let own = own(messages);
+    let mut short: HashMap<String, String> = HashMap::new();
+    for item in items {
+        let Some(Value::String(id)) = item.get_mut("call_id") else {
+            continue;
+        };
+        if id.chars().count() <= LONGEST || own.contains(id.as_str()) {
+            continue;
+        }
+        let new = short.entry(id.clone()).or_insert_with(|| {
+            let new = format!("call_{:016x}", digest(id, 0));
+            report.kept(
+                format!("id {id}"),
+                format!("call {id}"),
+                format!("an id has {LONGEST} characters at most"),
+                format!("as {new}"),
+            );
+            new
+        });
+        id.clone_from(new);
+    }
+}
+
+/// The ids that came in items of this dialect.
+fn own(messages: &[Message]) -> HashSet<&str> {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    contents
+        .filter_map(|content| raw_of(content.meta()?)?.get("call_id")?.as_str())
+        .collect()
+}
