@@ -439,7 +439,8 @@ fn a_start_that_fails_says_why_and_leaves_nothing() {
 fn a_killed_caller_ends_its_call_and_no_more() {
     let sessions = Sessions::new();
     sessions.start_shell("a", &[]);
-    let mut caller = sessions.begin("a", "kept=1; sleep 1000; touch after");
+    let mut caller = sessions.begin("a", "kept=1; touch begun; sleep 1000; touch after");
+    until("it runs", || sessions.file("work/begun").exists());
     caller.kill().expect("a signal");
     caller.wait().expect("it ends");
     until("the session is free", || {
