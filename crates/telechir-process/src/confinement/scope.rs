@@ -20,6 +20,8 @@ pub(super) fn ruleset() -> Option<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
 
@@ -31,6 +33,16 @@ mod tests {
     const REACH: &str = "use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0); \
         my $met = connect($s, pack_sockaddr_un(\"\\0\" . $ARGV[0])); \
         my $hit = kill(0, getppid()); exit(($met ? 0 : 1) + ($hit ? 0 : 2))";
+
+    #[tokio::test]
+    async fn a_descriptor_that_the_child_wants_does_not_take_the_ruleset_s_number() {
+        let ruleset = ruleset();
+        let file = File::open("/dev/null").expect("a file");
+        let number = ruleset.as_ref().map_or(3, AsRawFd::as_raw_fd);
+        let spawn = Spawn::new("true").fd(number, file.into());
+        let child = spawn.landlock(ruleset).spawn().await.expect("it starts");
+        assert_eq!(child.wait().await.expect("an end").code(), Some(0));
+    }
 
     #[tokio::test]
     async fn nothing_outside_is_reached_where_the_kernel_has_scopes() {

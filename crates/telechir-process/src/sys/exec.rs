@@ -59,7 +59,7 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
         step,
         source: io::Error::from(errno),
     };
-    let raised = raise(&plan.fds).map_err(|errno| failed((Step::Descriptors, errno)))?;
+    let raised = raise(plan).map_err(|errno| failed((Step::Descriptors, errno)))?;
     let argv = pointers(&plan.argv);
     let env = pointers(&plan.env);
     let parent = rustix::process::getpid();
@@ -103,12 +103,14 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
 /// Duplicates whose numbers are above every number the child wants, so that none is overwritten.
 struct Raised {
     fds: Vec<(RawFd, OwnedFd)>,
+    landlock: Option<OwnedFd>,
     reader: OwnedFd,
     writer: OwnedFd,
 }
 
-fn raise(fds: &[(RawFd, OwnedFd)]) -> Result<Raised, Errno> {
-    let floor = fds
+fn raise(plan: &Plan) -> Result<Raised, Errno> {
+    let floor = plan
+        .fds
         .iter()
         .map(|(number, _)| number + 1)
         .max()
@@ -116,11 +118,14 @@ fn raise(fds: &[(RawFd, OwnedFd)]) -> Result<Raised, Errno> {
         .max(3);
     let up = |fd: BorrowedFd<'_>| fcntl_dupfd_cloexec(fd, floor);
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    let fds = fds
+    let fds = plan
+        .fds
         .iter()
         .map(|(number, fd)| Ok((*number, up(fd.as_fd())?)));
+    let landlock = plan.landlock.as_ref().map(|ruleset| up(ruleset.as_fd()));
     Ok(Raised {
         fds: fds.collect::<Result<_, Errno>>()?,
+        landlock: landlock.transpose()?,
         reader,
         writer: up(writer.as_fd())?,
     })
@@ -178,7 +183,7 @@ fn become_program(
     if plan.no_new_privs {
         rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
     }
-    if let Some(ruleset) = &plan.landlock {
+    if let Some(ruleset) = &raised.landlock {
         restrict(ruleset).map_err(at(Step::Landlock))?;
     }
     if !plan.outlives {
