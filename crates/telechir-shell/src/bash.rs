@@ -408,7 +408,7 @@ fn spools(isolation: &Isolation) -> Result<Spools, DeviceError> {
         Isolation::Sandbox(sandbox) => Spools::new(
             &sandbox.output_dir,
             Some(sandbox::OUTPUTS),
-            sandbox.identity,
+            sandbox::identity(sandbox)?,
         ),
         Isolation::Docker(docker) => {
             let owner = Some(docker.identity);
