@@ -2,8 +2,9 @@
 //!
 //! Both carry the same function calls, so most of it is shared: `action` and `say` know the
 //! predefined functions, `call` and `ask` whole calls, `answer` results; `plan` brings a history
-//! into turns that the services take. `generate` and `interactions` know the JSON around them.
-//! What came from here goes back as it came, unless its neutral values were changed.
+//! into turns that the services take, and `calls` knows how each call of it went out. `generate`
+//! and `interactions` know the JSON around them. What came from here goes back as it came, unless
+//! its neutral values were changed.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "a part has few of the forms that JSON and contents can have; any other is let be"
@@ -15,6 +16,7 @@ mod args;
 mod ask;
 mod batch;
 mod call;
+mod calls;
 mod declare;
 mod generate;
 mod interactions;

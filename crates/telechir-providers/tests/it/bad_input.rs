@@ -2,11 +2,10 @@
 //! answered with an error; never a panic, never a dropped call.
 
 use serde_json::{Value, json};
-use telechir_protocol::{
-    ComputerResult, EditResult, Failure, FailureKind, FunctionResult, ModelTurn, ShellResult,
-    ToolCall, ToolResult,
-};
+use telechir_protocol::{ModelTurn, ToolCall};
 use telechir_providers::{DecodeError, Dialect, EncodedReply};
+
+use crate::mutations::failed;
 
 const ANTHROPIC: Dialect = Dialect::AnthropicMessages;
 const OPENAI: Dialect = Dialect::OpenaiResponses;
@@ -27,35 +26,6 @@ fn anthropic(name: &str, toolset: Option<&str>, input: Value) -> Value {
 
 fn openai(item: Value) -> Value {
     json!({"object": "response", "status": "completed", "output": [item]})
-}
-
-/// The answer that a call cannot be carried out.
-pub(crate) fn failed(call: &ToolCall) -> ToolResult {
-    let error = Some(Failure::new(FailureKind::Device, "It cannot be read."));
-    match call {
-        ToolCall::Computer(call) => ToolResult::Computer(ComputerResult {
-            error,
-            ..ComputerResult::new(call.call_id.clone())
-        }),
-        ToolCall::Shell(call) => ToolResult::Shell(ShellResult {
-            error,
-            ..ShellResult::new(call.call_id.clone(), Vec::new())
-        }),
-        ToolCall::Edit(call) => ToolResult::Edit(EditResult {
-            call_id: call.call_id.clone(),
-            text: None,
-            error,
-            meta: Default::default(),
-        }),
-        ToolCall::Function(call) => ToolResult::Function(FunctionResult {
-            call_id: call.call_id.clone(),
-            name: None,
-            items: Vec::new(),
-            result: None,
-            error,
-            meta: Default::default(),
-        }),
-    }
 }
 
 /// Answers every call of a turn with the reason why it cannot be carried out.

@@ -12,6 +12,7 @@ use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, form};
 use super::write::{call_steps, called, plain, result_step, results, unchanged};
 use crate::google::answer;
 use crate::google::ask::{self, Asked, Asking};
+use crate::google::calls::Calls;
 use crate::google::plan::{self, Entry, Side, Turn};
 use crate::google::say::Speaker;
 use crate::google::scene::{self, Scene};
@@ -35,7 +36,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut writer = Writer {
         scene: Scene::of_functions(scene::declared(tools)),
         results: plan::results(&history.messages),
-        asked: HashMap::new(),
+        calls: Calls::default(),
         picture: None,
         report: Report::default(),
         steps: Vec::new(),
@@ -133,7 +134,7 @@ struct Writer<'a> {
     scene: Scene,
     results: HashMap<CallId, &'a Content>,
     /// How each call was written.
-    asked: HashMap<CallId, Vec<Asked>>,
+    calls: Calls,
     /// The size of the newest picture.
     picture: Option<Size>,
     report: Report,
@@ -266,33 +267,20 @@ impl Writer<'_> {
 
     fn note(&mut self, content: &Content, asked: Vec<Asked>) {
         self.scene.note_asked(content, &asked);
-        if let Some(id) = scene::call_id(content) {
-            self.asked.insert(id.clone(), asked);
-        }
+        self.calls.note(content, asked);
     }
 
     fn result(&mut self, result: &ToolResult, place: &str) -> Vec<Value> {
-        let asked = result.call_id().and_then(|id| self.asked.get(id)).cloned();
-        match asked.or_else(|| plan::asked_by_name(result)) {
-            Some(asked) if !asked.is_empty() => results(&asked, result, &mut self.report),
-            _ => {
-                let why = "an answer names its function, and no call before it has this id";
-                self.report.lost("a result", place, why);
-                Vec::new()
-            }
+        let asked = self.calls.answered_by(result, place, &mut self.report);
+        if asked.is_empty() {
+            return Vec::new();
         }
+        results(&asked, result, &mut self.report)
     }
 
     /// Every call is answered.
     fn missing(&mut self, call: &Content) -> Vec<Value> {
-        let Some(id) = scene::call_id(call) else {
-            return Vec::new();
-        };
-        let what = "a missing result";
-        let how = "as an error that says so";
-        self.report
-            .kept(what, format!("call {id}"), "every call is answered", how);
-        let asked = self.asked.get(id).cloned().unwrap_or_default();
+        let asked = self.calls.unanswered(call, &mut self.report);
         asked
             .iter()
             .map(|asked| result_step(asked, answer::unknown(call), None, &mut self.report))

@@ -12,8 +12,8 @@ use telechir_providers::{Conversation, Dialect, Envelope, History, Offer, Openin
 
 use super::python::Document;
 use super::received;
-use crate::bad_input::failed;
 use crate::matrix::common;
+use crate::mutations::failed;
 
 fn encoded(dialect: Dialect, messages: Vec<Message>) -> Value {
     let envelope = Envelope::List;
