@@ -18,6 +18,6 @@ if cargo nextest --version >/dev/null 2>&1; then
   cargo nextest run --workspace
 else
   # The same tests without the runner. Two at a time: they start browsers and X servers.
-  cargo test --workspace --quiet -- --test-threads=2
+  cargo test --workspace --quiet --no-fail-fast -- --test-threads=2
 fi
 cargo run --quiet --package xtask -- tally "$tally"
