@@ -12,8 +12,11 @@ use crate::client::{Client, Event, lock};
 use crate::error::Gone;
 use crate::setup::Setup;
 
+mod frames;
 mod notes;
 
+pub(crate) use frames::Frame;
+use frames::Frames;
 use notes::Notes;
 
 /// A request that runs longer counts as a long poll and no longer as loading.
@@ -76,6 +79,7 @@ struct State {
     /// A drag that Chromium handed to us.
     drag: Option<Value>,
     notes: Notes,
+    frames: Frames,
 }
 
 impl Book {
@@ -136,6 +140,16 @@ impl Book {
         state.tabs.iter().filter(is_new).cloned().collect()
     }
 
+    /// The frame that Chromium calls so, when it is known.
+    pub(crate) fn frame(&self, name: &str) -> Option<Frame> {
+        lock(&self.state).frames.get(name)
+    }
+
+    /// Takes frames from what a session says when it is asked for all of them.
+    pub(crate) fn sync_frames(&self, session: &str, tree: &Value) {
+        lock(&self.state).frames.sync(session, tree);
+    }
+
     /// Takes the drag that a page began, when it did.
     pub(crate) fn take_drag(&self) -> Option<Value> {
         lock(&self.state).drag.take()
@@ -181,7 +195,10 @@ impl Book {
             let params = &event.params;
             match &event.session {
                 None => state.of_browser(client, self.setup, &event.method, params),
-                Some(session) => state.of_page(client, session, &event.method, params),
+                Some(session) => {
+                    state.of_frames(client, self.setup, session, &event.method, params);
+                    state.of_page(client, session, &event.method, params);
+                }
             }
         }
         self.changed.send_modify(|count| *count += 1);
@@ -203,6 +220,7 @@ impl State {
             "Target.detachedFromTarget" => {
                 let session = text(&params["sessionId"]);
                 client.fail_session(&session, Gone::Closed);
+                self.frames.forget(&session);
                 self.forget(|tab| tab.session == session);
             }
             "Target.targetDestroyed" => {
@@ -257,6 +275,30 @@ impl State {
             if self.active.as_ref() == Some(&tab.target) {
                 self.active = None;
             }
+        }
+    }
+
+    /// What is said of frames, also by those that have a process of their own.
+    fn of_frames(
+        &mut self,
+        client: &Client,
+        setup: Setup,
+        session: &str,
+        method: &str,
+        params: &Value,
+    ) {
+        match method {
+            "Target.attachedToTarget" if params["targetInfo"]["type"] == "iframe" => {
+                let own = text(&params["sessionId"]);
+                setup.prepare_frame(client, &own);
+                self.frames.attach(session, &own);
+            }
+            "Target.detachedFromTarget" => {
+                let own = text(&params["sessionId"]);
+                client.fail_session(&own, Gone::Closed);
+                self.frames.forget(&own);
+            }
+            _ => self.frames.take(session, method, params),
         }
     }
 

@@ -16,9 +16,11 @@ use crate::hands::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::options::{Options, Surface};
 use crate::setup::Setup;
+use crate::snapshot::Snapshots;
 use crate::{capture, settle};
 
 mod actions;
+mod elements;
 mod fit;
 
 use actions::{Family, family};
@@ -35,7 +37,7 @@ pub struct Browser {
     pub(crate) options: Options,
     pub(crate) screen: Option<BoxScreen>,
     size: Size,
-    next_ref: u64,
+    pub(crate) snapshots: Snapshots,
     _pump: Pump,
     _way_out: WayOut,
 }
@@ -69,7 +71,7 @@ impl Browser {
             options,
             screen,
             size,
-            next_ref: 1,
+            snapshots: Snapshots::default(),
             _pump: pump,
             _way_out: way_out,
         };

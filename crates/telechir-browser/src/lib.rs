@@ -8,7 +8,6 @@ mod browser;
 mod capture;
 mod client;
 mod dragged;
-mod elements;
 mod error;
 mod hands;
 mod keyboard;
@@ -21,7 +20,9 @@ mod pointer;
 mod script;
 mod settle;
 mod setup;
+mod snapshot;
 mod tabs;
+mod walker;
 mod wire;
 
 pub use browser::Browser;

@@ -4,6 +4,7 @@ use serde_json::json;
 use telechir_protocol::Size;
 
 use crate::client::Client;
+use crate::walker;
 
 /// The name of the world our own scripts run in, apart from the page's.
 pub(crate) const WORLD: &str = "telechir";
@@ -28,6 +29,7 @@ impl Setup {
             json!({ "enabled": true }),
         );
         tell("Input.setInterceptDrags", json!({ "enabled": true }));
+        watch_frames(client, session);
         if let Some(size) = self.size {
             tell(
                 "Emulation.setDeviceMetricsOverride",
@@ -38,6 +40,13 @@ impl Setup {
             );
         }
         tell("Runtime.runIfWaitingForDebugger", json!({}));
+    }
+
+    /// Sends what a frame with a process of its own needs. Never waits.
+    pub(crate) fn prepare_frame(self, client: &Client, session: &str) {
+        client.notify(Some(session), "Page.enable", json!({}));
+        watch_frames(client, session);
+        client.notify(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
     }
 
     /// What a tab in front gets beside: it has the focus, and says when it paints.
@@ -67,4 +76,20 @@ impl Setup {
             tell("Page.stopScreencast", json!({}));
         }
     }
+}
+
+/// Puts the walker into every document to come, before its own scripts, and asks to hear of frames
+/// that get a process of their own.
+fn watch_frames(client: &Client, session: &str) {
+    let walker = json!({ "source": walker::SOURCE, "worldName": WORLD, "runImmediately": true });
+    client.notify(
+        Some(session),
+        "Page.addScriptToEvaluateOnNewDocument",
+        walker,
+    );
+    let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
+    let attach = json!({
+        "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": frames,
+    });
+    client.notify(Some(session), "Target.setAutoAttach", attach);
 }

@@ -1,14 +1,17 @@
 //! Our own function tools beside the provider's: `browser` for what its one screen tool cannot
-//! do, `shell_session` for what its shell tool cannot, and one that is never declared and keeps a
-//! history of another dialect whole.
+//! do, `execute_browser` for pages by refs, `shell_session` for what its shell tool cannot, and one
+//! that is never declared and keeps a history of another dialect whole.
 
 mod desktop;
+mod page;
 mod shell;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, Arguments, ComputerCall, TargetId};
 
 pub use desktop::desktop_tool;
+pub(crate) use page::EXECUTE_BROWSER;
+pub use page::page_tool;
 pub(crate) use shell::{SHELL, of_shell_call, shell_call, shell_tool};
 
 use crate::openai::members::{Item, list, owned, text};
@@ -86,16 +89,17 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-/// A call of `browser` or `computer_action`; none when it is another function's, or its
+/// A call of `browser`, `execute_browser` or `computer_action`; none when it is another function's, or its
 /// arguments name no action.
 pub(crate) fn computer_call(
     name: &str,
     call_id: &str,
     arguments: &Arguments,
 ) -> Option<ComputerCall> {
-    if name != BROWSER && name != COMPUTER {
+    if name != BROWSER && name != COMPUTER && name != EXECUTE_BROWSER {
         return None;
     }
+    let is_browser = is_browser(name);
     let Value::Object(mut arguments) = arguments.to_value().ok()? else {
         return None;
     };
@@ -113,22 +117,39 @@ pub(crate) fn computer_call(
     }
     let mut call = ComputerCall::new(call_id, Vec::new());
     for step in steps {
-        let (action, problem) = action(step);
+        let (action, problem) = if name == EXECUTE_BROWSER {
+            page_action(step)
+        } else {
+            action(step)
+        };
         call.actions.push(action);
         call.exception = call.exception.or(problem);
     }
-    let family = if name == BROWSER {
-        BROWSER
-    } else {
-        COMPUTER_FAMILY
-    };
+    let family = if is_browser { BROWSER } else { COMPUTER_FAMILY };
     call.family = Some(family.to_owned());
     call.target = match target {
         Some(Value::String(target)) => Some(TargetId::from(target)),
-        _ if name == BROWSER => Some(TargetId::from(BROWSER)),
+        _ if is_browser => Some(TargetId::from(BROWSER)),
         _ => None,
     };
     Some(call)
+}
+
+/// Whether calls of this function are for the browser.
+pub(crate) fn is_browser(name: &str) -> bool {
+    name == BROWSER || name == EXECUTE_BROWSER
+}
+
+/// One step in the words of `execute_browser`, and why it cannot be run when it cannot.
+fn page_action(step: Item) -> (Action, Option<String>) {
+    match page::step(step) {
+        Ok(step) => action(step),
+        Err((mut said, problem)) => {
+            let name = owned(&said, "action").unwrap_or_default();
+            said.shift_remove("action");
+            (Action::Other { name, args: said }, Some(problem))
+        }
+    }
 }
 
 /// One step, and why it cannot be run when it cannot.

@@ -25,7 +25,7 @@ mod settings;
 mod stream;
 mod wire;
 
-pub use companion::desktop_tool;
+pub use companion::{desktop_tool, page_tool};
 pub use conversation::{
     Conversation, NoService, Opening, PictureLimit, ProviderError, Request, Response, Stop,
 };

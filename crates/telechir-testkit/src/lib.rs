@@ -4,5 +4,6 @@ pub mod gate;
 pub mod page;
 pub mod provider;
 pub mod scene;
+pub mod site;
 pub mod witness;
 pub mod xvfb;

@@ -104,6 +104,10 @@ pub const PAD: (u32, u32) = (600, 300);
 /// What the page takes for one click of a wheel.
 const PIXELS_PER_CLICK: f64 = 100.0;
 
+/// A page of some two thousand elements, a third of which can be acted on: links, fields, selects
+/// and a long table.
+pub const ORDERS: &str = include_str!("page/orders.html");
+
 /// A server on loopback with one page that reports to it.
 #[derive(Debug)]
 pub struct PageWitness {

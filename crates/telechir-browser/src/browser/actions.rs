@@ -11,7 +11,6 @@ use telechir_protocol::{Action, ActionKind, TabState};
 
 use super::Browser;
 use crate::book::Tab;
-use crate::elements::Elements;
 use crate::error::refused;
 use crate::keyboard::Keyboard;
 use crate::navigate::{Direction, Navigation};
@@ -80,7 +79,10 @@ impl Browser {
         self.living_tab(None).await.map(|(_, page)| page)
     }
 
-    async fn living_tab(&mut self, name: Option<&str>) -> Result<(Tab, Page), DeviceError> {
+    pub(super) async fn living_tab(
+        &mut self,
+        name: Option<&str>,
+    ) -> Result<(Tab, Page), DeviceError> {
         let (tab, page) = self.tab(name).await?;
         if tab.crashed {
             return Err(refused(
@@ -90,31 +92,25 @@ impl Browser {
         Ok((tab, page))
     }
 
-    async fn place(&mut self, page: &Page, target: &ScreenTarget) -> Result<Place, DeviceError> {
+    async fn place(&mut self, target: &ScreenTarget) -> Result<Place, DeviceError> {
         match target {
             ScreenTarget::Point(point) => Ok((point.x(), point.y())),
-            ScreenTarget::Element { id, .. } => {
-                let (tab, _) = self.front().await?;
-                Elements::of(page, &tab.target, &mut self.next_ref)
-                    .locate(id, self.size)
-                    .await
-            }
+            ScreenTarget::Element { id, .. } => self.place_of(id).await,
             ScreenTarget::Named(_) => Err(by_ref()),
         }
     }
 
     async fn maybe_place(
         &mut self,
-        page: &Page,
         at: Option<&ScreenTarget>,
     ) -> Result<Option<Place>, DeviceError> {
         match at {
-            Some(target) => self.place(page, target).await.map(Some),
+            Some(target) => self.place(target).await.map(Some),
             None => Ok(None),
         }
     }
 
-    fn pointer<'a>(&'a mut self, page: &'a Page) -> Pointer<'a> {
+    pub(super) fn pointer<'a>(&'a mut self, page: &'a Page) -> Pointer<'a> {
         Pointer {
             page,
             hands: &mut self.hands,
@@ -133,7 +129,7 @@ impl Browser {
         let page = &self.living_page().await?;
         match action {
             Action::Move { at } | Action::Hover { at } => {
-                let at = self.place(page, at).await?;
+                let at = self.place(at).await?;
                 self.pointer(page).move_to(at).await?;
             }
             Action::Click {
@@ -142,17 +138,17 @@ impl Browser {
                 count,
                 modifiers,
             } => {
-                let at = self.maybe_place(page, at.as_ref()).await?;
+                let at = self.maybe_place(at.as_ref()).await?;
                 self.pointer(page)
                     .click(at, *button, *count, modifiers)
                     .await?;
             }
             Action::MouseDown { at, button } => {
-                let at = self.maybe_place(page, at.as_ref()).await?;
+                let at = self.maybe_place(at.as_ref()).await?;
                 self.pointer(page).down(at, *button).await?;
             }
             Action::MouseUp { at, button } => {
-                let at = self.maybe_place(page, at.as_ref()).await?;
+                let at = self.maybe_place(at.as_ref()).await?;
                 self.pointer(page).up(at, *button).await?;
             }
             Action::Drag {
@@ -163,7 +159,7 @@ impl Browser {
             } => {
                 let mut places = Vec::with_capacity(path.len());
                 for target in path {
-                    places.push(self.place(page, target).await?);
+                    places.push(self.place(target).await?);
                 }
                 self.pointer(page)
                     .drag(&places, *button, modifiers, *duration)
@@ -176,7 +172,7 @@ impl Browser {
                 unit,
                 modifiers,
             } => {
-                let at = self.maybe_place(page, at.as_ref()).await?;
+                let at = self.maybe_place(at.as_ref()).await?;
                 self.pointer(page)
                     .scroll(at, (*dx, *dy), *unit, modifiers)
                     .await?;
@@ -196,7 +192,7 @@ impl Browser {
                 submit,
             } => {
                 if let Some(at) = at {
-                    let at = self.place(page, at).await?;
+                    let at = self.place(at).await?;
                     let pointer = &mut self.pointer(page);
                     pointer
                         .click(Some(at), Default::default(), Default::default(), &[])
@@ -250,36 +246,26 @@ impl Browser {
                 tab,
             } => {
                 let root = root.as_ref().map(element_of).transpose()?;
-                let (tab, page) = self.living_tab(tab.as_deref()).await?;
-                Elements::of(&page, &tab.target, &mut self.next_ref)
-                    .read(root, filter.as_deref(), *depth)
-                    .await
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.read_page(&tab, filter.as_deref(), *depth, root).await
             }
             Action::PageText { tab } => {
-                let (tab, page) = self.living_tab(tab.as_deref()).await?;
-                Elements::of(&page, &tab.target, &mut self.next_ref)
-                    .text()
-                    .await
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.page_text(&tab).await
             }
             Action::Find { query, tab } => {
-                let (tab, page) = self.living_tab(tab.as_deref()).await?;
-                Elements::of(&page, &tab.target, &mut self.next_ref)
-                    .find(query)
-                    .await
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.find(&tab, query).await
             }
             Action::FormInput { at, value, tab } => {
                 let id = element_of(at)?;
-                let (tab, page) = self.living_tab(tab.as_deref()).await?;
-                Elements::of(&page, &tab.target, &mut self.next_ref)
-                    .set_value(id, value)
-                    .await
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.set_value(&tab, id, value).await
             }
             Action::ScrollTo { at, tab } => {
                 let id = element_of(at)?;
-                let (tab, page) = self.living_tab(tab.as_deref()).await?;
-                Elements::of(&page, &tab.target, &mut self.next_ref)
-                    .scroll_to(id)
-                    .await?;
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.scroll_to(&tab, id).await?;
                 Ok(format!("{id} is in view."))
             }
             Action::Javascript { script, tab } if self.options.scripts => {
@@ -296,10 +282,18 @@ impl Browser {
         action: &ScreenAction,
     ) -> Result<Performed, DeviceError> {
         match family(action.kind()) {
-            Family::Pointer => self
-                .pointer_action(action)
-                .await
-                .map(|()| Performed::delivered()),
+            Family::Pointer => match action {
+                Action::Click {
+                    at: Some(ScreenTarget::Element { id, .. }),
+                    button,
+                    count,
+                    modifiers,
+                } => self.click_on(id, *button, *count, modifiers).await,
+                _ => self
+                    .pointer_action(action)
+                    .await
+                    .map(|()| Performed::delivered()),
+            },
             Family::Keyboard => self
                 .keyboard_action(action)
                 .await

@@ -107,3 +107,61 @@ pub(crate) fn page(html: &str) -> String {
         html.replace('#', "%23").replace('\n', "%0A")
     )
 }
+
+/// What an action has to say.
+pub(crate) async fn ask(browser: &mut Browser, action: Action) -> String {
+    perform(browser, action).await.unwrap().text.unwrap()
+}
+
+/// The page in front in this view.
+pub(crate) async fn read(browser: &mut Browser, view: &str) -> String {
+    let action = Action::ReadPage {
+        filter: (!view.is_empty()).then(|| view.to_owned()),
+        depth: None,
+        root: None,
+        tab: None,
+    };
+    ask(browser, action).await
+}
+
+/// The ref in the outline's line that holds these words: `button "Save" [b12]`.
+pub(crate) fn ref_of(text: &str, words: &str) -> Target {
+    let line = text.lines().find(|line| line.contains(words));
+    let line = line.unwrap_or_else(|| panic!("no {words:?} in\n{text}"));
+    let id = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
+    Target::Ref {
+        id: id.to_owned(),
+        frame: None,
+    }
+}
+
+pub(crate) fn click_on(target: Target) -> Action {
+    Action::Click {
+        at: Some(target),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers: vec![],
+    }
+}
+
+/// The title of the tab in front.
+pub(crate) async fn title(browser: &mut Browser) -> String {
+    let tabs = browser.context().await.unwrap().tabs;
+    let front = tabs.into_iter().find(|tab| tab.active);
+    front.unwrap().title
+}
+
+/// Runs a script in the page in front, as a model that is allowed to does.
+pub(crate) async fn script(browser: &mut Browser, script: &str) -> String {
+    let script = script.to_owned();
+    ask(browser, Action::Javascript { script, tab: None }).await
+}
+
+/// A browser whose scripts may run.
+pub(crate) async fn scripted() -> Browser {
+    headless_with(Options {
+        scripts: true,
+        ..options()
+    })
+    .await
+}

@@ -1,11 +1,13 @@
 //! Pages read as text with refs, and acted on by ref.
 
 use serde_json::json;
-use telechir_browser::{Browser, Options};
+use telechir_browser::Options;
 use telechir_device::{Computer as _, DeviceError};
-use telechir_protocol::{Action, ActionKind, Button, ClickCount, Target};
+use telechir_protocol::{Action, ActionKind};
 
-use crate::common::{go, headless, headless_with, options, page, perform};
+use crate::common::{
+    ask, click_on, go, headless, headless_with, options, page, perform, read, ref_of, title,
+};
 
 const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p>\
 <label>Name <input id=name></label>\
@@ -16,54 +18,11 @@ const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p
 <div style='height:3000px'></div><button onclick=\"document.title = 'far'\">Far away</button>\
 <script>const name_ = document.getElementById('name')</script>";
 
-async fn ask(browser: &mut Browser, action: Action) -> String {
-    perform(browser, action).await.unwrap().text.unwrap()
-}
-
-async fn read(browser: &mut Browser) -> String {
-    ask(
-        browser,
-        Action::ReadPage {
-            filter: None,
-            depth: None,
-            root: None,
-            tab: None,
-        },
-    )
-    .await
-}
-
-/// The ref in the line that holds these words.
-fn ref_of(text: &str, words: &str) -> Target {
-    let line = text
-        .lines()
-        .find(|line| line.contains(words))
-        .unwrap_or_else(|| panic!("no {words:?} in\n{text}"));
-    let id = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
-    Target::Ref {
-        id: id.to_owned(),
-        frame: None,
-    }
-}
-
-fn click_on(target: Target) -> Action {
-    Action::Click {
-        at: Some(target),
-        button: Button::Left,
-        count: ClickCount::Single,
-        modifiers: vec![],
-    }
-}
-
-async fn title(browser: &mut Browser) -> String {
-    browser.context().await.unwrap().tabs[0].title.clone()
-}
-
 #[tokio::test]
 async fn a_form_is_read_filled_and_sent_by_refs() {
     let mut browser = headless().await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    let text = read(&mut browser).await;
+    let text = read(&mut browser, "all").await;
     assert!(text.contains("heading \"Order\""), "{text}");
     assert!(!text.contains("secret"), "{text}");
     for (words, value) in [
@@ -86,9 +45,11 @@ async fn a_form_is_read_filled_and_sent_by_refs() {
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "sent Zoë,true,large");
-    let filled = read(&mut browser).await;
+    let filled = read(&mut browser, "all").await;
     assert!(
-        filled.contains("value=\"Zoë\"") && filled.contains("value=\"checked\""),
+        filled.contains("value=\"Zoë\"")
+            && filled.contains("checkbox \"Milk\"")
+            && filled.contains(" checked"),
         "{filled}"
     );
 }
@@ -119,7 +80,7 @@ async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
     })
     .await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    let button = ref_of(&read(&mut browser).await, "button \"Send it\"");
+    let button = ref_of(&read(&mut browser, "all").await, "button \"Send it\"");
     let script = "document.querySelector('button').remove()".to_owned();
     perform(&mut browser, Action::Javascript { script, tab: None })
         .await
@@ -127,10 +88,10 @@ async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
     let gone = perform(&mut browser, click_on(button)).await;
     assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
 
-    let button = ref_of(&read(&mut browser).await, "button \"Far away\"");
+    let button = ref_of(&read(&mut browser, "all").await, "button \"Far away\"");
     let same = FORM.replace("Far away", "Another one");
     go(&mut browser, &page(&same)).await.unwrap();
-    read(&mut browser).await;
+    read(&mut browser, "all").await;
     let gone = perform(&mut browser, click_on(button)).await;
     assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
 }
@@ -140,7 +101,7 @@ async fn a_covered_element_is_not_clicked() {
     let mut browser = headless().await;
     let html = "<button>under</button><div style='position:fixed;inset:0' role=dialog aria-label=Cookies></div>";
     go(&mut browser, &page(html)).await.unwrap();
-    let button = ref_of(&read(&mut browser).await, "button \"under\"");
+    let button = ref_of(&read(&mut browser, "all").await, "button \"under\"");
     let error = perform(&mut browser, click_on(button)).await.unwrap_err();
     assert!(error.to_string().contains("Cookies"), "{error}");
 }
@@ -156,7 +117,7 @@ async fn the_page_s_text_is_what_a_person_reads() {
     .unwrap();
     assert_eq!(
         ask(&mut browser, Action::PageText { tab: None }).await,
-        "One two\n\nthree"
+        "One two\nthree"
     );
 }
 
@@ -168,7 +129,7 @@ async fn the_page_does_not_see_the_walker() {
     })
     .await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    read(&mut browser).await;
+    read(&mut browser, "all").await;
     let script = "typeof telechirWalker".to_owned();
     assert_eq!(
         ask(&mut browser, Action::Javascript { script, tab: None }).await,

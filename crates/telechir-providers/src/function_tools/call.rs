@@ -41,7 +41,7 @@ pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
     };
     let ours = match name {
         COMPUTER | companion::COMPUTER => Some(screen(companion::COMPUTER, call_id, &parsed)),
-        companion::BROWSER => Some(screen(companion::BROWSER, call_id, &parsed)),
+        companion::BROWSER | companion::EXECUTE_BROWSER => Some(screen(name, call_id, &parsed)),
         SHELL | companion::SHELL => Some(Content::ShellCall(shell::read(call_id, &parsed))),
         EDITOR => edit::read(EditTool::Editor, call_id, &parsed).map(Content::EditCall),
         MEMORY => edit::read(EditTool::Memory, call_id, &parsed).map(Content::EditCall),
@@ -61,7 +61,7 @@ fn screen(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Cont
     let refused = |exception: String| {
         let mut call = ComputerCall::new(call_id, Vec::new());
         call.exception = Some(exception);
-        if name == companion::BROWSER {
+        if companion::is_browser(name) {
             call.family = Some(companion::BROWSER.to_owned());
             call.target = Some(TargetId::from(companion::BROWSER));
         } else {

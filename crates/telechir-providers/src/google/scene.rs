@@ -114,7 +114,9 @@ impl Scene {
         }
         let kind = match name {
             _ if self.is_function(name) => Kind::Function,
-            "browser" => Kind::Computer(Some("browser".to_owned())),
+            name if crate::companion::is_browser(name) => {
+                Kind::Computer(Some("browser".to_owned()))
+            }
             "computer" | "computer_action" => Kind::Computer(Some("computer".to_owned())),
             "shell" | "shell_session" | super::shell::COMMAND_LINE => Kind::Shell,
             "str_replace_based_edit_tool" | "memory" | "apply_patch" => Kind::Edit,

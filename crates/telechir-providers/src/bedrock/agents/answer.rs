@@ -218,7 +218,7 @@ impl Answering<'_> {
         }
         let may_show = matches!(
             self.name.as_str(),
-            "computer" | companion::COMPUTER | companion::BROWSER
+            "computer" | companion::COMPUTER | companion::BROWSER | companion::EXECUTE_BROWSER
         );
         if !may_show && !pictures.is_empty() {
             let why = "only results of a computer's functions may hold one";

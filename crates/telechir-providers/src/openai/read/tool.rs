@@ -64,7 +64,7 @@ impl Reader {
         let mut meta = meta.clone();
         meta.set_property(PROVIDER, form::NAME, form::FUNCTION.into());
         if let Some(mut call) = companion::computer_call(name, call_id, args) {
-            let known = if name == companion::BROWSER {
+            let known = if companion::is_browser(name) {
                 Known::Browser
             } else {
                 Known::ComputerAction

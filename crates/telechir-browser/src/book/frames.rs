@@ -1,0 +1,115 @@
+//! Which frames the tabs have: where each one's commands go, and which document it shows.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::text;
+
+/// A frame of a tab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Where its commands go: its tab's session, or its own when it has a process of its own.
+    pub(crate) session: String,
+    /// The load its document came from.
+    pub(crate) loader: String,
+}
+
+/// All frames by their names, which Chromium gives.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    frames: HashMap<String, Frame>,
+    /// Sessions of frames with processes of their own, and the session each came from.
+    own_sessions: HashMap<String, String>,
+}
+
+impl Frames {
+    /// The frame with this name.
+    pub(super) fn get(&self, name: &str) -> Option<Frame> {
+        self.frames.get(name).cloned()
+    }
+
+    /// Takes in that a frame has a process, and so a session, of its own.
+    pub(super) fn attach(&mut self, parent: &str, session: &str) {
+        self.own_sessions
+            .insert(session.to_owned(), parent.to_owned());
+    }
+
+    /// Takes in a list of frames, as a session tells it when it is asked.
+    pub(super) fn sync(&mut self, session: &str, tree: &Value) {
+        self.put(session, &tree["frame"]);
+        for child in tree["childFrames"].as_array().into_iter().flatten() {
+            self.sync(session, child);
+        }
+    }
+
+    /// Takes in what a session says of its frames.
+    pub(super) fn take(&mut self, session: &str, method: &str, params: &Value) {
+        match method {
+            "Page.frameNavigated" => self.put(session, &params["frame"]),
+            "Page.frameDetached" if params["reason"] != "swap" => {
+                self.frames.remove(&text(&params["frameId"]));
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets a session with all that came from it, and the frames whose commands went there.
+    pub(super) fn forget(&mut self, session: &str) {
+        self.own_sessions.remove(session);
+        self.frames.retain(|_, frame| frame.session != session);
+        let children: Vec<String> = self
+            .own_sessions
+            .iter()
+            .filter(|(_, parent)| *parent == session)
+            .map(|(child, _)| child.clone())
+            .collect();
+        for child in children {
+            self.forget(&child);
+        }
+    }
+
+    fn put(&mut self, session: &str, frame: &Value) {
+        let known = Frame {
+            session: session.to_owned(),
+            loader: text(&frame["loaderId"]),
+        };
+        self.frames.insert(text(&frame["id"]), known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn navigated(id: &str, loader: &str) -> Value {
+        json!({ "frame": { "id": id, "loaderId": loader } })
+    }
+
+    #[test]
+    fn a_frame_that_moves_to_another_process_goes_on_there() {
+        let mut frames = Frames::default();
+        frames.take("s1", "Page.frameNavigated", &navigated("f", "l1"));
+        frames.attach("s1", "s2");
+        let swap = json!({ "frameId": "f", "reason": "swap" });
+        frames.take("s1", "Page.frameDetached", &swap);
+        frames.take("s2", "Page.frameNavigated", &navigated("f", "l2"));
+        let expected = Frame {
+            session: "s2".to_owned(),
+            loader: "l2".to_owned(),
+        };
+        assert_eq!(frames.get("f"), Some(expected));
+    }
+
+    #[test]
+    fn what_came_from_a_session_goes_with_it() {
+        let mut frames = Frames::default();
+        frames.attach("s1", "s2");
+        frames.attach("s2", "s3");
+        frames.take("s3", "Page.frameNavigated", &navigated("inner", "l"));
+        frames.forget("s1");
+        assert_eq!(frames.get("inner"), None);
+    }
+}

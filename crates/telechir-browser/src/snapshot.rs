@@ -1,0 +1,24 @@
+//! Pages as a model reads them: elements with refs, in every frame and shadow root.
+//!
+//! `document` asks one document, `page` puts a tab's documents together, `refs` keeps what refs
+//! mean; the others say a tree in words: `compact`, `outline`, `changes`, `prose`, `whole`.
+
+mod changes;
+mod compact;
+mod document;
+mod find;
+mod node;
+mod outline;
+mod page;
+mod prose;
+mod refs;
+mod shadow;
+mod told;
+mod whole;
+mod words;
+
+pub(crate) use find::search;
+pub(crate) use node::{ElementId, Tree};
+pub(crate) use page::{Reader, Scope};
+pub(crate) use refs::Meaning;
+pub(crate) use told::{Snapshots, View, Wanted, text};

@@ -1,0 +1,325 @@
+//! A page in few words: all that can be acted on, and as much of the rest as has room.
+//!
+//! ```text
+//! navigation "Main": l1 "Home" l2 "Orders"
+//! # "Orders"
+//! c3 "Select 1" l4 "Order 1001" "Ada Miller" b5 "Edit 1"
+//! ```
+
+use super::node::{Node, holders};
+use super::outline::only_words;
+use super::refs::{LETTERS, Refs, letter};
+use super::told::About;
+use super::words::{cut, quoted};
+
+/// How long it may be, in characters.
+pub(super) const LONGEST: usize = 12_000;
+/// Kept for the lines about the page itself.
+const FRAME: usize = 600;
+/// Names are cut to these lengths, one after the other, until all that can be acted on has room.
+const NAMES: [usize; 4] = [80, 40, 24, 12];
+/// A line goes on until here.
+const LINE: usize = 160;
+/// Options of a select are told when they are as short as this together.
+const OPTIONS: usize = 40;
+
+/// What is told first when there is not room for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Acts,
+    ActsOutOfView,
+    Structure,
+    InView,
+    Rest,
+}
+
+/// A page or a part of it.
+pub(super) fn tell(about: &About<'_>, nodes: &[Node], refs: &mut Refs) -> String {
+    let room = LONGEST.saturating_sub(FRAME + about.line().chars().count());
+    let (pieces, names) = pieces(nodes, room, refs);
+    let chosen = choose(&pieces, room);
+    let mut lines = vec![about.line()];
+    lines.extend(legend(nodes));
+    lines.extend(lay_out(&pieces, &chosen));
+    lines.extend(rest(&pieces, &chosen, names, about.tree.left));
+    lines.join("\n")
+}
+
+/// A node in words.
+#[derive(Debug)]
+struct Piece {
+    rank: Rank,
+    text: String,
+    length: usize,
+    /// Whether it begins a line.
+    begins: bool,
+    /// Whether it holds what follows.
+    holds: bool,
+}
+
+/// All nodes that have something to say, and how long their names are.
+fn pieces(nodes: &[Node], room: usize, refs: &mut Refs) -> (Vec<Option<Piece>>, usize) {
+    let holders = holders(nodes);
+    let mut most = NAMES[0];
+    let mut all = Vec::new();
+    for names in NAMES {
+        most = names;
+        all = (0..nodes.len())
+            .map(|place| piece(nodes, holders[place], place, names, refs))
+            .collect();
+        let acting: usize = all
+            .iter()
+            .flatten()
+            .filter(|piece: &&Piece| piece.rank <= Rank::ActsOutOfView)
+            .map(|piece| piece.length + 1)
+            .sum();
+        if acting <= room {
+            break;
+        }
+    }
+    (all, most)
+}
+
+fn piece(
+    nodes: &[Node],
+    holder: Option<usize>,
+    place: usize,
+    names: usize,
+    refs: &mut Refs,
+) -> Option<Piece> {
+    let node = &nodes[place];
+    let begins = node.breaks() && is_a_line(nodes, holder, place);
+    let (rank, text, holds) = if node.acts() {
+        let rank = if node.is_in_view() {
+            Rank::Acts
+        } else {
+            Rank::ActsOutOfView
+        };
+        (rank, acting(nodes, place, names, refs), false)
+    } else if node.is_words() {
+        let rank = if node.is_in_view() {
+            Rank::InView
+        } else {
+            Rank::Rest
+        };
+        (rank, quoted(&cut(&node.name, names * 2)), false)
+    } else {
+        let (text, holds) = structure(node, names)?;
+        let rank = match node.role.as_str() {
+            "image" if !node.is_in_view() => Rank::Rest,
+            "image" => Rank::InView,
+            _ => Rank::Structure,
+        };
+        (rank, text, holds)
+    };
+    let length = text.chars().count();
+    Some(Piece {
+        rank,
+        text,
+        length,
+        begins: begins || holds,
+        holds,
+    })
+}
+
+/// What can be acted on: `b12 "Save" disabled`.
+fn acting(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> String {
+    let node = &nodes[place];
+    let mut text = refs.of(node);
+    if letter(&node.role).is_none() && node.role != "generic" {
+        text.push(' ');
+        text.push_str(&node.role);
+    }
+    let words = only_words(nodes, place).filter(|_| node.name.is_empty());
+    let name = words.unwrap_or(&node.name);
+    if !name.is_empty() {
+        text.push(' ');
+        text.push_str(&quoted(&cut(name, names)));
+    } else if node.role == "link" && !node.more.is_empty() {
+        text.push_str(&format!(" to {}", quoted(&cut(end_of(&node.more), names))));
+    }
+    if !node.value.is_empty() {
+        text.push('=');
+        text.push_str(&quoted(&cut(&node.value, names)));
+    }
+    if node.role == "combobox" && !node.more.is_empty() && node.more.chars().count() <= OPTIONS {
+        let options: Vec<String> = node.more.split('|').map(quoted).collect();
+        text.push_str(&format!(" of {}", options.join("|")));
+    }
+    for state in node.states.split(' ').filter(|state| is_told(state)) {
+        text.push(' ');
+        text.push_str(state);
+    }
+    text
+}
+
+/// What an address ends with, which says most.
+fn end_of(url: &str) -> &str {
+    let path = url.trim_end_matches('/');
+    path.rsplit_once('/').map_or(path, |(_, end)| end)
+}
+
+/// What is so when nothing is said needs no word.
+fn is_told(state: &str) -> bool {
+    !state.is_empty() && !matches!(state, "unchecked" | "unpressed")
+}
+
+/// What holds others or divides the page, and whether what follows is in it.
+fn structure(node: &Node, names: usize) -> Option<(String, bool)> {
+    let name = || quoted(&cut(&node.name, names));
+    Some(match node.role.as_str() {
+        "heading" => {
+            let level = node
+                .states
+                .split(' ')
+                .find_map(|s| s.strip_prefix("level="));
+            let level = level.and_then(|level| level.parse().ok()).unwrap_or(2);
+            (format!("{} {}", "#".repeat(level.min(6)), name()), false)
+        }
+        "dialog" | "alertdialog" | "iframe" | "main" | "navigation" | "search" | "form"
+        | "region" | "banner" | "contentinfo" | "complementary" | "menu" | "tablist"
+        | "toolbar" | "tree" | "radiogroup" | "alert" | "group" => {
+            let named = if node.name.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", name())
+            };
+            (format!("{}{named}:", node.role), true)
+        }
+        "image" if !node.name.is_empty() => (format!("image {}", name()), false),
+        "columnheader" | "rowheader" if !node.name.is_empty() => (name(), false),
+        "progressbar" | "meter" | "status" if !node.value.is_empty() || !node.name.is_empty() => {
+            let value = quoted(&cut(&node.value, names));
+            (format!("{} {}={value}", node.role, name()), false)
+        }
+        _ => return None,
+    })
+}
+
+/// Whether a node begins something that is read as a line: a row, a paragraph, a heading.
+fn is_a_line(nodes: &[Node], holder: Option<usize>, place: usize) -> bool {
+    let node = &nodes[place];
+    if matches!(node.role.as_str(), "heading" | "paragraph") {
+        return true;
+    }
+    // In a list or a row, what follows goes on in the line.
+    let Some(holder) = holder else {
+        return node.is_words();
+    };
+    let is_first = holder + 1 == place;
+    match nodes[holder].role.as_str() {
+        "row" => is_first,
+        "cell" | "gridcell" | "columnheader" | "rowheader" => {
+            is_first && is_first_of_row(nodes, holder)
+        }
+        "listitem" | "list" | "menu" | "tablist" | "toolbar" | "navigation" => false,
+        _ => node.is_words(),
+    }
+}
+
+fn is_first_of_row(nodes: &[Node], cell: usize) -> bool {
+    cell.checked_sub(1)
+        .and_then(|before| nodes.get(before))
+        .is_some_and(|before| before.role == "row")
+}
+
+/// Which pieces there is room for.
+fn choose(pieces: &[Option<Piece>], room: usize) -> Vec<bool> {
+    let mut chosen = vec![false; pieces.len()];
+    let mut used = 0;
+    for rank in [
+        Rank::Acts,
+        Rank::ActsOutOfView,
+        Rank::Structure,
+        Rank::InView,
+        Rank::Rest,
+    ] {
+        for (place, piece) in pieces.iter().enumerate() {
+            let Some(piece) = piece.as_ref().filter(|piece| piece.rank == rank) else {
+                continue;
+            };
+            if used + piece.length < room {
+                used += piece.length + 1;
+                chosen[place] = true;
+            } else if rank <= Rank::ActsOutOfView {
+                // In order: what follows is left out, too, and is counted.
+                used = room;
+            }
+        }
+    }
+    chosen
+}
+
+fn lay_out(pieces: &[Option<Piece>], chosen: &[bool]) -> Vec<String> {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    let mut begins = true;
+    for (piece, chosen) in pieces.iter().zip(chosen) {
+        let Some(piece) = piece else { continue };
+        begins |= piece.begins;
+        if !chosen {
+            continue;
+        }
+        match lines.last_mut() {
+            Some((line, length)) if !begins && *length + piece.length < LINE => {
+                line.push(' ');
+                line.push_str(&piece.text);
+                *length += piece.length + 1;
+            }
+            Some(_) | None => lines.push((piece.text.clone(), piece.length)),
+        }
+        begins = piece.text.starts_with('#');
+    }
+    lines.into_iter().map(|(line, _)| line).collect()
+}
+
+/// What the letters of the refs say.
+fn legend(nodes: &[Node]) -> Option<String> {
+    let is_used = |role: &str| nodes.iter().any(|node| node.acts() && node.role == role);
+    let used: Vec<String> = LETTERS
+        .iter()
+        .filter(|(role, ..)| is_used(role))
+        .map(|(_, letter, what)| format!("{letter} {what}"))
+        .collect();
+    let others = nodes
+        .iter()
+        .any(|node| node.acts() && letter(&node.role).is_none());
+    let others = others.then(|| "e another element".to_owned());
+    let all: Vec<String> = used.into_iter().chain(others).collect();
+    (!all.is_empty()).then(|| format!("Refs: {}.", all.join(", ")))
+}
+
+/// What had no room.
+fn rest(pieces: &[Option<Piece>], chosen: &[bool], names: usize, unread: u64) -> Option<String> {
+    let left = |acts: bool| {
+        let left = pieces.iter().zip(chosen).filter(|(_, chosen)| !**chosen);
+        left.filter_map(|(piece, _)| piece.as_ref())
+            .filter(|piece| (piece.rank <= Rank::ActsOutOfView) == acts && !piece.holds)
+            .count()
+    };
+    let (acting, others) = (left(true), left(false));
+    let mut said = Vec::new();
+    if acting > 0 {
+        said.push(format!("{acting} more that can be acted on"));
+    }
+    if others > 0 {
+        said.push(format!("{others} other texts"));
+    }
+    if unread > 0 {
+        said.push(format!("{unread} elements that were not looked at"));
+    }
+    if said.is_empty() && names == NAMES[0] {
+        return None;
+    }
+    let cut = if names < NAMES[0] {
+        format!(" Names are cut to {names} characters.")
+    } else {
+        String::new()
+    };
+    if said.is_empty() {
+        return Some(format!("[{}]", cut.trim_start()));
+    }
+    Some(format!(
+        "[{} left out: ask for a part by its ref, for `all`, for `interactive`, or find it.{cut}]",
+        said.join(" and ")
+    ))
+}

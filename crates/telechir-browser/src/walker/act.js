@@ -1,0 +1,111 @@
+// Acting on an element: where it can be hit, and whether the hit was heard.
+const deepestAt = (x, y) => {
+  let hit = document.elementFromPoint(x, y)
+  while (hit) {
+    const root = shadowOf(hit)
+    const inner = root?.elementFromPoint(x, y)
+    if (!inner || inner === hit) return hit
+    hit = inner
+  }
+  return hit
+}
+const isLabelOf = (hit, element) => {
+  for (const label of element.labels ?? []) if (isWithin(hit, label)) return true
+  return false
+}
+const isHit = (hit, element) => hit !== null && (isWithin(hit, element) || isLabelOf(hit, element))
+
+// Whole pixels within a box and the view, the middle first.
+const placesIn = (box) => {
+  const left = Math.max(Math.ceil(box.left), 0), right = Math.min(Math.ceil(box.right) - 1, innerWidth - 1)
+  const top = Math.max(Math.ceil(box.top), 0), bottom = Math.min(Math.ceil(box.bottom) - 1, innerHeight - 1)
+  if (right < left || bottom < top) return []
+  const at = (across, down) => [Math.round(left + (right - left) * across), Math.round(top + (bottom - top) * down)]
+  return [at(0.5, 0.5), at(0.25, 0.5), at(0.75, 0.5), at(0.5, 0.2), at(0.5, 0.8), at(0.1, 0.1), at(0.9, 0.9)]
+}
+const cover = hit => {
+  if (!hit) return "nothing"
+  const role = roleOf(hit)
+  const name = nameOf(hit, true) || attributeOf(hit, "id") || ""
+  return `${role || tagOf(hit)}${name ? ` ${JSON.stringify(cut(name, 80))}` : ""}`
+}
+
+let expected = null
+const heard = []
+const hear = event => {
+  if (expected && event.isTrusted) heard.push([event.type, event.target])
+}
+for (const kind of ["mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
+
+const boxesWithLabels = element => {
+  const boxes = [...boxesOf(element)]
+  for (const label of element.labels ?? []) boxes.push(...boxesOf(label))
+  return boxes
+}
+
+// A pixel where the element is hit, brought into view; from then on what is heard is kept.
+const aim = (id, isToPress) => {
+  const element = find(id)
+  if (!element) return { gone: true }
+  if (!drawn(element)) return { hidden: true }
+  if (isToPress && isDisabled(element, tagOf(element))) return { disabled: true }
+  let covered = null
+  for (const isScrolled of [false, true]) {
+    if (isScrolled) scrollTo(element, { block: "center", inline: "center", behavior: "instant" })
+    for (const box of boxesWithLabels(element)) {
+      for (const [x, y] of placesIn(box)) {
+        const hit = deepestAt(x, y)
+        if (isHit(hit, element)) {
+          expected = element
+          heard.length = 0
+          return { x, y }
+        }
+        covered ??= hit
+      }
+    }
+    // What is covered in view is not uncovered by scrolling, but by a sticky header it may be.
+  }
+  return covered ? { coveredBy: cover(covered) } : { hidden: true }
+}
+
+// What came of a press: which events the element heard, and who heard them instead.
+const outcome = () => {
+  const element = expected
+  expected = null
+  const kinds = [], others = []
+  for (const [kind, target] of heard) {
+    const isOurs = target instanceof Node && (isHit(target, element) || isWithin(element, target) && closedRoots.has(target))
+    if (isOurs) kinds.push(kind)
+    else others.push(target instanceof Element ? cover(target) : "the page")
+  }
+  heard.length = 0
+  return { kinds, other: others[0] }
+}
+
+// The pixel of this document that a pixel of the document in a frame is at.
+const through = (id, x, y) => {
+  const element = find(id)
+  if (!element) return { gone: true }
+  const place = () => {
+    const box = boxOf(element), inset = insetOf(element)
+    const across = element.offsetWidth ? box.width / element.offsetWidth : 1
+    const down = element.offsetHeight ? box.height / element.offsetHeight : 1
+    return [Math.round(box.left + (inset.left + x) * across), Math.round(box.top + (inset.top + y) * down)]
+  }
+  const isIn = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight
+  let at = place()
+  if (!isIn(at)) {
+    scrollBy({ left: at[0] - innerWidth / 2, top: at[1] - innerHeight / 2, behavior: "instant" })
+    at = place()
+    if (!isIn(at)) return { hidden: true }
+  }
+  const hit = deepestAt(at[0], at[1])
+  return hit === element ? { x: at[0], y: at[1] } : { coveredBy: cover(hit) }
+}
+
+const reveal = id => {
+  const element = find(id)
+  if (!element) return { gone: true }
+  scrollTo(element, { block: "center", inline: "nearest", behavior: "instant" })
+  return {}
+}

@@ -1,0 +1,75 @@
+// What the rest is made of. A page cannot reach this world's prototypes, but a form hides its own
+// members behind controls of the same name, and so does the document: members are read through
+// their prototypes wherever the element may be any.
+const uncurried = method => Function.prototype.call.bind(method)
+const reader = (prototype, member) =>
+  uncurried(Object.getOwnPropertyDescriptor(prototype, member).get)
+
+const nodeTypeOf = reader(Node.prototype, "nodeType")
+const firstChildOf = reader(Node.prototype, "firstChild")
+const nextSiblingOf = reader(Node.prototype, "nextSibling")
+const parentOf = reader(Node.prototype, "parentNode")
+const isConnectedNow = reader(Node.prototype, "isConnected")
+const rootOf = uncurried(Node.prototype.getRootNode)
+const containsNode = uncurried(Node.prototype.contains)
+const tagOf = reader(Element.prototype, "localName")
+const attributeOf = uncurried(Element.prototype.getAttribute)
+const hasAttribute = uncurried(Element.prototype.hasAttribute)
+const hasAttributes = uncurried(Element.prototype.hasAttributes)
+const selectAll = uncurried(Element.prototype.querySelectorAll)
+const openRootOf = reader(Element.prototype, "shadowRoot")
+const boxOf = uncurried(Element.prototype.getBoundingClientRect)
+const boxesOf = uncurried(Element.prototype.getClientRects)
+const scrollTo = uncurried(Element.prototype.scrollIntoView)
+const isMatch = uncurried(Element.prototype.matches)
+const isVisible = uncurried(Element.prototype.checkVisibility)
+const tabIndexOf = reader(HTMLElement.prototype, "tabIndex")
+const isEditable = reader(HTMLElement.prototype, "isContentEditable")
+const focusOn = uncurried(HTMLElement.prototype.focus)
+const byId = uncurried(Document.prototype.getElementById)
+const byIdInRoot = uncurried(DocumentFragment.prototype.getElementById)
+const inDocument = uncurried(Document.prototype.querySelectorAll)
+const rootElement = () => reader(Document.prototype, "documentElement")(document)
+const bodyElement = () => reader(Document.prototype, "body")(document)
+const activeIn = reader(Document.prototype, "activeElement")
+const dataOf = reader(CharacterData.prototype, "data")
+
+const ELEMENT = 1
+const TEXT = 3
+
+// Shadow roots that only the debugging protocol sees; they are handed in.
+const closedRoots = new WeakMap()
+const shadowOf = element => openRootOf(element) ?? closedRoots.get(element) ?? null
+
+const elementById = (node, id) => {
+  const root = rootOf(node)
+  return root instanceof Document ? byId(root, id) : root instanceof ShadowRoot ? byIdInRoot(root, id) : null
+}
+
+// The parent in the tree as it is drawn: a slotted child's is its host.
+const composedParentOf = node => {
+  const parent = parentOf(node)
+  return parent instanceof ShadowRoot ? parent.host : parent
+}
+const isWithin = (node, ancestor) => {
+  for (let at = node; at; at = composedParentOf(at)) if (at === ancestor) return true
+  return false
+}
+
+// Control and format characters that hide or reorder text, or smuggle it past a reader.
+const UNSEEN = /[\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e01ef}]/gu
+const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
+const squeeze = text => {
+  if (PLAIN.test(text)) return text
+  return text.toWellFormed().replace(UNSEEN, "").replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim()
+}
+
+const LONGEST = 300
+let segmenter
+// Cut between two characters as a reader sees them, never within one.
+const cut = (text, length = LONGEST) => {
+  if (text.length <= length) return text
+  segmenter ??= new Intl.Segmenter()
+  const end = segmenter.segment(text.slice(0, length + 64)).containing(length)?.index ?? length
+  return text.slice(0, end) + "…"
+}

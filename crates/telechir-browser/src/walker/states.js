@@ -1,0 +1,72 @@
+// How an element is, and what it holds.
+const ariaState = (element, name, yes, no) => {
+  const said = attributeOf(element, name)
+  return said === "true" ? yes : said === "false" ? no : ""
+}
+const checkedState = (element, role) => {
+  if (element instanceof HTMLInputElement && (element.type === "checkbox" || element.type === "radio")) {
+    return element.indeterminate ? "mixed" : element.checked ? "checked" : "unchecked"
+  }
+  const said = attributeOf(element, "aria-checked")
+  return said === "mixed" ? "mixed" : said === "true" ? "checked" : "unchecked"
+}
+const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"])
+const CONTROLS = new Set(["input", "select", "textarea", "button", "fieldset", "option", "optgroup"])
+
+const statesOf = (element, role, tag) => {
+  let states = ""
+  const add = state => { if (state) states += states ? ` ${state}` : state }
+  if (CHECKABLE.has(role)) add(checkedState(element, role))
+  add(ariaState(element, "aria-pressed", "pressed", "unpressed"))
+  if (tag === "summary" && role === "button") add(parentOf(element).open ? "expanded" : "collapsed")
+  else add(ariaState(element, "aria-expanded", "expanded", "collapsed"))
+  if (tag === "option" ? element.selected : attributeOf(element, "aria-selected") === "true") add("selected")
+  if (isDisabled(element, tag)) add("disabled")
+  else if (attributeOf(element, "aria-disabled") === "true") add("disabled")
+  if (CONTROLS.has(tag)) {
+    if (element.required) add("required")
+    if (element.readOnly) add("readonly")
+  }
+  if (attributeOf(element, "aria-required") === "true") add("required")
+  if (attributeOf(element, "aria-readonly") === "true") add("readonly")
+  const invalid = attributeOf(element, "aria-invalid")
+  if (invalid && invalid !== "false") add("invalid")
+  const current = attributeOf(element, "aria-current")
+  if (current && current !== "false") add("current")
+  if (attributeOf(element, "aria-busy") === "true") add("busy")
+  if (role === "heading") add(`level=${levelOf(element, tag)}`)
+  return states
+}
+const isDisabled = (element, tag) => CONTROLS.has(tag) && isMatch(element, ":disabled")
+const levelOf = (element, tag) => {
+  const level = Number.parseInt(attributeOf(element, "aria-level") ?? "", 10)
+  if (level > 0) return Math.min(level, 99)
+  return /^h[1-6]$/.test(tag) ? tag[1] : "2"
+}
+
+const HOLDS = new Set(["textbox", "searchbox", "spinbutton", "slider", "color", "scrollbar", "progressbar", "meter"])
+const valueOf = (element, role, tag) => {
+  if (role === "password") return element.value ? "(hidden)" : ""
+  if (tag === "select") return chosenIn(element)
+  if (role === "file") return Array.from(element.files ?? [], file => file.name).join(", ")
+  if (role === "combobox" && element instanceof HTMLInputElement) return element.value
+  if (!HOLDS.has(role)) return ""
+  if (tag === "input" || tag === "textarea" || tag === "progress" || tag === "meter") {
+    return element.type === "password" ? (element.value ? "(hidden)" : "") : String(element.value)
+  }
+  const said = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
+  if (said !== null) return said
+  return role === "textbox" || role === "searchbox" ? contentOf(element, null) : ""
+}
+
+const MOST_OPTIONS = 50
+// What is good to know beside: where a link leads, what can be chosen.
+const moreOf = (element, role, tag) => {
+  if (tag === "a" || tag === "area") return role === "link" ? cut(String(element.href), 400) : ""
+  if (tag === "iframe" || tag === "frame") return cut(String(element.src), 400)
+  if (tag === "select") {
+    const options = Array.from(element.options).slice(0, MOST_OPTIONS)
+    return options.map(option => cut(squeeze(option.text), 60).replaceAll("|", "¦")).join("|")
+  }
+  return ""
+}

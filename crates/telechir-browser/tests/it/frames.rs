@@ -1,0 +1,148 @@
+//! Pages in pages: of the same site, of another one, and one in the other.
+
+use telechir_device::{DeviceError, Effect};
+use telechir_protocol::Action;
+use telechir_testkit::site::Site;
+
+use crate::common::{ask, click_on, go, headless, perform, read, ref_of, script, scripted};
+
+const OUTER: &str = "<title>outer</title><h1>Outer</h1><div style='height:1500px'></div>\
+<iframe id=f style='width:400px;height:200px;border:7px solid;padding:5px' title=Inner src={elsewhere}/middle></iframe>\
+<button>outer button</button>";
+const MIDDLE: &str = "<p>middle words</p><div style='height:400px'></div>\
+<iframe style='width:300px;height:120px' src={here}/inner></iframe>";
+const INNER: &str = "<button onclick=\"this.textContent = 'pressed'\">inner button</button><input aria-label=Field>\
+<script>onmessage = event => location = event.data</script>";
+
+async fn site() -> Site {
+    let slow = "<script>while (true);</script>";
+    Site::serve([
+        ("outer", OUTER),
+        ("middle", MIDDLE),
+        ("inner", INNER),
+        ("other", "<button>other button</button>"),
+        (
+            "same",
+            "<iframe src={here}/inner></iframe><button>after</button>",
+        ),
+        (
+            "hanging",
+            "<button>alive</button><iframe src={elsewhere}/slow></iframe>",
+        ),
+        ("slow", slow),
+    ])
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_frame_of_the_same_site_is_told_in_its_place() {
+    let site = site().await;
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("same")).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    let at = |words| {
+        all.find(words)
+            .unwrap_or_else(|| panic!("no {words} in {all}"))
+    };
+    assert!(at("iframe") < at("inner button") && at("inner button") < at("after"));
+    let done = perform(&mut browser, click_on(ref_of(&all, "inner button")))
+        .await
+        .unwrap();
+    assert_eq!(done.effect, Effect::Confirmed);
+    assert!(read(&mut browser, "").await.contains("\"pressed\""));
+}
+
+#[tokio::test]
+async fn frames_of_other_sites_are_told_and_clicked_wherever_they_lie() {
+    let site = site().await;
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("outer")).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    for words in ["middle words", "inner button", "outer button"] {
+        assert!(all.contains(words), "no {words} in {all}");
+    }
+    // Off the outer page's view, and off the middle one's.
+    let done = perform(&mut browser, click_on(ref_of(&all, "inner button")))
+        .await
+        .unwrap();
+    assert_eq!(done.effect, Effect::Confirmed, "{done:?}");
+    let field = ref_of(&all, "textbox \"Field\"");
+    let typed = Action::Type {
+        text: "Zoë 日本".to_owned(),
+        at: Some(field),
+        clear_first: false,
+        submit: false,
+    };
+    perform(&mut browser, typed).await.unwrap();
+    let after = read(&mut browser, "all").await;
+    assert!(after.contains("button \"pressed\""), "{after}");
+    assert!(after.contains("value=\"Zoë 日本\""), "{after}");
+}
+
+#[tokio::test]
+async fn a_ref_is_stale_when_its_frame_shows_another_document() {
+    let site = site().await;
+    let mut browser = scripted().await;
+    go(&mut browser, &site.url("same")).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    let (inner, after) = (ref_of(&all, "inner button"), ref_of(&all, "after"));
+    script(
+        &mut browser,
+        "await new Promise(done => { const frame = document.querySelector('iframe'); frame.onload = done; frame.src = 'other' })",
+    )
+    .await;
+    let gone = perform(&mut browser, click_on(inner)).await;
+    assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
+    perform(&mut browser, click_on(after)).await.unwrap();
+    assert!(read(&mut browser, "").await.contains("other button"));
+}
+
+#[tokio::test]
+async fn a_frame_that_hangs_holds_up_nobody() {
+    let site = site().await;
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("hanging")).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    assert!(all.contains("\"alive\""), "{all}");
+    assert!(all.contains("This frame does not answer"), "{all}");
+    let done = perform(&mut browser, click_on(ref_of(&all, "alive")))
+        .await
+        .unwrap();
+    assert_eq!(done.effect, Effect::Confirmed);
+}
+
+#[tokio::test]
+async fn a_covered_frame_is_not_clicked_through() {
+    let site = Site::serve([
+        (
+            "page",
+            "<iframe src={elsewhere}/inner></iframe><div role=dialog aria-label=Consent style='position:fixed;inset:0'></div>",
+        ),
+        ("inner", "<button>inner</button>"),
+    ])
+    .await
+    .unwrap();
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("page")).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    let error = perform(&mut browser, click_on(ref_of(&all, "\"inner\"")))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("Consent"), "{error}");
+}
+
+#[tokio::test]
+async fn text_and_search_go_through_frames() {
+    let site = site().await;
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("outer")).await.unwrap();
+    let text = ask(&mut browser, Action::PageText { tab: None }).await;
+    assert!(
+        text.contains("# Outer") && text.contains("middle words"),
+        "{text}"
+    );
+    let query = "inner button".to_owned();
+    let found = ask(&mut browser, Action::Find { query, tab: None }).await;
+    assert!(found.starts_with("button \"inner button\""), "{found}");
+}

@@ -1,0 +1,177 @@
+//! `execute_browser`: a page in ten verbs, for a model that goes by refs and not by pixels.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{FunctionTool, Tool};
+
+use super::described;
+use crate::openai::members::Item;
+
+/// The function's name, and that of a browser's tool in the vocabulary it comes from.
+pub(crate) const EXECUTE_BROWSER: &str = "execute_browser";
+
+const ACTIONS: [&str; 10] = [
+    "navigate",
+    "snapshot",
+    "extract_text",
+    "click",
+    "fill",
+    "press",
+    "list_tabs",
+    "open_tab",
+    "switch_tab",
+    "close_tab",
+];
+
+const DESCRIPTION: &str = "Reads and uses web pages by refs. First `snapshot`: it lists what can \
+    be used as refs such as b12, with names. Then `click` or `fill` a ref. A ref stays good until \
+    its page or its element is gone; the answer says so, and then a new snapshot has new ones.";
+
+/// The function with which a model reads pages and acts on their elements by ref.
+///
+/// A call of it is read as a call of the browser, in every dialect with functions.
+pub fn page_tool() -> Tool {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let params = json!({
+        "type": "object",
+        "properties": {
+            "ref": text("Of click and fill: the element. Of snapshot: the only part that is told."),
+            "value": {"description": "Of fill: the text, number or option, or whether it is on."},
+            "key": text("Of press: keys to press together, such as Enter or ctrl+a."),
+            "filter": {
+                "type": "string", "enum": ["brief", "interactive", "all", "changes", "json"],
+                "description": "Of snapshot: brief (left out) lists all that can be used and as much beside as has room; changes, what is new since the last snapshot; all, everything.",
+            },
+            "tab": text("The tab, as list_tabs names it; left out, the one in front."),
+        },
+        "additionalProperties": false,
+    });
+    let params = described(params, "What the action needs.");
+    Tool::Function(FunctionTool {
+        name: EXECUTE_BROWSER.to_owned(),
+        description: Some(DESCRIPTION.to_owned()),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": ACTIONS, "description": "What to do."},
+                "url": text("Of navigate and open_tab: the address, http or https."),
+                "params": params,
+            },
+            "required": ["action"],
+            "additionalProperties": false,
+        }),
+        ..FunctionTool::default()
+    })
+}
+
+/// The same step in our own words, and why it cannot be taken when it cannot. Members may stand in
+/// `params` or beside it.
+pub(super) fn step(mut said: Item) -> Result<Item, (Item, String)> {
+    let whole = said.clone();
+    let refused = |problem: &str| Err((whole.clone(), problem.to_owned()));
+    match said.shift_remove("params") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(params)) => {
+            for (name, value) in params {
+                if said.get(&name).is_some_and(|other| *other != value) {
+                    return refused(&format!("`{name}` is said twice and not the same"));
+                }
+                said.insert(name, value);
+            }
+        }
+        Some(_) => return refused("`params` is no object"),
+    }
+    said.retain(|_, value| !value.is_null());
+    let Some(Value::String(action)) = said.get("action").cloned() else {
+        return refused("`action` is no text");
+    };
+    let name = match action.as_str() {
+        "fill" => "form_input",
+        "press" => "key",
+        "extract_text" => "page_text",
+        "snapshot" => "read_page",
+        "open_tab" => "new_tab",
+        "connect_cdp" => {
+            return refused("which browser is used is for the one who started this to say");
+        }
+        other => other,
+    };
+    said.insert("action".to_owned(), name.into());
+    rename(&mut said, "tab_id", "tab");
+    if name == "form_input" {
+        rename(&mut said, "text", "value");
+    }
+    if name == "read_page" {
+        let only = said.shift_remove("interactive_only");
+        if only == Some(Value::Bool(true)) && !said.contains_key("filter") {
+            said.insert("filter".to_owned(), "interactive".into());
+        }
+        // Whatever is told is visible.
+        if said.get("visible") == Some(&Value::Bool(true)) {
+            said.shift_remove("visible");
+        }
+    }
+    Ok(said)
+}
+
+fn rename(said: &mut Map<String, Value>, from: &str, to: &str) {
+    if said.contains_key(to) {
+        return;
+    }
+    if let Some(value) = said.shift_remove(from) {
+        said.insert(to.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(said: Value) -> Result<Value, String> {
+        let Value::Object(said) = said else {
+            panic!("no object: {said}")
+        };
+        step(said)
+            .map(Value::Object)
+            .map_err(|(_, problem)| problem)
+    }
+
+    #[test]
+    fn its_verbs_are_ours_by_other_names() {
+        for (said, ours) in [
+            (
+                json!({"action": "fill", "params": {"ref": "t3", "value": "Ada"}}),
+                json!({"action": "form_input", "ref": "t3", "value": "Ada"}),
+            ),
+            (
+                json!({"action": "press", "key": "Enter"}),
+                json!({"action": "key", "key": "Enter"}),
+            ),
+            (
+                json!({"action": "snapshot", "params": {"interactive_only": true, "visible": true}}),
+                json!({"action": "read_page", "filter": "interactive"}),
+            ),
+            (
+                json!({"action": "snapshot", "url": null, "params": null}),
+                json!({"action": "read_page"}),
+            ),
+            (
+                json!({"action": "close_tab", "params": {"tab_id": "tab_2"}}),
+                json!({"action": "close_tab", "tab": "tab_2"}),
+            ),
+            (
+                json!({"action": "open_tab", "url": "https://example.com/"}),
+                json!({"action": "new_tab", "url": "https://example.com/"}),
+            ),
+        ] {
+            assert_eq!(read(said), Ok(ours));
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let twice = json!({"action": "click", "ref": "b1", "params": {"ref": "b2"}});
+        assert!(read(twice).unwrap_err().contains("said twice"));
+        assert!(read(json!({"action": "click", "params": []})).is_err());
+        assert!(read(json!({"action": "connect_cdp", "url": "ws://x"})).is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! Pages of a test's own, served over loopback by two sites: frames across them get processes of
+//! their own, as between any two sites.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// A server with some pages. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Site {
+    address: SocketAddr,
+    server: JoinHandle<()>,
+}
+
+impl Site {
+    /// Serves these pages, each by its name. In them, `{here}` and `{elsewhere}` become the
+    /// addresses of the two sites, without the slash before a name.
+    ///
+    /// # Errors
+    /// When loopback cannot be listened on.
+    pub async fn serve<const N: usize>(pages: [(&str, &str); N]) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let fill = |html: &str| {
+            html.replace("{here}", &here(address))
+                .replace("{elsewhere}", &elsewhere(address))
+        };
+        let pages: HashMap<String, String> = pages
+            .into_iter()
+            .map(|(name, html)| (name.to_owned(), fill(html)))
+            .collect();
+        let routes = Router::new()
+            .route("/{page}", get(page))
+            .with_state(Arc::new(pages));
+        let server = tokio::spawn(async move {
+            let _until_the_site_is_dropped = axum::serve(listener, routes).await;
+        });
+        Ok(Self { address, server })
+    }
+
+    /// A page's address.
+    pub fn url(&self, page: &str) -> String {
+        format!("{}/{page}", here(self.address))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn here(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+fn elsewhere(address: SocketAddr) -> String {
+    format!("http://localhost:{}", address.port())
+}
+
+async fn page(
+    State(pages): State<Arc<HashMap<String, String>>>,
+    Path(name): Path<String>,
+) -> Response {
+    match pages.get(&name) {
+        Some(html) => Html(html.clone()).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
