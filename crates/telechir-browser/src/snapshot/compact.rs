@@ -14,8 +14,8 @@ use super::words::{cut, quoted};
 
 /// How long it may be, in characters.
 pub(super) const LONGEST: usize = 12_000;
-/// Kept for the lines about the page itself.
-const FRAME: usize = 600;
+/// Kept for the line about what is left out.
+const REST: usize = 200;
 /// Names are cut to these lengths, one after the other, until all that can be acted on has room.
 const NAMES: [usize; 4] = [80, 40, 24, 12];
 /// A line goes on until here.
@@ -35,12 +35,13 @@ enum Rank {
 
 /// A page or a part of it.
 pub(super) fn tell(about: &About<'_>, nodes: &[Node], refs: &mut Refs) -> String {
-    let room = LONGEST.saturating_sub(FRAME + about.line().chars().count());
-    let (pieces, names) = pieces(nodes, room, refs);
-    let chosen = choose(&pieces, room);
     let mut lines = vec![about.line()];
     lines.extend(legend(nodes));
-    lines.extend(lay_out(&pieces, &chosen));
+    let head: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
+    let room = LONGEST.saturating_sub(REST + head);
+    let (pieces, names) = pieces(nodes, room, refs);
+    let chosen = choose(&pieces, room);
+    lines.extend(lay_out(nodes, &pieces, &chosen));
     lines.extend(rest(&pieces, &chosen, names, about.tree.left));
     lines.join("\n")
 }
@@ -51,21 +52,18 @@ struct Piece {
     rank: Rank,
     text: String,
     length: usize,
-    /// Whether it begins a line.
-    begins: bool,
     /// Whether it holds what follows.
     holds: bool,
 }
 
 /// All nodes that have something to say, and how long their names are.
 fn pieces(nodes: &[Node], room: usize, refs: &mut Refs) -> (Vec<Option<Piece>>, usize) {
-    let holders = holders(nodes);
     let mut most = NAMES[0];
     let mut all = Vec::new();
     for names in NAMES {
         most = names;
         all = (0..nodes.len())
-            .map(|place| piece(nodes, holders[place], place, names, refs))
+            .map(|place| piece(nodes, place, names, refs))
             .collect();
         let acting: usize = all
             .iter()
@@ -80,15 +78,8 @@ fn pieces(nodes: &[Node], room: usize, refs: &mut Refs) -> (Vec<Option<Piece>>, 
     (all, most)
 }
 
-fn piece(
-    nodes: &[Node],
-    holder: Option<usize>,
-    place: usize,
-    names: usize,
-    refs: &mut Refs,
-) -> Option<Piece> {
+fn piece(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> Option<Piece> {
     let node = &nodes[place];
-    let begins = node.breaks() && is_a_line(nodes, holder, place);
     let (rank, text, holds) = if node.acts() {
         let rank = if node.is_in_view() {
             Rank::Acts
@@ -97,6 +88,9 @@ fn piece(
         };
         (rank, acting(nodes, place, names, refs), false)
     } else if node.is_words() {
+        if is_said_beside(nodes, place) {
+            return None;
+        }
         let rank = if node.is_in_view() {
             Rank::InView
         } else {
@@ -105,10 +99,16 @@ fn piece(
         (rank, quoted(&cut(&node.name, names * 2)), false)
     } else {
         let (text, holds) = structure(node, names)?;
+        let text = if is_said_below(nodes, place) {
+            text.split(' ').next().unwrap_or_default().to_owned()
+        } else {
+            text
+        };
         let rank = match node.role.as_str() {
-            "image" if !node.is_in_view() => Rank::Rest,
-            "image" => Rank::InView,
-            _ => Rank::Structure,
+            "heading" | "dialog" | "alertdialog" | "alert" => Rank::Structure,
+            _ if holds && !node.name.is_empty() => Rank::Structure,
+            _ if node.is_in_view() => Rank::InView,
+            _ => Rank::Rest,
         };
         (rank, text, holds)
     };
@@ -117,9 +117,25 @@ fn piece(
         rank,
         text,
         length,
-        begins: begins || holds,
         holds,
     })
+}
+
+/// Whether a control's label, or a group's, is what its name says already.
+fn is_said_beside(nodes: &[Node], place: usize) -> bool {
+    let words = &nodes[place].name;
+    let beside = [place.checked_sub(1), Some(place + 1)];
+    let mut beside = beside.into_iter().flatten().filter_map(|at| nodes.get(at));
+    beside.any(|node| !node.is_words() && node.name == *words)
+}
+
+/// Whether a heading is a link, which says the same.
+fn is_said_below(nodes: &[Node], place: usize) -> bool {
+    let (node, below) = (&nodes[place], nodes.get(place + 1));
+    node.role == "heading"
+        && below.is_some_and(|below| {
+            below.acts() && below.depth > node.depth && below.name == node.name
+        })
 }
 
 /// What can be acted on: `b12 "Save" disabled`.
@@ -143,8 +159,7 @@ fn acting(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> String
         text.push_str(&quoted(&cut(&node.value, names)));
     }
     if node.role == "combobox" && !node.more.is_empty() && node.more.chars().count() <= OPTIONS {
-        let options: Vec<String> = node.more.split('|').map(quoted).collect();
-        text.push_str(&format!(" of {}", options.join("|")));
+        text.push_str(&format!(" of {}", quoted(&node.more)));
     }
     for state in node.states.split(' ').filter(|state| is_told(state)) {
         text.push(' ');
@@ -197,30 +212,21 @@ fn structure(node: &Node, names: usize) -> Option<(String, bool)> {
 }
 
 /// Whether a node begins something that is read as a line: a row, a paragraph, a heading.
-fn is_a_line(nodes: &[Node], holder: Option<usize>, place: usize) -> bool {
+fn begins(nodes: &[Node], holder: Option<usize>, place: usize) -> bool {
     let node = &nodes[place];
-    if matches!(node.role.as_str(), "heading" | "paragraph") {
-        return true;
-    }
-    // In a list or a row, what follows goes on in the line.
-    let Some(holder) = holder else {
-        return node.is_words();
-    };
-    let is_first = holder + 1 == place;
-    match nodes[holder].role.as_str() {
-        "row" => is_first,
-        "cell" | "gridcell" | "columnheader" | "rowheader" => {
-            is_first && is_first_of_row(nodes, holder)
+    match node.role.as_str() {
+        "row" | "article" | "heading" | "paragraph" => true,
+        _ if !node.is_words() => structure(node, 0).is_some_and(|(_, holds)| holds),
+        // In a list or a row, words go on in the line.
+        _ => {
+            let holder = holder.map(|holder| nodes[holder].role.as_str());
+            let goes_on = matches!(
+                holder,
+                Some("listitem" | "cell" | "gridcell" | "columnheader" | "rowheader" | "paragraph")
+            );
+            node.breaks() && !goes_on
         }
-        "listitem" | "list" | "menu" | "tablist" | "toolbar" | "navigation" => false,
-        _ => node.is_words(),
     }
-}
-
-fn is_first_of_row(nodes: &[Node], cell: usize) -> bool {
-    cell.checked_sub(1)
-        .and_then(|before| nodes.get(before))
-        .is_some_and(|before| before.role == "row")
 }
 
 /// Which pieces there is room for.
@@ -250,24 +256,23 @@ fn choose(pieces: &[Option<Piece>], room: usize) -> Vec<bool> {
     chosen
 }
 
-fn lay_out(pieces: &[Option<Piece>], chosen: &[bool]) -> Vec<String> {
+fn lay_out(nodes: &[Node], pieces: &[Option<Piece>], chosen: &[bool]) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
-    let mut begins = true;
-    for (piece, chosen) in pieces.iter().zip(chosen) {
-        let Some(piece) = piece else { continue };
-        begins |= piece.begins;
-        if !chosen {
+    let mut is_new = true;
+    for (place, holder) in holders(nodes).into_iter().enumerate() {
+        is_new |= begins(nodes, holder, place);
+        let Some(piece) = pieces[place].as_ref().filter(|_| chosen[place]) else {
             continue;
-        }
+        };
         match lines.last_mut() {
-            Some((line, length)) if !begins && *length + piece.length < LINE => {
+            Some((line, length)) if !is_new && *length + piece.length < LINE => {
                 line.push(' ');
                 line.push_str(&piece.text);
                 *length += piece.length + 1;
             }
             Some(_) | None => lines.push((piece.text.clone(), piece.length)),
         }
-        begins = piece.text.starts_with('#');
+        is_new = nodes[place].role == "heading" && !is_said_below(nodes, place);
     }
     lines.into_iter().map(|(line, _)| line).collect()
 }

@@ -226,6 +226,7 @@ impl Document {
     ) -> Result<Value, CdpError> {
         let params = json!({
             "expression": expression, "contextId": self.context, "returnByValue": true,
+            "awaitPromise": true,
         });
         let mut answer = client
             .call(Some(self.session()), "Runtime.evaluate", params, limit)

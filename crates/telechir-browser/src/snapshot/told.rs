@@ -155,7 +155,9 @@ impl About<'_> {
     pub(super) fn line(&self) -> String {
         let head = &self.tree.head;
         let title = super::words::quoted(&super::words::cut(&head.title, 100));
-        let url = super::words::cut(&head.url, 200);
+        // What a page says of itself in its address is said below.
+        let is_whole = head.url.starts_with("data:") || head.url.starts_with("blob:");
+        let url = super::words::cut(&head.url, if is_whole { 20 } else { 200 });
         let [width, height] = head.view;
         let [x, y] = head.scroll;
         let [_, whole] = head.extent;

@@ -33,7 +33,7 @@ const cover = hit => {
 let expected = null
 const heard = []
 const hear = event => {
-  if (expected && event.isTrusted) heard.push([event.type, event.target])
+  if (expected && event.isTrusted) heard.push([event.type, event.composedPath()[0]])
 }
 for (const kind of ["mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
 
@@ -58,7 +58,7 @@ const aim = (id, isToPress) => {
         if (isHit(hit, element)) {
           expected = element
           heard.length = 0
-          return { x, y }
+          return { x, y, isScrolled }
         }
         covered ??= hit
       }
@@ -74,7 +74,8 @@ const outcome = () => {
   expected = null
   const kinds = [], others = []
   for (const [kind, target] of heard) {
-    const isOurs = target instanceof Node && (isHit(target, element) || isWithin(element, target) && closedRoots.has(target))
+    // Who is within a closed root is not named: its host is.
+    const isOurs = target instanceof Node && (isHit(target, element) || (closedRoots.has(target) && isWithin(element, target)))
     if (isOurs) kinds.push(kind)
     else others.push(target instanceof Element ? cover(target) : "the page")
   }
@@ -94,14 +95,22 @@ const through = (id, x, y) => {
   }
   const isIn = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight
   let at = place()
-  if (!isIn(at)) {
+  const isScrolled = !isIn(at)
+  if (isScrolled) {
     scrollBy({ left: at[0] - innerWidth / 2, top: at[1] - innerHeight / 2, behavior: "instant" })
     at = place()
     if (!isIn(at)) return { hidden: true }
   }
   const hit = deepestAt(at[0], at[1])
-  return hit === element ? { x: at[0], y: at[1] } : { coveredBy: cover(hit) }
+  return hit === element ? { x: at[0], y: at[1], isScrolled } : { coveredBy: cover(hit) }
 }
+
+// Done when what was scrolled is drawn where it is now; before that a frame's input goes astray.
+const drawnAgain = () => new Promise(done => {
+  setTimeout(done, MOST_TO_DRAW)
+  requestAnimationFrame(() => requestAnimationFrame(() => done()))
+})
+const MOST_TO_DRAW = 500
 
 const reveal = id => {
   const element = find(id)

@@ -43,7 +43,7 @@ const epoch = () => {
 // Bits of a node.
 const ACTS = 1, IN_VIEW = 2, WORDS = 4, FRAME = 8, BREAKS = 16, WHOLE = 32, GLUED = 64
 const MOST_ELEMENTS = 100_000
-const MOST_LINES = 30_000
+const MOST_LINES = 100_000
 const MOST_MILLISECONDS = 2_000
 const DEEPEST = 400
 // Elements that can have a closed shadow root beside those of the page's own making.
@@ -233,7 +233,7 @@ const contentBoxOf = (element, box) => {
   const edges = [box.left + inset.left, box.top + inset.top, box.width - inset.left - inset.right, box.height - inset.top - inset.bottom]
   return edges.map(Math.round).join()
 }
-const isEditingHost = element => isEditable(element) && !isEditable(composedParentOf(element) ?? element)
+const isEditingHost = element => isEditable(element) && !isEditable(composedParentOf(element))
 
 // Without a box of its own, or not painted, while what is in it may be.
 const mayHold = element => {

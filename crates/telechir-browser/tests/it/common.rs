@@ -126,7 +126,8 @@ pub(crate) async fn read(browser: &mut Browser, view: &str) -> String {
 
 /// The ref in the outline's line that holds these words: `button "Save" [b12]`.
 pub(crate) fn ref_of(text: &str, words: &str) -> Target {
-    let line = text.lines().find(|line| line.contains(words));
+    let mut lines = text.lines().filter(|line| !line.starts_with("snapshot_"));
+    let line = lines.find(|line| line.contains(words));
     let line = line.unwrap_or_else(|| panic!("no {words:?} in\n{text}"));
     let id = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
     Target::Ref {

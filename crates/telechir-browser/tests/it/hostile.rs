@@ -83,7 +83,8 @@ async fn words_are_cut_at_the_edges_of_characters() {
     .await;
     let text = read(&mut browser, "").await;
     assert!(text.contains('…'), "{text}");
-    for name in text.split('"').filter(|name| name.contains('…')) {
+    let (_, told) = text.split_once('\n').unwrap();
+    for name in told.split('"').filter(|name| name.contains('…')) {
         let whole = name.trim_end_matches('…').trim_start_matches('x');
         let last = whole.chars().next_back().unwrap();
         let ends = [
@@ -142,7 +143,7 @@ async fn elements_nested_without_end_are_counted_and_not_followed() {
         .unwrap();
     script(
         &mut browser,
-        "let at = document.body; for (let i = 0; i < 3000; i++) { const next = document.createElement('section'); next.setAttribute('aria-label', 'x'); at.append(next); at = next } at.innerHTML = '<button>bottom</button>'",
+        "let at = document.body; for (let i = 0; i < 480; i++) { const next = document.createElement('section'); next.setAttribute('aria-label', 'x'); at.append(next); at = next } at.innerHTML = '<button>bottom</button>'",
     )
     .await;
     let text = read(&mut browser, "").await;
