@@ -145,6 +145,11 @@ impl Book {
         lock(&self.state).frames.get(name)
     }
 
+    /// The session of its own that a frame has, when it has one.
+    pub(crate) fn own_session(&self, frame: &str) -> Option<String> {
+        lock(&self.state).frames.own_session(frame)
+    }
+
     /// Takes frames from what a session says when it is asked for all of them.
     pub(crate) fn sync_frames(&self, session: &str, tree: &Value) {
         lock(&self.state).frames.sync(session, tree);
@@ -291,7 +296,8 @@ impl State {
             "Target.attachedToTarget" if params["targetInfo"]["type"] == "iframe" => {
                 let own = text(&params["sessionId"]);
                 setup.prepare_frame(client, &own);
-                self.frames.attach(session, &own);
+                let frame = text(&params["targetInfo"]["targetId"]);
+                self.frames.attach(session, &own, &frame);
             }
             "Target.detachedFromTarget" => {
                 let own = text(&params["sessionId"]);

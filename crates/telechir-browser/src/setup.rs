@@ -46,7 +46,6 @@ impl Setup {
     pub(crate) fn prepare_frame(self, client: &Client, session: &str) {
         client.notify(Some(session), "Page.enable", json!({}));
         watch_frames(client, session);
-        client.notify(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
     }
 
     /// What a tab in front gets beside: it has the focus, and says when it paints.
@@ -89,7 +88,8 @@ fn watch_frames(client: &Client, session: &str) {
     );
     let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
     let attach = json!({
-        "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": frames,
+        "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": frames,
     });
+    // None is made to wait: the workers of a page would wait, too, and for good.
     client.notify(Some(session), "Target.setAutoAttach", attach);
 }

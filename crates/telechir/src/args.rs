@@ -399,6 +399,10 @@ pub(crate) struct ToolsArguments {
     /// Declare what a desktop does beside mouse and keys: windows, clipboard, applications.
     #[arg(long)]
     pub(crate) windows: bool,
+    /// Declare pages by refs: the function execute_browser, with which a model reads pages and
+    /// uses their elements without a picture.
+    #[arg(long)]
+    pub(crate) pages: bool,
     /// Declare an editor of files too.
     #[arg(long)]
     pub(crate) editor: bool,

@@ -19,8 +19,16 @@ pub(crate) struct Frame {
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     frames: HashMap<String, Frame>,
-    /// Sessions of frames with processes of their own, and the session each came from.
-    own_sessions: HashMap<String, String>,
+    /// Sessions of frames with processes of their own.
+    own_sessions: HashMap<String, Own>,
+}
+
+/// A session that is a frame's own.
+#[derive(Debug)]
+struct Own {
+    /// The session it came from.
+    parent: String,
+    frame: String,
 }
 
 impl Frames {
@@ -29,10 +37,22 @@ impl Frames {
         self.frames.get(name).cloned()
     }
 
-    /// Takes in that a frame has a process, and so a session, of its own.
-    pub(super) fn attach(&mut self, parent: &str, session: &str) {
-        self.own_sessions
-            .insert(session.to_owned(), parent.to_owned());
+    /// The session of its own that a frame has, when it has one.
+    pub(super) fn own_session(&self, name: &str) -> Option<String> {
+        let mut own = self.own_sessions.iter();
+        let (session, _) = own.find(|(_, own)| own.frame == name)?;
+        Some(session.clone())
+    }
+
+    /// Takes in that a frame has a process, and so a session, of its own. What was known of it
+    /// was so elsewhere.
+    pub(super) fn attach(&mut self, parent: &str, session: &str, frame: &str) {
+        self.frames.remove(frame);
+        let own = Own {
+            parent: parent.to_owned(),
+            frame: frame.to_owned(),
+        };
+        self.own_sessions.insert(session.to_owned(), own);
     }
 
     /// Takes in a list of frames, as a session tells it when it is asked.
@@ -47,8 +67,16 @@ impl Frames {
     pub(super) fn take(&mut self, session: &str, method: &str, params: &Value) {
         match method {
             "Page.frameNavigated" => self.put(session, &params["frame"]),
-            "Page.frameDetached" if params["reason"] != "swap" => {
-                self.frames.remove(&text(&params["frameId"]));
+            "Page.frameDetached" => {
+                let name = text(&params["frameId"]);
+                // One that moves to another process may be known there already.
+                if self
+                    .frames
+                    .get(&name)
+                    .is_some_and(|frame| frame.session == session)
+                {
+                    self.frames.remove(&name);
+                }
             }
             _ => {}
         }
@@ -61,7 +89,7 @@ impl Frames {
         let children: Vec<String> = self
             .own_sessions
             .iter()
-            .filter(|(_, parent)| *parent == session)
+            .filter(|(_, own)| own.parent == session)
             .map(|(child, _)| child.clone())
             .collect();
         for child in children {
@@ -92,10 +120,11 @@ mod tests {
     fn a_frame_that_moves_to_another_process_goes_on_there() {
         let mut frames = Frames::default();
         frames.take("s1", "Page.frameNavigated", &navigated("f", "l1"));
-        frames.attach("s1", "s2");
+        frames.attach("s1", "s2", "f");
+        assert_eq!(frames.own_session("f").as_deref(), Some("s2"));
+        frames.take("s2", "Page.frameNavigated", &navigated("f", "l2"));
         let swap = json!({ "frameId": "f", "reason": "swap" });
         frames.take("s1", "Page.frameDetached", &swap);
-        frames.take("s2", "Page.frameNavigated", &navigated("f", "l2"));
         let expected = Frame {
             session: "s2".to_owned(),
             loader: "l2".to_owned(),
@@ -106,8 +135,8 @@ mod tests {
     #[test]
     fn what_came_from_a_session_goes_with_it() {
         let mut frames = Frames::default();
-        frames.attach("s1", "s2");
-        frames.attach("s2", "s3");
+        frames.attach("s1", "s2", "outer");
+        frames.attach("s2", "s3", "inner");
         frames.take("s3", "Page.frameNavigated", &navigated("inner", "l"));
         frames.forget("s1");
         assert_eq!(frames.get("inner"), None);

@@ -10,6 +10,9 @@ use crate::error::refused;
 use crate::pointer::Place;
 use crate::snapshot::{ElementId, Meaning, Reader, Scope, Tree, View, Wanted, search, text};
 
+/// How often the pointer is put over an element in a frame until it is heard there.
+const REACHES: u32 = 12;
+
 impl Browser {
     /// The page in a tab, told in words.
     pub(super) async fn read_page(
@@ -125,10 +128,39 @@ impl Browser {
     ) -> Result<Place, DeviceError> {
         let aimed = self.reader().aim(element, id, is_to_press).await?;
         match aimed {
-            Some((x, y)) if x < self.size.width && y < self.size.height => Ok((x, y)),
+            Some((x, y)) if x < self.size.width && y < self.size.height => {
+                if self.reader().is_framed(element) {
+                    self.reach(element, id, (x, y)).await?;
+                }
+                Ok((x, y))
+            }
             Some(_) => Err(refused(format!("The element {id} is off the screen."))),
             None => Err(self.stale(tab, id)),
         }
+    }
+
+    /// Puts the pointer over an element in a frame and waits until it heard of it: a frame gets
+    /// input by where it was drawn last, which may be before it was scrolled.
+    async fn reach(
+        &mut self,
+        element: ElementId,
+        id: &str,
+        (x, y): Place,
+    ) -> Result<(), DeviceError> {
+        let (_, page) = self.living_tab(None).await?;
+        for _ in 0..REACHES {
+            // A pointer that does not move is not heard of.
+            let mut pointer = self.pointer(&page);
+            pointer.move_to((x.saturating_sub(1), y)).await?;
+            pointer.move_to((x, y)).await?;
+            match self.reader().is_reached(element).await {
+                Some(false) => {}
+                Some(true) | None => return Ok(()),
+            }
+        }
+        Err(refused(format!(
+            "The element {id} is in a frame that the pointer does not reach; look before going on."
+        )))
     }
 
     /// The element that a ref means, which must be in this tab.

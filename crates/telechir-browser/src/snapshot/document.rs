@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
 
 use super::node::{DocumentId, ElementId, Head, Node};
 use super::page::Scope;
@@ -12,6 +13,10 @@ use crate::client::Client;
 use crate::error::CdpError;
 use crate::setup::WORLD;
 use crate::walker;
+
+/// How long Chromium is asked for a frame that nobody knows yet, and what is waited between.
+const ASKED_FOR: Duration = Duration::from_secs(1);
+const BETWEEN: Duration = Duration::from_millis(50);
 
 /// All documents that were read, by the frames they are in.
 #[derive(Debug, Default)]
@@ -244,18 +249,33 @@ impl Document {
     }
 }
 
-/// Asks a session for its frames, one of which should be this.
+/// Asks the session that a frame should belong to for its frames. A frame that moves to another
+/// process belongs to none for a moment.
 async fn ask_for_frame(
     client: &Client,
     book: &Book,
     place: &Place,
     limit: Duration,
 ) -> Result<Frame, CdpError> {
-    let tree = client
-        .call(Some(&place.session), "Page.getFrameTree", json!({}), limit)
-        .await?;
-    book.sync_frames(&place.session, &tree["frameTree"]);
-    book.frame(&place.frame).ok_or_else(|| CdpError::Protocol {
+    let mut changes = book.watch();
+    let deadline = Instant::now() + ASKED_FOR;
+    while Instant::now() < deadline {
+        let own = book.own_session(&place.frame);
+        let session = own.as_deref().unwrap_or(&place.session);
+        let answer = client
+            .call(Some(session), "Page.getFrameTree", json!({}), limit)
+            .await;
+        match answer {
+            Ok(tree) => book.sync_frames(session, &tree["frameTree"]),
+            Err(CdpError::Protocol { .. } | CdpError::PageGone(_)) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(frame) = book.frame(&place.frame) {
+            return Ok(frame);
+        }
+        let _either_way_it_is_asked_again = timeout(BETWEEN, changes.changed()).await;
+    }
+    Err(CdpError::Protocol {
         method: "Page.getFrameTree",
         message: "a frame went away while it was asked".to_owned(),
     })

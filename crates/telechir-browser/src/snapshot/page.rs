@@ -266,19 +266,12 @@ impl Reader<'_> {
             return Ok(None);
         };
         let mut document = element.document;
-        let mut is_scrolled = false;
         loop {
             let (x, y) = pixel(&at, name)?;
-            is_scrolled |= at["isScrolled"] == true;
             let owner = self.documents.get(document).map(|known| known.place.owner);
             match owner {
                 None => return Ok(None),
-                Some(None) => {
-                    if is_scrolled && document != element.document {
-                        self.until_drawn([element.document, document]).await;
-                    }
-                    return Ok(u32::try_from(x).ok().zip(u32::try_from(y).ok()));
-                }
+                Some(None) => return Ok(u32::try_from(x).ok().zip(u32::try_from(y).ok())),
                 Some(Some(owner)) => {
                     let through = self.ask(owner, "through", vec![x.into(), y.into()]).await?;
                     let Some(through) = through else {
@@ -290,17 +283,22 @@ impl Reader<'_> {
         }
     }
 
-    /// Waits until these documents are drawn as they are now: input to a frame with a process of
-    /// its own goes by what was drawn.
-    async fn until_drawn(&self, documents: [DocumentId; 2]) {
-        let drawn = documents.map(|id| async move {
-            if let Some(document) = self.documents.get(id) {
-                let _one_that_is_gone_is_not_waited_for = document
-                    .ask(self.client, "drawnAgain", &[], self.limit)
-                    .await;
-            }
-        });
-        join_all(drawn).await;
+    /// Whether an element is in a frame.
+    pub(crate) fn is_framed(&self, element: ElementId) -> bool {
+        let document = self.documents.get(element.document);
+        document.is_some_and(|document| document.place.owner.is_some())
+    }
+
+    /// Whether the pointer was heard over what is aimed at, since it was asked last; otherwise
+    /// once the document is drawn as it is now.
+    pub(crate) async fn is_reached(&self, element: ElementId) -> Option<bool> {
+        let document = self.documents.get(element.document)?;
+        let ask = |function| document.ask(self.client, function, &[], self.limit);
+        let is_reached = ask("isReached").await.ok()? == true;
+        if !is_reached {
+            ask("drawnAgain").await.ok()?;
+        }
+        Some(is_reached)
     }
 }
 

@@ -35,7 +35,7 @@ const heard = []
 const hear = event => {
   if (expected && event.isTrusted) heard.push([event.type, event.composedPath()[0]])
 }
-for (const kind of ["mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
+for (const kind of ["mousemove", "mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
 
 const boxesWithLabels = element => {
   const boxes = [...boxesOf(element)]
@@ -58,7 +58,7 @@ const aim = (id, isToPress) => {
         if (isHit(hit, element)) {
           expected = element
           heard.length = 0
-          return { x, y, isScrolled }
+          return { x, y }
         }
         covered ??= hit
       }
@@ -68,15 +68,24 @@ const aim = (id, isToPress) => {
   return covered ? { coveredBy: cover(covered) } : { hidden: true }
 }
 
+// Whether the pointer was heard over what is aimed at; from then on it is heard anew.
+const isReached = () => {
+  const reached = heard.some(([kind, target]) => kind === "mousemove" && isOurs(target, expected))
+  heard.length = 0
+  return reached
+}
+// Who is within a closed root is not named: its host is.
+const isOurs = (target, element) =>
+  target instanceof Node && (isHit(target, element) || (closedRoots.has(target) && isWithin(element, target)))
+
 // What came of a press: which events the element heard, and who heard them instead.
 const outcome = () => {
   const element = expected
   expected = null
   const kinds = [], others = []
   for (const [kind, target] of heard) {
-    // Who is within a closed root is not named: its host is.
-    const isOurs = target instanceof Node && (isHit(target, element) || (closedRoots.has(target) && isWithin(element, target)))
-    if (isOurs) kinds.push(kind)
+    if (kind === "mousemove") continue
+    if (isOurs(target, element)) kinds.push(kind)
     else others.push(target instanceof Element ? cover(target) : "the page")
   }
   heard.length = 0
@@ -95,14 +104,13 @@ const through = (id, x, y) => {
   }
   const isIn = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight
   let at = place()
-  const isScrolled = !isIn(at)
-  if (isScrolled) {
+  if (!isIn(at)) {
     scrollBy({ left: at[0] - innerWidth / 2, top: at[1] - innerHeight / 2, behavior: "instant" })
     at = place()
     if (!isIn(at)) return { hidden: true }
   }
   const hit = deepestAt(at[0], at[1])
-  return hit === element ? { x: at[0], y: at[1], isScrolled } : { coveredBy: cover(hit) }
+  return hit === element ? { x: at[0], y: at[1] } : { coveredBy: cover(hit) }
 }
 
 // Done when what was scrolled is drawn where it is now; before that a frame's input goes astray.

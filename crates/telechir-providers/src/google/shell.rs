@@ -10,8 +10,9 @@ pub(super) const COMMAND_LINE: &str = "run_shell_command";
 
 /// Whether a function of this name is one of ours, or reads as one.
 pub(super) fn is_ours(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "browser",
+        "execute_browser",
         "computer",
         "computer_action",
         "shell",

@@ -18,6 +18,7 @@ mod matrix;
 mod mistral;
 mod mutations;
 mod openai;
+mod pages;
 mod recordings;
 mod sdk;
 mod slots;

@@ -14,6 +14,7 @@
 
 mod history;
 mod memory;
+mod page;
 mod peers;
 mod pictures;
 mod screen;
@@ -30,6 +31,7 @@ fn main() {
     let mut peers = Peers::start(&stage);
     pictures::pictures(&stage, &mut peers);
     screen::clicks(&stage, &mut peers);
+    page::pages(&stage);
     shell::commands(&stage, &mut peers);
     shell::starts(&stage);
     shell::gigabyte(&stage);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use telechir_protocol::{ActionKind, ComputerUseTool, HostedTool, ShellTool, Tool};
-use telechir_providers::{Offer, desktop_tool};
+use telechir_providers::{Offer, desktop_tool, page_tool};
 
 use crate::args::ToolsArguments;
 use crate::failure::Failure;
@@ -63,6 +63,9 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         tools.extend(desktop_tool(|kind| {
             EVERY_DESKTOP.contains(&kind) && !is_excluded(kind)
         }));
+    }
+    if arguments.pages {
+        tools.push(page_tool());
     }
     if arguments.shell {
         tools.push(Tool::Shell(ShellTool::default()));

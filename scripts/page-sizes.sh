@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Counts the characters that a model sees of the same pages through telechir, Playwright MCP and
+# agent-browser, and writes docs/page-sizes.md. Wants Chromium, Node and npm.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+peers=$target/peers-page-sizes-1
+if ! [[ -e $peers/whole ]]; then
+    rm -rf "$peers" && mkdir -p "$peers"
+    npm install --silent --no-audit --no-fund --prefix "$peers" \
+        @playwright/mcp@0.0.83 agent-browser@0.41.2
+    touch "$peers/whole"
+fi
+cargo build --quiet --package telechir-browser --example snapshot
+node scripts/page-sizes.mjs "$peers" "$target/debug/examples/snapshot" >docs/page-sizes.md.new
+mv docs/page-sizes.md.new docs/page-sizes.md
+echo "written to docs/page-sizes.md"
