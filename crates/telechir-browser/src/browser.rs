@@ -22,8 +22,10 @@ use crate::{capture, settle};
 mod actions;
 mod elements;
 mod fit;
+mod paired;
 
 use actions::{Family, family};
+pub use paired::Paired;
 
 /// A Chromium with one window or none. It ends when this is dropped.
 #[derive(Debug)]

@@ -25,6 +25,6 @@ mod tabs;
 mod walker;
 mod wire;
 
-pub use browser::Browser;
+pub use browser::{Browser, Paired};
 pub use options::{Addresses, Options, Sandbox, Surface};
 pub use pointer::PIXELS_PER_CLICK;

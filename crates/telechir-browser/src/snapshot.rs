@@ -18,7 +18,7 @@ mod whole;
 mod words;
 
 pub(crate) use find::search;
-pub(crate) use node::{ElementId, Tree};
+pub(crate) use node::{ElementId, Node, Tree};
 pub(crate) use page::{Reader, Scope};
 pub(crate) use refs::Meaning;
 pub(crate) use told::{Snapshots, View, Wanted, text};

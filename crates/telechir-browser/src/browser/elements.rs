@@ -110,7 +110,7 @@ impl Browser {
     }
 
     /// The page in a tab as it is now, and its epoch.
-    async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<Tree, DeviceError> {
+    pub(super) async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<Tree, DeviceError> {
         self.snapshots.prune(&self.book);
         let mut reader = self.reader();
         let mut tree = reader.tree(tab, scope).await?;

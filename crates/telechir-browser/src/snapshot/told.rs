@@ -89,6 +89,11 @@ impl Snapshots {
         self.refs.meaning(id)
     }
 
+    /// The ref of a node.
+    pub(crate) fn ref_of(&mut self, node: &Node) -> String {
+        self.refs.of(node)
+    }
+
     /// A node as one line with its ref.
     pub(crate) fn line(&mut self, node: &Node) -> String {
         outline::line(node, &mut self.refs, None)

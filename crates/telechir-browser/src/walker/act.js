@@ -9,10 +9,9 @@ const deepestAt = (x, y) => {
   }
   return hit
 }
-const isLabelOf = (hit, element) => {
-  for (const label of element.labels ?? []) if (isWithin(hit, label)) return true
-  return false
-}
+// A form's own member of this name may be a control of it.
+const ownLabelsOf = element => CONTROLS.has(tagOf(element)) ? Array.from(element.labels ?? []) : []
+const isLabelOf = (hit, element) => ownLabelsOf(element).some(label => isWithin(hit, label))
 const isHit = (hit, element) => hit !== null && (isWithin(hit, element) || isLabelOf(hit, element))
 
 // Whole pixels within a box and the view, the middle first.
@@ -32,14 +31,15 @@ const cover = hit => {
 
 let expected = null
 const heard = []
+const MOST_HEARD = 64
 const hear = event => {
-  if (expected && event.isTrusted) heard.push([event.type, event.composedPath()[0]])
+  if (expected && event.isTrusted && heard.length < MOST_HEARD) heard.push([event.type, event.composedPath()[0]])
 }
 for (const kind of ["mousemove", "mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
 
 const boxesWithLabels = element => {
   const boxes = [...boxesOf(element)]
-  for (const label of element.labels ?? []) boxes.push(...boxesOf(label))
+  for (const label of ownLabelsOf(element)) boxes.push(...boxesOf(label))
   return boxes
 }
 
@@ -50,6 +50,7 @@ const aim = (id, isToPress) => {
   if (!drawn(element)) return { hidden: true }
   if (isToPress && isDisabled(element, tagOf(element))) return { disabled: true }
   let covered = null
+  // What a bar at the edge covers is uncovered by scrolling.
   for (const isScrolled of [false, true]) {
     if (isScrolled) scrollTo(element, { block: "center", inline: "center", behavior: "instant" })
     for (const box of boxesWithLabels(element)) {
@@ -63,7 +64,6 @@ const aim = (id, isToPress) => {
         covered ??= hit
       }
     }
-    // What is covered in view is not uncovered by scrolling, but by a sticky header it may be.
   }
   return covered ? { coveredBy: cover(covered) } : { hidden: true }
 }
@@ -104,6 +104,10 @@ const through = (id, x, y) => {
   }
   const isIn = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight
   let at = place()
+  if (!isIn(at)) {
+    scrollTo(element, { block: "nearest", inline: "nearest", behavior: "instant" })
+    at = place()
+  }
   if (!isIn(at)) {
     scrollBy({ left: at[0] - innerWidth / 2, top: at[1] - innerHeight / 2, behavior: "instant" })
     at = place()

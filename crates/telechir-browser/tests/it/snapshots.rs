@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 use telechir_browser::Browser;
-use telechir_device::{DeviceError, Effect};
+use telechir_device::{DeviceError, Effect, MarkKind, ScreenRegion, ScreenTarget};
 use telechir_protocol::{Action, Button, ClickCount, Target};
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    ask, click_on, go, headless, page, perform, read, ref_of, script, scripted, title,
+    SIZE, ask, click_on, go, headless, page, perform, read, ref_of, script, scripted, title,
 };
 
 async fn orders(browser: &mut Browser) -> Site {
@@ -408,4 +408,44 @@ async fn a_page_of_twenty_thousand_elements_is_told_within_bounds() {
         .await
         .unwrap();
     assert_eq!(far.effect, Effect::Confirmed);
+}
+
+#[tokio::test]
+async fn a_picture_its_marks_and_the_page_s_epoch_are_of_one_moment() {
+    let mut browser = scripted().await;
+    let html = "<body style='margin:0;background:#fff'><button style='position:absolute;left:100px;top:60px;width:80px;height:30px'>Go</button>\
+<input aria-label=Name style='position:absolute;left:300px;top:60px;width:120px;height:30px;box-sizing:border-box'>\
+<button style='position:absolute;top:4000px'>Far</button>";
+    go(&mut browser, &page(html)).await.unwrap();
+    let paired = browser.paired(99).await.unwrap();
+    assert!(paired.is_whole);
+    assert_eq!(paired.pixel_ratio.to_bits(), 1f64.to_bits());
+    let [go_, name] = paired.marks.as_slice() else {
+        panic!("{:?}", paired.marks)
+    };
+    assert_eq!((go_.kind, name.kind), (MarkKind::Press, MarkKind::Field));
+    assert_eq!(
+        go_.region.origin(),
+        ScreenRegion::seen(SIZE, [100, 60, 180, 90])
+            .unwrap()
+            .origin()
+    );
+    assert!(go_.line.starts_with("button \"Go\" ["), "{}", go_.line);
+    let mut frame = paired.frame.clone();
+    telechir_device::draw(&mut frame, &paired.marks, SIZE);
+    assert_eq!(frame.pixel(100, 75), Some(MarkKind::Press.colour()));
+    let ScreenTarget::Element { id, .. } = go_.target.clone() else {
+        panic!("{:?}", go_.target)
+    };
+    perform(&mut browser, click_on(Target::Ref { id, frame: None }))
+        .await
+        .unwrap();
+    script(
+        &mut browser,
+        "document.querySelector('button').textContent = 'Gone'",
+    )
+    .await;
+    let later = browser.paired(1).await.unwrap();
+    assert!(later.epoch > paired.epoch);
+    assert_eq!(later.marks.len(), 1);
 }
