@@ -7,8 +7,9 @@ use telechir_protocol::{Action, ActionKind, Named, Size};
 
 use crate::elements::{Element, Filter, NotOne, Outline, Tree, choose, search};
 use crate::{
-    Accessibility, Computer, Detail, DeviceError, Effect, Frame, Located, PageContext, Performed,
-    ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, Viewport, Window, Windows,
+    Accessibility, Computer, Detail, DeviceError, Effect, Frame, Located, Mark, MarkKind,
+    PageContext, Performed, ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, Viewport,
+    Window, Windows,
 };
 
 /// Elements that a search gives at most.
@@ -182,7 +183,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         };
         // What a window pops up may reach out of it, over others.
         let is_popup = !own.place.contains(at);
-        if is_popup || covers.id == own.id || covers.class == own.class {
+        if is_popup || covers.id == own.id {
             return Ok(());
         }
         let focus = Action::FocusWindow {
@@ -324,6 +325,42 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
     }
 }
 
+/// Smaller than this in a direction, an element is not seen and not hit.
+const SMALLEST: u32 = 4;
+
+/// What is in view of the elements that can be acted on and that no other window covers.
+fn marked(tree: &Tree, windows: &[Window], size: Size, at_most: usize) -> Vec<Mark> {
+    let mut own = None;
+    let mut marks: Vec<Mark> = Vec::new();
+    for element in &tree.elements {
+        if element.depth == 0 {
+            own = owner(windows, &element.name);
+        }
+        let Some(region) = element.bounds.and_then(|bounds| bounds.on(size)) else {
+            continue;
+        };
+        let is_seen = region.size().width >= SMALLEST && region.size().height >= SMALLEST;
+        // A link in a cell that it fills is one thing to act on.
+        let is_same = marks.last().is_some_and(|mark| mark.region == region);
+        let is_in_front = own.is_none_or(|own| {
+            !own.place.contains(region.centre())
+                || front_at(windows, region.centre()).is_none_or(|front| front.id == own.id)
+        });
+        if marks.len() < at_most && element.is_interactive() && is_seen && !is_same && is_in_front {
+            marks.push(Mark {
+                target: ScreenTarget::Element {
+                    id: element.id.clone(),
+                    frame: None,
+                },
+                region,
+                kind: MarkKind::of(element),
+                line: element.line(),
+            });
+        }
+    }
+    marks
+}
+
 /// The window in front at this place.
 fn front_at(windows: &[Window], at: ScreenPoint) -> Option<&Window> {
     windows
@@ -378,6 +415,12 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
 
     fn stopped(&self) -> Option<&'static str> {
         self.computer.stopped()
+    }
+
+    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        let windows = self.computer.windows().await?;
+        let tree = self.applications.tree(Detail::Basic, &windows).await?;
+        Ok(marked(&tree, &windows, self.computer.size(), at_most))
     }
 
     fn seen_through(&mut self, viewport: Viewport) {

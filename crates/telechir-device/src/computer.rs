@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use telechir_protocol::{ActionKind, Size, TabState};
 
-use crate::{DeviceError, Frame, ScreenAction, ScreenRegion, Viewport};
+use crate::{DeviceError, Frame, Mark, ScreenAction, ScreenRegion, Viewport};
 
 /// The strongest thing that is true of an action's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,6 +97,18 @@ pub trait Computer: Send {
     /// action fails with [`DeviceError::Stopped`].
     fn stopped(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Elements to draw numbers on, at most so many, in the order they are read: what can be acted
+    /// on and is in view. None where nothing is known of elements.
+    ///
+    /// # Errors
+    /// When elements should be known and nothing can be heard of them.
+    fn marks(
+        &mut self,
+        _at_most: usize,
+    ) -> impl Future<Output = Result<Vec<Mark>, DeviceError>> + Send {
+        async { Ok(Vec::new()) }
     }
 
     /// How the model sees the screen from now on. An answer in words says places as

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
-    Computer, DeviceError, Edited, Editor, Frame, PageContext, Performed, Screen, ScreenAction,
-    Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, Viewport,
+    Computer, DeviceError, Edited, Editor, Frame, Mark, PageContext, Performed, Screen,
+    ScreenAction, Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -18,6 +18,7 @@ trait AnyComputer: Send {
     fn supports(&self, kind: &ActionKind) -> bool;
     fn capture(&mut self) -> Boxed<'_, Frame>;
     fn stopped(&self) -> Option<&'static str>;
+    fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
@@ -38,6 +39,9 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
     fn stopped(&self) -> Option<&'static str> {
         Computer::stopped(self)
+    }
+    fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
+        Box::pin(Computer::marks(self, at_most))
     }
     fn seen_through(&mut self, viewport: Viewport) {
         Computer::seen_through(self, viewport);
@@ -81,6 +85,9 @@ impl Computer for BoxComputer {
     }
     fn stopped(&self) -> Option<&'static str> {
         self.0.stopped()
+    }
+    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        self.0.marks(at_most).await
     }
     fn seen_through(&mut self, viewport: Viewport) {
         self.0.seen_through(viewport);

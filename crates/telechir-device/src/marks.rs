@@ -1,5 +1,6 @@
 //! Set-of-Mark: elements with a number each, drawn on the picture, which a model aims at by number.
 
+mod digits;
 mod draw;
 
 use telechir_protocol::FrameId;
@@ -12,20 +13,32 @@ pub use draw::draw;
 /// What sort of element a mark is of: each has a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MarkKind {
-    /// Something to press: a button, a link, an item of a menu.
+    /// What leads elsewhere.
+    Link,
+    /// What is pressed: a button, a tab, an item of a menu.
     Press,
-    /// Something to write into.
+    /// What is written into.
     Field,
-    /// Something to choose: on or off, one of several.
+    /// What is chosen: on or off, one of several.
     Choice,
     /// Words that were only read off the pixels.
     Words,
 }
 
 impl MarkKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Link,
+        Self::Press,
+        Self::Field,
+        Self::Choice,
+        Self::Words,
+    ];
+
     /// The kind of an element's mark.
     pub fn of(element: &Element) -> Self {
         match &*element.role {
+            "link" => Self::Link,
             "textbox" | "searchbox" | "password" | "spinbutton" | "slider" | "terminal" => {
                 Self::Field
             }
@@ -36,13 +49,15 @@ impl MarkKind {
         }
     }
 
-    /// Red, green and blue.
+    /// Red, green and blue: blue, green, orange, purple and grey, each dark enough for white
+    /// numbers.
     pub const fn colour(self) -> [u8; 3] {
         match self {
-            Self::Press => [20, 90, 220],
-            Self::Field => [0, 130, 60],
+            Self::Link => [20, 90, 220],
+            Self::Press => [0, 120, 50],
+            Self::Field => [180, 75, 0],
             Self::Choice => [150, 40, 170],
-            Self::Words => [190, 80, 0],
+            Self::Words => [95, 95, 95],
         }
     }
 }

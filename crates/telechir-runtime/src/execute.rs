@@ -7,8 +7,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use telechir_device::{
-    BoxComputer, Computer as _, DeviceError, Frame, PageContext, Performed, Settle, Settled,
-    Viewport,
+    BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext, Performed, Settle,
+    Settled, Viewport,
 };
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
@@ -29,6 +29,8 @@ pub(crate) struct Screen {
     pub(crate) viewport: Viewport,
     /// The newest picture of all of it.
     pub(crate) kept: Option<Kept>,
+    /// What the numbers on the newest labelled picture mean.
+    pub(crate) labels: Labels,
     /// Keys that calls left pressed.
     pub(crate) held: Vec<Key>,
     /// What it said when it went away.
@@ -50,6 +52,7 @@ impl Screen {
             display,
             viewport,
             kept: None,
+            labels: Labels::default(),
             held: Vec::new(),
             lost: None,
             is_moving: false,
@@ -96,7 +99,7 @@ impl Screen {
         self.calm(limits).await?;
         let on_screen = self
             .viewport
-            .action(action)
+            .labelled_action(action, &self.labels)
             .map_err(|error| DeviceError::Refused {
                 message: sentence(&error.to_string()),
             })?;
@@ -127,6 +130,20 @@ impl Screen {
         let settled = self.settle(settle, limits).await?;
         let frame = within("capture the screen", limits.action, self.computer.capture()).await;
         Ok((self.note(frame)?, settled))
+    }
+
+    /// The elements to draw numbers on, for the picture of a permitted step.
+    pub(crate) async fn marks(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        at_most: usize,
+        limits: &Limits,
+    ) -> Result<Vec<Mark>, DeviceError> {
+        self.permitted(permit, step)?;
+        let marks = self.computer.marks(at_most);
+        let marks = within("ask for elements", limits.action, marks).await;
+        self.note(marks)
     }
 
     /// Waits until the screen stopped changing.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use telechir_device::{DeviceError, Frame, Settle, Settled, Viewport};
+use telechir_device::{DeviceError, Frame, Labels, Mark, Settle, Settled, Viewport};
 use telechir_picture::Format;
 use telechir_policy::{Permitted, ScreenProposal};
 use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Sighting, Size};
@@ -21,6 +21,8 @@ pub(crate) struct Shot {
     pub(crate) size: Size,
     /// What is said of it.
     pub(crate) sighting: Sighting,
+    /// What its numbers are, when it has any.
+    pub(crate) labels: Option<String>,
 }
 
 /// The newest picture of a whole screen: the next that shows the same is not encoded again.
@@ -29,6 +31,7 @@ pub(crate) struct Kept {
     frame: Frame,
     size: Size,
     format: Format,
+    marks: Vec<Mark>,
     media: Media,
     blob: String,
     name: FrameId,
@@ -46,6 +49,8 @@ pub(crate) struct Camera<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) rule: PictureRule,
     pub(crate) limits: &'a Limits,
+    /// Numbers on a picture at most; none means that it has none.
+    pub(crate) marks: Option<usize>,
     pub(crate) pictures: &'a mut u64,
 }
 
@@ -68,27 +73,37 @@ impl Camera<'_> {
             Err(failure) => return Ok(Err(failure)),
         };
         let format = self.rule.format;
+        let marks = match self.marks.filter(|_| is_whole) {
+            Some(most) => Some(self.mark(screen, permit, step, most).await),
+            None => None,
+        };
+        let drawn = marks.as_deref().unwrap_or_default();
         let again = screen
             .kept
             .as_ref()
-            .filter(|kept| is_whole && kept.shows(&frame, size, format));
+            .filter(|kept| is_whole && kept.shows(&frame, size, format, drawn));
         let (media, blob, same_as) = match again {
             Some(kept) => (
                 kept.media.clone(),
                 kept.blob.clone(),
                 Some(kept.name.clone()),
             ),
-            None => match self.develop(&frame, size).await? {
+            None => match self.develop(&frame, size, drawn).await? {
                 Some((media, blob)) => (media, blob, None),
                 None => return Ok(Err(undeveloped())),
             },
         };
         let name = self.next_name();
+        let labels = marks.as_ref().map(|marks| {
+            screen.labels = Labels::of(name.clone(), marks);
+            told(&name, marks)
+        });
         if is_whole && same_as.is_none() {
             screen.kept = Some(Kept {
                 frame,
                 size,
                 format,
+                marks: marks.unwrap_or_default(),
                 media: media.clone(),
                 blob: blob.clone(),
                 name: name.clone(),
@@ -111,6 +126,7 @@ impl Camera<'_> {
             frame: is_whole.then_some(name),
             size,
             sighting,
+            labels,
         }))
     }
 
@@ -119,9 +135,10 @@ impl Camera<'_> {
         &self,
         frame: &Frame,
         size: Size,
+        marks: &[Mark],
     ) -> Result<Option<(Media, String)>, RuntimeError> {
-        let (frame, format) = (frame.clone(), self.rule.format);
-        let developed = tokio::task::spawn_blocking(move || develop(&frame, size, format));
+        let (frame, marks, format) = (frame.clone(), marks.to_vec(), self.rule.format);
+        let developed = tokio::task::spawn_blocking(move || develop(&frame, size, &marks, format));
         match developed.await {
             Ok(Ok((media, bytes))) => {
                 let blob = self.recorder.journal.put_blob(bytes).await?;
@@ -132,6 +149,24 @@ impl Camera<'_> {
                 Ok(None)
             }
             Err(_) => Ok(None),
+        }
+    }
+
+    /// The elements to number. A picture without numbers is better than none.
+    async fn mark(
+        &self,
+        screen: &mut Screen,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        most: usize,
+    ) -> Vec<Mark> {
+        match screen.marks(permit, step, most, self.limits).await {
+            Ok(marks) => marks,
+            Err(error) => {
+                let message = format!("The picture has no labels: failed to {error}.");
+                self.recorder.announce(SessionEvent::Warning { message });
+                Vec::new()
+            }
         }
     }
 
@@ -170,8 +205,11 @@ impl Camera<'_> {
 }
 
 impl Kept {
-    fn shows(&self, frame: &Frame, size: Size, format: Format) -> bool {
-        (self.size, self.format) == (size, format) && self.frame == *frame
+    fn shows(&self, frame: &Frame, size: Size, format: Format, marks: &[Mark]) -> bool {
+        let drawn = |mark: &Mark| (mark.region, mark.kind);
+        (self.size, self.format) == (size, format)
+            && self.marks.iter().map(drawn).eq(marks.iter().map(drawn))
+            && self.frame == *frame
     }
 }
 
@@ -190,6 +228,21 @@ fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) ->
 fn undeveloped() -> Failure {
     let message = "The picture of the screen could not be encoded.";
     Failure::new(FailureKind::Device, message)
+}
+
+/// The labels of a picture in words.
+fn told(name: &FrameId, marks: &[Mark]) -> String {
+    if marks.is_empty() {
+        return format!(
+            "{} has no labels: nothing is known of what it shows.",
+            name.as_str()
+        );
+    }
+    let lines = (1..)
+        .zip(marks)
+        .map(|(n, mark): (u32, _)| format!("{n}: {}", mark.line));
+    let lines: Vec<String> = lines.collect();
+    format!("Labels of {}:\n{}", name.as_str(), lines.join("\n"))
 }
 
 fn call_of(permit: &Permitted<ScreenProposal>) -> CallId {

@@ -1,12 +1,10 @@
-//! A frame as a model gets it: scaled, encoded, in base64.
+//! A frame as a model gets it: scaled, numbered, encoded, in base64.
 //!
-//! To draw on pictures (labels, a grid), draw in [`develop`] between `shrink` and `encode`: there
-//! the frame has the picture's size, and `Frame::bgrx_mut` gives its pixels. Whatever is drawn
-//! must be part of what `Kept` in `observe.rs` compares, or a picture without it would be sent
-//! again.
+//! Whatever is drawn must be part of what `Kept` in `observe.rs` compares, or a picture without
+//! it would be sent again.
 
 use base64::Engine as _;
-use telechir_device::Frame;
+use telechir_device::{Frame, Mark, Viewport, draw};
 use telechir_picture::{Format, PictureError, encode, shrink};
 use telechir_protocol::{DataContent, Media, Size};
 
@@ -18,14 +16,18 @@ pub fn png(frame: &Frame) -> Result<Vec<u8>, PictureError> {
     encode(frame, Format::Png)
 }
 
-/// The picture of a frame at `size`, which is not larger than the frame: for the message, and its
-/// bytes for the journal.
+/// The picture of a frame at `size`, which is not larger than the frame, with numbers on what is
+/// marked: for the message, and its bytes for the journal.
 pub(crate) fn develop(
     frame: &Frame,
     size: Size,
+    marks: &[Mark],
     format: Format,
 ) -> Result<(Media, Vec<u8>), PictureError> {
-    let picture = shrink(frame, size)?;
+    let mut picture = shrink(frame, size)?;
+    if !marks.is_empty() {
+        draw(&mut picture, marks, &Viewport::new(frame.size(), size));
+    }
     let bytes = encode(&picture, format)?;
     let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let media = DataContent::from_base64(format.media_type(), &base64);

@@ -28,6 +28,7 @@ pub struct SessionBuilder {
     run: Option<RunId>,
     observe: Observe,
     picture: PictureRule,
+    marks: Option<usize>,
     limits: Limits,
 }
 
@@ -105,6 +106,14 @@ impl SessionBuilder {
         self
     }
 
+    /// Draws numbers on the elements of each whole picture, at most so many, and says in words
+    /// what they are. A label is aimed at as long as its picture is the newest with labels.
+    #[must_use]
+    pub fn marks(mut self, at_most: usize) -> Self {
+        self.marks = Some(at_most);
+        self
+    }
+
     /// What waits and sizes end at.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -155,6 +164,7 @@ impl SessionBuilder {
             editor,
             observe: self.observe,
             picture,
+            marks: self.marks,
             limits: self.limits,
             began: Instant::now(),
             pictures: 0,
@@ -198,6 +208,7 @@ pub struct Session {
     pub(crate) editor: Option<EditorSlot>,
     pub(crate) observe: Observe,
     pub(crate) picture: PictureRule,
+    pub(crate) marks: Option<usize>,
     pub(crate) limits: Limits,
     began: Instant,
     /// How many pictures were taken: each has a name of its own.
@@ -224,6 +235,7 @@ impl Session {
             run: None,
             observe: Observe::default(),
             picture: PictureRule::default(),
+            marks: None,
             limits: Limits::default(),
         }
     }

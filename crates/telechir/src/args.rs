@@ -186,6 +186,10 @@ pub(crate) struct DeviceArguments {
     /// Stop the session when this key is pressed on the desktop, such as ctrl+alt+Escape.
     #[arg(long, value_name = "CHORD", requires = "desktop", value_parser = chord)]
     pub(crate) stop_key: Option<Chord>,
+    /// Draw numbers on what can be acted on in each picture, at most so many (99), and say what
+    /// they are: a model aims at {"label": 7} instead of a place.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
+    pub(crate) marks: Option<usize>,
     /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,

@@ -60,6 +60,7 @@ pub(crate) async fn start(
         width: devices.picture_width,
         format: devices.picture_format.unwrap_or_default(),
     };
+    let marks = devices.marks;
     let devices = Devices::start(devices, &policy).await?;
     let network = devices.network_events();
     let temporary = || Journal::open(devices.folder.path().join("journal"));
@@ -67,6 +68,9 @@ pub(crate) async fn start(
     let tools = devices.tools();
     let largest_screen = devices.largest_screen();
     let mut builder = Session::builder(policy).journal(journal).approver(approver);
+    if let Some(at_most) = marks {
+        builder = builder.marks(at_most);
+    }
     if let Some(name) = &safety.run {
         builder = builder.run(RunId::new(name));
     }

@@ -2,8 +2,11 @@
 
 use std::fs;
 
-use telechir_device::{DeviceError, Effect, Outline, Tree};
-use telechir_protocol::{Action, Target};
+use telechir_device::{
+    Computer as _, DeviceError, Effect, Labels, MarkKind, Outline, ScreenAction, Tree, Viewport,
+    draw,
+};
+use telechir_protocol::{Action, Button, ClickCount, Target};
 use telechir_testkit::gate::{Part, require};
 
 use crate::stage::{Stage, click, invoke, named, set, told};
@@ -32,6 +35,50 @@ async fn a_calculator_is_used_by_name() {
             values.into_iter().any(|value| value.trim() == "42")
         })
         .await;
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn what_can_be_acted_on_gets_a_number_that_is_aimed_at() {
+    let mut stage = Stage::with("gnome-calculator", &[]).await;
+    stage.element(&named("button", "7")).await;
+    let marks = stage.desktop.marks(99).await.unwrap();
+    let place = |line: &str| {
+        marks
+            .iter()
+            .position(|mark| mark.line.starts_with(line))
+            .unwrap()
+    };
+    assert!(marks.len() > 20, "{marks:?}");
+    assert_eq!(marks[place("textbox")].kind, MarkKind::Field);
+    // The numbers are on the picture and nowhere else.
+    let screen = stage.desktop.capture().await.unwrap();
+    let mut picture = screen.clone();
+    draw(&mut picture, &marks, &Viewport::unscaled(screen.size()));
+    let seven = &marks[place("button \"7\"")];
+    let (x, y) = (seven.region.origin().x(), seven.region.origin().y());
+    assert_eq!(picture.pixel(x, y + 3), Some(MarkKind::Press.colour()));
+    assert_ne!(screen.pixel(x, y + 3), picture.pixel(x, y + 3));
+    let labels = Labels::of("frame_1".into(), &marks);
+    for line in ["button \"7\"", "button \"7\"", "button \"=\""] {
+        let n = u32::try_from(place(line) + 1).unwrap();
+        let at = labels.find(n, None).unwrap();
+        let action = ScreenAction::Click {
+            at: Some(at),
+            button: Button::Left,
+            count: ClickCount::Single,
+            modifiers: Vec::new(),
+        };
+        stage.desktop.perform(&action).await.unwrap();
+    }
+    stage
+        .until("77", |tree| {
+            let values = tree.elements.iter().filter_map(|one| one.value.as_deref());
+            values.into_iter().any(|value| value.trim() == "77")
+        })
+        .await;
+    let few = stage.desktop.marks(5).await.unwrap();
+    assert_eq!(few.len(), 5);
     stage.close().await;
 }
 

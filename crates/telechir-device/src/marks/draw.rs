@@ -3,24 +3,14 @@
 use telechir_protocol::Size;
 
 use super::Mark;
-use crate::Frame;
+use super::digits::{COLUMNS, DIGITS, ROWS};
+use crate::{Frame, Viewport};
 
-/// Five columns and seven rows a digit; the highest of five bits is the left column.
-const DIGITS: [[u8; 7]; 10] = [
-    [0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e],
-    [0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e],
-    [0x0e, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1f],
-    [0x1f, 0x02, 0x04, 0x02, 0x01, 0x11, 0x0e],
-    [0x02, 0x06, 0x0a, 0x12, 0x1f, 0x02, 0x02],
-    [0x1f, 0x10, 0x1e, 0x01, 0x01, 0x11, 0x0e],
-    [0x06, 0x08, 0x10, 0x1e, 0x11, 0x11, 0x0e],
-    [0x1f, 0x01, 0x02, 0x04, 0x08, 0x08, 0x08],
-    [0x0e, 0x11, 0x11, 0x0e, 0x11, 0x11, 0x0e],
-    [0x0e, 0x11, 0x11, 0x0f, 0x01, 0x02, 0x0c],
-];
-const COLUMNS: u32 = 5;
-const ROWS: u32 = 7;
 const WHITE: [u8; 3] = [255, 255, 255];
+/// Between a number and the edge of its tag, the tag's white rim included.
+const PADDING: u32 = 3;
+/// Pictures up to about this width get numbers of one pixel a dot, larger ones larger numbers.
+const PLAIN_WIDTH: u32 = 1_280;
 
 /// Left, top, right, bottom; the last two outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,73 +22,127 @@ struct Area {
 }
 
 impl Area {
-    const fn touches(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
+    const fn width(&self) -> u32 {
+        self.right.saturating_sub(self.left)
+    }
+
+    const fn height(&self) -> u32 {
+        self.bottom.saturating_sub(self.top)
+    }
+
+    fn pixels(&self) -> u64 {
+        u64::from(self.width()) * u64::from(self.height())
+    }
+
+    /// What both cover; empty when they do not touch.
+    fn shared(&self, other: &Self) -> Self {
+        Self {
+            left: self.left.max(other.left),
+            top: self.top.max(other.top),
+            right: self.right.min(other.right),
+            bottom: self.bottom.min(other.bottom),
+        }
+    }
+
+    /// How many thousandths of it the other one covers.
+    fn hidden_by(&self, other: &Self) -> u64 {
+        self.shared(other).pixels() * 1_000 / self.pixels().max(1)
+    }
+
+    const fn inset(&self, by: u32) -> Self {
+        Self {
+            left: self.left + by,
+            top: self.top + by,
+            right: self.right.saturating_sub(by),
+            bottom: self.bottom.saturating_sub(by),
+        }
     }
 }
 
-/// Draws a box around each mark and its number beside it. The picture will be shown at the size
-/// `shown`: numbers are drawn larger on what will be scaled down, so that they stay readable.
-pub fn draw(frame: &mut Frame, marks: &[Mark], shown: Size) {
-    let size = frame.size();
-    let scale = size.width.div_ceil(shown.width.max(1)).max(1);
+/// Draws a box around each mark and its number at it, on a picture that lies on the screen as
+/// `viewport` says.
+pub fn draw(picture: &mut Frame, marks: &[Mark], viewport: &Viewport) {
+    let size = picture.size();
+    let scale = ((size.width + PLAIN_WIDTH / 2) / PLAIN_WIDTH).max(1);
+    let boxes: Vec<Area> = marks
+        .iter()
+        .map(|mark| {
+            let [left, top, right, bottom] = viewport.picture_pixels(mark.region);
+            Area {
+                left,
+                top,
+                right,
+                bottom,
+            }
+        })
+        .collect();
     let mut canvas = Canvas {
         size,
-        pixels: frame.bgrx_mut(),
+        pixels: picture.bgrx_mut(),
     };
-    for mark in marks {
-        let (origin, area) = (mark.region.origin(), mark.region.size());
-        let outline = Area {
-            left: origin.x(),
-            top: origin.y(),
-            right: origin.x() + area.width,
-            bottom: origin.y() + area.height,
-        };
-        canvas.outline(outline, scale, mark.kind.colour());
+    for (mark, area) in marks.iter().zip(&boxes) {
+        canvas.outline(*area, scale, mark.kind.colour());
     }
-    let mut taken: Vec<Area> = Vec::with_capacity(marks.len());
-    for (n, mark) in (1u32..).zip(marks) {
-        let digits = n.to_string();
-        let tag = place(size, mark, &digits, scale, &taken);
-        canvas.fill(tag, mark.kind.colour());
-        canvas.digits(tag, &digits, scale);
-        taken.push(tag);
+    let tags = places(size, &boxes, scale);
+    for ((n, mark), tag) in (1u32..).zip(marks).zip(tags) {
+        canvas.fill(tag, WHITE);
+        canvas.fill(tag.inset(scale), mark.kind.colour());
+        canvas.digits(tag, &n.to_string(), scale);
     }
 }
 
-/// Where the number goes: in a corner of its box or beside it, where no other number is.
-fn place(size: Size, mark: &Mark, digits: &str, scale: u32, taken: &[Area]) -> Area {
-    let count = u32::try_from(digits.len()).unwrap_or(1);
-    let width = (count * (COLUMNS + 1) + 1) * scale;
-    let height = (ROWS + 2) * scale;
-    let (origin, area) = (mark.region.origin(), mark.region.size());
-    let (left, top) = (origin.x(), origin.y());
-    let (right, bottom) = (left + area.width, top + area.height);
-    let outside = (left, top.saturating_sub(height));
-    let corners = [
-        outside,
-        (left, top),
-        (right.saturating_sub(width), top.saturating_sub(height)),
-        (left.saturating_sub(width), top),
-        (right, top),
+/// Where the numbers of boxes go: each at its box, off the numbers before it, and where it hides
+/// least of what is marked.
+fn places(size: Size, boxes: &[Area], scale: u32) -> Vec<Area> {
+    let mut taken: Vec<Area> = Vec::with_capacity(boxes.len());
+    for (n, own) in (1u32..).zip(boxes) {
+        let count = n.checked_ilog10().unwrap_or_default() + 1;
+        let width = (count * (COLUMNS + 1) - 1 + 2 * PADDING) * scale;
+        let height = (ROWS + 2 * PADDING) * scale;
+        let hides = |tag: &Area| {
+            let tags: u64 = taken.iter().map(|other| other.hidden_by(tag)).sum();
+            let marked: u64 = boxes.iter().map(|other| other.hidden_by(tag)).sum();
+            // Off its own box it is less clear whose it is; a little of the box may be hidden.
+            let own = own.hidden_by(tag) / 2;
+            tags * 100 + (marked - own)
+        };
+        let candidates = corners(own, width, height).map(|at| inside(size, at, (width, height)));
+        let best = candidates.into_iter().min_by_key(hides);
+        taken.extend(best);
+    }
+    taken
+}
+
+/// The corners of tags at a box, those that are clearest first.
+const fn corners(own: &Area, width: u32, height: u32) -> [(u32, u32); 12] {
+    let (left, top, right, bottom) = (own.left, own.top, own.right, own.bottom);
+    let (far_left, far_top) = (left.saturating_sub(width), top.saturating_sub(height));
+    let (in_right, in_bottom) = (right.saturating_sub(width), bottom.saturating_sub(height));
+    [
+        (left, far_top),
+        (far_left, top),
         (left, bottom),
-    ];
-    let inside = |(left, top): (u32, u32)| {
-        let left = left.min(size.width.saturating_sub(width));
-        let top = top.min(size.height.saturating_sub(height));
-        Area {
-            left,
-            top,
-            right: left + width,
-            bottom: top + height,
-        }
-    };
-    let is_free = |area: &Area| !taken.iter().any(|other| other.touches(area));
-    let mut places = corners.map(inside).into_iter();
-    places.find(is_free).unwrap_or_else(|| inside((left, top)))
+        (in_right, far_top),
+        (right, top),
+        (in_right, bottom),
+        (far_left, far_top),
+        (right, in_bottom),
+        (left, top),
+        (in_right, top),
+        (left, in_bottom),
+        (in_right, in_bottom),
+    ]
+}
+
+fn inside(size: Size, (left, top): (u32, u32), (width, height): (u32, u32)) -> Area {
+    let left = left.min(size.width.saturating_sub(width));
+    let top = top.min(size.height.saturating_sub(height));
+    Area {
+        left,
+        top,
+        right: left + width,
+        bottom: top + height,
+    }
 }
 
 struct Canvas<'a> {
@@ -152,13 +196,12 @@ impl Canvas<'_> {
     }
 
     fn digits(&mut self, tag: Area, digits: &str, scale: u32) {
-        let mut left = tag.left + scale;
+        let mut left = tag.left + PADDING * scale;
         for digit in digits.bytes() {
             let rows = DIGITS.get(usize::from(digit.wrapping_sub(b'0')));
-            for (row, bits) in (0u32..).zip(rows.into_iter().flatten()) {
-                for column in (0..COLUMNS).filter(|column| bits >> (COLUMNS - 1 - column) & 1 == 1)
-                {
-                    let (x, y) = (left + column * scale, tag.top + (row + 1) * scale);
+            for (row, dots) in (PADDING..).zip(rows.into_iter().flatten()) {
+                for (column, _) in (0u32..).zip(dots.bytes()).filter(|(_, dot)| *dot == b'#') {
+                    let (x, y) = (left + column * scale, tag.top + row * scale);
                     let dot = Area {
                         left: x,
                         top: y,
@@ -178,7 +221,7 @@ mod tests {
     use super::*;
     use crate::{MarkKind, ScreenPoint, ScreenRegion, ScreenTarget};
 
-    const SIZE: Size = Size::new(60, 40);
+    const SIZE: Size = Size::new(60, 60);
 
     fn mark(x: u32, y: u32, width: u32, height: u32) -> Mark {
         let origin = ScreenPoint::new(x, y);
@@ -190,9 +233,14 @@ mod tests {
         }
     }
 
-    fn drawn(marks: &[Mark], shown: Size) -> Frame {
-        let mut frame = Frame::new(SIZE, vec![0; 60 * 40 * 4]).unwrap();
-        draw(&mut frame, marks, shown);
+    fn blank(size: Size) -> Frame {
+        let bytes = usize::try_from(size.width * size.height * 4).unwrap();
+        Frame::new(size, vec![0; bytes]).unwrap()
+    }
+
+    fn drawn(marks: &[Mark]) -> Frame {
+        let mut frame = blank(SIZE);
+        draw(&mut frame, marks, &Viewport::unscaled(SIZE));
         frame
     }
 
@@ -209,58 +257,128 @@ mod tests {
 
     #[test]
     fn a_mark_is_a_box_with_its_number_above() {
-        let frame = drawn(&[mark(10, 20, 12, 8)], SIZE);
+        let frame = drawn(&[mark(10, 30, 14, 8)]);
         let expected = [
-            ".......     ",
-            "...#...     ",
-            "..##...     ",
-            "...#...     ",
-            "...#...     ",
-            "...#...     ",
-            "...#...     ",
-            "..###..     ",
-            ".......     ",
-            "............",
-            ".          .",
+            "############  ",
+            "#..........#  ",
+            "#..........#  ",
+            "#....##....#  ",
+            "#...###....#  ",
+            "#..####....#  ",
+            "#....##....#  ",
+            "#....##....#  ",
+            "#....##....#  ",
+            "#....##....#  ",
+            "#....##....#  ",
+            "#..######..#  ",
+            "#..........#  ",
+            "#..........#  ",
+            "############  ",
+            "..............",
+            ".            .",
         ];
-        assert_eq!(rows(&frame, 10, 11, 12, 11), expected);
-        assert_eq!(
-            rows(&frame, 9, 27, 14, 2),
-            [" ............ ", " ".repeat(14).as_str()]
-        );
+        assert_eq!(rows(&frame, 10, 15, 14, 17), expected);
+        let below = [format!(" {} ", ".".repeat(14)), " ".repeat(16)];
+        assert_eq!(rows(&frame, 9, 37, 16, 2), below);
     }
 
     #[test]
     fn numbers_do_not_cover_each_other() {
-        let marks = [mark(10, 20, 12, 8), mark(12, 20, 12, 8)];
-        let areas: Vec<Area> = (0..2).fold(Vec::new(), |mut taken, at| {
-            let digits = (at + 1).to_string();
-            taken.push(place(SIZE, &marks[at], &digits, 1, &taken));
-            taken
-        });
-        assert!(!areas[0].touches(&areas[1]), "{areas:?}");
+        let size = Size::new(600, 400);
+        // A keypad without gaps, around it a form whose lines touch, and boxes within boxes.
+        let mut boxes = Vec::new();
+        for (columns, (width, height), (left, top)) in [
+            (8, (40, 20), (20, 20)),
+            (1, (180, 16), (380, 20)),
+            (3, (60, 30), (20, 210)),
+        ] {
+            for place in 0..columns * 8 {
+                let (left, top) = (
+                    left + place % columns * width,
+                    top + place / columns * height,
+                );
+                let (right, bottom) = (left + width, top + height);
+                boxes.push(Area {
+                    left,
+                    top,
+                    right,
+                    bottom,
+                });
+            }
+        }
+        let first = boxes[0];
+        boxes.push(first.inset(4));
+        let tags = places(size, &boxes, 1);
+        for (at, tag) in tags.iter().enumerate() {
+            for other in &tags[..at] {
+                assert_eq!(tag.hidden_by(other), 0, "{tag:?} {other:?}");
+            }
+        }
+        assert_eq!(tags.len(), 8 * 8 + 8 + 3 * 8 + 1);
     }
 
     #[test]
-    fn numbers_are_larger_on_what_will_be_shrunk() {
-        let frame = drawn(&[mark(10, 30, 12, 8)], Size::new(30, 20));
-        assert_eq!(
-            rows(&frame, 10, 12, 8, 4),
-            ["........"; 2]
-                .map(str::to_owned)
-                .into_iter()
-                .chain(["......##".to_owned(), "......##".to_owned()])
-                .collect::<Vec<_>>()
+    fn a_number_goes_where_it_hides_least() {
+        let area = |left, top, right, bottom| Area {
+            left,
+            top,
+            right,
+            bottom,
+        };
+        // Right above the second box is the first: its number goes to its left.
+        let boxes = [area(30, 40, 50, 54), area(30, 54, 50, 68)];
+        let tags = places(Size::new(200, 100), &boxes, 1);
+        assert_eq!((tags[0].left, tags[0].bottom), (30, 40));
+        assert_eq!((tags[1].right, tags[1].top), (30, 54));
+        // A large field is not hidden by a number in its corner.
+        let field = [area(0, 0, 200, 100)];
+        let tags = places(Size::new(200, 100), &field, 1);
+        assert_eq!((tags[0].left, tags[0].top), (0, 0));
+    }
+
+    #[test]
+    fn places_on_the_screen_are_found_on_a_smaller_picture() {
+        let (screen, size) = (Size::new(120, 120), SIZE);
+        let mut frame = blank(size);
+        draw(
+            &mut frame,
+            &[mark(20, 60, 28, 16)],
+            &Viewport::new(screen, size),
         );
+        assert_eq!(frame, drawn(&[mark(10, 30, 14, 8)]));
+    }
+
+    #[test]
+    fn numbers_grow_with_the_picture() {
+        let size = Size::new(2560, 100);
+        let mut frame = blank(size);
+        let marks = [mark(10, 60, 28, 16)];
+        draw(&mut frame, &marks, &Viewport::unscaled(size));
+        assert_eq!(rows(&frame, 10, 30, 4, 3), ["####", "####", "##.."]);
     }
 
     #[test]
     fn marks_at_the_edges_stay_on_the_picture() {
-        let frame = drawn(
-            &[mark(0, 0, 60, 40), mark(55, 0, 5, 5), mark(0, 38, 3, 2)],
-            SIZE,
-        );
+        let frame = drawn(&[mark(0, 0, 60, 60), mark(55, 0, 5, 5), mark(0, 58, 3, 2)]);
         assert_eq!(frame.size(), SIZE);
-        assert_eq!(frame.pixel(59, 39), Some(MarkKind::Press.colour()));
+        assert_eq!(frame.pixel(59, 59), Some(MarkKind::Press.colour()));
+    }
+
+    #[test]
+    fn white_numbers_can_be_read_on_every_colour() {
+        for kind in MarkKind::ALL {
+            let channel = |value: u8| {
+                let part = f64::from(value) / 255.0;
+                if part <= 0.04045 {
+                    part / 12.92
+                } else {
+                    ((part + 0.055) / 1.055).powf(2.4)
+                }
+            };
+            let [red, green, blue] = kind.colour().map(channel);
+            let light = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+            // What the accessibility guidelines for the web ask of small text.
+            assert!(1.05 / (light + 0.05) >= 4.5, "{kind:?}");
+        }
     }
 }

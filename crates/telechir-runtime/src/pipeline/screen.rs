@@ -1,5 +1,6 @@
 //! A computer call: judged as a whole, carried out step by step, closed with a fresh picture.
 
+use telechir_device::Misplaced;
 use telechir_policy::{Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize};
 use telechir_protocol::{
     Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
@@ -47,12 +48,18 @@ pub(super) async fn answer(
     if shown.is_none() && batch.wants_picture(call, place, result.error.as_ref()) {
         shown = observe(session, at, call, &mut result).await?;
     }
+    let mut labels = None;
     if let Some(shot) = shown {
+        labels = shot.labels;
         (result.frame, result.display) = (shot.frame, Some(shot.size));
         result.sighting = Some(shot.sighting);
         result.screenshot = Some(shot.media);
     }
     close(session, at, &mut result).await;
+    if let Some(labels) = labels {
+        let said = result.text_output.take().into_iter().chain([labels]);
+        result.text_output = Some(said.collect::<Vec<_>>().join("\n"));
+    }
     let screen = &session.screens[at];
     if let (false, Some(message)) = (was_lost, &screen.lost) {
         let (device, message) = (screen.kind(), message.clone());
@@ -197,11 +204,14 @@ fn obstacle(screen: &Screen, action: &Action) -> Option<Failure> {
         );
         return Some(Failure::new(FailureKind::Unsupported, message));
     }
-    let misplaced = screen.viewport.action(action).err()?;
-    Some(Failure::new(
-        FailureKind::InvalidInput,
-        sentence(&misplaced.to_string()),
-    ))
+    let placed = screen.viewport.labelled_action(action, &screen.labels);
+    let misplaced = placed.err()?;
+    let kind = if matches!(misplaced, Misplaced::StaleLabel { .. }) {
+        FailureKind::Stale
+    } else {
+        FailureKind::InvalidInput
+    };
+    Some(Failure::new(kind, sentence(&misplaced.to_string())))
 }
 
 async fn judge(

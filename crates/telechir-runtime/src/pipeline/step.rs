@@ -165,6 +165,7 @@ pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<Screen>) {
         recorder: &session.recorder,
         rule: session.picture,
         limits: &session.limits,
+        marks: session.marks,
         pictures: &mut session.pictures,
     };
     (camera, &mut session.screens)

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_device::{
-    BoxComputer, BoxShell, Computer, DeviceError, Frame, PageContext, Performed, ScreenAction,
-    Settle, Settled, Shell, ShellCommand, ShellInput,
+    BoxComputer, BoxShell, Computer, DeviceError, Frame, Mark, MarkKind, PageContext, Performed,
+    ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, Viewport,
 };
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{
     ActionKind, AnsweredTurn, Command, CommandOutput, ComputerCall, ComputerResult, Content,
-    ModelTurn, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
+    ModelTurn, Point, Region, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
 };
 use telechir_runtime::{Approver, Session, SessionBuilder};
 
@@ -70,6 +70,25 @@ impl Computer for FakeScreen {
         let shade = u8::try_from(self.log.lock().unwrap().len() % 256).unwrap();
         let pixels = vec![shade; (self.size.width * self.size.height * 4) as usize];
         Ok(Frame::new(self.size, pixels).unwrap())
+    }
+
+    /// Two buttons, at the top.
+    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        let button = |n: u32| {
+            let corners = (Point::new(n * 20, 20), Point::new(n * 20 + 10, 30));
+            let (from, to) = corners;
+            let region = Viewport::unscaled(self.size).region(Region { from, to });
+            Mark {
+                target: ScreenTarget::Element {
+                    id: format!("e{n}"),
+                    frame: None,
+                },
+                region: region.unwrap(),
+                kind: MarkKind::Press,
+                line: format!("button [e{n}]"),
+            }
+        };
+        Ok((1..=2).map(button).take(at_most).collect())
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
@@ -146,11 +165,11 @@ impl Computer for FakeScreen {
 
 fn place(action: &ScreenAction) -> String {
     match action.target() {
-        Some(telechir_device::ScreenTarget::Point(point)) => {
+        Some(ScreenTarget::Point(point)) => {
             format!(" {},{}", point.x(), point.y())
         }
-        Some(telechir_device::ScreenTarget::Element { id, .. }) => format!(" {id}"),
-        Some(telechir_device::ScreenTarget::Named(named)) => format!(" {named}"),
+        Some(ScreenTarget::Element { id, .. }) => format!(" {id}"),
+        Some(ScreenTarget::Named(named)) => format!(" {named}"),
         None => String::new(),
     }
 }

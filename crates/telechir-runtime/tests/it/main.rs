@@ -11,6 +11,7 @@ mod fakes;
 mod full_disk;
 mod journal;
 mod kill;
+mod labels;
 mod screens;
 mod shells;
 mod turns;

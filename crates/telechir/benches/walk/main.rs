@@ -12,6 +12,7 @@
     reason = "programs are started as a user starts them"
 )]
 
+mod accessibility;
 mod history;
 mod memory;
 mod page;
@@ -32,6 +33,7 @@ fn main() {
     pictures::pictures(&stage, &mut peers);
     screen::clicks(&stage, &mut peers);
     page::pages(&stage);
+    accessibility::trees(&stage);
     shell::commands(&stage, &mut peers);
     shell::starts(&stage);
     shell::gigabyte(&stage);

@@ -46,6 +46,7 @@ impl Flags {
         flags.add("--stop-corner", devices.stop_corner.clone());
         let stop_key = devices.stop_key.as_ref();
         flags.add("--stop-key", stop_key.map(ToString::to_string));
+        flags.add("--marks", devices.marks.map(|most| most.to_string()));
         flags.add("--no-sandbox", devices.no_sandbox.then(String::new));
         flags.add("--record", safety.record.as_deref().map(whole));
         flags.add("--run", safety.run.clone());
