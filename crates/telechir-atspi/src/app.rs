@@ -1,5 +1,6 @@
 //! One application's elements: its cache in one answer, and what that leaves out asked for.
 
+mod bulk;
 mod more;
 mod names;
 mod walk;
@@ -14,6 +15,7 @@ pub(crate) use more::{bounds_of, corner, each_extent, holds_number, holds_text, 
 use crate::bus::{Bus, within};
 use crate::error::BusError;
 use crate::object::{APPLICATION, Abilities, CACHE, CacheItem, Object, ROOT};
+use crate::refs::Refs;
 use crate::state::Bits;
 
 /// The cache's place in each application.
@@ -80,22 +82,29 @@ impl Node {
 struct Toolkit {
     /// GTK 4 says "showing" only of windows, and of the rest counts pixels from the window.
     is_gtk4: bool,
+    /// Chromium's cache leaves out pages.
+    is_chromium: bool,
 }
 
 /// Reads an application. `patience` is for its first answer: one that hangs gives none.
 pub(crate) async fn read(
     bus: &Bus,
     root: &Object,
-    detail: Detail,
-    windows: &[Window],
+    (detail, windows): (Detail, &[Window]),
     patience: Duration,
+    refs: &Refs,
 ) -> Result<Shown, BusError> {
-    let first = async { Ok(tokio::join!(cached(bus, root), toolkit(bus, root))) };
-    let (items, toolkit) = within("an application", patience, first).await?;
-    let until = Instant::now() + WHOLE;
-    let mut found = Found::of(items?);
-    let is_whole = walk::complete(bus, root, &mut found, until).await;
-    let (mut nodes, cut) = found.in_order(root);
+    let first = async { Ok(toolkit(bus, root).await) };
+    let toolkit = within("an application", patience, first).await?;
+    let told = if toolkit.is_chromium {
+        within("an application", WHOLE, bulk::read(bus, root, refs)).await?
+    } else {
+        None
+    };
+    let (mut nodes, left_off) = match told {
+        Some(told) => told,
+        None => walked(bus, root, patience).await?,
+    };
     if toolkit.is_gtk4 {
         names::tidy(&mut nodes);
     }
@@ -109,9 +118,23 @@ pub(crate) async fn read(
     .await?;
     Ok(Shown {
         nodes,
-        left_off: cut + usize::from(!is_whole),
+        left_off,
         counts_from_window: toolkit.is_gtk4,
     })
+}
+
+/// The elements in its cache and those below them, in order, and how many were left off.
+async fn walked(
+    bus: &Bus,
+    root: &Object,
+    patience: Duration,
+) -> Result<(Vec<Node>, usize), BusError> {
+    let items = within("an application", patience, cached(bus, root)).await?;
+    let until = Instant::now() + WHOLE;
+    let mut found = Found::of(items);
+    let is_whole = walk::complete(bus, root, &mut found, until).await;
+    let (nodes, cut) = found.in_order(root);
+    Ok((nodes, cut + usize::from(!is_whole)))
 }
 
 /// What is in its cache; nothing when it keeps none, or one of another form.
@@ -134,9 +157,11 @@ async fn toolkit(bus: &Bus, root: &Object) -> Toolkit {
         bus.property::<String>(root, APPLICATION, "ToolkitName"),
         bus.property::<String>(root, APPLICATION, "Version"),
     );
-    let is_gtk = name.is_ok_and(|name| name.eq_ignore_ascii_case("gtk"));
+    let name = name.unwrap_or_default();
+    let is_gtk = name.eq_ignore_ascii_case("gtk");
     Toolkit {
         is_gtk4: is_gtk && version.is_ok_and(|version| version.starts_with('4')),
+        is_chromium: name.eq_ignore_ascii_case("chromium"),
     }
 }
 

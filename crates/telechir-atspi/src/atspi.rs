@@ -72,7 +72,7 @@ impl AtSpi {
             } else {
                 PATIENCE
             };
-            app::read(&bus, root, detail, windows, patience)
+            app::read(&bus, root, (detail, windows), patience, &self.refs)
         });
         let answers = join_all(reads.collect::<Vec<_>>()).await;
 

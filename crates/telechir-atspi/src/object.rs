@@ -6,6 +6,7 @@ use zbus::{OwnedObjectPath, Type, Variant};
 pub(crate) const ACCESSIBLE: &str = "org.a11y.atspi.Accessible";
 pub(crate) const ACTION: &str = "org.a11y.atspi.Action";
 pub(crate) const CACHE: &str = "org.a11y.atspi.Cache";
+pub(crate) const COLLECTION: &str = "org.a11y.atspi.Collection";
 pub(crate) const COMPONENT: &str = "org.a11y.atspi.Component";
 pub(crate) const EDITABLE_TEXT: &str = "org.a11y.atspi.EditableText";
 pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";

@@ -43,6 +43,12 @@ impl Refs {
         self.known.get(&number_of(name)?)
     }
 
+    /// The role that an element had when it got its ref; none when it has none.
+    pub(crate) fn role_of(&self, object: &Object) -> Option<u32> {
+        let number = self.numbers.get(object)?;
+        self.known.get(number).map(|known| known.role)
+    }
+
     /// Forgets the elements of applications that are not among these, and what is too much.
     pub(crate) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {
         let oldest = self.last.saturating_sub(MOST as u64);

@@ -1,6 +1,7 @@
 //! The numbers that applications give for roles, in our words.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use telechir_device::role_name;
 
@@ -142,10 +143,17 @@ const ROLES: [&str; 131] = [
 pub(crate) const PASSWORD: u32 = 40;
 pub(crate) const TOGGLE: u32 = 62;
 
+/// The words for all of them, made once: each element's is asked for several times.
+static NAMES: LazyLock<[Cow<'static, str>; 131]> = LazyLock::new(|| ROLES.map(role_name));
+
 /// What an element of this role is called; one that is newer than the list by its number.
 pub(crate) fn name(role: u32) -> Cow<'static, str> {
-    let known = usize::try_from(role).ok().and_then(|at| ROLES.get(at));
-    known.map_or_else(|| format!("role{role}").into(), |name| role_name(name))
+    let names: &'static [Cow<'static, str>] = &*NAMES;
+    let known = usize::try_from(role).ok().and_then(|at| names.get(at));
+    known.map_or_else(
+        || format!("role{role}").into(),
+        |name| Cow::Borrowed(&**name),
+    )
 }
 
 #[cfg(test)]

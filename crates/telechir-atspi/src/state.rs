@@ -8,9 +8,10 @@ use crate::role;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits(u64);
 
-const ENABLED: u32 = 8;
+pub(crate) const ENABLED: u32 = 8;
+const FOCUSABLE: u32 = 11;
 const PRESSED: u32 = 20;
-const SENSITIVE: u32 = 24;
+pub(crate) const SENSITIVE: u32 = 24;
 pub(crate) const DEFUNCT: u32 = 6;
 pub(crate) const SHOWING: u32 = 25;
 pub(crate) const VISIBLE: u32 = 30;
@@ -23,7 +24,7 @@ const MEANINGS: [(u32, State); 17] = [
     (7, State::Editable),
     (9, State::Expandable),
     (10, State::Expanded),
-    (11, State::Focusable),
+    (FOCUSABLE, State::Focusable),
     (12, State::Focused),
     (16, State::Modal),
     (PRESSED, State::Pressed),
@@ -36,7 +37,39 @@ const MEANINGS: [(u32, State); 17] = [
     (43, State::ReadOnly),
 ];
 
+/// What few elements are: shown, or in one of the states that have a meaning. That something can
+/// be focused most roles say.
+pub(crate) const REMARKABLE: Bits = {
+    let mut bits = Bits(1 << SHOWING);
+    let mut at = 0;
+    while at < MEANINGS.len() {
+        if MEANINGS[at].0 != FOCUSABLE {
+            bits.0 |= 1 << MEANINGS[at].0;
+        }
+        at += 1;
+    }
+    bits
+};
+
 impl Bits {
+    /// Nothing but these.
+    pub(crate) const fn of_states(states: &[u32]) -> Self {
+        let mut bits = Self(0);
+        let mut at = 0;
+        while at < states.len() {
+            bits.0 |= 1 << states[at];
+            at += 1;
+        }
+        bits
+    }
+
+    /// The two words that go over the bus, lower first.
+    pub(crate) fn words(self) -> [i32; 2] {
+        let bytes = self.0.to_le_bytes();
+        let (low, high) = bytes.split_at(4);
+        [low, high].map(|word| i32::from_le_bytes(word.try_into().unwrap_or_default()))
+    }
+
     /// From the two words that come over the bus.
     pub(crate) fn of(words: &[u32]) -> Self {
         let word = |at: usize| u64::from(words.get(at).copied().unwrap_or(0));
