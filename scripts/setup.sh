@@ -15,6 +15,7 @@ packages=(
   "gnome-calculator:/usr/bin/gnome-calculator:a program of GTK 4 for tests"
   "speedcrunch:/usr/bin/speedcrunch:a program of Qt for tests"
   "python3-pyatspi:/usr/lib/python3/dist-packages/pyatspi/__init__.py:the usual way to read what programs show, which the bench compares with"
+  "tesseract-ocr:/usr/bin/tesseract:reads words off windows that say nothing of themselves"
   "xterm:/usr/bin/xterm:a terminal window for tests"
   "less:/usr/bin/less:a pager, which the shell's tests leave"
   "ed:/usr/bin/ed:a line editor, which the shell's tests answer"

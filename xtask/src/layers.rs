@@ -54,6 +54,10 @@ const LAYERS: &[Layer] = &[
         ours: &["telechir-protocol", "telechir-device", "telechir-process"],
     },
     Layer {
+        name: "telechir-ocr",
+        ours: &["telechir-protocol", "telechir-device", "telechir-process"],
+    },
+    Layer {
         name: "telechir-browser",
         ours: DEVICE,
     },
@@ -89,6 +93,7 @@ const LAYERS: &[Layer] = &[
             "telechir-egress",
             "telechir-x11",
             "telechir-atspi",
+            "telechir-ocr",
             "telechir-browser",
             "telechir-shell",
             "telechir-runtime",
@@ -113,6 +118,7 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
         &[
             "telechir-process",
             "telechir-x11",
+            "telechir-ocr",
             "telechir-browser",
             "telechir-shell",
             "telechir",
@@ -159,6 +165,7 @@ const IMPURE: &[&str] = &[
     "telechir-egress",
     "telechir-x11",
     "telechir-atspi",
+    "telechir-ocr",
     "telechir-browser",
     "telechir-shell",
     "telechir-runtime",

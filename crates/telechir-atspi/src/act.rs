@@ -118,7 +118,7 @@ async fn expand(watched: &Watched, before: &Look, wanted: bool) -> Result<Perfor
 
 /// Chooses it in what holds it; where that knows no choosing, by its own action.
 pub(crate) async fn select(watched: &Watched, before: &Look) -> Result<Performed, DeviceError> {
-    if before.has(State::Selected) {
+    if is_chosen(before) {
         return Ok(Performed::confirmed());
     }
     let parent: Result<zbus::OwnedVariant, BusError> = watched
@@ -137,7 +137,12 @@ pub(crate) async fn select(watched: &Watched, before: &Look) -> Result<Performed
     if !chosen {
         use_action(watched, 0).await?;
     }
-    seen(watched, |now| now.has(State::Selected)).await
+    seen(watched, is_chosen).await
+}
+
+/// Whether it is chosen among others; one of several that exclude each other is on.
+fn is_chosen(look: &Look) -> bool {
+    look.has(State::Selected) || (look.role == "radio" && look.has(State::Checked))
 }
 
 async fn focus(watched: &Watched) -> Result<Performed, DeviceError> {

@@ -97,7 +97,7 @@ pub(crate) async fn read(
     let first = async { Ok(toolkit(bus, root).await) };
     let toolkit = within("an application", patience, first).await?;
     let told = if toolkit.is_chromium {
-        within("an application", WHOLE, bulk::read(bus, root, refs)).await?
+        within("an application", WHOLE, bulk::read(bus, root, detail, refs)).await?
     } else {
         None
     };

@@ -120,6 +120,7 @@ impl AtSpi {
         let known = Known {
             object: node.object,
             role: node.role,
+            abilities: node.abilities,
             counts_from,
         };
         Element {

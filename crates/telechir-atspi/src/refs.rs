@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::object::Object;
+use crate::object::{Abilities, Object};
 
 /// Beyond this the oldest are forgotten: an application that makes elements without end must not
 /// fill the memory.
@@ -13,6 +13,8 @@ const MOST: usize = 200_000;
 pub(crate) struct Known {
     pub(crate) object: Object,
     pub(crate) role: u32,
+    /// None where they were not asked for.
+    pub(crate) abilities: Abilities,
     /// The title of its window, when the application counts pixels from there.
     pub(crate) counts_from: Option<String>,
 }
@@ -43,10 +45,9 @@ impl Refs {
         self.known.get(&number_of(name)?)
     }
 
-    /// The role that an element had when it got its ref; none when it has none.
-    pub(crate) fn role_of(&self, object: &Object) -> Option<u32> {
-        let number = self.numbers.get(object)?;
-        self.known.get(number).map(|known| known.role)
+    /// What is remembered of an element; none when it has no ref.
+    pub(crate) fn known(&self, object: &Object) -> Option<&Known> {
+        self.known.get(self.numbers.get(object)?)
     }
 
     /// Forgets the elements of applications that are not among these, and what is too much.
@@ -80,6 +81,7 @@ mod tests {
                 path: OwnedObjectPath::try_from(path.to_owned()).unwrap(),
             },
             role: 43,
+            abilities: Abilities::NONE,
             counts_from: None,
         }
     }

@@ -141,6 +141,7 @@ async fn choose(watched: &Watched, text: &str) -> Result<Performed, DeviceError>
     let known = Known {
         object: object.clone(),
         role,
+        abilities: Abilities::NONE,
         counts_from: None,
     };
     let option = Watched::new(watched.bus().clone(), known, watched.id());

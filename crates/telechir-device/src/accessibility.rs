@@ -32,6 +32,11 @@ pub struct Located {
 /// elements are there and the tree names it. `windows` are those of the screen, which some
 /// applications cannot place themselves without.
 pub trait Accessibility: Send {
+    /// Whether there is anybody to ask.
+    fn is_there(&self) -> bool {
+        true
+    }
+
     /// All elements of all applications.
     ///
     /// # Errors
@@ -79,4 +84,55 @@ pub trait Accessibility: Send {
     /// # Errors
     /// When it is gone.
     fn reveal(&mut self, id: &str) -> impl Future<Output = Result<(), DeviceError>> + Send;
+}
+
+/// Nobody, where a screen has no way to ask applications: nothing is known of any element.
+impl<A: Accessibility> Accessibility for Option<A> {
+    fn is_there(&self) -> bool {
+        self.as_ref().is_some_and(A::is_there)
+    }
+
+    async fn tree(&mut self, detail: Detail, windows: &[Window]) -> Result<Tree, DeviceError> {
+        match self {
+            Some(applications) => applications.tree(detail, windows).await,
+            None => Ok(Tree::default()),
+        }
+    }
+
+    async fn element(&mut self, id: &str, windows: &[Window]) -> Result<Located, DeviceError> {
+        match self {
+            Some(applications) => applications.element(id, windows).await,
+            None => Err(unknown(id)),
+        }
+    }
+
+    async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<Performed, DeviceError> {
+        match self {
+            Some(applications) => applications.invoke(id, name).await,
+            None => Err(unknown(id)),
+        }
+    }
+
+    async fn set(&mut self, id: &str, value: &Value) -> Result<Option<Performed>, DeviceError> {
+        match self {
+            Some(applications) => applications.set(id, value).await,
+            None => Err(unknown(id)),
+        }
+    }
+
+    async fn reveal(&mut self, id: &str) -> Result<(), DeviceError> {
+        match self {
+            Some(applications) => applications.reveal(id).await,
+            None => Err(unknown(id)),
+        }
+    }
+}
+
+fn unknown(id: &str) -> DeviceError {
+    DeviceError::Refused {
+        message: format!(
+            "Nothing is known of an element {id}: this screen has no bus to ask its applications \
+             on; give a place instead."
+        ),
+    }
 }

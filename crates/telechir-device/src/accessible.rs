@@ -1,13 +1,17 @@
 //! A screen joined with what its applications say: actions reach elements by ref and by name.
 
+mod marked;
+mod named;
+mod words;
+
 use std::time::Duration;
 
 use serde_json::Value;
-use telechir_protocol::{Action, ActionKind, Named, Size};
+use telechir_protocol::{Action, ActionKind, Size};
 
-use crate::elements::{Element, Filter, NotOne, Outline, Tree, choose, search};
+use crate::elements::{Element, Filter, Outline, Tree, search};
 use crate::{
-    Accessibility, Computer, Detail, DeviceError, Effect, Frame, Located, Mark, MarkKind,
+    Accessibility, BoxReader, Computer, Detail, DeviceError, Effect, Frame, Located, Mark,
     PageContext, Performed, ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, Viewport,
     Window, Windows,
 };
@@ -38,6 +42,9 @@ const OWN: [ActionKind; 5] = [
 pub struct Accessible<C, A> {
     computer: C,
     applications: A,
+    reader: Option<BoxReader>,
+    /// How the model sees the screen.
+    viewport: Option<Viewport>,
 }
 
 impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
@@ -46,7 +53,16 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         Self {
             computer,
             applications,
+            reader: None,
+            viewport: None,
         }
+    }
+
+    /// The same with somebody who reads words off the windows that say nothing of themselves.
+    #[must_use]
+    pub fn with_reader(mut self, reader: BoxReader) -> Self {
+        self.reader = Some(reader);
+        self
     }
 
     /// The screen itself.
@@ -92,7 +108,12 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
             }),
             ..Outline::default()
         };
-        let tree = self.tree(Detail::Basic).await?;
+        // Of what is not shown the rest is known only when it is asked for.
+        let detail = match filter {
+            Filter::Hidden => Detail::Full,
+            Filter::Shown | Filter::Interactive => Detail::Basic,
+        };
+        let tree = self.tree(detail).await?;
         let text = tree.outline(root.as_deref(), &outline);
         let text = text.ok_or_else(|| stale(root.as_deref().unwrap_or_default()))?;
         Ok(said(if text.is_empty() {
@@ -128,38 +149,20 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         }
     }
 
-    async fn find_named(&mut self, named: &Named) -> Result<String, DeviceError> {
-        let mut named = named.clone();
-        if let Some(window) = named.window.take() {
-            named.window = Some(self.title_of(window).await?);
-        }
-        // Only an id needs more than what everything says at once.
-        let detail = if named.id.is_some() {
-            Detail::Full
-        } else {
-            Detail::Basic
-        };
-        let tree = self.tree(detail).await?;
-        match choose(&tree, &named) {
-            Ok(place) => Ok(tree.elements[place].id.clone()),
-            Err(not_one) => Err(not_found(&not_one, &tree)),
-        }
-    }
-
-    /// The title of a window that may be given by its id.
-    async fn title_of(&mut self, words: String) -> Result<String, DeviceError> {
-        let windows = self.computer.windows().await?;
-        let known = windows.into_iter().find(|window| window.id == words);
-        Ok(known.map_or(words, |window| window.title))
-    }
-
     /// A pixel of the element that is in view and not covered.
     async fn pixel_of(&mut self, target: &ScreenTarget) -> Result<ScreenPoint, DeviceError> {
-        let id = self.ref_of(target).await?;
-        let mut located = self.element(&id).await?;
+        match target {
+            ScreenTarget::Point(point) => Ok(*point),
+            ScreenTarget::Element { id, .. } => self.pixel_of_ref(id).await,
+            ScreenTarget::Named(named) => self.pixel_of_named(named).await,
+        }
+    }
+
+    async fn pixel_of_ref(&mut self, id: &str) -> Result<ScreenPoint, DeviceError> {
+        let mut located = self.element(id).await?;
         if !located.element.is_shown() {
-            self.applications.reveal(&id).await?;
-            located = self.element(&id).await?;
+            self.applications.reveal(id).await?;
+            located = self.element(id).await?;
         }
         let element = &located.element;
         let size = self.computer.size();
@@ -213,12 +216,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         );
         let mut pixels = Vec::with_capacity(targets.len());
         for target in targets {
-            pixels.push(match target {
-                ScreenTarget::Point(_) => target,
-                ScreenTarget::Element { .. } | ScreenTarget::Named(_) => {
-                    ScreenTarget::Point(self.pixel_of(&target).await?)
-                }
-            });
+            pixels.push(ScreenTarget::Point(self.pixel_of(&target).await?));
         }
         let mut pixels = pixels.into_iter();
         action
@@ -325,42 +323,6 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
     }
 }
 
-/// Smaller than this in a direction, an element is not seen and not hit.
-const SMALLEST: u32 = 4;
-
-/// What is in view of the elements that can be acted on and that no other window covers.
-fn marked(tree: &Tree, windows: &[Window], size: Size, at_most: usize) -> Vec<Mark> {
-    let mut own = None;
-    let mut marks: Vec<Mark> = Vec::new();
-    for element in &tree.elements {
-        if element.depth == 0 {
-            own = owner(windows, &element.name);
-        }
-        let Some(region) = element.bounds.and_then(|bounds| bounds.on(size)) else {
-            continue;
-        };
-        let is_seen = region.size().width >= SMALLEST && region.size().height >= SMALLEST;
-        // A link in a cell that it fills is one thing to act on.
-        let is_same = marks.last().is_some_and(|mark| mark.region == region);
-        let is_in_front = own.is_none_or(|own| {
-            !own.place.contains(region.centre())
-                || front_at(windows, region.centre()).is_none_or(|front| front.id == own.id)
-        });
-        if marks.len() < at_most && element.is_interactive() && is_seen && !is_same && is_in_front {
-            marks.push(Mark {
-                target: ScreenTarget::Element {
-                    id: element.id.clone(),
-                    frame: None,
-                },
-                region,
-                kind: MarkKind::of(element),
-                line: element.line(),
-            });
-        }
-    }
-    marks
-}
-
 /// The window in front at this place.
 fn front_at(windows: &[Window], at: ScreenPoint) -> Option<&Window> {
     windows
@@ -391,22 +353,13 @@ fn stale(id: &str) -> DeviceError {
     }
 }
 
-/// As a sentence, with who did not answer: the element may be theirs.
-fn not_found(error: &NotOne, tree: &Tree) -> DeviceError {
-    let mut message = format!("Failed to {error}.");
-    for name in &tree.silent {
-        message.push_str(&format!(" {name} does not answer."));
-    }
-    refused(message)
-}
-
 impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
     fn size(&self) -> Size {
         self.computer.size()
     }
 
     fn supports(&self, kind: &ActionKind) -> bool {
-        OWN.contains(kind) || self.computer.supports(kind)
+        (OWN.contains(kind) && self.applications.is_there()) || self.computer.supports(kind)
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
@@ -420,10 +373,26 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
     async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         let windows = self.computer.windows().await?;
         let tree = self.applications.tree(Detail::Basic, &windows).await?;
-        Ok(marked(&tree, &windows, self.computer.size(), at_most))
+        Ok(marked::marked(
+            &tree,
+            &windows,
+            self.computer.size(),
+            at_most,
+        ))
+    }
+
+    async fn words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        let tree = match self.tree(Detail::Basic).await {
+            // Without them, all windows are read.
+            Err(DeviceError::Unavailable { .. }) => Tree::default(),
+            tree => tree?,
+        };
+        let lines = self.read_words(&tree, None).await?;
+        Ok(words::marks(&lines, self.computer.size(), at_most))
     }
 
     fn seen_through(&mut self, viewport: Viewport) {
+        self.viewport = Some(viewport);
         self.computer.seen_through(viewport);
     }
 

@@ -111,6 +111,18 @@ pub trait Computer: Send {
         async { Ok(Vec::new()) }
     }
 
+    /// Words that were read off the pixels of what says nothing of itself, at most so many, from
+    /// top to bottom. None where everything says what it shows, or nobody reads.
+    ///
+    /// # Errors
+    /// When words should be read and cannot be; the error says how they could.
+    fn words(
+        &mut self,
+        _at_most: usize,
+    ) -> impl Future<Output = Result<Vec<Mark>, DeviceError>> + Send {
+        async { Ok(Vec::new()) }
+    }
+
     /// How the model sees the screen from now on. An answer in words says places as
     /// [`Viewport::seen_at`] has them; a device whose answers name none needs not listen.
     fn seen_through(&mut self, _viewport: Viewport) {}

@@ -71,6 +71,24 @@ impl Bounds {
         })
     }
 
+    /// The smallest rectangle around both.
+    #[must_use]
+    pub fn around(self, other: Self) -> Self {
+        let edges = |(a, a_length): (i32, u32), (b, b_length): (i32, u32)| {
+            let end = |from: i32, length: u32| i64::from(from) + i64::from(length);
+            let length = end(a, a_length).max(end(b, b_length)) - i64::from(a.min(b));
+            (a.min(b), u32::try_from(length).unwrap_or(u32::MAX))
+        };
+        let (x, width) = edges((self.x, self.width), (other.x, other.width));
+        let (y, height) = edges((self.y, self.height), (other.y, other.height));
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+
     /// Whether the pixel is inside.
     pub fn contains(self, point: ScreenPoint) -> bool {
         let inside = |at: u32, from: i32, length: u32| {

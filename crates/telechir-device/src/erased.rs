@@ -7,8 +7,8 @@ use std::pin::Pin;
 use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
-    Computer, DeviceError, Edited, Editor, Frame, Mark, PageContext, Performed, Screen,
-    ScreenAction, Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, Viewport,
+    Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext, Performed, Reader,
+    Screen, ScreenAction, Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -19,6 +19,7 @@ trait AnyComputer: Send {
     fn capture(&mut self) -> Boxed<'_, Frame>;
     fn stopped(&self) -> Option<&'static str>;
     fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
+    fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
@@ -42,6 +43,9 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
     fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
         Box::pin(Computer::marks(self, at_most))
+    }
+    fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
+        Box::pin(Computer::words(self, at_most))
     }
     fn seen_through(&mut self, viewport: Viewport) {
         Computer::seen_through(self, viewport);
@@ -89,6 +93,9 @@ impl Computer for BoxComputer {
     async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         self.0.marks(at_most).await
     }
+    async fn words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        self.0.words(at_most).await
+    }
     fn seen_through(&mut self, viewport: Viewport) {
         self.0.seen_through(viewport);
     }
@@ -106,6 +113,32 @@ impl Computer for BoxComputer {
     }
     async fn close(self) -> Result<(), DeviceError> {
         self.0.close().await
+    }
+}
+
+trait AnyReader: Send {
+    fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<Line>>;
+}
+
+impl<R: Reader + 'static> AnyReader for R {
+    fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<Line>> {
+        Box::pin(Reader::read(self, frame))
+    }
+}
+
+/// Any [`Reader`].
+pub struct BoxReader(Box<dyn AnyReader>);
+
+impl BoxReader {
+    /// Forgets which reader it is.
+    pub fn new(reader: impl Reader + 'static) -> Self {
+        Self(Box::new(reader))
+    }
+}
+
+impl Reader for BoxReader {
+    async fn read(&mut self, frame: &Frame) -> Result<Vec<Line>, DeviceError> {
+        self.0.read(frame).await
     }
 }
 
@@ -329,4 +362,4 @@ macro_rules! opaque {
         }
     )*};
 }
-opaque!(BoxComputer BoxEditor BoxScreen BoxShell);
+opaque!(BoxComputer BoxEditor BoxReader BoxScreen BoxShell);

@@ -11,6 +11,7 @@ mod erased;
 mod error;
 mod frame;
 mod marks;
+mod reader;
 mod screen_space;
 mod shell;
 mod viewport;
@@ -24,10 +25,11 @@ pub use elements::{
     Bounds, Element, Filter, NotOne, Outline, State, States, Tree, choose, is_interactive,
     role_name, search,
 };
-pub use erased::{BoxComputer, BoxEditor, BoxScreen, BoxShell};
+pub use erased::{BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use marks::{Labels, Mark, MarkKind, draw};
+pub use reader::{Line, Reader, Word};
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
 pub use viewport::{Misplaced, Viewport};

@@ -59,6 +59,7 @@ enum Nature {
 fn nature(action: &Action) -> Nature {
     match action {
         Action::Screenshot
+        | Action::ObserveScreen { .. }
         | Action::Zoom { .. }
         | Action::CursorPosition
         | Action::Wait { .. }

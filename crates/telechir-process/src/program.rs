@@ -42,6 +42,7 @@ pub fn package_of(program: &str) -> Option<&'static str> {
         "chromium" => "chromium",
         "chromium-headless-shell" => "chromium-headless-shell",
         "at-spi-bus-launcher" => "at-spi2-core",
+        "tesseract" => "tesseract-ocr",
         "xterm" => "xterm",
         "mousepad" => "mousepad",
         "fc-list" | "fc-match" => "fontconfig",

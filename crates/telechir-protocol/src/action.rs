@@ -58,6 +58,16 @@ pub enum ScrollUnit {
     Thousandths,
 }
 
+/// What a look at the screen is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum ObserveMode {
+    /// To act: a number on everything that can be acted on, each said with its place.
+    #[default]
+    Grounding,
+    /// To understand: what is there, in words.
+    Understanding,
+}
+
 /// One step. `T` is what it aims at, `R` a rectangle.
 ///
 /// As a model asks it, `T` is [`Target`] and `R` is [`Region`]; a device gets the same step with
@@ -71,6 +81,11 @@ pub enum ScrollUnit {
 pub enum Action<T = Target, R = Region> {
     /// Look.
     Screenshot,
+    /// Look, and be told what is there: with numbers to aim at, or in words.
+    ObserveScreen {
+        mode: ObserveMode,
+        intent: Option<String>,
+    },
     /// Look closer at a part of the picture.
     Zoom { region: R },
     /// Where is the pointer? Answered in text.
@@ -239,6 +254,7 @@ impl<T, R> Action<T, R> {
             | Self::LongPress { at, .. } => Some(at),
             Self::Drag { path, .. } => path.first(),
             Self::Screenshot
+            | Self::ObserveScreen { .. }
             | Self::Zoom { .. }
             | Self::CursorPosition
             | Self::Key { .. }

@@ -40,8 +40,8 @@ pub mod slots;
 mod tool;
 
 pub use action::{
-    Action, ActionKind, Button, ClickCount, InvalidAction, NormalizedAction, ScrollUnit,
-    UnknownActionKind, Unsayable, Vocabulary, action_aliases, normalize_action_type,
+    Action, ActionKind, Button, ClickCount, InvalidAction, NormalizedAction, ObserveMode,
+    ScrollUnit, UnknownActionKind, Unsayable, Vocabulary, action_aliases, normalize_action_type,
 };
 pub use approval::{ApprovalRequest, ApprovalResponse};
 pub use call::{

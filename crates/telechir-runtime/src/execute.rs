@@ -19,6 +19,9 @@ pub(crate) use shell::ShellSlot;
 
 pub(crate) use editor::EditorSlot;
 
+/// For reading all words on a screen, which is slow.
+const READING: Duration = Duration::from_secs(30);
+
 /// A screen of the session with what is known of it.
 #[derive(Debug)]
 pub(crate) struct Screen {
@@ -83,7 +86,10 @@ impl Screen {
     pub(crate) fn supports(&self, kind: ActionKind) -> bool {
         let is_ours = matches!(
             kind,
-            ActionKind::Screenshot | ActionKind::Zoom | ActionKind::Wait
+            ActionKind::Screenshot
+                | ActionKind::ObserveScreen
+                | ActionKind::Zoom
+                | ActionKind::Wait
         );
         is_ours || (kind != ActionKind::Other && self.computer.supports(&kind))
     }
@@ -144,6 +150,43 @@ impl Screen {
         let marks = self.computer.marks(at_most);
         let marks = within("ask for elements", limits.action, marks).await;
         self.note(marks)
+    }
+
+    /// Words read off the pixels of what says nothing of itself, for a permitted step.
+    pub(crate) async fn words(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        at_most: usize,
+    ) -> Result<Vec<Mark>, DeviceError> {
+        self.permitted(permit, step)?;
+        let words = self.computer.words(at_most);
+        let words = within("read the words on the screen", READING, words).await;
+        self.note(words)
+    }
+
+    /// What applications or the page say they show, for a permitted step; none when the device
+    /// knows of no elements.
+    pub(crate) async fn outline(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        limits: &Limits,
+    ) -> Result<Option<String>, DeviceError> {
+        self.permitted(permit, step)?;
+        if !self.computer.supports(&ActionKind::ReadPage) {
+            return Ok(None);
+        }
+        self.settle(limits.settle, limits).await?;
+        let read = Action::ReadPage {
+            filter: None,
+            depth: None,
+            root: None,
+            tab: None,
+        };
+        let read = self.computer.perform(&read);
+        let read = within("ask for elements", limits.action, read).await;
+        Ok(self.note(read)?.text)
     }
 
     /// Waits until the screen stopped changing.

@@ -7,7 +7,7 @@ use telechir_picture::Format;
 use telechir_policy::{Permitted, ScreenProposal};
 use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Sighting, Size};
 
-use crate::execute::Screen;
+use crate::execute::{Screen, sentence};
 use crate::picture::develop;
 use crate::recorder::{Recorder, millis};
 use crate::{Limits, PictureRule, RuntimeError, SessionEvent};
@@ -44,13 +44,22 @@ pub(crate) enum View {
     Part(Region),
 }
 
+/// What gets a number on a picture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Marking {
+    Nothing,
+    /// What can be acted on, at most so many.
+    Elements(usize),
+    /// Also words that are read off what says nothing of itself, at most so many altogether.
+    AndWords(usize),
+}
+
 /// What is needed for every picture of a session.
 pub(crate) struct Camera<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) rule: PictureRule,
     pub(crate) limits: &'a Limits,
-    /// Numbers on a picture at most; none means that it has none.
-    pub(crate) marks: Option<usize>,
+    pub(crate) marking: Marking,
     pub(crate) pictures: &'a mut u64,
 }
 
@@ -73,11 +82,11 @@ impl Camera<'_> {
             Err(failure) => return Ok(Err(failure)),
         };
         let format = self.rule.format;
-        let marks = match self.marks.filter(|_| is_whole) {
-            Some(most) => Some(self.mark(screen, permit, step, most).await),
-            None => None,
+        let marked = match is_whole {
+            true => self.mark(screen, permit, step).await,
+            false => None,
         };
-        let drawn = marks.as_deref().unwrap_or_default();
+        let drawn = marked.as_ref().map_or(&[][..], |marked| &marked.marks);
         let again = screen
             .kept
             .as_ref()
@@ -94,16 +103,16 @@ impl Camera<'_> {
             },
         };
         let name = self.next_name();
-        let labels = marks.as_ref().map(|marks| {
-            screen.labels = Labels::of(name.clone(), marks);
-            told(&name, marks)
+        let labels = marked.as_ref().map(|marked| {
+            screen.labels = Labels::of(name.clone(), &marked.marks);
+            marked.told(&name, &screen.viewport)
         });
         if is_whole && same_as.is_none() {
             screen.kept = Some(Kept {
                 frame,
                 size,
                 format,
-                marks: marks.unwrap_or_default(),
+                marks: marked.map(|marked| marked.marks).unwrap_or_default(),
                 media: media.clone(),
                 blob: blob.clone(),
                 name: name.clone(),
@@ -152,22 +161,32 @@ impl Camera<'_> {
         }
     }
 
-    /// The elements to number. A picture without numbers is better than none.
+    /// What is numbered; none when nothing is to be. A picture without numbers is better than
+    /// none.
     async fn mark(
         &self,
         screen: &mut Screen,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-        most: usize,
-    ) -> Vec<Mark> {
-        match screen.marks(permit, step, most, self.limits).await {
-            Ok(marks) => marks,
-            Err(error) => {
-                let message = format!("The picture has no labels: failed to {error}.");
-                self.recorder.announce(SessionEvent::Warning { message });
-                Vec::new()
+    ) -> Option<Marked> {
+        let (at_most, with_words) = match self.marking {
+            Marking::Nothing => return None,
+            Marking::Elements(at_most) => (at_most, false),
+            Marking::AndWords(at_most) => (at_most, true),
+        };
+        let mut marked = Marked::default();
+        match screen.marks(permit, step, at_most, self.limits).await {
+            Ok(marks) => marked.marks = marks,
+            Err(error) => marked.lacks.push(lacking(&error)),
+        }
+        let left = at_most.saturating_sub(marked.marks.len());
+        if with_words && left > 0 {
+            match screen.words(permit, step, left).await {
+                Ok(words) => marked.marks.extend(words),
+                Err(error) => marked.lacks.push(lacking(&error)),
             }
         }
+        Some(marked)
     }
 
     /// The pixels to encode and the size to encode them at. Points belong to the newest whole one.
@@ -188,7 +207,7 @@ impl Camera<'_> {
                 let region = screen
                     .viewport
                     .region(region)
-                    .map_err(|error| invalid(crate::execute::sentence(&error.to_string())))?;
+                    .map_err(|error| invalid(sentence(&error.to_string())))?;
                 let part = frame.crop(region).ok_or_else(|| {
                     invalid("The screen changed its size; look again.".to_owned())
                 })?;
@@ -230,19 +249,40 @@ fn undeveloped() -> Failure {
     Failure::new(FailureKind::Device, message)
 }
 
-/// The labels of a picture in words.
-fn told(name: &FrameId, marks: &[Mark]) -> String {
-    if marks.is_empty() {
-        return format!(
-            "{} has no labels: nothing is known of what it shows.",
-            name.as_str()
-        );
+/// What is numbered on a picture.
+#[derive(Debug, Default)]
+struct Marked {
+    marks: Vec<Mark>,
+    /// Why something is missing, in sentences.
+    lacks: Vec<String>,
+}
+
+impl Marked {
+    /// In words, each with the middle of its place on the picture.
+    fn told(&self, name: &FrameId, viewport: &Viewport) -> String {
+        let name = name.as_str();
+        let mut lines = vec![if self.marks.is_empty() {
+            format!("{name} has no labels: nothing is known of what it shows.")
+        } else {
+            format!("Labels of {name}:")
+        }];
+        let marks = (1u32..).zip(&self.marks);
+        lines.extend(marks.map(|(n, mark)| format!("{n}: {}", placed(mark, viewport))));
+        lines.extend(self.lacks.iter().cloned());
+        lines.join("\n")
     }
-    let lines = (1..)
-        .zip(marks)
-        .map(|(n, mark): (u32, _)| format!("{n}: {}", mark.line));
-    let lines: Vec<String> = lines.collect();
-    format!("Labels of {}:\n{}", name.as_str(), lines.join("\n"))
+}
+
+/// A mark in words, with the middle of its place on the picture.
+pub(crate) fn placed(mark: &Mark, viewport: &Viewport) -> String {
+    let centre = mark.region.centre();
+    let (x, y) = viewport.seen_at(centre.x().cast_signed(), centre.y().cast_signed());
+    format!("{} at {x},{y}", mark.line)
+}
+
+/// What is missing, as a sentence.
+pub(crate) fn lacking(error: &DeviceError) -> String {
+    sentence(&format!("failed to {error}"))
 }
 
 fn call_of(permit: &Permitted<ScreenProposal>) -> CallId {

@@ -15,11 +15,19 @@ pub enum Part {
     Sandbox,
     /// A D-Bus daemon.
     Dbus,
+    /// Tesseract, which reads words off pixels.
+    Tesseract,
 }
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 4] = [Self::XServer, Self::Chromium, Self::Sandbox, Self::Dbus];
+    pub const ALL: [Self; 5] = [
+        Self::XServer,
+        Self::Chromium,
+        Self::Sandbox,
+        Self::Dbus,
+        Self::Tesseract,
+    ];
 
     /// Its name in the tally.
     pub const fn name(self) -> &'static str {
@@ -28,6 +36,7 @@ impl Part {
             Self::Chromium => "chromium",
             Self::Sandbox => "sandbox",
             Self::Dbus => "dbus",
+            Self::Tesseract => "tesseract",
         }
     }
 
@@ -41,6 +50,7 @@ impl Part {
             ],
             Self::Sandbox => &["/usr/bin/bwrap"],
             Self::Dbus => &["/usr/bin/dbus-daemon"],
+            Self::Tesseract => &["/usr/bin/tesseract"],
         }
     }
 }

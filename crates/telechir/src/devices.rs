@@ -3,9 +3,10 @@
 use telechir_atspi::{AtSpi, SessionBus};
 use telechir_browser::{Addresses, Browser, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
-    Accessible, BoxComputer, BoxEditor, BoxScreen, BoxShell, Computer, DeviceError, Editor as _,
-    Screen, Shell,
+    Accessible, BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError,
+    Editor as _, Screen, Shell,
 };
+use telechir_ocr::Tesseract;
 use telechir_policy::{Client, Display, Policy};
 use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
@@ -124,10 +125,7 @@ impl Devices {
                 })
             });
             let desktop = outfitted(display.into_desktop().await?, arguments).await?;
-            Ok(match applications {
-                Some(applications) => BoxComputer::new(Accessible::new(desktop, applications)),
-                None => BoxComputer::new(desktop),
-            })
+            Ok(self.told_of(desktop, applications))
         } else {
             self.display = Display::Existing;
             let cookie = settings::xauthority().filter(|path| path.exists());
@@ -135,9 +133,18 @@ impl Devices {
                 .await?
                 .starting_programs(settings::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
-            let desktop = existing.into_desktop().await?;
-            Ok(BoxComputer::new(outfitted(desktop, arguments).await?))
+            let desktop = outfitted(existing.into_desktop().await?, arguments).await?;
+            let bus = settings::session_bus().and_then(|address| SessionBus::at(&address, None));
+            Ok(self.told_of(desktop, bus.map(AtSpi::new)))
         }
+    }
+
+    /// A desktop with those who say what it shows: its applications, where there is a bus to ask
+    /// them on, and who reads words off the windows of all others.
+    fn told_of(&self, desktop: Desktop, applications: Option<AtSpi>) -> BoxComputer {
+        let reader = Tesseract::new(self.folder.identity());
+        let told = Accessible::new(desktop, applications);
+        BoxComputer::new(told.with_reader(BoxReader::new(reader)))
     }
 
     async fn private_display(

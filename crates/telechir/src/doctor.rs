@@ -123,6 +123,11 @@ const RECORDING: About = about(
 );
 const DISK: About = about("disk", QUICK, "profiles and recordings may not fit");
 const MEMORY: About = about("memory", QUICK, "Chromium may be ended by the kernel");
+const WORDS: About = about(
+    "words",
+    SLOW,
+    "windows that say nothing of themselves are not read; all else works",
+);
 const EDITOR: About = about(
     "editor",
     QUICK,
@@ -200,6 +205,7 @@ pub(crate) async fn check(
     note(examine(&RECORDING, recording::check(record)).await);
     note(examine(&DISK, machine::disk()).await);
     note(examine(&MEMORY, async { machine::memory() }).await);
+    note(examine(&WORDS, given(is_possible, devices::words())).await);
     note(examine(&EDITOR, async { machine::editor() }).await);
     for (about, service) in &KEYS {
         note(examine(about, async { key(service) }).await);

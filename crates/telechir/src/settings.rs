@@ -96,6 +96,11 @@ pub(crate) fn xauthority() -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".Xauthority")))
 }
 
+/// The address of the session bus of the user who is logged in.
+pub(crate) fn session_bus() -> Option<String> {
+    env::var("DBUS_SESSION_BUS_ADDRESS").ok()
+}
+
 /// The folder for sockets and the like that the system gives a user who is logged in.
 pub(crate) fn runtime_dir() -> Option<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);

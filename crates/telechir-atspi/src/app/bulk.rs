@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use telechir_device::Detail;
 use zbus::{ObjectPath, Variant};
 
 use super::{DEEPEST, MOST, Node};
@@ -44,16 +45,25 @@ type Rule<'a> = (
 type Told<'m> = ((&'m str, ObjectPath<'m>), HashMap<&'m str, Variant<'m>>);
 
 /// The elements below the root, parents before their children, and how many were left off; none
-/// when the application does not answer so.
+/// when the application does not answer so. Whether what is out of view is disabled is asked only
+/// for full detail: it is another search.
 pub(super) async fn read(
     bus: &Bus,
     root: &Object,
+    detail: Detail,
     refs: &Refs,
 ) -> Result<Option<(Vec<Node>, usize)>, BusError> {
+    let calm = Bits::of_states(&[ENABLED, SENSITIVE]);
+    let disabled = async {
+        match detail {
+            Detail::Basic => Ok(HashSet::new()),
+            Detail::Full => search(bus, root, calm, NONE).await,
+        }
+    };
     let (tree, remarkable, disabled) = tokio::join!(
         tree(bus, root),
         search(bus, root, REMARKABLE, ANY),
-        search(bus, root, Bits::of_states(&[ENABLED, SENSITIVE]), NONE),
+        disabled
     );
     let ((mut nodes, left_off), remarkable, disabled) = match (tree, remarkable, disabled) {
         (Ok(tree), Ok(remarkable), Ok(disabled)) => (tree, remarkable, disabled),
@@ -64,7 +74,6 @@ pub(super) async fn read(
             };
         }
     };
-    let calm = Bits::of_states(&[ENABLED, SENSITIVE]);
     let mut asked = Vec::new();
     for (place, node) in nodes.iter_mut().enumerate() {
         if remarkable.contains(&node.object) {
@@ -153,29 +162,39 @@ fn rule<'a>(states: Bits, fit: i32) -> Rule<'a> {
 
 /// The roles of all, states and abilities of those that are asked. The role of an element that is
 /// out of view is asked once: it hardly ever changes, and is asked again when the element is shown.
+/// So is what an element can do.
 async fn describe(bus: &Bus, nodes: &mut [Node], asked: &[usize], refs: &Refs) {
     let is_asked: HashSet<usize> = asked.iter().copied().collect();
     let mut unknown = Vec::new();
+    let mut unable = Vec::new();
     for (place, node) in nodes.iter_mut().enumerate() {
-        match refs.role_of(&node.object) {
-            Some(role) if !is_asked.contains(&place) => node.role = role,
+        let is_asked = is_asked.contains(&place);
+        let known = refs.known(&node.object);
+        node.abilities = known.map_or(Abilities::NONE, |known| known.abilities);
+        match known {
+            Some(known) if !is_asked => node.role = known.role,
             Some(_) | None => unknown.push(place),
+        }
+        if is_asked && node.abilities == Abilities::NONE {
+            unable.push(place);
         }
     }
     let of = |places: &[usize]| -> Vec<&Object> {
         places.iter().map(|place| &nodes[*place].object).collect()
     };
-    let (unknowns, askeds) = (of(&unknown), of(asked));
+    let (unknowns, askeds, unables) = (of(&unknown), of(asked), of(&unable));
     let (roles, states, interfaces) = tokio::join!(
         bus.each::<u32, _>(unknowns, ACCESSIBLE, "GetRole", &()),
-        bus.each::<Vec<u32>, _>(askeds.clone(), ACCESSIBLE, "GetState", &()),
-        bus.each::<Vec<String>, _>(askeds, ACCESSIBLE, "GetInterfaces", &()),
+        bus.each::<Vec<u32>, _>(askeds, ACCESSIBLE, "GetState", &()),
+        bus.each::<Vec<String>, _>(unables, ACCESSIBLE, "GetInterfaces", &()),
     );
     for (place, role) in unknown.iter().zip(roles) {
         nodes[*place].role = role.unwrap_or_default();
     }
-    for ((place, states), interfaces) in asked.iter().zip(states).zip(interfaces) {
+    for (place, states) in asked.iter().zip(states) {
         nodes[*place].bits = Bits::of(&states.unwrap_or_default());
+    }
+    for (place, interfaces) in unable.iter().zip(interfaces) {
         nodes[*place].abilities = Abilities::of(&interfaces.unwrap_or_default());
     }
 }

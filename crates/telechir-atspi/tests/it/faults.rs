@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_device::{Accessibility as _, Detail, DeviceError};
+use telechir_device::{Accessibility as _, Computer as _, Detail, DeviceError};
 use telechir_process::Signal;
-use telechir_protocol::Named;
+use telechir_protocol::{Action, Named, Point, Target};
 
-use crate::stage::{Stage, named};
+use crate::stage::{Stage, click, named};
 
 #[tokio::test]
 async fn an_application_that_hangs_does_not_hold_up_the_others() {
@@ -83,6 +83,18 @@ async fn without_its_bus_a_desktop_says_so_at_once() {
         "{:?}",
         began.elapsed()
     );
+    // Pictures, pointer and keys go on.
+    let before = stage.desktop.capture().await.unwrap();
+    let at = Target::Point(Point::new(640, 400));
+    stage.perform(click(at)).await.unwrap();
+    let typed = Action::Type {
+        text: "still here".to_owned(),
+        at: None,
+        clear_first: false,
+        submit: false,
+    };
+    stage.perform(typed).await.unwrap();
+    assert_ne!(stage.desktop.capture().await.unwrap(), before);
     stage.close().await;
 }
 
@@ -94,11 +106,8 @@ async fn a_name_that_nothing_has_is_an_error_that_says_what_there_is() {
         name: Some("Fly to the moon".to_owned()),
         ..Named::default()
     };
-    let target = telechir_protocol::Target::Named(nothing);
-    let error = stage
-        .perform(crate::stage::click(target))
-        .await
-        .unwrap_err();
+    let target = Target::Named(nothing);
+    let error = stage.perform(click(target)).await.unwrap_err();
     let said = error.to_string();
     assert!(
         said.contains("there is none") && said.contains("menu \"File\""),

@@ -6,7 +6,7 @@ use telechir_device::{
     Computer as _, DeviceError, Effect, Labels, MarkKind, Outline, ScreenAction, Tree, Viewport,
     draw,
 };
-use telechir_protocol::{Action, Button, ClickCount, Target};
+use telechir_protocol::{Action, Button, ClickCount, Named, Target};
 use telechir_testkit::gate::{Part, require};
 
 use crate::stage::{Stage, click, invoke, named, set, told};
@@ -198,7 +198,11 @@ fn page(rows: usize) -> String {
     use std::fmt::Write as _;
     let mut html = "<!doctype html><title>Rows</title><h1>Order</h1>\
         <label>Name <input></label><label><input type=checkbox> Milk</label>\
-        <button onclick=\"document.title = 'sent'\">Send it</button>"
+        <button onclick=\"document.title = 'sent'\">Send it</button>\
+        <details><summary>More</summary>nothing more</details>\
+        <label><input type=radio name=size> Small</label>\
+        <label><input type=radio name=size> Large</label>\
+        <label>Colour <select><option>Red<option>Green<option>Blue</select></label>"
         .to_owned();
     for row in 0..rows {
         let _infallible = write!(html, "<p>Row {row} <a href='#r{row}'>link {row}</a></p>");
@@ -252,6 +256,28 @@ async fn a_page_in_chromium_is_used_by_name() {
         .await
         .unwrap();
     assert!(name.text.unwrap().contains("value=\"Zoë\""));
+    for (role, name, wish) in [
+        ("checkbox", "Milk", "toggle"),
+        ("checkbox", "Milk", "toggle"),
+        ("radio", "Large", "select"),
+        ("textbox", "Name", "focus"),
+    ] {
+        let done = stage.perform(invoke(by_name(role, name), Some(wish))).await;
+        assert_eq!(done.unwrap().effect, Effect::Confirmed, "{wish} {name}");
+    }
+    let more = Target::Named(Named {
+        name: Some("More".to_owned()),
+        ..Named::default()
+    });
+    for wish in ["expand", "expand", "collapse"] {
+        let done = stage.perform(invoke(more.clone(), Some(wish))).await;
+        assert_eq!(done.unwrap().effect, Effect::Confirmed, "{wish}");
+    }
+    let colour = stage
+        .perform(set(by_name("combobox", "Colour"), "Green"))
+        .await
+        .unwrap();
+    assert_eq!(colour.effect, Effect::Confirmed, "{colour:?}");
     let far = stage
         .perform(Action::ScrollTo {
             at: by_name("link", "link 700"),

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use telechir_atspi::{AtSpi, SessionBus};
 use telechir_device::{
-    Accessibility as _, Accessible, Computer as _, Detail, DeviceError, Element, Performed,
-    ScreenAction, Settle, Tree, Viewport, Windows as _, choose,
+    Accessibility as _, Accessible, BoxReader, Computer as _, Detail, DeviceError, Element,
+    Performed, ScreenAction, Settle, Tree, Viewport, Windows as _, choose,
 };
+use telechir_ocr::Tesseract;
 use telechir_process::{Identity, Pid, am_root};
 use telechir_protocol::{Action, Named, Target};
 use telechir_testkit::gate::{Part, require};
@@ -58,7 +59,8 @@ impl Stage {
         });
         let desktop = display.into_desktop().await.unwrap();
         Self {
-            desktop: Accessible::new(desktop, applications),
+            desktop: Accessible::new(desktop, applications)
+                .with_reader(BoxReader::new(Tesseract::new(identity()))),
             workspace,
             folder,
         }

@@ -350,6 +350,7 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::ScrollTo
         | K::Javascript => Family::Read,
         K::Screenshot
+        | K::ObserveScreen
         | K::Zoom
         | K::Wait
         | K::FileUpload

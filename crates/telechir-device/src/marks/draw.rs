@@ -99,38 +99,41 @@ fn places(size: Size, boxes: &[Area], scale: u32) -> Vec<Area> {
         let count = n.checked_ilog10().unwrap_or_default() + 1;
         let width = (count * (COLUMNS + 1) - 1 + 2 * PADDING) * scale;
         let height = (ROWS + 2 * PADDING) * scale;
-        let hides = |tag: &Area| {
+        let cost = |(tag, unclear): &(Area, u64)| {
             let tags: u64 = taken.iter().map(|other| other.hidden_by(tag)).sum();
             let marked: u64 = boxes.iter().map(|other| other.hidden_by(tag)).sum();
             // Off its own box it is less clear whose it is; a little of the box may be hidden.
             let own = own.hidden_by(tag) / 2;
-            tags * 100 + (marked - own)
+            tags * 100 + (marked - own) + unclear
         };
-        let candidates = corners(own, width, height).map(|at| inside(size, at, (width, height)));
-        let best = candidates.into_iter().min_by_key(hides);
-        taken.extend(best);
+        let candidates = corners(own, width, height);
+        let candidates =
+            candidates.map(|(at, unclear)| (inside(size, at, (width, height)), unclear));
+        let best = candidates.into_iter().min_by_key(cost);
+        taken.extend(best.map(|(tag, _)| tag));
     }
     taken
 }
 
-/// The corners of tags at a box, those that are clearest first.
-const fn corners(own: &Area, width: u32, height: u32) -> [(u32, u32); 12] {
+/// The corners of tags at a box, each with how unclear it is there whose the tag is, in thousandths
+/// of a box that it hides.
+const fn corners(own: &Area, width: u32, height: u32) -> [((u32, u32), u64); 12] {
     let (left, top, right, bottom) = (own.left, own.top, own.right, own.bottom);
     let (far_left, far_top) = (left.saturating_sub(width), top.saturating_sub(height));
     let (in_right, in_bottom) = (right.saturating_sub(width), bottom.saturating_sub(height));
     [
-        (left, far_top),
-        (far_left, top),
-        (left, bottom),
-        (in_right, far_top),
-        (right, top),
-        (in_right, bottom),
-        (far_left, far_top),
-        (right, in_bottom),
-        (left, top),
-        (in_right, top),
-        (left, in_bottom),
-        (in_right, in_bottom),
+        ((left, far_top), 0),
+        ((far_left, top), 30),
+        ((left, bottom), 30),
+        ((in_right, far_top), 30),
+        ((right, top), 50),
+        ((in_right, bottom), 50),
+        ((right, in_bottom), 60),
+        ((far_left, far_top), 150),
+        ((left, top), 0),
+        ((in_right, top), 10),
+        ((left, in_bottom), 10),
+        ((in_right, in_bottom), 20),
     ]
 }
 

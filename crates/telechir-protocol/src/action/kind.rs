@@ -42,6 +42,7 @@ macro_rules! kinds {
 
 kinds! {
     Screenshot = "screenshot",
+    ObserveScreen = "observe_screen",
     Zoom = "zoom",
     CursorPosition = "cursor_position",
     Move = "move",

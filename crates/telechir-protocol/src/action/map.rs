@@ -91,6 +91,7 @@ impl<T, R> Action<T, R> {
             Self::NewTab { url } => Action::NewTab { url },
             Self::SwitchTab { tab } => Action::SwitchTab { tab },
             Self::CloseTab { tab } => Action::CloseTab { tab },
+            Self::ObserveScreen { mode, intent } => Action::ObserveScreen { mode, intent },
             Self::ReadPage {
                 filter,
                 depth,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::alias::{self, Alias};
-use super::{Action, ActionKind, Button, ClickCount, InvalidAction, ScrollUnit};
+use super::{Action, ActionKind, Button, ClickCount, InvalidAction, ObserveMode, ScrollUnit};
 use crate::json::{InvalidMember, Members, count_of, shown};
 use crate::{Chord, Target};
 
@@ -19,7 +19,7 @@ const OWN_MEMBERS: &str = "
     scroll_amount scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit
     text key keys button count clicks modifiers duration duration_ms seconds region
     clear_first submit repeat url tab query filter depth value paths documents script name
-    window element_name automation_id control_type window_title
+    window element_name automation_id control_type window_title mode intent
 ";
 
 /// Whether a member belongs to an action rather than to the call around it.
@@ -119,6 +119,10 @@ fn nameless(problem: &str) -> InvalidAction {
 fn read(named: Named, m: &mut Members) -> Read {
     Ok(match named.alias.kind {
         ActionKind::Screenshot => Action::Screenshot,
+        ActionKind::ObserveScreen => Action::ObserveScreen {
+            mode: m.mode()?,
+            intent: m.text("intent")?,
+        },
         ActionKind::CursorPosition => Action::CursorPosition,
         ActionKind::Zoom => Action::Zoom {
             region: m.region()?,
@@ -270,6 +274,14 @@ impl Members {
 
     fn needed_tab(&mut self) -> Result<String, InvalidMember> {
         self.tab()?.ok_or(InvalidMember::Missing { member: "tab" })
+    }
+
+    fn mode(&mut self) -> Result<ObserveMode, InvalidMember> {
+        let Some(value) = self.take("mode") else {
+            return Ok(ObserveMode::default());
+        };
+        let named = value.as_str().and_then(ObserveMode::named);
+        named.ok_or_else(|| InvalidMember::wrong("mode", &value, "grounding or understanding"))
     }
 
     fn window(&mut self) -> Result<Option<String>, InvalidMember> {

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Action, Button, ClickCount, ScrollUnit};
+use super::{Action, Button, ClickCount, ObserveMode, ScrollUnit};
 use crate::json::{milliseconds, number};
 use crate::{Chord, Modifier, Target};
 
@@ -96,6 +96,23 @@ impl ClickCount {
             Self::Double => "double_click",
             Self::Triple => "triple_click",
         }
+    }
+}
+
+impl ObserveMode {
+    /// The canonical name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grounding => "grounding",
+            Self::Understanding => "understanding",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Grounding, Self::Understanding]
+            .into_iter()
+            .find(|mode| mode.name() == name)
     }
 }
 
@@ -211,6 +228,9 @@ impl Action {
                 named.put_some("url", url.as_deref())
             }
             Self::SwitchTab { tab } | Self::CloseTab { tab } => named.put("tab", tab.as_str()),
+            Self::ObserveScreen { mode, intent } => named
+                .put("mode", mode.name())
+                .put_some("intent", intent.as_deref()),
             Self::ReadPage {
                 filter,
                 depth,

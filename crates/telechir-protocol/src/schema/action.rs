@@ -81,6 +81,17 @@ fn pointer(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
                 modifiers.clone(),
             ],
         ),
+        (
+            "observe_screen",
+            vec![
+                (
+                    "mode",
+                    false,
+                    json!({"type": "string", "enum": ["grounding", "understanding"]}),
+                ),
+                ("intent", false, text()),
+            ],
+        ),
         ("hover", vec![needed()]),
         ("long_press", vec![needed(), duration()]),
     ]

@@ -7,7 +7,8 @@ use telechir_protocol::{ActionKind, FunctionTool, Tool};
 use super::COMPUTER;
 
 /// The actions a model can be offered so, each with the members it takes beside `action`.
-const ACTIONS: [(ActionKind, &[&str]); 15] = [
+const ACTIONS: [(ActionKind, &[&str]); 16] = [
+    (ActionKind::ObserveScreen, &["mode", "intent"]),
     (ActionKind::ListWindows, &[]),
     (ActionKind::FocusWindow, &["window"]),
     (ActionKind::MaximizeWindow, &["window"]),
@@ -106,6 +107,19 @@ fn members() -> Vec<(&'static str, Value)> {
         (
             "query",
             text("Only for find: words that describe the element."),
+        ),
+        (
+            "mode",
+            json!({
+                "type": "string", "enum": ["grounding", "understanding"],
+                "description": "Only for observe_screen: grounding draws numbers on what can be \
+                    acted on and tells their places (the default); understanding tells in words \
+                    what is there.",
+            }),
+        ),
+        (
+            "intent",
+            text("Only for observe_screen: words that describe what is looked for."),
         ),
         (
             "filter",

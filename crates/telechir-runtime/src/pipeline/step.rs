@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use telechir_device::{Effect, Performed};
 use telechir_policy::{Digest, Permitted, ScreenProposal, summarize};
 use telechir_protocol::{
-    Action, ActionKind, ComputerCall, Failure, FailureKind, StepOutcome, StepState,
+    Action, ActionKind, ComputerCall, Failure, FailureKind, ObserveMode, StepOutcome, StepState,
 };
 
 use super::said::Said;
 use crate::execute::Screen;
 use crate::journal::{Begun, BegunTurn, Repeat};
-use crate::observe::{Camera, Shot, View};
+use crate::observe::{Camera, Marking, Shot, View, lacking, placed};
 use crate::recorder::{OpenStep, millis};
 use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
 
@@ -100,6 +100,11 @@ fn does(device: DeviceKind, action: &Action) -> Value {
     json!({ "device": device.name(), "action": action.to_json() })
 }
 
+/// Numbers on a picture, unless the session says how many.
+const MARKS: usize = 99;
+/// Lines said again for what is looked for.
+const FITTING: usize = 10;
+
 type Deed = (StepState, Option<String>, Option<Shot>);
 
 /// What the engine does itself, and what the device does.
@@ -127,6 +132,16 @@ async fn deed(
             return Ok((StepState::Confirmed, text, None));
         }
         Action::Screenshot => View::Whole,
+        Action::ObserveScreen { mode, intent } => {
+            let text = match mode {
+                ObserveMode::Grounding => {
+                    return grounding(session, at, permit, step, intent.as_deref()).await;
+                }
+                ObserveMode::Understanding => understanding(session, at, permit, step).await,
+            };
+            let text = with_fitting(text, intent.as_deref());
+            return Ok((StepState::Confirmed, Some(text), None));
+        }
         Action::Zoom { region } => View::Part(*region),
         _ => {
             let screen = &mut session.screens[at];
@@ -159,13 +174,90 @@ async fn deed(
     })
 }
 
+/// A look with numbers on all that can be aimed at.
+async fn grounding(
+    session: &mut Session,
+    at: usize,
+    permit: &Permitted<ScreenProposal>,
+    step: usize,
+    intent: Option<&str>,
+) -> Result<Deed, RuntimeError> {
+    let settle = session.limits.settle;
+    let at_most = session.marks.unwrap_or(MARKS);
+    let (mut camera, screens) = camera(session);
+    camera.marking = Marking::AndWords(at_most);
+    let taken = camera
+        .take(&mut screens[at], permit, step, (View::Whole, settle))
+        .await?;
+    Ok(match taken {
+        Ok(mut shot) => {
+            let labels = shot.labels.take().unwrap_or_default();
+            let text = with_fitting(labels, intent);
+            (StepState::Confirmed, Some(text), Some(shot))
+        }
+        Err(failure) => (StepState::Failed { failure }, None, None),
+    })
+}
+
+/// What is there, in words: what says something of itself, and what was read of the rest.
+async fn understanding(
+    session: &mut Session,
+    at: usize,
+    permit: &Permitted<ScreenProposal>,
+    step: usize,
+) -> String {
+    let limits = session.limits;
+    let screen = &mut session.screens[at];
+    let mut lines = Vec::new();
+    match screen.outline(permit, step, &limits).await {
+        Ok(outline) => lines.extend(outline),
+        Err(error) => lines.push(lacking(&error)),
+    }
+    match screen.words(permit, step, usize::MAX).await {
+        Ok(words) if words.is_empty() => {}
+        Ok(words) => {
+            lines.push("Words read off windows that say nothing of themselves:".to_owned());
+            let viewport = screen.viewport;
+            lines.extend(words.iter().map(|word| placed(word, &viewport)));
+        }
+        Err(error) => lines.push(lacking(&error)),
+    }
+    if lines.is_empty() {
+        lines.push("Nothing is known of what the screen shows; look at the picture.".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The text with the lines of it that share a word with what is looked for said again at its end.
+fn with_fitting(text: String, intent: Option<&str>) -> String {
+    let Some(intent) = intent.filter(|intent| !intent.trim().is_empty()) else {
+        return text;
+    };
+    let words: Vec<String> = intent
+        .split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .map(str::to_lowercase)
+        .collect();
+    let score = |line: &str| {
+        let line = line.to_lowercase();
+        words.iter().filter(|word| line.contains(*word)).count()
+    };
+    let best = text.lines().map(score).max().unwrap_or_default();
+    if best == 0 {
+        return format!("{text}\nNothing of it has the words {intent:?}.");
+    }
+    let fitting = text.lines().filter(|line| score(line) == best);
+    let fitting: Vec<&str> = fitting.map(str::trim).take(FITTING).collect();
+    format!("{text}\nFor {intent:?}:\n{}", fitting.join("\n"))
+}
+
 /// What takes the session's pictures, and what of.
 pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<Screen>) {
     let camera = Camera {
         recorder: &session.recorder,
         rule: session.picture,
         limits: &session.limits,
-        marks: session.marks,
+        marking: session.marks.map_or(Marking::Nothing, Marking::Elements),
         pictures: &mut session.pictures,
     };
     (camera, &mut session.screens)
@@ -247,6 +339,7 @@ pub(super) fn not_started(action: &Action) -> StepOutcome {
 fn repeat(kind: ActionKind) -> Repeat {
     match kind {
         ActionKind::Screenshot
+        | ActionKind::ObserveScreen
         | ActionKind::Zoom
         | ActionKind::CursorPosition
         | ActionKind::Wait

@@ -1,13 +1,17 @@
 //! The three devices, started, used and ended as `exec` does it.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use telechir_device::{
-    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Settle, Shell as _, ShellCommand,
+    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Reader as _, Settle, Shell as _,
+    ShellCommand,
 };
+use telechir_ocr::Tesseract;
 use telechir_policy::Policy;
-use telechir_protocol::{Action, Command, ShellOutcome};
+use telechir_process::find_program;
+use telechir_protocol::{Action, Command, ShellOutcome, Size};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use super::chromium;
@@ -27,6 +31,7 @@ const DESKTOP: &[&str] = &[
     "dbus-send",
     "/usr/libexec/at-spi-bus-launcher",
 ];
+const WORDS: &[&str] = &["tesseract", "bwrap"];
 const SHELL: &[&str] = &["bwrap", "bash", "setsid"];
 /// A page that shows nothing is there at once; a machine under load needs longer.
 const QUIET: Settle = Settle {
@@ -70,6 +75,25 @@ pub(super) async fn desktop() -> Checked {
     Ok(Seen::new(format!(
         "starts in {took} ms, its session bus answers, accessibility is on, {picture}"
     )))
+}
+
+/// Tesseract, on a picture without words.
+pub(super) async fn words() -> Checked {
+    if find_program(Path::new("tesseract")).is_none() {
+        return Err(Trouble::missing("`tesseract` was not found").package("tesseract-ocr"));
+    }
+    let folder = users::folder().await?;
+    let mut reader = Tesseract::new(folder.identity());
+    let size = Size::new(64, 64);
+    let white = vec![255; 64 * 64 * 4];
+    let read = match Frame::new(size, white) {
+        Some(picture) => reader.read(&picture).await.map(|_| ()),
+        None => Ok(()),
+    };
+    users::remove(folder)?;
+    let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), WORDS);
+    read.map_err(trouble)?;
+    Ok(Seen::new("tesseract reads pictures, confined".to_owned()))
 }
 
 /// `--browser`, with a window.

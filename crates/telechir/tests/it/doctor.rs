@@ -11,7 +11,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 20] = [
+const CHECKS: [&str; 21] = [
     "user",
     "user-namespaces",
     "screen",
@@ -26,6 +26,7 @@ const CHECKS: [&str; 20] = [
     "recording",
     "disk",
     "memory",
+    "words",
     "editor",
     "key-anthropic",
     "key-openai",

@@ -185,6 +185,14 @@ pub(crate) fn page_action() -> BoxedStrategy<Action> {
                 tab,
             }
         }),
+        (any::<bool>(), of(text())).prop_map(|(acts, intent)| Action::ObserveScreen {
+            mode: if acts {
+                ObserveMode::Grounding
+            } else {
+                ObserveMode::Understanding
+            },
+            intent,
+        }),
         (text(), tab()).prop_map(|(query, tab)| Action::Find { query, tab }),
         (target(), json_value(), tab()).prop_map(|(at, value, tab)| Action::FormInput {
             at,

@@ -141,6 +141,7 @@ impl Speaker {
             | Action::NewTab { .. }
             | Action::SwitchTab { .. }
             | Action::CloseTab { .. }
+            | Action::ObserveScreen { .. }
             | Action::ReadPage { .. }
             | Action::PageText { .. }
             | Action::Find { .. }

@@ -1,0 +1,10 @@
+//! Reading words off pixels with tesseract, where that is installed: an optional part.
+//!
+//! The pixels are what any program drew, so tesseract reads them in a confinement of its own: no
+//! network, no home, nothing to write to. It is started for each reading and ends with it.
+
+mod picture;
+mod run;
+mod table;
+
+pub use run::Tesseract;

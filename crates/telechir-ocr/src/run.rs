@@ -1,0 +1,194 @@
+//! One run of tesseract for each reading, confined, looked at from outside, and fed only then.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use telechir_device::{DeviceError, Frame, Line, Reader};
+use telechir_process::confinement::{Confinement, ConfinementError, Limits, verify_inside};
+use telechir_process::{Identity, Stdio, Watch, find_program, package_of};
+use tokio::time::timeout;
+
+use crate::picture::enlarged;
+use crate::table::lines;
+
+const PROGRAM: &str = "tesseract";
+const WHAT: &str = "reading words off the screen";
+/// For a whole reading: a full screen of text takes a second or two.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Until it is gone, once it said all.
+const GONE: Duration = Duration::from_secs(1);
+/// Bytes of its table that are read.
+const TABLE_MAX: usize = 8 << 20;
+const MIB: u64 = 1 << 20;
+
+/// What runs inside: it says that it is there, finds out which languages it has, and reads words
+/// wherever they stand.
+const SCRIPT: &str = r#"echo ready
+for each in $("$0" --list-langs 2>/dev/null | tail -n +2); do
+    case $each in osd|equ) ;; *) languages+=${languages:++}$each ;; esac
+done
+exec "$0" stdin stdout -l "${languages:-eng}" --psm 11 tsv 2>/dev/null
+"#;
+
+/// Tesseract, in each language that is installed for it.
+#[derive(Debug)]
+pub struct Tesseract {
+    identity: Option<Identity>,
+    program: PathBuf,
+}
+
+impl Tesseract {
+    /// Which runs as `identity`: root must name one, others leave it out.
+    pub fn new(identity: Option<Identity>) -> Self {
+        Self {
+            identity,
+            program: PROGRAM.into(),
+        }
+    }
+
+    /// The same with another program that is called as tesseract is.
+    #[must_use]
+    pub fn by(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    async fn table(&self, program: &Path, picture: &[u8]) -> Result<String, DeviceError> {
+        let limits = Limits {
+            processes: 32,
+            memory_bytes: 1024 * MIB,
+            together_bytes: 1024 * MIB,
+            tmp_bytes: 16 * MIB,
+            ..Limits::default()
+        };
+        let script = format!("{}{SCRIPT}", limits.script());
+        let confinement = Confinement::new(self.identity, &limits).map_err(|e| refused(&e))?;
+        let (spawn, told) = confinement
+            // More threads than one make it slower.
+            .env("OMP_THREAD_LIMIT", "1")
+            .env("LC_ALL", "C.UTF-8")
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .command(
+                ["bash", "--noprofile", "--norc", "-c", &script]
+                    .map(OsStr::new)
+                    .into_iter()
+                    .chain([program.as_os_str()]),
+            )
+            .map_err(|error| failed(&error))?;
+        let spawned = spawn.stdin(Stdio::Piped).stdout(Stdio::Piped).spawn().await;
+        let mut child = spawned.map_err(|error| unavailable(&error))?;
+        let (Some(input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
+            return Err(unavailable(&"it has no pipes"));
+        };
+        let (input, output) = (pipe(input), pipe(output));
+        let (input, output) = (
+            input.map_err(|e| failed(&e))?,
+            output.map_err(|e| failed(&e))?,
+        );
+        if first_line(&output).await.map_err(|e| failed(&e))? != "ready" {
+            return Err(refused(&told.complaint()));
+        }
+        let first = told.first_process();
+        let first = first.ok_or_else(|| refused(&told.complaint()))?;
+        verify_inside(first).map_err(|error| refused(&error))?;
+        match give(input, picture).await {
+            // Why it does not listen is seen by what it says: nothing.
+            Ok(()) | Err(Errno::PIPE) => {}
+            Err(errno) => return Err(failed(&io::Error::from(errno))),
+        }
+        let table = rest(&output).await.map_err(|error| failed(&error))?;
+        child.end(GONE).await.map_err(|error| failed(&error))?;
+        Ok(table)
+    }
+}
+
+impl Reader for Tesseract {
+    async fn read(&mut self, frame: &Frame) -> Result<Vec<Line>, DeviceError> {
+        let Some(program) = find_program(&self.program) else {
+            let package = package_of(PROGRAM).unwrap_or(PROGRAM);
+            return Err(unavailable(&format!(
+                "`{PROGRAM}` is not installed; it comes with the package `{package}`"
+            )));
+        };
+        let frame = frame.clone();
+        let picture = tokio::task::spawn_blocking(move || enlarged(&frame)).await;
+        let picture = picture.map_err(|error| unavailable(&error))?;
+        let table = timeout(LONGEST, self.table(&program, &picture));
+        let table = table.await.map_err(|_| DeviceError::Timeout {
+            what: "read the words on the screen",
+            limit_ms: u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX),
+        })??;
+        if !table.starts_with("level\t") {
+            return Err(unavailable(
+                &"`tesseract` gave no words; is a language installed for it, such as \
+                  `tesseract-ocr-eng`?",
+            ));
+        }
+        Ok(lines(&table))
+    }
+}
+
+fn unavailable(message: &dyn std::fmt::Display) -> DeviceError {
+    DeviceError::Unavailable {
+        what: WHAT,
+        message: message.to_string(),
+    }
+}
+
+fn refused(error: &ConfinementError) -> DeviceError {
+    unavailable(&format!("`{PROGRAM}` is confined or not started: {error}"))
+}
+
+fn failed(error: &io::Error) -> DeviceError {
+    unavailable(&format!("`{PROGRAM}` cannot be talked to: {error}"))
+}
+
+/// Our end of a pipe, of which we wait for events.
+fn pipe(fd: OwnedFd) -> io::Result<Watch> {
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Watch::both(fd)
+}
+
+async fn give(input: Watch, picture: &[u8]) -> Result<(), Errno> {
+    let mut rest = picture;
+    while !rest.is_empty() {
+        let written = input.write(|fd| Ok(rustix::io::write(fd, rest)?)).await;
+        let written = written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        rest = &rest[written..];
+    }
+    Ok(())
+}
+
+async fn first_line(output: &Watch) -> io::Result<String> {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        let mut byte = [0; 1];
+        let count = output
+            .read(|fd| Ok(rustix::io::read(fd, &mut byte)?))
+            .await?;
+        if count == 0 {
+            break;
+        }
+        line.extend_from_slice(&byte);
+    }
+    Ok(String::from_utf8_lossy(&line).trim().to_owned())
+}
+
+async fn rest(output: &Watch) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
+    while bytes.len() < TABLE_MAX {
+        let count = output
+            .read(|fd| Ok(rustix::io::read(fd, &mut piece)?))
+            .await?;
+        if count == 0 {
+            break;
+        }
+        bytes.extend_from_slice(&piece[..count]);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

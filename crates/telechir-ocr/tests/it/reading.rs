@@ -1,0 +1,72 @@
+//! Words on a real terminal's window, which says nothing of itself.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer as _, DeviceError, Frame, Reader as _};
+use telechir_ocr::Tesseract;
+use telechir_process::{Identity, am_root};
+use telechir_protocol::Size;
+use telechir_testkit::gate::{Part, require};
+use telechir_x11::{DisplayOptions, PrivateDisplay};
+
+/// How long the terminal may take to show its words, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whom programs run as here: nobody whom a session takes.
+fn identity() -> Option<Identity> {
+    am_root().then(|| Identity::unprivileged(3_830)).flatten()
+}
+
+#[tokio::test]
+async fn words_in_a_terminal_are_read_where_they_stand() {
+    require(Part::XServer);
+    require(Part::Tesseract);
+    let folder = tempfile::tempdir().unwrap();
+    let options = DisplayOptions::new(folder.path(), identity());
+    let mut display = PrivateDisplay::start(options).await.unwrap();
+    let says = "printf 'Delete all messages\\n\\n\\n\\nKeep them\\n'; sleep 600";
+    let window = [
+        "-geometry",
+        "60x20+100+80",
+        "-fa",
+        "DejaVu Sans Mono",
+        "-fs",
+        "12",
+    ];
+    let command = ["-e", "sh", "-c", says];
+    display
+        .launch("xterm", &[&window[..], &command].concat())
+        .await
+        .unwrap();
+    let mut desktop = display.into_desktop().await.unwrap();
+    let mut reader = Tesseract::new(identity());
+    let began = Instant::now();
+    loop {
+        let frame = desktop.capture().await.unwrap();
+        let lines = reader.read(&frame).await.unwrap();
+        let line = |words: &str| lines.iter().find(|line| line.text() == words);
+        if let (Some(delete), Some(keep)) = (line("Delete all messages"), line("Keep them")) {
+            let (delete, keep) = (delete.bounds().unwrap(), keep.bounds().unwrap());
+            assert!((100..130).contains(&delete.x), "{delete:?}");
+            assert!((80..130).contains(&delete.y), "{delete:?}");
+            assert!((3..6).contains(&((keep.y - delete.y) / 15)), "{keep:?}");
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{lines:?}");
+    }
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn where_it_is_not_installed_the_answer_says_how_to_get_it() {
+    let mut reader = Tesseract::new(identity()).by("/nonexistent/tesseract");
+    let frame = Frame::new(Size::new(2, 2), vec![0; 16]).unwrap();
+    let error = reader.read(&frame).await.unwrap_err();
+    let DeviceError::Unavailable { message, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(
+        message,
+        "`tesseract` is not installed; it comes with the package `tesseract-ocr`"
+    );
+}
