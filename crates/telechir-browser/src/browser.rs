@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use telechir_device::{
-    BoxScreen, Computer, DeviceError, Frame, PageContext, Performed, Screen as _, ScreenAction,
-    Settle, Settled,
+    BoxScreen, Computer, DeviceError, Frame, Mark, PageContext, Performed, Screen as _,
+    ScreenAction, Settle, Settled,
 };
 use telechir_protocol::{ActionKind, Size};
 use tokio::time::timeout;
@@ -117,6 +117,10 @@ impl Computer for Browser {
                 capture::capture(&page).await
             }
         }
+    }
+
+    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        self.in_view(at_most).await
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {

@@ -5,6 +5,7 @@ use telechir_device::{
     Computer as _, DeviceError, Element, Frame, Mark, MarkKind, ScreenRegion, ScreenTarget, State,
     States,
 };
+use telechir_protocol::Size;
 
 use super::Browser;
 use crate::book::Tab;
@@ -47,7 +48,7 @@ impl Browser {
             tries += 1;
             if is_whole || tries == TRIES {
                 return Ok(Paired {
-                    marks: self.marks_of(&after, &frame, at_most),
+                    marks: self.marks_of(&after, frame.size(), at_most),
                     frame,
                     epoch: after.epoch,
                     pixel_ratio: after.head.ratio,
@@ -58,6 +59,14 @@ impl Browser {
         }
     }
 
+    /// What can be acted on and is in view of the page in front, at most so many.
+    pub(super) async fn in_view(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        let (tab, _) = self.living_tab(None).await?;
+        let tree = self.placed(&tab).await?;
+        let size = self.size;
+        Ok(self.marks_of(&tree, size, at_most))
+    }
+
     async fn placed(&mut self, tab: &Tab) -> Result<Tree, DeviceError> {
         let scope = Scope {
             boxes: true,
@@ -66,13 +75,13 @@ impl Browser {
         self.tree(tab, scope).await
     }
 
-    fn marks_of(&mut self, tree: &Tree, frame: &Frame, at_most: usize) -> Vec<Mark> {
+    fn marks_of(&mut self, tree: &Tree, picture: Size, at_most: usize) -> Vec<Mark> {
         let mut marks: Vec<Mark> = Vec::new();
         for node in &tree.nodes {
             if marks.len() == at_most {
                 break;
             }
-            let Some(region) = region_of(node, frame) else {
+            let Some(region) = region_of(node, picture) else {
                 continue;
             };
             // A button in a link that it fills is one thing to act on.
@@ -94,7 +103,7 @@ impl Browser {
 }
 
 /// What of an element is on the picture, when it can be seen there.
-fn region_of(node: &Node, frame: &Frame) -> Option<ScreenRegion> {
+fn region_of(node: &Node, picture: Size) -> Option<ScreenRegion> {
     let [left, top, width, height] = node.place?;
     let edges = [
         left,
@@ -102,7 +111,7 @@ fn region_of(node: &Node, frame: &Frame) -> Option<ScreenRegion> {
         left.saturating_add(width),
         top.saturating_add(height),
     ];
-    let region = ScreenRegion::seen(frame.size(), edges)?;
+    let region = ScreenRegion::seen(picture, edges)?;
     let size = region.size();
     (size.width >= SMALLEST && size.height >= SMALLEST).then_some(region)
 }

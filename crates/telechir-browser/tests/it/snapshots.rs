@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use telechir_browser::Browser;
-use telechir_device::{DeviceError, Effect, MarkKind, ScreenRegion, ScreenTarget};
+use telechir_device::{
+    Computer as _, DeviceError, Effect, MarkKind, ScreenRegion, ScreenTarget, Viewport,
+};
 use telechir_protocol::{Action, Button, ClickCount, Target};
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
@@ -431,8 +433,10 @@ async fn a_picture_its_marks_and_the_page_s_epoch_are_of_one_moment() {
             .origin()
     );
     assert!(go_.line.starts_with("button \"Go\" ["), "{}", go_.line);
+    // The engine asks for the same elements.
+    assert_eq!(browser.marks(99).await.unwrap(), paired.marks);
     let mut frame = paired.frame.clone();
-    telechir_device::draw(&mut frame, &paired.marks, SIZE);
+    telechir_device::draw(&mut frame, &paired.marks, &Viewport::unscaled(SIZE));
     assert_eq!(frame.pixel(100, 75), Some(MarkKind::Press.colour()));
     let ScreenTarget::Element { id, .. } = go_.target.clone() else {
         panic!("{:?}", go_.target)
