@@ -20,7 +20,14 @@ enum Operands {
     None,
     /// Only such as begin with `+`.
     Formats,
+    /// One, a number of seconds that passes within a call.
+    Seconds,
+    /// Any, of which the first is printed with the rest and writes nothing.
+    Printed,
 }
+
+/// Longer waits are no look.
+const LONGEST_SLEEP: f64 = 600.0;
 
 /// `date -s`, `tail -f`, `grep -f`, `hostname NAME`, `sort -o`, `uniq IN OUT`, `diff -l` (runs a
 /// program), `file -z`, `printf -v` and the like are missing on purpose.
@@ -261,7 +268,7 @@ const SAFE: &[Safe] = &[
         flags: "",
         valued: "",
         long: &[],
-        operands: Operands::Any,
+        operands: Operands::Printed,
     },
     Safe {
         name: "ps",
@@ -310,7 +317,7 @@ const SAFE: &[Safe] = &[
         flags: "",
         valued: "",
         long: &[],
-        operands: Operands::AtMostOne,
+        operands: Operands::Seconds,
     },
     Safe {
         name: "sort",
@@ -397,6 +404,28 @@ pub(crate) fn is_safe(words: &[String]) -> bool {
             .any(|safe| safe.name == name && safe.takes(rest))
 }
 
+/// Whether bash's `printf` writes a variable for this format: `%n` is how much it printed so far,
+/// and the name of the variable is the next word, such as `PATH`.
+pub(crate) fn counts_into_variable(format: &str) -> bool {
+    const BEFORE: &str = "#'-+ 0123456789*.hjlLtz";
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c == '%' && chars.find(|c| !BEFORE.contains(*c)) == Some('n') {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_short(seconds: &str) -> bool {
+    let number = seconds.strip_suffix('s').unwrap_or(seconds);
+    let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    is_plain
+        && number
+            .parse()
+            .is_ok_and(|number: f64| number <= LONGEST_SLEEP)
+}
+
 /// Tests and prints of find that stand alone.
 const FIND_PLAIN: [&str; 14] = [
     "!", "(", ")", "-H", "-L", "-P", "-a", "-and", "-empty", "-not", "-o", "-or", "-print",
@@ -474,6 +503,8 @@ impl Safe {
             Operands::AtMostOne => count <= 1,
             Operands::None => false,
             Operands::Formats => count <= 1 && word.starts_with('+'),
+            Operands::Seconds => count <= 1 && is_short(word),
+            Operands::Printed => count > 1 || !counts_into_variable(word),
         }
     }
 

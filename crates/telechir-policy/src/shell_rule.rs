@@ -3,7 +3,7 @@
 use telechir_protocol::{Chord, ShellAction};
 
 use crate::rule::{Fit, Ground, Matcher, Sense};
-use crate::safe_list::is_safe;
+use crate::safe_list::{counts_into_variable, is_safe};
 use crate::{SimpleCommand, Verdict};
 
 /// One command of a line, or a line that could not be read.
@@ -144,12 +144,13 @@ pub(crate) fn default(part: &Part<'_>) -> Ground {
 
 /// Whether a command may change what later words mean in the same shell.
 pub(crate) fn taints(command: &SimpleCommand) -> bool {
-    const CHANGE: [&str; 25] = [
+    const CHANGE: [&str; 27] = [
         ".",
         "alias",
         "bind",
         "builtin",
         "command",
+        "compgen",
         "declare",
         "enable",
         "eval",
@@ -170,12 +171,14 @@ pub(crate) fn taints(command: &SimpleCommand) -> bool {
         "typeset",
         "unalias",
         "unset",
+        "wait",
     ];
     let name = command.words.first().map_or("", String::as_str);
-    // `printf -v`, `read`, `test -v a[$(x)]` write variables or run substitutions.
+    // `printf -v`, `printf %n`, `read`, `test -v a[$(x)]` write variables or run substitutions.
     let writes_variable = || {
-        let options = command.words.iter().skip(1);
-        name == "printf" && options.into_iter().any(|word| word.starts_with("-v"))
+        let mut words = command.words.iter().skip(1);
+        let writes = |word: &String| word.starts_with("-v") || counts_into_variable(word);
+        name == "printf" && words.any(writes)
     };
     CHANGE.contains(&name)
         || writes_variable()

@@ -326,6 +326,8 @@ fn a_changed_shell_suspends_what_runs_unasked() {
         "hash -p /x ls",
         ". ./f",
         "$x",
+        "printf 'x%n' PATH",
+        "wait -p PATH",
     ] {
         let command = Command::Line(change.to_owned());
         assert_eq!(
