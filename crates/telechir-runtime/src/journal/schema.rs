@@ -1,6 +1,6 @@
 //! The tables of a journal, and what a file has to be to be one.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -102,7 +102,7 @@ fn open_with(folder: &Path, flags: OpenFlags) -> Result<Connection, JournalError
 /// Gives the log its whole length, in zeros that end it wherever it ends: to write over what is
 /// there already is durable in half the time that a file takes to grow.
 pub(super) fn extend_log(folder: &Path) -> io::Result<()> {
-    let log = OpenOptions::new().write(true).open(folder.join(LOG))?;
+    let log = open_log(folder)?;
     let length = log.metadata()?.len();
     let missing = usize::try_from(LOG_BYTES.saturating_sub(length)).unwrap_or(0);
     let filled = log
@@ -112,6 +112,11 @@ pub(super) fn extend_log(folder: &Path) -> io::Result<()> {
         log.set_len(length)?;
     }
     filled
+}
+
+/// The log, to be waited for until it is on the disk. It is there as long as the journal is open.
+pub(super) fn open_log(folder: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(folder.join(LOG))
 }
 
 /// Wraps what SQLite says.
@@ -148,7 +153,9 @@ fn check(connection: &Connection, folder: &Path) -> Result<(), JournalError> {
 
 fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    // The writer itself waits for the log, when somebody rests on what is in it; SQLite waits for
+    // both files before it takes the log's place.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

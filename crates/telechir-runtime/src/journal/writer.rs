@@ -1,6 +1,8 @@
 //! Who writes a journal: one at a time, and what waits together is made durable together.
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -77,7 +79,8 @@ impl Writer {
             connection,
             head,
             reserve,
-            reaches_disk: true,
+            log: None,
+            lost: None,
             rested_on: 0,
         };
         let desk = Arc::new(Desk {
@@ -212,8 +215,6 @@ impl Desk {
         while self.wait() {
             let mut scribe = self.scribe();
             self.write_with(&mut scribe);
-            // What is waited for next finds it as it must be.
-            scribe.be_ready();
             scribe.make_room();
         }
         self.scribe().end();
@@ -254,8 +255,10 @@ struct Scribe {
     connection: Connection,
     head: Head,
     reserve: Reserve,
-    /// Whether a commit waits for the disk, as it is set now.
-    reaches_disk: bool,
+    /// What a commit was written to, once somebody rested on one.
+    log: Option<File>,
+    /// Why nothing that was written since can be said to be on the disk.
+    lost: Option<String>,
     /// Commits that somebody rested on, while their number matters.
     rested_on: u32,
 }
@@ -263,13 +266,6 @@ struct Scribe {
 type Written = rusqlite::Result<Vec<Result<Reply, JournalError>>>;
 
 impl Scribe {
-    /// The next commit waits for the disk, as a rule.
-    fn be_ready(&mut self) {
-        if let Err(error) = self.wait_for_disk(true) {
-            tracing::debug!(%error, "the journal is asked again at the next row");
-        }
-    }
-
     /// Does once what makes the commits of a session that goes on shorter.
     fn make_room(&mut self) {
         if self.rested_on != GOES_ON {
@@ -307,6 +303,11 @@ impl Scribe {
             self.reserve.release();
             written = self.write(&group);
         }
+        let is_rested_on = group.iter().any(|job| job.is_rested_on);
+        if written.is_ok() && is_rested_on && self.lost.is_none() {
+            // Once this failed, nobody knows what the disk has, whatever it says next.
+            self.lost = self.wait_for_disk().err().map(|error| error.to_string());
+        }
         self.answer(group, written);
     }
 
@@ -315,7 +316,6 @@ impl Scribe {
         if is_rested_on && self.rested_on < GOES_ON {
             self.rested_on += 1;
         }
-        self.wait_for_disk(is_rested_on)?;
         let mut next = self.head.clone();
         let transaction = self.connection.transaction()?;
         let mut pen = Pen {
@@ -329,14 +329,18 @@ impl Scribe {
         Ok(answers)
     }
 
-    /// What nobody rests on yet reaches the disk with the next that somebody does: its write makes
-    /// all before it durable too. A kill loses neither.
-    fn wait_for_disk(&mut self, wanted: bool) -> rusqlite::Result<()> {
-        if self.reaches_disk != wanted {
-            let how = if wanted { "FULL" } else { "NORMAL" };
-            self.connection.pragma_update(None, "synchronous", how)?;
-            self.reaches_disk = wanted;
-        }
+    /// Waits until the log is on the disk. What nobody rests on yet gets there with the next that
+    /// somebody does: its write makes all before it durable too. A kill loses neither.
+    ///
+    /// The log's length and place are known to the disk already, so its bytes are all there is to
+    /// wait for, and not the times in its entry.
+    fn wait_for_disk(&mut self) -> io::Result<()> {
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => super::schema::open_log(self.reserve.folder())?,
+        };
+        log.sync_data()?;
+        self.log = Some(log);
         Ok(())
     }
 
@@ -352,23 +356,21 @@ impl Scribe {
 
     fn answer(&self, group: Vec<Job>, written: Written) {
         let is_full = needs_room(&written);
-        let mut answers = match written {
-            Ok(answers) => answers,
-            Err(error) => {
-                tracing::error!(%error, "the journal could not be written");
-                let failed = |_: &Job| {
-                    Err(if is_full {
-                        JournalError::Full {
-                            path: self.reserve.folder().to_owned(),
-                        }
-                    } else {
-                        JournalError::Write {
-                            message: error.to_string(),
-                        }
-                    })
-                };
-                group.iter().map(failed).collect()
-            }
+        let path = || self.reserve.folder().to_owned();
+        let failed = |message: String| {
+            tracing::error!(message, "the journal could not be written");
+            let error = |_: &Job| match is_full {
+                true => Err(JournalError::Full { path: path() }),
+                false => Err(JournalError::Write {
+                    message: message.clone(),
+                }),
+            };
+            group.iter().map(error).collect()
+        };
+        let mut answers = match (written, &self.lost) {
+            (Ok(answers), None) => answers,
+            (Ok(_), Some(lost)) => failed(lost.clone()),
+            (Err(error), _) => failed(error.to_string()),
         }
         .into_iter();
         for job in group {
