@@ -202,11 +202,16 @@ impl Run<'_> {
                 step,
                 limit: u64::from(self.agent.max_steps),
             });
-            let asked = self
-                .agent
-                .exchange
-                .ask(&mut self.conversation, step, session)
-                .await;
+            let stop = session.until_stopped();
+            let exchange = &self.agent.exchange;
+            let asked = tokio::select! {
+                biased;
+                asked = exchange.ask(&mut self.conversation, step, session) => asked,
+                _why = stop => {
+                    session.settle().await;
+                    return Ok(self.ended(End::Cancelled));
+                }
+            };
             let response = match asked {
                 Ok(response) => response,
                 Err(error) if is_context_exceeded(&error) => {

@@ -12,8 +12,8 @@ use telechir_protocol::{Action, ActionKind, Size};
 use crate::elements::{Element, Filter, Outline, Tree, search};
 use crate::{
     Accessibility, BoxReader, Computer, Detail, DeviceError, Effect, Frame, Located, Mark,
-    PageContext, Performed, ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, Viewport,
-    Window, Windows,
+    PageContext, Performed, ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, UntilStopped,
+    Viewport, Window, Windows,
 };
 
 /// Elements that a search gives at most.
@@ -389,6 +389,10 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
         };
         let lines = self.read_words(&tree, None).await?;
         Ok(words::marks(&lines, self.computer.size(), at_most))
+    }
+
+    fn until_stopped(&self) -> UntilStopped {
+        self.computer.until_stopped()
     }
 
     fn seen_through(&mut self, viewport: Viewport) {

@@ -1,6 +1,7 @@
 //! A screen that can be seen and acted on, and what it owes its caller.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use telechir_protocol::{ActionKind, Size, TabState};
@@ -75,6 +76,9 @@ pub struct PageContext {
     pub tabs: Vec<TabState>,
 }
 
+/// Ends with the reason when a person stops a computer; never when nobody does.
+pub type UntilStopped = Pin<Box<dyn Future<Output = &'static str> + Send>>;
+
 /// A screen with a pointer and a keyboard, and, for a browser, addresses and tabs.
 ///
 /// Contract: after an error or a dropped future no key or button that the action pressed stays
@@ -121,6 +125,11 @@ pub trait Computer: Send {
         _at_most: usize,
     ) -> impl Future<Output = Result<Vec<Mark>, DeviceError>> + Send {
         async { Ok(Vec::new()) }
+    }
+
+    /// Waits until a person stops it by its kill switch: for whoever does something else meanwhile.
+    fn until_stopped(&self) -> UntilStopped {
+        Box::pin(std::future::pending())
     }
 
     /// How the model sees the screen from now on. An answer in words says places as

@@ -8,7 +8,8 @@ use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
     Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext, Performed, Reader,
-    Screen, ScreenAction, Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, Viewport,
+    Screen, ScreenAction, Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, UntilStopped,
+    Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -20,6 +21,7 @@ trait AnyComputer: Send {
     fn stopped(&self) -> Option<&'static str>;
     fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
+    fn until_stopped(&self) -> UntilStopped;
     fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
@@ -46,6 +48,10 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
     fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
         Box::pin(Computer::words(self, at_most))
+    }
+
+    fn until_stopped(&self) -> UntilStopped {
+        Computer::until_stopped(self)
     }
     fn seen_through(&mut self, viewport: Viewport) {
         Computer::seen_through(self, viewport);
@@ -95,6 +101,10 @@ impl Computer for BoxComputer {
     }
     async fn words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         self.0.words(at_most).await
+    }
+
+    fn until_stopped(&self) -> UntilStopped {
+        self.0.until_stopped()
     }
     fn seen_through(&mut self, viewport: Viewport) {
         self.0.seen_through(viewport);
@@ -204,7 +214,7 @@ trait AnyShell: Send {
     fn jobs(&mut self) -> Boxed<'_, Vec<ShellJob>>;
     fn read<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput>;
     fn stop<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput>;
-    fn end_command(&mut self) -> Boxed<'_, ()>;
+    fn end_command(&mut self) -> Boxed<'_, Option<CommandOutput>>;
     fn restart(&mut self) -> Boxed<'_, ()>;
     fn cwd(&self) -> Option<String>;
     fn is_sandboxed(&self) -> bool;
@@ -234,7 +244,7 @@ impl<S: Shell + 'static> AnyShell for S {
     fn stop<'a>(&'a mut self, job: &'a str, max_bytes: usize) -> Boxed<'a, CommandOutput> {
         Box::pin(Shell::stop(self, job, max_bytes))
     }
-    fn end_command(&mut self) -> Boxed<'_, ()> {
+    fn end_command(&mut self) -> Boxed<'_, Option<CommandOutput>> {
         Box::pin(Shell::end_command(self))
     }
     fn restart(&mut self) -> Boxed<'_, ()> {
@@ -286,7 +296,7 @@ impl Shell for BoxShell {
     async fn stop(&mut self, job: &str, max_bytes: usize) -> Result<CommandOutput, DeviceError> {
         self.0.stop(job, max_bytes).await
     }
-    async fn end_command(&mut self) -> Result<(), DeviceError> {
+    async fn end_command(&mut self) -> Result<Option<CommandOutput>, DeviceError> {
         self.0.end_command().await
     }
     async fn restart(&mut self) -> Result<(), DeviceError> {

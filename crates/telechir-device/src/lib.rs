@@ -19,7 +19,9 @@ mod windows;
 
 pub use accessibility::{Accessibility, Detail, Located};
 pub use accessible::Accessible;
-pub use computer::{Computer, Effect, PageContext, Performed, Screen, Settle, Settled};
+pub use computer::{
+    Computer, Effect, PageContext, Performed, Screen, Settle, Settled, UntilStopped,
+};
 pub use editor::{Edited, Editor};
 pub use elements::{
     Bounds, Element, Filter, NotOne, Outline, State, States, Tree, choose, is_interactive,

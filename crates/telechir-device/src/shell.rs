@@ -165,12 +165,14 @@ pub trait Shell: Send {
     }
 
     /// Ends the command that is still running: one whose `run` was dropped, or that waits for
-    /// input. The shell stays. A shell that leaves nothing running has nothing to do.
+    /// input. The shell stays. Its last output is [`ShellOutcome::Cancelled`]; none when nothing ran.
     ///
     /// # Errors
     /// When the shell was lost with it.
-    fn end_command(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send {
-        std::future::ready(Ok(()))
+    fn end_command(
+        &mut self,
+    ) -> impl Future<Output = Result<Option<CommandOutput>, DeviceError>> + Send {
+        std::future::ready(Ok(None))
     }
 
     /// Ends the shell with all it started and begins a new one.

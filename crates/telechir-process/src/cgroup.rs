@@ -10,9 +10,10 @@ mod end;
 mod hierarchy;
 mod place;
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -39,7 +40,8 @@ const THREADS: &str = "tasks";
 pub struct Cgroup {
     name: String,
     folders: Vec<PathBuf>,
-    memory: Option<(Version, PathBuf)>,
+    /// Where the kernel counts those that it killed for want of memory.
+    killed: Option<File>,
     bounds: Bounds,
 }
 
@@ -62,7 +64,7 @@ impl Cgroup {
         Self {
             name: format!("{}{us}-{number}", guardian::folder_prefix()),
             folders: Vec::new(),
-            memory: None,
+            killed: None,
             bounds: Bounds::default(),
         }
     }
@@ -95,7 +97,7 @@ impl Cgroup {
         let set = self.bounds.set(version, folder, controller, limits);
         match set {
             Ok(()) if controller == "memory" => {
-                self.memory = Some((version, folder.to_owned()));
+                self.killed = File::open(folder.join(version.memory_events())).ok();
             }
             Ok(()) => {}
             Err(error) => self.bounds.lack(&format!("{controller}: {error}")),
@@ -137,11 +139,13 @@ impl Cgroup {
     /// How many of its processes the kernel killed because all of them together used too much
     /// memory.
     pub fn killed_for_memory(&self) -> u64 {
-        let Some((version, folder)) = &self.memory else {
+        let Some(killed) = &self.killed else {
             return 0;
         };
-        let text = fs::read_to_string(folder.join(version.memory_events()));
-        let text = text.unwrap_or_default();
+        // It is asked after every command: opened once, and written anew by the kernel each time.
+        let mut text = [0; 512];
+        let length = killed.read_at(&mut text, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
         let count = text
             .lines()
             .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());

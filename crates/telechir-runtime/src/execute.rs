@@ -3,19 +3,20 @@
 mod editor;
 mod shell;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
 use telechir_device::{
     BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext, Performed, Settle,
-    Settled, Viewport,
+    Settled, UntilStopped, Viewport,
 };
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
 
 use crate::observe::Kept;
 use crate::{DeviceKind, Limits};
-pub(crate) use shell::ShellSlot;
+pub(crate) use shell::{Bounds, ShellSlot};
 
 pub(crate) use editor::EditorSlot;
 
@@ -76,6 +77,10 @@ impl Screen {
     /// Why a person stopped it.
     pub(crate) fn stopped(&self) -> Option<&'static str> {
         self.computer.stopped()
+    }
+
+    pub(crate) fn until_stopped(&self) -> UntilStopped {
+        self.computer.until_stopped()
     }
 
     pub(crate) fn picture_size(&self) -> Size {
@@ -288,6 +293,30 @@ async fn within<T>(
             what,
             limit_ms: crate::recorder::millis(limit),
         }),
+    }
+}
+
+/// Waits until a person stops one of these screens.
+pub(crate) fn until_stopped<'a>(screens: impl IntoIterator<Item = &'a Screen>) -> UntilStopped {
+    let mut stops: Vec<UntilStopped> = screens.into_iter().map(Screen::until_stopped).collect();
+    Box::pin(poll_fn(move |context| {
+        let told = stops.iter_mut().map(|stop| stop.as_mut().poll(context));
+        told.fold(Poll::Pending, |told, next| match told {
+            Poll::Ready(why) => Poll::Ready(why),
+            Poll::Pending => next,
+        })
+    }))
+}
+
+/// What comes of it, unless a person stops the session first: then it is dropped.
+pub(crate) async fn unless<T>(
+    stop: impl Future<Output = &'static str>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        _why = stop => None,
     }
 }
 

@@ -86,6 +86,11 @@ pub(crate) async fn recover(session: &mut Session) {
     }
 }
 
+/// Says that a person stopped the session, when one did, and ends what still runs.
+pub(crate) async fn heed_stop(session: &mut Session) {
+    let _for_calls = stopped::stopped(session).await;
+}
+
 /// Announces a call, carries it out, keeps and announces its result.
 async fn answer(
     session: &mut Session,
@@ -103,7 +108,7 @@ async fn answer(
         kind,
         steps,
     });
-    let result = match (stopped::stopped(session), call) {
+    let result = match (stopped::stopped(session).await, call) {
         (Some(failure), call) => stopped::unbegun(call, failure),
         (None, ToolCall::Computer(call)) => {
             ToolResult::Computer(screen::answer(session, turn, place, call, batch).await?)
@@ -115,7 +120,7 @@ async fn answer(
         (None, ToolCall::Function(call)) => ToolResult::Function(function(session, call)),
     };
     // Said as soon as it is known, not with the next call.
-    stopped::stopped(session);
+    stopped::stopped(session).await;
     session
         .recorder
         .answer(&result.clone().into_content())

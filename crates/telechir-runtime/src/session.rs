@@ -1,5 +1,6 @@
 //! One model's use of one set of devices, from opening to closing.
 
+use std::future::Future;
 use std::time::{Duration, Instant};
 
 use telechir_device::{BoxComputer, BoxEditor, BoxShell, Computer as _, Viewport};
@@ -7,7 +8,7 @@ use telechir_policy::{Device, Display, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
-use crate::execute::{EditorSlot, Screen, ShellSlot};
+use crate::execute::{EditorSlot, Screen, ShellSlot, until_stopped};
 use crate::pipeline::{Arrival, Asked};
 use crate::recorder::Recorder;
 use crate::{
@@ -265,9 +266,11 @@ impl Session {
     }
 
     /// Sees to the end of a turn whose future was dropped, now instead of before the next turn:
-    /// keys and buttons are released and a running command is ended. Else it does nothing.
+    /// keys and buttons are released and a running command is ended. What runs in the background
+    /// is ended too when a person stopped the session. Else it does nothing.
     pub async fn settle(&mut self) {
         pipeline::recover(self).await;
+        pipeline::heed_stop(self).await;
     }
 
     /// How the coming turns are answered with pictures, when it is not as the last ones were.
@@ -326,6 +329,15 @@ impl Session {
     /// Why a person stopped it by a kill switch; every call from then on is answered as cancelled.
     pub fn stopped(&self) -> Option<&str> {
         self.stopped
+    }
+
+    /// Waits until a person stops it by a kill switch: for whoever waits for a model or a caller
+    /// meanwhile. [`Self::settle`] then ends what still runs; from there on this never ends.
+    pub fn until_stopped(&self) -> impl Future<Output = &'static str> + Send + use<> {
+        match self.stopped {
+            None => until_stopped(&self.screens),
+            Some(_) => Box::pin(std::future::pending()),
+        }
     }
 
     /// The devices the session has.

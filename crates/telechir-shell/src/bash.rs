@@ -17,7 +17,7 @@ use crate::exchange::{COMMAND, Report};
 use crate::jobs::Jobs;
 use crate::late::Late;
 use crate::running::{Event, LookFor, Running};
-use crate::session::Session;
+use crate::session::{Ended, Session};
 use crate::spool::Spools;
 use crate::{processes, sandbox, script};
 
@@ -49,7 +49,7 @@ pub struct Bash {
     spools: Spools,
     cwd: Option<String>,
     /// Why processes of a shell that was lost were ended.
-    memory_note: String,
+    note: String,
 }
 
 /// How a command ended, or that it has not.
@@ -81,7 +81,7 @@ impl Bash {
             running: None,
             late: Late::new(),
             cwd: None,
-            memory_note: String::new(),
+            note: String::new(),
         };
         bash.begin().await?;
         Ok(bash)
@@ -199,9 +199,9 @@ impl Bash {
 
     /// Ends what is left of a bash that cannot be used any more.
     async fn lose(&mut self) {
-        self.jobs.lose();
         if let Some(mut session) = self.session.take() {
-            self.memory_note = session.memory_note();
+            self.note = session.note();
+            self.jobs.lose(&self.note);
             if let Err(error) = session.end().await {
                 tracing::warn!(%error, "a lost shell did not end in time");
             }
@@ -212,8 +212,13 @@ impl Bash {
     async fn make_way(&mut self) -> Result<String, DeviceError> {
         let mut before = String::new();
         if self.running.is_some() {
-            self.end_command().await?;
+            self.stop().await?;
             before.push_str("[the command before was still running and was ended]\n");
+            match (self.running.take(), self.session.is_some()) {
+                (Some(running), true) => self.leave(running),
+                (_, true) => {}
+                (_, false) => before.push_str(&self.replace().await),
+            }
         }
         before.push_str(&self.late.take());
         Ok(before)
@@ -260,9 +265,8 @@ impl Bash {
             self.leave(running);
         }
         err.text = before + &err.text;
-        if !matches!(end, End::Reported(Report { code: 0, .. }) | End::Waiting(_)) {
-            err.text.push_str(&self.memory_note());
-        }
+        // A part of a pipeline, or a job: its end need not be the command's.
+        err.text.push_str(&self.note());
         if lost {
             err.text.push_str(&self.replace().await);
         }
@@ -294,13 +298,22 @@ impl Bash {
         }
     }
 
-    /// What is to be said of processes that were ended because memory ran out.
-    fn memory_note(&mut self) -> String {
-        let before = std::mem::take(&mut self.memory_note);
+    /// What is to be said of processes that were ended for what they used up.
+    fn note(&mut self) -> String {
+        let before = std::mem::take(&mut self.note);
         match &mut self.session {
-            Some(session) => before + &session.memory_note(),
+            Some(session) => before + &session.note(),
             None => before,
         }
+    }
+
+    /// The same at the end of a job's report.
+    fn with_note(&mut self, job: &str, told: Ended, mut output: CommandOutput) -> CommandOutput {
+        if let Some(session) = &self.session {
+            output.stderr.push_str(&session.note_since(told));
+            self.jobs.tell(job, session.ended());
+        }
+        output
     }
 
     /// Parts with a command that is over.
@@ -332,7 +345,9 @@ impl Shell for Bash {
 
     async fn send(&mut self, input: &ShellInput) -> Result<CommandOutput, DeviceError> {
         if let Some(job) = &input.job {
-            return self.jobs.send(job, input, &self.spools).await;
+            let told = self.jobs.told(job);
+            let output = self.jobs.send(job, input, &self.spools).await?;
+            return Ok(self.with_note(job, told, output));
         }
         let end = self.answer(input).await;
         self.finish(end, String::new()).await
@@ -357,21 +372,27 @@ impl Shell for Bash {
     }
 
     async fn read(&mut self, job: &str, max: usize) -> Result<CommandOutput, DeviceError> {
-        self.jobs.read(job, max, &self.spools)
+        let told = self.jobs.told(job);
+        let output = self.jobs.read(job, max, &self.spools)?;
+        Ok(self.with_note(job, told, output))
     }
 
     async fn stop(&mut self, job: &str, max: usize) -> Result<CommandOutput, DeviceError> {
-        self.jobs.stop(job, max, &self.spools).await
+        let told = self.jobs.told(job);
+        let output = self.jobs.stop(job, max, &self.spools).await?;
+        Ok(self.with_note(job, told, output))
     }
 
-    async fn end_command(&mut self) -> Result<(), DeviceError> {
-        if self.running.is_some() {
-            self.stop().await?;
+    async fn end_command(&mut self) -> Result<Option<CommandOutput>, DeviceError> {
+        if self.running.is_none() {
+            return Ok(None);
         }
-        if let Some(running) = self.running.take() {
-            self.leave(running);
-        }
-        Ok(())
+        let end = self.stop().await;
+        let output = self.finish(end, String::new()).await?;
+        Ok(Some(CommandOutput {
+            outcome: ShellOutcome::Cancelled,
+            ..output
+        }))
     }
 
     async fn restart(&mut self) -> Result<(), DeviceError> {

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::bash::input;
 use crate::processes;
+use crate::session::Ended as Spent;
 use crate::spool::Spools;
 use crate::terminal::Terminal;
 use crate::waiting;
@@ -69,6 +70,10 @@ struct Job {
     heard: Shared,
     watcher: waiting::Watcher,
     has_open_line: bool,
+    /// What was told in its reports of processes that were ended for what they used up.
+    told: Spent,
+    /// Why it went with its shell, until that is told.
+    lost: String,
     /// A pipe that nobody holds forgets what is in it.
     _go: OwnedFd,
     _readers: JoinSet<()>,
@@ -96,7 +101,7 @@ impl Jobs {
         command: Command,
         mark: String,
         wires: Wires,
-        spools: &Spools,
+        (spools, told): (&Spools, Spent),
     ) -> io::Result<()> {
         let end = Watch::reading(wires.end)?;
         let begun = timeout(BEGIN, heard::words(&end, 1)).await;
@@ -149,6 +154,8 @@ impl Jobs {
             heard,
             watcher: waiting::Watcher::default(),
             has_open_line: false,
+            told,
+            lost: String::new(),
             _go: wires.go,
             _readers: readers,
         });
@@ -160,10 +167,28 @@ impl Jobs {
         self.jobs.iter_mut().map(Job::describe).collect()
     }
 
-    /// The shell was lost, and they with it.
-    pub(crate) fn lose(&mut self) {
-        for job in &self.jobs {
+    /// The shell was lost, and they with it; why, where that is known.
+    pub(crate) fn lose(&mut self, why: &str) {
+        for job in &mut self.jobs {
+            if job.heard.end().is_none() {
+                why.clone_into(&mut job.lost);
+            }
             job.heard.end_with(Ended::Killed);
+            // They are counted anew by the next shell.
+            job.told = Spent::default();
+        }
+    }
+
+    /// What was told in a job's reports of processes that were ended for what they used up.
+    pub(crate) fn told(&self, name: &str) -> Spent {
+        let job = self.jobs.iter().find(|job| job.name == name);
+        job.map(|job| job.told).unwrap_or_default()
+    }
+
+    /// Notes that this was told.
+    pub(crate) fn tell(&mut self, name: &str, told: Spent) {
+        if let Some(job) = self.jobs.iter_mut().find(|job| job.name == name) {
+            job.told = told;
         }
     }
 
@@ -304,7 +329,8 @@ impl Job {
     }
 
     fn take(&mut self, outcome: Outcome, max: usize, spools: &Spools) -> CommandOutput {
-        let [out, err] = self.heard.take(max, spools);
+        let [out, mut err] = self.heard.take(max, spools);
+        err.text.push_str(&std::mem::take(&mut self.lost));
         let (outcome, exit_code, awaiting) = outcome;
         CommandOutput {
             stdout: out.text,

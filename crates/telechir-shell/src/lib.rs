@@ -4,6 +4,7 @@
 mod bash;
 mod capture;
 mod config;
+mod disk;
 mod docker;
 mod editor;
 mod exchange;

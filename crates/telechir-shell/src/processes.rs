@@ -35,6 +35,11 @@ pub(crate) fn all() -> HashMap<i32, Process> {
     pids.filter_map(|pid| Some((pid, read(pid)?))).collect()
 }
 
+/// A process that is not over.
+pub(crate) fn one(pid: Pid) -> Option<Process> {
+    read(pid.as_raw_nonzero().get())
+}
+
 fn read(pid: i32) -> Option<Process> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }

@@ -11,9 +11,9 @@ use telechir_process::confinement::{
 };
 use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, am_root};
 
-use crate::config::{Limits, Sandbox};
+use crate::config::Sandbox;
 use crate::exchange::Exchange;
-use crate::script::quote;
+use crate::script;
 use crate::spool::Spools;
 
 /// Where the exchange is inside.
@@ -81,9 +81,11 @@ pub(crate) fn prepare(
     let protected = protected.map_err(|error| of_workspace(&error))?;
     let confinement = mounts(confinement, sandbox, exchange, spools).workspace(&protected);
     let group = Cgroup::new(&sandbox.limits);
-    let first = first(&sandbox.limits);
+    // It becomes bash, so that bubblewrap itself tells how bash ended.
+    let first =
+        format!("setsid --ctty bash --noprofile --rcfile {INSIDE}/startup --noediting +H -i");
     let (spawn, told) = variables(confinement, sandbox, workspace)
-        .command(["bash", "--noprofile", "--norc", "-c", &first])
+        .command(first.split_ascii_whitespace())
         .map_err(|error| failed("make its system call filter", error))?;
     Ok(Prepared {
         spawn: spawn.stdin(Stdio::Fd(terminal)).cgroup(&group),
@@ -143,15 +145,9 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
         })
 }
 
-/// The first command inside. It stays to pass on how bash ended.
-fn first(limits: &Limits) -> String {
-    let limits = limits.script();
-    let startup = quote(&format!("{INSIDE}/startup"));
-    format!(
-        "{limits}\
-         setsid --ctty bash --noprofile --rcfile {startup} --noediting +H -i\n\
-         exit $?"
-    )
+/// What bash reads when it starts: it holds itself and all it starts to the limits.
+pub(crate) fn startup(sandbox: &Sandbox, exchange: &Exchange) -> String {
+    sandbox.limits.script() + &script::startup(exchange)
 }
 
 fn write_files(exchange: &Exchange, workspace: &Path) -> io::Result<()> {

@@ -14,6 +14,7 @@ use telechir_process::{Cgroup, Child, Pid, Signal, SpawnError, Stdio};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
+use crate::disk::Keeper;
 use crate::exchange::{Exchange, Report};
 use crate::processes::{self, Marks, Process};
 use crate::spool::Spools;
@@ -25,6 +26,13 @@ const START: Duration = Duration::from_secs(20);
 const END: Duration = Duration::from_secs(5);
 /// Nothing tells of the end of processes that are not our children.
 const AGAIN: Duration = Duration::from_millis(5);
+
+/// How many processes were ended, and for what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    memory: u64,
+    disk: u64,
+}
 
 /// A bash that waits for commands or runs one.
 #[derive(Debug)]
@@ -42,8 +50,10 @@ pub(crate) struct Session {
     first_pid: Option<Pid>,
     /// What bounds all of it together.
     pub(crate) group: Option<Cgroup>,
-    /// How many processes were killed for want of memory, of which it was told.
-    told_of_memory: u64,
+    /// What keeps its disk from being filled.
+    disk: Option<Keeper>,
+    /// What was told of processes that were ended for what they used up.
+    told: Ended,
     /// Held as long as the sandbox lives.
     _told: Option<Told>,
     _protected: Option<Protected>,
@@ -130,7 +140,7 @@ impl Session {
         let mut exchange =
             Exchange::new(&sandbox.runtime_dir, Some(sandbox::INSIDE), identity).map_err(failed)?;
         exchange
-            .write("startup", &script::startup(&exchange))
+            .write("startup", &sandbox::startup(sandbox, &exchange))
             .map_err(failed)?;
         let (terminal, theirs) = Terminal::open(identity).map_err(failed)?;
         let prepared = sandbox::prepare(sandbox, &workspace, &exchange, spools, theirs)?;
@@ -152,6 +162,8 @@ impl Session {
         session._protected = Some(prepared.protected);
         sandbox::verify(session.shell)?;
         session._network = sandbox::open_network(sandbox, first)?;
+        let disk = Keeper::start(&workspace, &sandbox.limits, first, session.shell);
+        session.disk = Some(disk.map_err(failed)?);
         let mut group = prepared.group;
         group.prove(session.shell);
         if !group.bounds().hold() {
@@ -198,7 +210,8 @@ impl Session {
             first: None,
             first_pid: None,
             group: None,
-            told_of_memory: 0,
+            disk: None,
+            told: Ended::default(),
             _told: None,
             _protected: None,
             _network: None,
@@ -222,23 +235,38 @@ impl Session {
         Terminal::open_by(maker.as_ref(), self.exchange.owner())
     }
 
-    /// What is to be said of processes that the kernel ended since this was last asked, because all
-    /// of them together used too much memory.
-    pub(crate) fn memory_note(&mut self) -> String {
-        let Some(group) = &self.group else {
-            return String::new();
-        };
-        let killed = group.killed_for_memory();
-        let new = killed.saturating_sub(self.told_of_memory);
-        self.told_of_memory = killed;
-        if new == 0 {
-            return String::new();
+    /// What is to be said of processes that were ended since this was last asked, because they
+    /// used up too much together.
+    pub(crate) fn note(&mut self) -> String {
+        let now = self.ended();
+        let told = std::mem::replace(&mut self.told, now);
+        self.note_since(told)
+    }
+
+    /// How many processes were ended so far for what they used up.
+    pub(crate) fn ended(&self) -> Ended {
+        Ended {
+            memory: self.group.as_ref().map_or(0, Cgroup::killed_for_memory),
+            disk: self.disk.as_ref().map_or(0, Keeper::ended),
         }
-        let (what, mib) = (
-            if new == 1 { "a process" } else { "processes" },
-            group.bounds().memory_bytes.unwrap_or_default() >> 20,
-        );
-        format!("[the kernel ended {what}: all together used more than {mib} MiB of memory]\n")
+    }
+
+    /// What is to be said of those that were ended since then.
+    pub(crate) fn note_since(&self, told: Ended) -> String {
+        let (now, mut note) = (self.ended(), String::new());
+        let what = |count| if count == 1 { "a process" } else { "processes" };
+        if let Some(group) = self.group.as_ref().filter(|_| now.memory > told.memory) {
+            let mib = group.bounds().memory_bytes.unwrap_or_default() >> 20;
+            let what = what(now.memory - told.memory);
+            note.push_str(&format!(
+                "[the kernel ended {what}: all together used more than {mib} MiB of memory]\n"
+            ));
+        }
+        if let Some(disk) = self.disk.as_ref().filter(|_| now.disk > told.disk) {
+            let (what, why) = (what(now.disk - told.disk), disk.why());
+            note.push_str(&format!("[ended {what} that wrote on: {why}]\n"));
+        }
+        note
     }
 
     /// Interrupts bash itself, so that it does not go on with a list or a loop.

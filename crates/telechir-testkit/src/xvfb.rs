@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 
 use x11rb::connection::Connection as _;
-use x11rb::protocol::xproto::ConnectionExt as _;
+use x11rb::protocol::xproto::{ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT};
+use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::{DefaultStream, ReplyError, RustConnection};
 
 /// A connection that waits for its replies.
@@ -46,6 +47,21 @@ pub fn pressed(environment: &[(String, String)]) -> (Vec<u8>, u16) {
     let (keys, mask) = ask().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
     let is_down = |code: &u8| keys[usize::from(*code / 8)] & (1 << (code % 8)) != 0;
     ((0..=u8::MAX).filter(is_down).collect(), mask & BUTTONS)
+}
+
+/// Presses the key of this code and lets it go, as a person would.
+///
+/// # Panics
+/// When the display does not take it.
+pub fn press(environment: &[(String, String)], code: u8) {
+    let (client, ..) = connect(environment);
+    let press = || -> Result<_, ReplyError> {
+        for kind in [KEY_PRESS_EVENT, KEY_RELEASE_EVENT] {
+            client.xtest_fake_input(kind, code, 0, x11rb::NONE, 0, 0, 0)?;
+        }
+        client.get_input_focus()?.reply()
+    };
+    press().unwrap_or_else(|error| panic!("failed to press a key: {error}"));
 }
 
 /// Which two keysyms each of the display's keys gives.

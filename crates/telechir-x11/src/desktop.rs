@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use telechir_device::{
-    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled, Viewport,
-    Window,
+    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled,
+    UntilStopped, Viewport, Window,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
@@ -276,6 +276,10 @@ impl Computer for Desktop {
 
     fn stopped(&self) -> Option<&'static str> {
         self.switch.as_ref().and_then(Switch::why)
+    }
+
+    fn until_stopped(&self) -> UntilStopped {
+        Box::pin(switch::stopped(self.switch.as_ref().map(Switch::told)))
     }
 
     fn seen_through(&mut self, viewport: Viewport) {

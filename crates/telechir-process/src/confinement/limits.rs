@@ -23,6 +23,11 @@ pub struct Limits {
     pub tmp_bytes: u64,
     /// Bytes in `/dev/shm`, which is memory.
     pub shared_memory_bytes: u64,
+    /// Bytes of the workspace's file system that are left to others; half of what is there, where
+    /// that is less. For shells.
+    pub disk_left_bytes: u64,
+    /// The same of names for files.
+    pub disk_left_files: u64,
 }
 
 const MIB: u64 = 1 << 20;
@@ -39,6 +44,8 @@ impl Default for Limits {
             file_bytes: 16 * 1024 * MIB,
             tmp_bytes: 512 * MIB,
             shared_memory_bytes: 64 * MIB,
+            disk_left_bytes: 1024 * MIB,
+            disk_left_files: 20_000,
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use telechir_protocol::{
     Action, AnsweredTurn, CommandOutput, ComputerCall, ComputerResult, Content, EditResult,
-    Failure, FailureKind, FunctionResult, Media, ShellResult, StepOutcome, StepState, ToolCall,
-    ToolResult,
+    Failure, FailureKind, FunctionResult, Media, ShellAction, ShellResult, StepOutcome, StepState,
+    ToolCall, ToolResult,
 };
 
 use super::ask::{self, Part, Style, Written};
@@ -131,7 +131,7 @@ impl Answering {
             (ToolCall::Computer(call), ToolResult::Computer(result)) => {
                 self.computer(call, parts, result, report)?
             }
-            (_, ToolResult::Shell(result)) => shell(parts, result, report),
+            (call, ToolResult::Shell(result)) => shell(call, parts, result, report),
             (_, ToolResult::Edit(result)) => vec![edit(result)],
             (_, ToolResult::Function(result)) => vec![self.function(result, report)?],
             (_, ToolResult::Computer(result)) => {
@@ -456,7 +456,7 @@ fn spoken(
     said
 }
 
-fn shell(parts: &[Part], result: &ShellResult, report: &mut Report) -> Vec<Said> {
+fn shell(call: &ToolCall, parts: &[Part], result: &ShellResult, report: &mut Report) -> Vec<Said> {
     let place = format!("result {}", result.call_id);
     ask::unsaid(
         report,
@@ -466,7 +466,11 @@ fn shell(parts: &[Part], result: &ShellResult, report: &mut Report) -> Vec<Said>
         None,
     );
     if parts.len() != result.outputs.len() || parts.len() < 2 {
-        let mut said = vec![shell_words(result)];
+        let mut said = vec![if is_stopped_as_asked(call, result) {
+            Said::Words(shell_text::write(result))
+        } else {
+            shell_words(result)
+        }];
         said.extend(
             parts
                 .iter()
@@ -487,6 +491,12 @@ fn shell(parts: &[Part], result: &ShellResult, report: &mut Report) -> Vec<Said>
         })
     };
     result.outputs.iter().enumerate().map(output).collect()
+}
+
+/// Whether a job was ended because the call asked for that: then it is no error that it was.
+fn is_stopped_as_asked(call: &ToolCall, result: &ShellResult) -> bool {
+    let asks = matches!(call, ToolCall::Shell(call) if matches!(call.action, ShellAction::Stop(_)));
+    asks && result.error.is_none()
 }
 
 fn shell_words(result: &ShellResult) -> Said {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use telechir_device::{
-    BoxShell, DeviceError, Shell as _, ShellCommand, ShellInput, ShellJob, Typed,
+    BoxShell, DeviceError, Shell as _, ShellCommand, ShellInput, ShellJob, Typed, UntilStopped,
 };
 use telechir_policy::{Permitted, ShellProposal, ShellTask, summarize_command};
 use telechir_protocol::{Chord, CommandOutput, ShellAction, ShellOutcome};
 
-use super::{unpermitted, within};
+use super::{unless, unpermitted, within};
 use crate::Limits;
 
 /// The shell of the session with what is known of it.
@@ -42,28 +42,31 @@ impl ShellSlot {
         self.shell.cwd()
     }
 
-    /// Runs one of the permitted commands.
+    /// Runs one of the permitted commands, until a person stops the session.
     pub(crate) async fn run(
         &mut self,
         permit: &Permitted<ShellProposal>,
         step: usize,
-        timeout: Duration,
-        max_output_bytes: usize,
-        limits: &Limits,
+        bounds: Bounds,
+        stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
-        let command = command(permit, step, timeout, max_output_bytes)?;
-        let limit = timeout + limits.action;
-        let ran = match &permit.proposal().task {
-            ShellTask::Start(_) => {
-                within("start the command", limit, self.shell.start(&command)).await
+        let command = command(permit, step, bounds)?;
+        let limit = bounds.timeout + bounds.limits.action;
+        let shell = &mut self.shell;
+        let run = async {
+            match &permit.proposal().task {
+                ShellTask::Start(_) => {
+                    within("start the command", limit, shell.start(&command)).await
+                }
+                ShellTask::Run(_) => within("end the command", limit, shell.run(&command)).await,
+                ShellTask::Restart
+                | ShellTask::Send { .. }
+                | ShellTask::Look(_)
+                | ShellTask::Stop(_) => Err(unpermitted()),
             }
-            ShellTask::Run(_) => within("end the command", limit, self.shell.run(&command)).await,
-            ShellTask::Restart
-            | ShellTask::Send { .. }
-            | ShellTask::Look(_)
-            | ShellTask::Stop(_) => Err(unpermitted()),
         };
-        self.note(ran)
+        let ran = unless(stop, run).await;
+        self.seen_through(ran, &bounds.limits).await
     }
 
     /// Whether what is typed now would not be shown.
@@ -71,44 +74,39 @@ impl ShellSlot {
         self.shell.hides_input(job)
     }
 
-    /// Does what is permitted beside running commands and starting anew.
+    /// Does what is permitted beside running commands and starting anew, until a person stops the
+    /// session.
     pub(crate) async fn attend(
         &mut self,
         permit: &Permitted<ShellProposal>,
-        timeout: Duration,
-        max_output_bytes: usize,
-        limits: &Limits,
+        bounds: Bounds,
+        stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
-        let limit = timeout + limits.action;
-        let done = match &permit.proposal().task {
-            ShellTask::Send { input, job, .. } => {
-                let input = ShellInput {
-                    job: job.clone(),
-                    typed: typed(input)?,
-                    timeout,
-                    max_output_bytes,
-                };
-                within("send the input", limit, self.shell.send(&input)).await
-            }
-            ShellTask::Look(ShellAction::Read(job)) => {
-                let read = self.shell.read(job, max_output_bytes);
-                within("read the job", limits.action, read).await
-            }
-            ShellTask::Look(_) => {
-                let jobs = within("list the jobs", limits.action, self.shell.jobs()).await;
-                jobs.map(|jobs| listed(&jobs))
-            }
-            ShellTask::Stop(job) => {
-                let stopped = self.shell.stop(job, max_output_bytes);
-                within("stop the job", limits.action, stopped).await
-            }
-            ShellTask::Run(_) | ShellTask::Start(_) | ShellTask::Restart => Err(unpermitted()),
-        };
-        self.note(done)
+        let done = unless(stop, attend(&mut self.shell, permit, bounds)).await;
+        self.seen_through(done, &bounds.limits).await
     }
 
-    /// Ends what a dropped turn left running.
-    pub(crate) async fn end_command(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+    /// What was done; what a person stopped is ended, and said to be cancelled.
+    async fn seen_through(
+        &mut self,
+        done: Option<Result<CommandOutput, DeviceError>>,
+        limits: &Limits,
+    ) -> Result<CommandOutput, DeviceError> {
+        if let Some(done) = done {
+            return self.note(done);
+        }
+        let ended = self.end_command(limits).await?;
+        Ok(ended.unwrap_or_else(|| CommandOutput {
+            outcome: ShellOutcome::Cancelled,
+            ..CommandOutput::default()
+        }))
+    }
+
+    /// Ends what still runs in front; its last output, if anything did.
+    pub(crate) async fn end_command(
+        &mut self,
+        limits: &Limits,
+    ) -> Result<Option<CommandOutput>, DeviceError> {
         let ended = within("end the command", limits.action, self.shell.end_command()).await;
         self.note(ended)
     }
@@ -144,12 +142,60 @@ impl ShellSlot {
     }
 }
 
+/// What a command may use up before it is ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) timeout: Duration,
+    pub(crate) max_output_bytes: usize,
+    pub(crate) limits: Limits,
+}
+
+async fn attend(
+    shell: &mut BoxShell,
+    permit: &Permitted<ShellProposal>,
+    bounds: Bounds,
+) -> Result<CommandOutput, DeviceError> {
+    let Bounds {
+        timeout,
+        max_output_bytes,
+        limits,
+    } = bounds;
+    match &permit.proposal().task {
+        ShellTask::Send { input, job, .. } => {
+            let input = ShellInput {
+                job: job.clone(),
+                typed: typed(input)?,
+                timeout,
+                max_output_bytes,
+            };
+            within(
+                "send the input",
+                timeout + limits.action,
+                shell.send(&input),
+            )
+            .await
+        }
+        ShellTask::Look(ShellAction::Read(job)) => {
+            let read = shell.read(job, max_output_bytes);
+            within("read the job", limits.action, read).await
+        }
+        ShellTask::Look(_) => {
+            let jobs = within("list the jobs", limits.action, shell.jobs()).await;
+            jobs.map(|jobs| listed(&jobs))
+        }
+        ShellTask::Stop(job) => {
+            let stopped = shell.stop(job, max_output_bytes);
+            within("stop the job", limits.action, stopped).await
+        }
+        ShellTask::Run(_) | ShellTask::Start(_) | ShellTask::Restart => Err(unpermitted()),
+    }
+}
+
 /// One of the permitted commands, as the shell takes it.
 fn command(
     permit: &Permitted<ShellProposal>,
     step: usize,
-    timeout: Duration,
-    max_output_bytes: usize,
+    bounds: Bounds,
 ) -> Result<ShellCommand, DeviceError> {
     let proposal = permit.proposal();
     let (ShellTask::Run(commands) | ShellTask::Start(commands)) = &proposal.task else {
@@ -163,8 +209,8 @@ fn command(
     });
     Ok(ShellCommand {
         command: commands.get(step).ok_or_else(unpermitted)?.clone(),
-        timeout,
-        max_output_bytes,
+        timeout: bounds.timeout,
+        max_output_bytes: bounds.max_output_bytes,
         cwd: proposal.cwd.clone(),
         env: env.collect(),
     })

@@ -13,6 +13,8 @@ use telechir_protocol::{
 };
 
 use super::said::Said;
+use super::stopped;
+use crate::execute::{Bounds, until_stopped};
 use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::recorder::{OpenStep, millis};
 use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError, Session, SessionEvent};
@@ -60,14 +62,15 @@ pub(super) async fn carry_out(
         key,
         said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
-    let (limits, max_output) = (session.limits, max_output(session, call));
+    let bounds = bounds(session, call, timeout);
+    let stop = until_stopped(&session.screens);
     let Some(shell) = &mut session.shell else {
         return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
     };
     shell.is_tainted |= Judge::tainting(command) == Tainting::Tainted;
-    let ran = shell.run(permit, step, timeout, max_output, &limits).await;
+    let ran = shell.run(permit, step, bounds, stop).await;
     tell_loss(session, ran.is_err());
-    finish(open, &said, ran).await
+    finish(open, &said, ran, stopped::why(session)).await
 }
 
 /// What is asked beside running commands: its intent, the doing, its outcome.
@@ -109,15 +112,16 @@ pub(super) async fn attend(
         key,
         said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
-    let (limits, max_output) = (session.limits, max_output(session, call));
+    let bounds = bounds(session, call, timeout);
+    let stop = until_stopped(&session.screens);
     let Some(shell) = &mut session.shell else {
         return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
     };
     // Whoever types into a program may change what words mean, if that program is the shell.
     shell.is_tainted |= matches!(permit.proposal().task, ShellTask::Send { .. });
-    let ran = shell.attend(permit, timeout, max_output, &limits).await;
+    let ran = shell.attend(permit, bounds, stop).await;
     tell_loss(session, ran.is_err());
-    finish(open, &said, ran).await
+    finish(open, &said, ran, stopped::why(session)).await
 }
 
 /// Announces that the shell is gone, when this failed because of it.
@@ -172,6 +176,7 @@ async fn finish(
     open: OpenStep,
     said: &Said,
     ran: Result<CommandOutput, DeviceError>,
+    stopped: Option<Failure>,
 ) -> Result<Ran, RuntimeError> {
     let elapsed = open.elapsed();
     match ran {
@@ -180,10 +185,9 @@ async fn finish(
             let (effect, outcome) = seen(&output);
             let event = said.finished(effect, None, Some(outcome), elapsed);
             open.finish(json!(output), event).await?;
-            Ok(Ran {
-                output,
-                failure: None,
-            })
+            let is_cut_short = output.outcome == ShellOutcome::Cancelled;
+            let failure = stopped.filter(|_| is_cut_short);
+            Ok(Ran { output, failure })
         }
         Err(error) => {
             let failure = error.to_failure();
@@ -194,12 +198,18 @@ async fn finish(
     }
 }
 
-fn max_output(session: &Session, call: &ShellCall) -> usize {
-    let limit = session.limits.output_bytes;
+fn bounds(session: &Session, call: &ShellCall, timeout: Duration) -> Bounds {
+    let limits = session.limits;
+    let limit = limits.output_bytes;
     // The model counts characters: as many bytes are never more of them.
-    call.max_output.map_or(limit, |bytes| {
+    let max_output_bytes = call.max_output.map_or(limit, |bytes| {
         usize::try_from(bytes).unwrap_or(limit).min(limit)
-    })
+    });
+    Bounds {
+        timeout,
+        max_output_bytes,
+        limits,
+    }
 }
 
 /// What is known of a command's effect: it was seen to end, or it was not.

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use telechir_device::UntilStopped;
 use telechir_policy::{
     Decision, Denial, Judgement, Permitted, Proposal, Question, Verdict, escape,
 };
 use telechir_protocol::{CallId, Failure, FailureKind};
 
 use crate::approver::BoxApprover;
+use crate::execute::{unless, until_stopped};
 use crate::recorder::Recorder;
 use crate::{Limits, Session, SessionEvent};
 
@@ -35,6 +37,7 @@ pub(super) struct Desk<'a> {
     approver: &'a mut BoxApprover,
     limits: &'a Limits,
     asked: &'a mut Asked,
+    stop: UntilStopped,
     now: Duration,
 }
 
@@ -46,6 +49,7 @@ impl<'a> Desk<'a> {
             approver: &mut session.approver,
             limits: &session.limits,
             asked: &mut session.asked,
+            stop: until_stopped(&session.screens),
             now,
         }
     }
@@ -110,10 +114,14 @@ impl<'a> Desk<'a> {
             reasons: question.reasons.clone(),
         });
         let limit = self.limits.approval;
-        match tokio::time::timeout(limit, self.approver.decide(question)).await {
-            Ok(decision) => decision,
-            Err(_) => Decision::Deny {
+        let answer = tokio::time::timeout(limit, self.approver.decide(question));
+        match unless(&mut self.stop, answer).await {
+            Some(Ok(decision)) => decision,
+            Some(Err(_)) => Decision::Deny {
                 reason: format!("Nobody answered within {} seconds.", limit.as_secs()),
+            },
+            None => Decision::Deny {
+                reason: "A person stopped this session meanwhile.".to_owned(),
             },
         }
     }

@@ -10,7 +10,8 @@ use telechir_protocol::{
 };
 
 use super::said::Said;
-use crate::execute::Screen;
+use super::stopped;
+use crate::execute::{Screen, unless, until_stopped};
 use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::observe::{Camera, Marking, Shot, View, lacking, placed};
 use crate::recorder::{OpenStep, millis};
@@ -123,7 +124,10 @@ async fn deed(
         Action::Wait { duration } => {
             let asked = duration.unwrap_or(limits.wait);
             let time = asked.min(limits.wait_at_most);
-            tokio::time::sleep(time).await;
+            let stop = until_stopped(&session.screens);
+            if unless(stop, tokio::time::sleep(time)).await.is_none() {
+                return Ok(cut_short(session));
+            }
             // Dialects have their own words for a wait that was as long as it was meant to be.
             let text = (time < asked).then(|| {
                 let (ms, asked) = (time.as_millis(), asked.as_millis());
@@ -144,8 +148,14 @@ async fn deed(
         }
         Action::Zoom { region } => View::Part(*region),
         _ => {
+            // The screen itself heeds its own switch, and releases what it pressed.
+            let others = session.screens.iter().enumerate();
+            let others = others.filter(|(place, _)| *place != at);
+            let stop = until_stopped(others.map(|(_, screen)| screen));
             let screen = &mut session.screens[at];
-            let performed = screen.perform(permit, step, &limits).await;
+            let Some(performed) = unless(stop, screen.perform(permit, step, &limits)).await else {
+                return Ok(cut_short(session));
+            };
             return Ok(match performed {
                 Ok(Performed { effect, text }) => {
                     let state = match effect {
@@ -249,6 +259,15 @@ fn with_fitting(text: String, intent: Option<&str>) -> String {
     let fitting = text.lines().filter(|line| score(line) == best);
     let fitting: Vec<&str> = fitting.map(str::trim).take(FITTING).collect();
     format!("{text}\nFor {intent:?}:\n{}", fitting.join("\n"))
+}
+
+/// A step that a person did not let come to its end.
+fn cut_short(session: &Session) -> Deed {
+    let failure = stopped::why(session);
+    let state = failure.map_or(StepState::Delivered, |failure| StepState::Failed {
+        failure,
+    });
+    (state, None, None)
 }
 
 /// What takes the session's pictures, and what of.

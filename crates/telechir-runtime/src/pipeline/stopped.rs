@@ -7,20 +7,42 @@ use telechir_protocol::{
 
 use super::shell;
 use super::step::not_started;
+use crate::execute::Screen;
 use crate::{Session, SessionEvent};
 
 /// What every call is answered with once a person stopped the session.
-pub(super) fn stopped(session: &mut Session) -> Option<Failure> {
+pub(super) async fn stopped(session: &mut Session) -> Option<Failure> {
     if session.stopped.is_none() {
-        let why = session.screens.iter().find_map(|screen| screen.stopped())?;
+        let why = session.screens.iter().find_map(Screen::stopped)?;
         session.stopped = Some(why);
         let message = format!("A person stopped this session: {why}.");
         session.announce(SessionEvent::Warning { message });
+        end_shell(session).await;
     }
-    session.stopped.map(|why| {
-        let message = format!("A person stopped this session: {why}. Nothing was done.");
-        Failure::new(FailureKind::Cancelled, message)
-    })
+    session
+        .stopped
+        .map(|why| failure(why, " Nothing was done."))
+}
+
+/// Why what was begun did not come to its end, when a person stopped the session.
+pub(super) fn why(session: &Session) -> Option<Failure> {
+    let why = session.screens.iter().find_map(Screen::stopped)?;
+    Some(failure(why, ""))
+}
+
+fn failure(why: &str, more: &str) -> Failure {
+    let message = format!("A person stopped this session: {why}.{more}");
+    Failure::new(FailureKind::Cancelled, message)
+}
+
+/// Background jobs end with all else: nobody is there to ask for it any more.
+async fn end_shell(session: &mut Session) {
+    if let Some(shell) = session.shell.take()
+        && let Err(message) = shell.close(session.limits.action).await
+    {
+        let message = format!("After the stop: failed to {message}.");
+        session.announce(SessionEvent::Warning { message });
+    }
 }
 
 /// The answer to a call of which nothing is begun.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use telechir_device::{
     BoxComputer, BoxShell, Computer, DeviceError, Frame, Mark, MarkKind, PageContext, Performed,
-    ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, Viewport,
+    ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, UntilStopped,
+    Viewport,
 };
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{
@@ -14,6 +15,7 @@ use telechir_protocol::{
     ModelTurn, Point, Region, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
 };
 use telechir_runtime::{Approver, Session, SessionBuilder};
+use tokio::sync::watch;
 
 /// What a device was told, in order.
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
@@ -32,6 +34,8 @@ pub(crate) struct FakeScreen {
     pub(crate) url: Option<String>,
     /// Every picture of it is the same.
     pub(crate) is_still: bool,
+    /// Tells when a person presses the stop key.
+    pub(crate) key: watch::Receiver<bool>,
     /// For how long it had to be quiet, in milliseconds, and after how many things told.
     pub(crate) watched: Arc<Mutex<Vec<(u128, usize)>>>,
 }
@@ -43,6 +47,7 @@ impl FakeScreen {
             size: Size::new(64, 48),
             url: None,
             is_still: false,
+            key: watch::channel(false).1,
             watched: Arc::default(),
         }
     }
@@ -117,9 +122,19 @@ impl Computer for FakeScreen {
 
     fn stopped(&self) -> Option<&'static str> {
         let log = self.log.lock().unwrap();
-        log.iter()
-            .any(|told| told == "minimize_window")
-            .then_some(STOPPED)
+        let is_pressed = *self.key.borrow() || log.iter().any(|told| told == "minimize_window");
+        is_pressed.then_some(STOPPED)
+    }
+
+    fn until_stopped(&self) -> UntilStopped {
+        let mut key = self.key.clone();
+        Box::pin(async move {
+            if key.wait_for(|is_pressed| *is_pressed).await.is_err() {
+                // Nobody can press it any more.
+                std::future::pending::<()>().await;
+            }
+            STOPPED
+        })
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
@@ -198,6 +213,7 @@ impl Shell for FakeShell {
         match line.split(' ').next().unwrap() {
             "hang" => Ok(output(ShellOutcome::Timeout, None)),
             "ask" => Ok(output(ShellOutcome::AwaitingInput, None)),
+            "forever" => std::future::pending().await,
             "hide" => {
                 self.hides = true;
                 Ok(output(ShellOutcome::AwaitingInput, None))
@@ -222,6 +238,19 @@ impl Shell for FakeShell {
 
     fn hides_input(&self, _job: Option<&str>) -> bool {
         self.hides
+    }
+
+    async fn end_command(&mut self) -> Result<Option<CommandOutput>, DeviceError> {
+        let mut log = self.log.lock().unwrap();
+        if !log.last().is_some_and(|told| told.starts_with("forever")) {
+            return Ok(None);
+        }
+        log.push("end the command".to_owned());
+        Ok(Some(CommandOutput {
+            stdout: "so far\n".to_owned(),
+            outcome: ShellOutcome::Cancelled,
+            ..CommandOutput::default()
+        }))
     }
 
     async fn restart(&mut self) -> Result<(), DeviceError> {

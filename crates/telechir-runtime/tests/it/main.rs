@@ -14,4 +14,5 @@ mod kill;
 mod labels;
 mod screens;
 mod shells;
+mod stops;
 mod turns;

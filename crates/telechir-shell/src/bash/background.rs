@@ -8,6 +8,7 @@ use telechir_protocol::{Command, CommandOutput, ShellOutcome};
 use super::{Bash, gone};
 use crate::jobs::Wires;
 use crate::script;
+use crate::session::Session;
 
 /// bash only begins it.
 const START: Duration = Duration::from_secs(20);
@@ -50,8 +51,10 @@ impl Bash {
             end,
             go,
         };
-        let (spools, command) = (self.spools.clone(), command.command.clone());
-        let added = self.jobs.add(name.clone(), command, mark, wires, &spools);
+        let told = self.session.as_ref().map(Session::ended);
+        let (told, command) = (told.unwrap_or_default(), command.command.clone());
+        let watch = (&self.spools, told);
+        let added = self.jobs.add(name.clone(), command, mark, wires, watch);
         added.await.map_err(|error| DeviceError::Refused {
             message: format!("The job did not begin: {error}."),
         })?;

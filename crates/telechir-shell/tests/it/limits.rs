@@ -133,6 +133,102 @@ async fn memory_disks_count_as_memory_of_all_together() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_pipeline_and_a_job_that_end_for_want_of_memory_are_said() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let (mut shell, _kept) = limited().await;
+    let said = "all together used more than 384 MiB of memory]";
+    // Three that are within their own limit, of which the pipe's end knows nothing.
+    let hog = "perl -e '$x = \"x\" x (90 << 20); $y = \"y\" x (90 << 20); sleep 1'";
+    let hogs = format!("{{ {hog} & {hog} & {hog} & wait; }} 2>/dev/null");
+    let output = run(&mut shell, &format!("{hogs} | cat")).await;
+    assert_eq!(output.exit_code, Some(0), "{output:?}");
+    assert!(output.stderr.contains(said), "{output:?}");
+    let started = shell
+        .start(&command(&format!("{hogs}; exec sleep 1000")))
+        .await;
+    assert_eq!(started.unwrap().outcome, ShellOutcome::Running);
+    let mut heard = String::new();
+    let start = Instant::now();
+    while !heard.contains(said) && start.elapsed() < Duration::from_secs(20) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        heard = shell.read("job1", 4096).await.unwrap().stderr;
+    }
+    assert!(heard.contains(said), "{heard}");
+    // Of a job that was read it is not said again.
+    assert_eq!(shell.read("job1", 4096).await.unwrap().stderr, "");
+    shell.close().await.unwrap();
+}
+
+/// Bytes that the file system of a folder has for those who are not root.
+fn room(folder: &std::path::Path) -> u64 {
+    let found = rustix::fs::statvfs(folder).unwrap();
+    found.f_bavail * found.f_frsize
+}
+
+/// A shell that may write so much more to the disk of its workspace.
+async fn with_room(bytes: u64) -> (Bash, TempDir, u64) {
+    let workspace = workspace();
+    let left = room(workspace.path()) - bytes;
+    let limits = Limits {
+        disk_left_bytes: left,
+        ..Limits::default()
+    };
+    let sandbox = Sandbox {
+        limits,
+        ..settings(&workspace)
+    };
+    let shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
+    (shell, workspace, left)
+}
+
+/// They share a disk: one filler at a time.
+static DISK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Lets a filler work in a shell that may write 96 MiB.
+async fn fill(filler: &str) {
+    let _alone = DISK.lock().await;
+    let (mut shell, folder, left) = with_room(96 * MIB).await;
+    let limited = telechir_device::ShellCommand {
+        timeout: Duration::from_secs(60),
+        ..command(&format!("kept=1; {filler}"))
+    };
+    let output = shell.run(&limited).await.unwrap();
+    assert_eq!(output.outcome, ShellOutcome::Error, "{filler}: {output:?}");
+    let said = "that wrote on: the file system of";
+    assert!(output.stderr.contains(said), "{filler}: {output:?}");
+    // What it can write between two looks, and others write beside it.
+    assert!(room(folder.path()) + 4096 * MIB > left, "{filler}");
+    let next = run(&mut shell, "rm -rf ./*; echo $kept").await;
+    assert_eq!(next.stdout, "1\n", "{filler}: {next:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_big_file_does_not_fill_the_disk_of_the_workspace() {
+    fill("head -c 12G /dev/zero >big").await;
+}
+
+#[tokio::test]
+async fn many_small_files_do_not_fill_the_disk_of_the_workspace() {
+    let perl = "perl -e 'for (1..4000000) { open F, \">\", \"f$_\" or die; print F \"x\" x 4096 }'";
+    fill(perl).await;
+    // By bash itself, in the words of a loop.
+    fill("printf -v x '%65536s'; for ((i = 0; i < 1000000; i++)); do echo \"$x\" >f$i; done").await;
+}
+
+#[tokio::test]
+async fn room_that_is_taken_without_writing_is_not_all_of_the_disk() {
+    fill("for ((i = 0; i < 400; i++)); do fallocate -l 30M f$i; sleep 0.01; done; false").await;
+}
+
+#[tokio::test]
+async fn many_that_write_little_each_do_not_fill_the_disk_of_the_workspace() {
+    fill("for ((i = 0; i < 100000; i++)); do (head -c 1M /dev/zero >f$i &); done; false").await;
+}
+
+#[tokio::test]
 async fn processes_are_counted() {
     let (mut shell, _kept) = limited().await;
     let many = "perl -e 'for (1..400) { $p = fork; last unless defined $p; \

@@ -194,11 +194,16 @@ impl Holder {
     async fn give_turns(&mut self, open: &mut Open) -> End {
         loop {
             self.board.set(State::Idle);
+            let stop = open.session.until_stopped();
             let idle_end = Instant::now() + self.board.idle_limit;
             let mut visitor = tokio::select! {
                 biased;
                 end = ask_for_end(&mut self.signals, &mut self.queues.closes) => return end,
                 Some(visitor) = self.queues.turns.recv() => visitor,
+                _why = stop => {
+                    open.session.settle().await;
+                    continue;
+                }
                 () = sleep_until(idle_end) => return End::Idle,
             };
             self.board.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -227,6 +227,74 @@ async fn keys_and_buttons_are_released_on_a_display_that_stays() {
     display.close().await.expect("the display is still there");
 }
 
+/// A person presses the stop key while a command runs: the run ends by itself, with answers.
+#[tokio::test]
+async fn the_stop_key_ends_a_command_and_all_it_began() {
+    use telechir_testkit::xvfb::{press, value};
+    /// Its code in the usual layout.
+    const F12: u8 = 96;
+    require(Part::XServer);
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let (display, environment) = scene::display(telechir.folder()).await;
+    let (policy, workspace) = (telechir.permissive_policy(), telechir.folder().join("work"));
+    std::fs::create_dir(&workspace).expect("a workspace");
+    let flag = format!("--desktop={}", value(&environment, "DISPLAY"));
+    let named = workspace.to_string_lossy();
+    let bash = |id: &str, command: &str| json!({"type": "tool_use", "id": id, "name": "bash", "input": {"command": command}});
+    let calls = [
+        bash("toolu_1", &format!("echo so far; {BUSY}")),
+        bash("toolu_2", "touch later"),
+    ];
+    let arguments = [
+        "exec",
+        "--dialect",
+        "anthropic-messages",
+        &flag,
+        "--stop-key",
+        "F12",
+        "--shell",
+        "--workspace",
+        &named,
+        "--policy",
+        &policy,
+    ];
+    let mut child = telechir
+        .command(&arguments)
+        .env("XAUTHORITY", value(&environment, "XAUTHORITY"))
+        .stderr(std::fs::File::create(telechir.folder().join("log")).expect("a log"))
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin
+        .write_all(response(&calls).as_bytes())
+        .expect("the response is taken");
+    drop(stdin);
+    until(Duration::from_secs(60), "the command runs", || {
+        workspace.join("started").exists() && Scene::of(&child, telechir.folder()).runs("sleep")
+    });
+    let scene = Scene::of(&child, telechir.folder());
+    scene.has(&["bwrap", "bash", "sleep", "telechir-guard"]);
+    let start = Instant::now();
+    press(&environment, F12);
+    let ended = child.wait_with_output().expect("it ends");
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert_eq!(ended.status.code(), Some(0));
+    scene.is_over(Instant::now());
+    let answers: Value = serde_json::from_slice(&ended.stdout).expect("answers");
+    let answer = |at: usize| {
+        let result = &answers[at];
+        assert_eq!(result["is_error"], true, "{answers}");
+        result["content"].to_string()
+    };
+    for part in ["so far", "cancelled", "A person stopped this session"] {
+        assert!(answer(0).contains(part), "{part}: {answers}");
+    }
+    assert!(answer(1).contains("Nothing was done"), "{answers}");
+    assert!(!workspace.join("later").exists());
+    display.close().await.expect("the display is still there");
+}
+
 #[test]
 fn a_guardian_that_dies_is_replaced_and_said() {
     require(Part::Sandbox);
