@@ -1,6 +1,7 @@
 //! Ends all processes of a session, and those that they start meanwhile.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,11 +9,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::processes::{is_shared, kill, of_session};
 use super::ward::Ward;
 use crate::Identity;
-use crate::cgroup::end;
+use crate::cgroup::{end, is_gone};
 use crate::sys::everyone::kill_everyone_of;
 
 /// A killed process is over within this, or is looked for again.
 const ROUND: Duration = Duration::from_millis(50);
+/// So long until a group that is in use is tried again.
+const AGAIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 2_000_000,
+};
 
 /// Kills until nothing is left or `deadline` comes; says whether nothing is left.
 pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
@@ -35,6 +41,20 @@ pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
         let killed = found.iter().filter_map(kill);
         let killed: Vec<OwnedFd> = killed.chain(in_groups).collect();
         wait(&killed);
+    }
+}
+
+/// Removes the session's groups; says whether none is left. One whose last process has just ended
+/// is in use for another moment, of whose end nothing tells.
+pub(super) fn remove_groups(ward: &Ward, deadline: Instant) -> bool {
+    let mut left: Vec<&PathBuf> = ward.groups.iter().collect();
+    loop {
+        left.retain(|group| !is_gone(group));
+        if left.is_empty() || Instant::now() >= deadline {
+            return left.is_empty();
+        }
+        wait(&left.iter().flat_map(|group| end(group)).collect::<Vec<_>>());
+        let _nothing_to_hear = poll(&mut [], Some(&AGAIN));
     }
 }
 

@@ -12,7 +12,6 @@ use rustix::process::{Pid, PidfdFlags, getpid, getppid, pidfd_open};
 use super::link::hear;
 use super::ward::{Change, Ward};
 use super::{sweep, traces};
-use crate::cgroup::is_gone;
 use crate::sys::exec::block_signals;
 
 /// Everything is over so long after our end.
@@ -110,7 +109,8 @@ impl Watch {
             }
             let ended = sweep::end_all(ward, &spared, start + FOR_PROCESSES);
             let removed = traces::remove_all(ward, start + CEILING);
-            ended && removed && ward.groups.iter().filter(|group| !is_gone(group)).count() == 0
+            let ungrouped = sweep::remove_groups(ward, start + CEILING);
+            ended && removed && ungrouped
         })
     }
 }

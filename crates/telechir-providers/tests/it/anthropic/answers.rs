@@ -323,6 +323,28 @@ fn a_shells_answer_is_what_it_printed_and_how_it_ended() {
 }
 
 #[test]
+fn a_job_that_was_stopped_as_asked_is_no_error() {
+    let stop = json!({"type": "tool_use", "id": "t", "name": "shell_session", "input": {"action": "stop", "job": "job1"}});
+    let ended = CommandOutput {
+        signal: Some(15),
+        outcome: ShellOutcome::Cancelled,
+        ..CommandOutput::default()
+    };
+    let block = answer(
+        stop,
+        ToolResult::Shell(ShellResult::new("t", vec![ended.clone()])),
+    );
+    let expected =
+        json!({"type": "tool_result", "tool_use_id": "t", "content": "[signal 15; cancelled]"});
+    assert_eq!(block, expected);
+    let block = answer(
+        bash(),
+        ToolResult::Shell(ShellResult::new("t", vec![ended])),
+    );
+    assert_eq!(block["is_error"], true);
+}
+
+#[test]
 fn time_outs_and_refusals_are_errors() {
     let timeout = CommandOutput {
         stdout: "so far\n".into(),
