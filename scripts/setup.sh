@@ -32,6 +32,7 @@ if [ "${APPLICATIONS:-}" = 1 ]; then
   packages+=(
     "featherpad:/usr/bin/featherpad:an application of Qt"
     "libreoffice-calc:/usr/bin/localc:a large application"
+    "zenity:/usr/bin/zenity:dialogs of GTK 3"
   )
 fi
 

@@ -5,8 +5,8 @@
 # again, and checks each time that nothing was lost, repeated or left over. Prints every point and
 # a table. KILL_POINTS says how many (100), KILL_SEED brings a run's points back.
 #
-# Then acts on real applications, six of them, and compares the picture that each action is answered
-# with with the screen two seconds later; writes the table of docs/settling.md.
+# Then acts on real applications and compares each picture with the screen two seconds later
+# (scripts/settling.sh).
 #
 # Before, types texts of all scripts into a real editor and reads them back from its file,
 # TYPING_RUNS times (100).
@@ -23,15 +23,4 @@ cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture 
   --exact journal_kills::a_kill_at_any_point_loses_nothing_and_repeats_nothing \
   journal_kills::strike::a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more
 
-told=$(mktemp)
-trap 'rm -f "$told"' EXIT
-TELECHIR_SETTLING=all cargo test --quiet --package telechir-x11 --test it -- \
-  --exact corpus::a_settled_picture_is_the_last --nocapture | tee "$told"
-{
-    sed '/^<!-- measured -->$/q' docs/settling.md
-    echo
-    echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) after it; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
-    echo
-    grep -E '^(\||Not final|With an effect)' "$told" | sed 's/^\(Not final\|With an effect\)/\n&/'
-} >docs/settling.md.new
-mv docs/settling.md.new docs/settling.md
+scripts/settling.sh

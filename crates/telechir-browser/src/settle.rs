@@ -1,6 +1,7 @@
 //! Waits until a page stopped painting, loading and fetching.
 
 use telechir_device::{BoxScreen, DeviceError, Screen as _, Settle, Settled};
+use telechir_protocol::Held;
 use tokio::time::{Instant, timeout_at};
 
 use crate::book::Book;
@@ -17,10 +18,10 @@ pub(crate) async fn settle(
     let deadline = start + settle.ceiling;
     let mut screen = screen;
     let mut restless = None;
-    let settled = loop {
+    let held = loop {
         let quiet = quiet_page(client, book, start, settle, deadline).await?;
         let Some(screen) = &mut screen else {
-            break quiet;
+            break (!quiet).then_some(Held::Loading);
         };
         let left = deadline.saturating_duration_since(Instant::now());
         let painted = screen
@@ -30,16 +31,19 @@ pub(crate) async fn settle(
             })
             .await?;
         restless = painted.restless;
-        if !quiet || !painted.settled {
-            break false;
+        if !quiet {
+            break Some(Held::Loading);
+        }
+        if painted.held.is_some() {
+            break painted.held;
         }
         // What was painted may have begun to load something.
         if is_quiet(book, start, settle) {
-            break true;
+            break None;
         }
     };
     Ok(Settled {
-        settled,
+        held,
         waited: start.elapsed(),
         restless,
     })

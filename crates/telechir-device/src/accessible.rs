@@ -420,7 +420,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
                 "A desktop has no tab {tab:?}; leave it out."
             )));
         }
-        match action {
+        let done = match action {
             Action::ReadPage {
                 filter,
                 depth,
@@ -433,9 +433,13 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
             Action::Invoke { at, name } => self.invoke(at, name.as_deref()).await,
             other => {
                 let in_pixels = self.in_pixels(other).await?;
-                self.computer.perform(&in_pixels).await
+                return self.computer.perform(&in_pixels).await;
             }
+        };
+        if !matches!(action, Action::ReadPage { .. } | Action::Find { .. }) {
+            self.computer.touched();
         }
+        done
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use telechir_protocol::{ActionKind, Size, TabState};
+use telechir_protocol::{ActionKind, Held, Size, TabState};
 
 use crate::{DeviceError, Frame, Mark, ScreenAction, ScreenRegion, Viewport};
 
@@ -47,9 +47,9 @@ impl Performed {
 /// How long to wait for a screen to stop changing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settle {
-    /// Without any change for so long, it counts as settled. A device that knows whether the
-    /// programs on its screen still work waits for them too, and one that sees large changes
-    /// may wait for longer.
+    /// Without any change for so long, it counts as settled. A device that knows what the
+    /// programs on its screen do waits for them too, and no longer once none has anything left
+    /// to do; one that sees large changes may wait for longer.
     pub quiet: Duration,
     /// The wait ends here in any case.
     pub ceiling: Duration,
@@ -58,13 +58,20 @@ pub struct Settle {
 /// How a wait for a settled screen ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Whether it stopped changing before the ceiling.
-    pub settled: bool,
+    /// Why it does not count as settled; none when it does.
+    pub held: Option<Held>,
     /// How long the wait took.
     pub waited: Duration,
     /// What goes on changing by itself, such as a spinner or a video, when all the rest was
     /// still: the smallest rectangle around it.
     pub restless: Option<ScreenRegion>,
+}
+
+impl Settled {
+    /// Whether it stopped changing before the ceiling.
+    pub const fn is_settled(&self) -> bool {
+        self.held.is_none()
+    }
 }
 
 /// Where a browser is. Empty for a desktop.
@@ -135,6 +142,10 @@ pub trait Computer: Send {
     /// How the model sees the screen from now on. An answer in words says places as
     /// [`Viewport::seen_at`] has them; a device whose answers name none needs not listen.
     fn seen_through(&mut self, _viewport: Viewport) {}
+
+    /// Something was done to the screen by another way than [`perform`](Self::perform): the next
+    /// wait is for what comes of it.
+    fn touched(&mut self) {}
 
     /// Carries out one action and says what is known of its effect.
     ///

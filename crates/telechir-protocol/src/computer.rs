@@ -213,6 +213,9 @@ pub struct Sighting {
     pub settled: bool,
     /// How long it was waited for, in milliseconds.
     pub settle_ms: u64,
+    /// Why it does not count as settled; absent when it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// Where on the picture something goes on changing by itself, such as a spinner or a video:
     /// left, top, right and bottom in its pixels, the last two outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,6 +223,23 @@ pub struct Sighting {
     /// An earlier picture that shows exactly the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<FrameId>,
+}
+
+/// What kept a screen from being settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// It still changed when the wait came to its end.
+    Changing,
+    /// Something goes on changing by itself: `restless` says where.
+    Restless,
+    /// Programs on it still worked.
+    Working,
+    /// A program had set itself a time at which it goes on.
+    Waiting,
+    /// A page still loaded.
+    Loading,
 }
 
 impl ComputerResult {

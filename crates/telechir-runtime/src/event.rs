@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use telechir_policy::{Digest, Verdict};
-use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Size};
+use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Held, Size};
 
 /// A device of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -194,6 +194,9 @@ pub enum SessionEvent {
         /// How long it was waited for.
         #[serde(default)]
         settle_ms: u64,
+        /// Why it had not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<Held>,
         /// An earlier picture that shows the same, so that this one was not encoded again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         same_as: Option<FrameId>,

@@ -125,8 +125,9 @@ impl Camera<'_> {
             frame: name.clone(),
             blob,
             size,
-            settled: settled.settled,
+            settled: settled.is_settled(),
             settle_ms: millis(settled.waited),
+            held: settled.held,
             same_as,
             ms: millis(began.elapsed()),
         });
@@ -235,8 +236,9 @@ impl Kept {
 /// What is said of a picture beside it, in the picture's own places.
 fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) -> Sighting {
     Sighting {
-        settled: settled.settled,
+        settled: settled.is_settled(),
         settle_ms: millis(settled.waited),
+        held: settled.held,
         restless: settled
             .restless
             .map(|region| viewport.picture_pixels(region)),

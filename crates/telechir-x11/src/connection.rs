@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustix::net::sockopt::socket_peercred;
 use telechir_process::Watch;
 use tokio::time::timeout;
 use x11rb::connection::{Connection as _, ReplyOrError, RequestConnection as _};
@@ -35,8 +36,12 @@ pub(crate) struct Connection {
     socket: Watch,
     screen: Screen,
     is_local: bool,
+    /// The server's process.
+    server: Option<u32>,
     /// The screen changed since somebody asked.
     damaged: AtomicBool,
+    /// When it did first, by the server's clock.
+    damaged_at: AtomicU32,
     /// The keyboard's mapping changed since somebody asked.
     remapped: AtomicBool,
     /// Where we put the pointer last.
@@ -51,7 +56,11 @@ impl Connection {
 
     async fn connect(address: &Address, cookie: Option<&[u8]>) -> Result<Self, XError> {
         let stream = ImpatientStream::new(socket(address).await?);
-        let readable = Watch::reading(stream.duplicate()?)?;
+        let socket = stream.duplicate()?;
+        // Of a server elsewhere there is none.
+        let server = socket_peercred(&socket).ok();
+        let server = server.and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
+        let readable = Watch::reading(socket)?;
         let (name, data) = match cookie {
             Some(cookie) => (b"MIT-MAGIC-COOKIE-1".to_vec(), cookie.to_vec()),
             None => (Vec::new(), Vec::new()),
@@ -70,7 +79,9 @@ impl Connection {
             socket: readable,
             screen,
             is_local,
+            server,
             damaged,
+            damaged_at: AtomicU32::new(0),
             remapped,
             hand: Arc::new(Hand::new()),
         };
@@ -91,6 +102,11 @@ impl Connection {
     /// Whether descriptors can be passed to the server.
     pub(crate) const fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    /// The process of the server, when it is one of this machine.
+    pub(crate) const fn server(&self) -> Option<u32> {
+        self.server
     }
 
     /// The reply to a request. Dropping the future drops the reply when it comes.
@@ -156,9 +172,11 @@ impl Connection {
         &self.hand
     }
 
-    /// Whether the screen changed since the last call.
-    pub(crate) fn take_damaged(&self) -> bool {
-        self.damaged.swap(false, Ordering::Relaxed)
+    /// When the screen changed first since the last call, in milliseconds of the server's clock;
+    /// none when it did not.
+    pub(crate) fn take_damaged(&self) -> Option<u32> {
+        let is_damaged = self.damaged.swap(false, Ordering::Relaxed);
+        is_damaged.then(|| self.damaged_at.load(Ordering::Relaxed))
     }
 
     /// Whether the keyboard's mapping changed since the last call.
@@ -168,8 +186,10 @@ impl Connection {
 
     /// Whoever takes an event off the connection, what others need of it is kept here.
     fn notice(&self, event: &Event) {
-        if matches!(event, Event::DamageNotify(_)) {
-            self.damaged.store(true, Ordering::Relaxed);
+        if let Event::DamageNotify(damage) = event {
+            if !self.damaged.swap(true, Ordering::Relaxed) {
+                self.damaged_at.store(damage.timestamp, Ordering::Relaxed);
+            }
         } else if matches!(
             event,
             Event::MappingNotify(_) | Event::XkbMapNotify(_) | Event::XkbNewKeyboardNotify(_)

@@ -286,8 +286,15 @@ impl Computer for Desktop {
         self.viewport = viewport;
     }
 
+    fn touched(&mut self) {
+        self.acted = Some(Instant::now());
+    }
+
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
         if !matches!(action, Action::CursorPosition | Action::ListWindows) {
+            if self.acted.is_none() {
+                self.body.eyes.before().await?;
+            }
             self.acted = Some(Instant::now());
         }
         let told = self.switch.as_ref().map(Switch::told);
@@ -308,7 +315,11 @@ impl Computer for Desktop {
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
         let programs = self.display.programs();
         let acted = self.acted;
-        let settled = self.body.eyes.settle(settle, acted, &programs).await;
+        let settled = self
+            .body
+            .eyes
+            .settle(settle, acted, programs.as_deref())
+            .await;
         self.acted = None;
         self.or_anew(settled.map_err(DeviceError::from)).await
     }

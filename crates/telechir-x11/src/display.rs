@@ -87,11 +87,12 @@ impl Display {
         }
     }
 
-    /// The processes that were started on it, and that hold all that they started.
-    pub(crate) fn programs(&self) -> Vec<u32> {
+    /// The processes that were started on it, and that hold all that they started; none when
+    /// others start programs there too.
+    pub(crate) fn programs(&self) -> Option<Vec<u32>> {
         match self {
-            Self::Private(display) => display.programs(),
-            Self::Existing(_) => Vec::new(),
+            Self::Private(display) => Some(display.programs()),
+            Self::Existing(_) => None,
         }
     }
 

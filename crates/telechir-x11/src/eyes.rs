@@ -39,9 +39,9 @@ impl Eyes {
         let connection = &self.connection;
         let glance = self.camera.glance(connection).await?;
         connection.drain()?;
-        if connection.take_damaged() {
+        if let Some(at) = connection.take_damaged() {
             // Asked for before the pixels: what changes after them is reported again.
-            self.damage.note(connection).await?;
+            self.damage.note(connection, at).await?;
         }
         if !self.damage.has_news()
             && let Some(frame) = self.camera.again(&glance)
@@ -54,13 +54,19 @@ impl Eyes {
         Ok(frame)
     }
 
+    /// Something is about to be done to the screen.
+    pub(crate) async fn before(&mut self) -> Result<(), XError> {
+        self.damage.before(&self.connection).await
+    }
+
     /// Waits until the screen is still. `acted` is when something was last done to it, none when
-    /// nothing was since the last wait; `programs` are processes that draw on it or will.
+    /// nothing was since the last wait; `programs` are the processes that were started on it, none when
+    /// others may start some too.
     pub(crate) async fn settle(
         &mut self,
         settle: Settle,
         acted: Option<Instant>,
-        programs: &[u32],
+        programs: Option<&[u32]>,
     ) -> Result<Settled, XError> {
         let wait = Wait {
             settle,

@@ -257,8 +257,11 @@ impl PrivateDisplay {
 
     /// The processes that hold its applications.
     pub(crate) fn programs(&self) -> Vec<u32> {
-        let pids = self.applications.iter().map(|one| one.child().pid());
-        pids.filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+        let applications = self.applications.iter().map(|one| one.child());
+        // The bus asks programs for others, and starts some itself.
+        let pids = applications.chain(self.bus.as_ref().map(Confined::child));
+        pids.map(Child::pid)
+            .filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
             .collect()
     }
 

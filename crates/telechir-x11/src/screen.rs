@@ -41,7 +41,7 @@ impl Screen for XScreen {
         // What is done to the window on it is not known here: it may have been just now.
         let acted = Some(Instant::now());
         let programs = self.display.programs();
-        Ok(self.eyes.settle(settle, acted, &programs).await?)
+        Ok(self.eyes.settle(settle, acted, programs.as_deref()).await?)
     }
 
     async fn close(self) -> Result<(), DeviceError> {

@@ -1,10 +1,14 @@
 //! Waiting until the screen stopped changing, told by the server's damage reports and by how
 //! much the programs on the screen work.
 
+mod habits;
 mod stillness;
+mod timers;
 mod work;
 
 use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
 
 use telechir_device::{ScreenRegion, Settle, Settled};
 use telechir_protocol::Size;
@@ -15,8 +19,9 @@ use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
 use x11rb::protocol::res::{self, ClientIdMask, ClientIdSpec, ConnectionExt as _};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
+use self::habits::Habits;
 use self::stillness::{Area, Next, Since, Stillness};
-use self::work::Work;
+use self::work::{Cast, PATIENCE, Work};
 use crate::connection::Connection;
 use crate::error::XError;
 
@@ -32,12 +37,28 @@ pub(crate) struct DamageWatch {
     /// Whether the server says which processes its clients are.
     knows_clients: bool,
     work: Work,
+    habits: Habits,
+    /// The last wait, while what comes of it can still be late.
+    over: Option<Over>,
+    /// When the server's clock was at 0.
+    clock: Option<Instant>,
+    /// The server's process, when it is one of this machine.
+    server: Option<u32>,
     /// When the screen was last known to have changed.
     last_change: Option<Instant>,
     /// What changed by itself when it was last looked at.
     restless: Vec<Area>,
     /// Whether anything changed since the last picture was taken.
     is_news: bool,
+}
+
+/// A wait that is over.
+#[derive(Clone, Copy, Debug)]
+struct Over {
+    acted: Instant,
+    ended: Instant,
+    /// The program that did most of what there was to do.
+    actor: u32,
 }
 
 /// What a wait has to know.
@@ -47,8 +68,8 @@ pub(crate) struct Wait<'a> {
     pub(crate) screen: Size,
     /// When something was last done to the screen; none when nothing was since the last wait.
     pub(crate) acted: Option<Instant>,
-    /// Processes that draw on the screen, or will.
-    pub(crate) programs: &'a [u32],
+    /// Processes that were started on the screen; none when others may start some too.
+    pub(crate) programs: Option<&'a [u32]>,
 }
 
 impl DamageWatch {
@@ -74,6 +95,10 @@ impl DamageWatch {
             parts,
             knows_clients,
             work: Work::default(),
+            habits: Habits::default(),
+            over: None,
+            clock: None,
+            server: connection.server(),
             last_change: None,
             restless: Vec::new(),
             is_news: true,
@@ -88,33 +113,53 @@ impl DamageWatch {
         wait: Wait<'_>,
     ) -> Result<Settled, XError> {
         let start = Instant::now();
-        let programs = self.programs(connection, wait.programs).await?;
-        self.work.begin(&programs, start);
+        let cast = self
+            .cast(connection, wait.programs.unwrap_or_default())
+            .await?;
         let since = match (wait.acted, self.last_change) {
             (Some(acted), _) => Since::Acted(acted.min(start)),
             (None, Some(changed)) => Since::Changed(changed),
             (None, None) => Since::Acted(start),
         };
+        let patience = PATIENCE.max(wait.settle.quiet);
+        self.work
+            .begin(cast, wait.acted.unwrap_or(start) + patience, start);
         let known = std::mem::take(&mut self.restless);
         let mut stillness = Stillness::new(start, since, wait.settle, wait.screen, known);
+        if wait.programs.is_some() {
+            stillness.knows_all();
+        }
         loop {
             connection.drain()?;
-            if connection.take_damaged() {
+            if let Some(at) = connection.take_damaged() {
                 let changed = self.take(connection).await?;
-                stillness.changed(Instant::now(), &changed);
+                let now = Instant::now();
+                self.set_clock(now, at);
+                stillness.changed(now, &changed);
             }
             let now = Instant::now();
             match stillness.next(now) {
-                Next::Done { settled, restless } => {
+                Next::Done { held, restless } => {
+                    self.remember(wait.acted, &stillness, now);
                     self.last_change = Some(stillness.last_change());
                     self.restless = stillness.restless(now);
                     return Ok(Settled {
-                        settled,
+                        held,
                         waited: now - start,
                         restless: restless.and_then(|area| ScreenRegion::seen(wait.screen, area)),
                     });
                 }
-                Next::Look => stillness.looked(now, self.work.is_busy(&programs, now)),
+                Next::Look => {
+                    let look = self.work.look(stillness.last_change(), now);
+                    // What they had drawn before they slept is told by now, and taken in first.
+                    stillness.looked(now, now.elapsed(), look);
+                    let actor = wait.acted.zip(self.work.actor());
+                    if let Some((acted, actor)) = actor
+                        && let Some(after) = self.habits.of(actor)
+                    {
+                        stillness.expect(acted + after);
+                    }
+                }
                 // Either a change wakes us, or the moment when something is to be decided.
                 Next::Wait(until) => {
                     if let Ok(event) = timeout_at(until, connection.next_event()).await {
@@ -125,11 +170,68 @@ impl DamageWatch {
         }
     }
 
-    /// Notes a change that was seen outside of a wait. Has the server report the next one.
-    pub(crate) async fn note(&mut self, connection: &Connection) -> Result<(), XError> {
-        self.take(connection).await?;
-        self.last_change = Some(Instant::now());
+    /// Something is about to be done: what programs have begun by now is not because of it.
+    pub(crate) async fn before(&mut self, connection: &Connection) -> Result<(), XError> {
+        self.work.before(Instant::now());
+        connection.drain()?;
+        if let Some(at) = connection.take_damaged() {
+            self.note(connection, at).await?;
+        }
+        self.over = None;
         Ok(())
+    }
+
+    /// Notes a change that was seen outside of a wait. Has the server report the next one.
+    /// `at` is when it began, by the server's clock.
+    pub(crate) async fn note(&mut self, connection: &Connection, at: u32) -> Result<(), XError> {
+        let changed = self.take(connection).await?;
+        self.last_change = Some(Instant::now());
+        let is_known = |area: &Area| {
+            self.restless
+                .iter()
+                .any(|known| stillness::holds(*known, *area))
+        };
+        let is_news = changed
+            .iter()
+            .any(|area| !stillness::may_blink(*area) && !is_known(area));
+        let at = self
+            .clock
+            .map(|clock| clock + Duration::from_millis(at.into()));
+        if is_news
+            && let (Some(over), Some(at)) = (self.over.take(), at)
+            && at > over.ended
+        {
+            self.habits.was_late(over.actor, at - over.acted);
+        }
+        Ok(())
+    }
+
+    /// What a wait leaves for the next: who did something, and whether a habit was one.
+    fn remember(&mut self, acted: Option<Instant>, stillness: &Stillness, now: Instant) {
+        self.over = None;
+        let (Some(acted), Some(actor)) = (acted, self.work.actor()) else {
+            return;
+        };
+        if stillness.was_disappointed(now) {
+            self.habits.was_wrong(actor);
+        } else if let Some(after) = stillness.kept(acted) {
+            self.habits.was_right(actor, after);
+        }
+        let ended = now;
+        self.over = Some(Over {
+            acted,
+            ended,
+            actor,
+        });
+    }
+
+    /// A change is heard of at once, or later, but never before it.
+    fn set_clock(&mut self, now: Instant, at: u32) {
+        let zero = now.checked_sub(Duration::from_millis(at.into()));
+        self.clock = match (self.clock, zero) {
+            (Some(clock), Some(zero)) => Some(clock.min(zero)),
+            (clock, zero) => zero.or(clock),
+        };
     }
 
     /// Whether anything changed since the last picture.
@@ -157,13 +259,17 @@ impl DamageWatch {
         Ok(areas)
     }
 
-    /// The processes that draw: those named, and all whose connection is from this machine.
-    /// Its answer comes after every change that was made so far.
-    async fn programs(&self, connection: &Connection, named: &[u32]) -> Result<Vec<u32>, XError> {
-        let mut programs: HashSet<u32> = named.iter().copied().collect();
+    /// Who draws: those named, and all whose connection is from this machine. Its answer comes
+    /// after every change that was made so far.
+    async fn cast(&self, connection: &Connection, named: &[u32]) -> Result<Cast, XError> {
+        let mut cast = Cast {
+            programs: named.to_vec(),
+            server: self.server,
+            has_hidden: false,
+        };
         if !self.knows_clients {
             connection.sync().await?;
-            return Ok(programs.into_iter().collect());
+            return Ok(cast);
         }
         let all = ClientIdSpec {
             client: 0,
@@ -171,8 +277,14 @@ impl DamageWatch {
         };
         let clients = connection.x().res_query_client_ids(&[all])?;
         let clients = connection.reply(clients).await?;
-        programs.extend(clients.ids.iter().flat_map(|id| id.value.first().copied()));
-        Ok(programs.into_iter().collect())
+        let clients = clients.ids.iter().filter_map(|id| id.value.first());
+        let clients: HashSet<u32> = clients.copied().collect();
+        // Such as one that is in a container of its own.
+        cast.has_hidden = clients
+            .iter()
+            .any(|client| !Path::new("/proc").join(client.to_string()).exists());
+        cast.programs.extend(clients);
+        Ok(cast)
     }
 }
 

@@ -59,7 +59,7 @@ impl Computer for WritingScreen {
 
     async fn settle(&mut self, _settle: Settle) -> Result<Settled, DeviceError> {
         Ok(Settled {
-            settled: true,
+            held: None,
             waited: Duration::ZERO,
             restless: None,
         })

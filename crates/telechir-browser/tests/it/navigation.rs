@@ -185,7 +185,7 @@ async fn settling_waits_for_what_a_click_fetches() {
     browser.settle(SETTLE).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     let settled = browser.settle(SETTLE).await.unwrap();
-    assert!(settled.settled);
+    assert!(settled.is_settled());
     assert_eq!(browser.context().await.unwrap().tabs[0].title, "late");
 }
 
@@ -199,7 +199,7 @@ async fn settling_does_not_wait_for_a_long_poll_or_an_animation_for_ever() {
         .unwrap();
     let settled = browser.settle(SETTLE).await.unwrap();
     assert!(
-        settled.settled && settled.waited < Duration::from_secs(4),
+        settled.is_settled() && settled.waited < Duration::from_secs(4),
         "{settled:?}"
     );
 
@@ -212,7 +212,7 @@ async fn settling_does_not_wait_for_a_long_poll_or_an_animation_for_ever() {
         ceiling: Duration::from_millis(1200),
     };
     let settled = browser.settle(settle).await.unwrap();
-    assert!(!settled.settled, "{settled:?}");
+    assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < Duration::from_millis(2500), "{settled:?}");
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_process::{Child, Spawn};
-use telechir_protocol::Size;
+use telechir_protocol::{Held, Size};
 use telechir_testkit::gate::{Part, require};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
@@ -138,7 +138,7 @@ impl Screen for TestScreen {
         while start.elapsed() < settle.ceiling {
             if since.elapsed() >= settle.quiet {
                 return Ok(Settled {
-                    settled: true,
+                    held: None,
                     waited: start.elapsed(),
                     restless: None,
                 });
@@ -150,7 +150,7 @@ impl Screen for TestScreen {
             }
         }
         Ok(Settled {
-            settled: false,
+            held: Some(Held::Changing),
             waited: start.elapsed(),
             restless: None,
         })

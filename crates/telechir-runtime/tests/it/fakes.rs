@@ -144,7 +144,7 @@ impl Computer for FakeScreen {
             .unwrap()
             .push((settle.quiet.as_millis(), told));
         Ok(Settled {
-            settled: true,
+            held: None,
             waited: Duration::ZERO,
             restless: None,
         })

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use telechir_device::Settle;
-use telechir_protocol::Size;
+use telechir_protocol::{Held, Size};
 use tokio::time::Instant;
+
+use super::work::{Look, Sleep};
 
 /// Left, top, right, bottom; the last two are outside.
 pub(super) type Area = [i32; 4];
@@ -14,6 +16,8 @@ pub(super) type Area = [i32; 4];
 /// A blinking caret is at most this wide and high (GTK's is 1x21, a terminal's is text and
 /// counts as a change).
 const CARET: (i32, i32) = (3, 40);
+/// Qt draws one with some room around it; so small a change may also be a letter that was typed.
+const BLINKING: (i32, i32) = (16, 40);
 /// A spinner fits in a square of this side.
 const SPINNER: i32 = 128;
 /// Rectangles nearer than this are one thing.
@@ -29,10 +33,23 @@ const VIDEO_SHARE: i64 = 40;
 const LARGE_SHARE: i64 = 15;
 /// Such a change is waited for so much of a quiet period longer: one part in three.
 const LARGE_MORE: u32 = 3;
-/// How often working programs are looked at.
-const LOOK: Duration = Duration::from_millis(12);
+/// How often working programs are looked at, unless a look takes long itself.
+const LOOK: Duration = Duration::from_millis(4);
+/// So much of the time may pass with looking: one part in four.
+const LOOK_SHARE: u32 = 4;
+/// When all sleep, it is over as soon as what they had the server draw can have been told.
+const LEAST: Duration = Duration::from_millis(8);
+/// When nothing has changed yet, what was done may be under way in Linux itself, such as a key on
+/// its way through a terminal, whose threads are not looked at.
+const LEAST_UNCHANGED: Duration = Duration::from_millis(25);
+/// A timer is waited for when it goes off so soon after the last change, or after the action.
+const TIMER_PATIENCE: Duration = Duration::from_millis(400);
+/// A timer has had its effect, or has none, so long after it.
+const TIMER_EFFECT: Duration = Duration::from_millis(1);
+/// What is expected comes at most so much earlier or later.
+const PUNCTUAL: Duration = Duration::from_millis(50);
 /// Programs that work for so long after the last change do so without showing it.
-const BUSY_PATIENCE: Duration = Duration::from_millis(400);
+const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,9 +58,9 @@ pub(super) enum Next {
     Wait(Instant),
     /// Look whether programs work.
     Look,
-    /// Nothing: it is over.
+    /// Nothing: it is over. Settled when nothing held it.
     Done {
-        settled: bool,
+        held: Option<Held>,
         restless: Option<Area>,
     },
 }
@@ -67,6 +84,8 @@ struct Cluster {
 #[derive(Debug)]
 pub(super) struct Stillness {
     settle: Settle,
+    /// So long after the last change it is over when all sleep.
+    least: Duration,
     screen: Size,
     start: Instant,
     last_change: Instant,
@@ -74,8 +93,16 @@ pub(super) struct Stillness {
     last_look: Option<Instant>,
     /// They were seen not to work since the last change.
     is_calm: bool,
+    /// How they slept at the last look, if nothing changed since.
+    sleep: Option<Sleep>,
+    /// Since when somebody is awake.
+    awake_since: Option<Instant>,
+    /// How long a look takes.
+    cost: Duration,
     /// What changed within the time that a video is known after.
     changes: VecDeque<(Instant, Area)>,
+    /// When something is used to change.
+    expected: Option<Instant>,
     /// All that changed.
     touched: Option<Area>,
     /// What is known to change by itself.
@@ -101,16 +128,49 @@ impl Stillness {
         };
         Self {
             settle,
+            least: settle.quiet,
             screen,
             start: now,
             last_change,
             last_look: None,
             is_calm,
+            sleep: None,
+            awake_since: None,
+            cost: Duration::ZERO,
             changes: VecDeque::new(),
+            expected: None,
             touched: None,
             known,
             stirring: None,
         }
+    }
+
+    /// Nobody draws but those who are looked at.
+    pub(super) const fn knows_all(&mut self) {
+        self.least = LEAST;
+    }
+
+    /// Something is used to change then.
+    pub(super) const fn expect(&mut self, at: Instant) {
+        self.expected = Some(at);
+    }
+
+    /// How long after the action something changed that was expected.
+    pub(super) fn kept(&self, acted: Instant) -> Option<Duration> {
+        let at = self.expected?;
+        (self.last_change + PUNCTUAL >= at).then(|| self.last_change - acted)
+    }
+
+    /// Whether what was expected did not come.
+    pub(super) fn was_disappointed(&self, now: Instant) -> bool {
+        let expected = self.expected.filter(|at| now >= *at + PUNCTUAL);
+        expected.is_some_and(|at| self.last_change + PUNCTUAL < at)
+    }
+
+    /// Until when what is expected may come.
+    fn expects(&self) -> Option<Instant> {
+        let at = self.expected?;
+        (self.last_change + PUNCTUAL < at).then(|| at + PUNCTUAL)
     }
 
     pub(super) const fn last_change(&self) -> Instant {
@@ -148,6 +208,7 @@ impl Stillness {
         if is_news {
             self.last_change = now;
             self.is_calm = false;
+            self.sleep = None;
         }
         while let Some((at, _)) = self.changes.front()
             && (now - *at > VIDEO_AFTER || self.changes.len() > 400)
@@ -156,39 +217,41 @@ impl Stillness {
         }
     }
 
-    /// Whether programs work; none when that cannot be told.
-    pub(super) fn looked(&mut self, now: Instant, is_busy: Option<bool>) {
+    /// How programs are, none when that cannot be told, and how long it took to see it.
+    pub(super) fn looked(&mut self, now: Instant, cost: Duration, look: Option<Look>) {
+        match look.map(|look| look.sleep) {
+            Some(Sleep::Awake) => _ = self.awake_since.get_or_insert(now),
+            Some(Sleep::Sound | Sleep::Until(_) | Sleep::Unknown) | None => self.awake_since = None,
+        }
         let covers_no_change = self.last_look.is_some_and(|last| last >= self.last_change);
-        self.is_calm = match is_busy {
-            Some(is_busy) => !is_busy && covers_no_change && now >= self.quiet_at(),
+        self.is_calm = match look {
+            Some(look) => !look.is_busy && covers_no_change && now >= self.calm_at(look.sleep),
             None => now >= self.quiet_at() + self.settle.quiet / 2,
         };
+        self.sleep = look.map(|look| look.sleep);
+        self.cost = cost;
         self.last_look = Some(now);
     }
 
     pub(super) fn next(&self, now: Instant) -> Next {
-        let quiet_at = self.quiet_at();
-        let is_over = now >= quiet_at && (self.is_calm || now >= self.last_change + BUSY_PATIENCE);
-        if is_over {
+        if self.is_over(now) {
             let restless = self.stirring;
-            return Next::Done {
-                settled: restless.is_none(),
-                restless,
+            let held = match restless {
+                Some(_) => Some(Held::Restless),
+                None => (!self.is_calm && !self.is_asleep()).then_some(Held::Working),
             };
+            return Next::Done { held, restless };
         }
         if let Some(places) = self.spinners(now).or_else(|| self.videos(now)) {
             let restless = places.into_iter().reduce(|all, one| join(Some(all), one));
-            return Next::Done {
-                settled: false,
-                restless,
-            };
+            let held = Some(Held::Restless);
+            return Next::Done { held, restless };
         }
         let ceiling = self.start + self.settle.ceiling;
         if now >= ceiling {
-            return Next::Done {
-                settled: false,
-                restless: None,
-            };
+            let held = Some(self.holds(now));
+            let restless = None;
+            return Next::Done { held, restless };
         }
         let look_at = self.look_at();
         if now >= look_at {
@@ -197,14 +260,85 @@ impl Stillness {
         Next::Wait(look_at.min(ceiling))
     }
 
-    /// Once half of the quiet period is over, to begin measuring; at its end; and then often.
+    fn is_over(&self, now: Instant) -> bool {
+        if self.timer().is_some() || self.expects().is_some_and(|until| now < until) {
+            return false;
+        }
+        let least = match self.touched {
+            Some(_) => self.least,
+            None => self.least.max(LEAST_UNCHANGED),
+        };
+        if self.is_asleep() && now >= self.last_change + least {
+            return true;
+        }
+        now >= self.quiet_at() && (self.is_calm || now >= self.last_change + BUSY_PATIENCE)
+    }
+
+    /// All sleep until somebody does something.
+    fn is_asleep(&self) -> bool {
+        match self.sleep {
+            Some(Sleep::Sound) => true,
+            Some(Sleep::Until(_)) => self.timer().is_none(),
+            Some(Sleep::Awake | Sleep::Unknown) | None => false,
+        }
+    }
+
+    /// When a program goes on that sleeps, if that is worth waiting for.
+    fn timer(&self) -> Option<Instant> {
+        match self.sleep {
+            Some(Sleep::Until(at)) if at <= self.last_change + self.timer_patience() => Some(at),
+            Some(_) | None => None,
+        }
+    }
+
+    /// Who asks for a long quiet wants later ones as well.
+    fn timer_patience(&self) -> Duration {
+        TIMER_PATIENCE.max(self.settle.quiet)
+    }
+
+    /// What keeps it from being over.
+    fn holds(&self, now: Instant) -> Held {
+        if now < self.quiet_at() {
+            Held::Changing
+        } else if self.timer().is_some() {
+            Held::Waiting
+        } else {
+            Held::Working
+        }
+    }
+
+    /// When it is enough that programs do not work much, of which some have short turns again and
+    /// again.
+    fn calm_at(&self, sleep: Sleep) -> Instant {
+        match sleep {
+            Sleep::Awake => {
+                let since = self.awake_since.unwrap_or(self.start);
+                self.quiet_at().max(since) + self.settle.quiet
+            }
+            Sleep::Sound | Sleep::Until(_) | Sleep::Unknown => self.quiet_at(),
+        }
+    }
+
+    /// Soon after a change, and then often; not before a timer.
     fn look_at(&self) -> Instant {
+        let often = LOOK.max(self.cost * (LOOK_SHARE - 1));
+        let Some(last) = self.last_look else {
+            return self.last_change + LOOK;
+        };
+        let next = last.max(self.last_change) + often;
+        if let Some(timer) = self.timer() {
+            return next.max(timer + TIMER_EFFECT);
+        }
+        if self.is_asleep()
+            && let Some(until) = self.expects()
+        {
+            return next.max(until);
+        }
         let quiet_at = self.quiet_at();
-        let half = quiet_at - self.settle.quiet / 2;
-        match self.last_look {
-            Some(last) if last >= quiet_at => last + LOOK,
-            Some(last) if last >= half => quiet_at,
-            Some(_) | None => half,
+        if last < quiet_at {
+            next.min(quiet_at)
+        } else {
+            next
         }
     }
 
@@ -288,7 +422,7 @@ const fn meet(a: Area, b: Area) -> bool {
     a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
 }
 
-const fn holds(known: Area, area: Area) -> bool {
+pub(super) const fn holds(known: Area, area: Area) -> bool {
     let known = grown(known);
     known[0] <= area[0] && known[1] <= area[1] && known[2] >= area[2] && known[3] >= area[3]
 }
@@ -306,6 +440,11 @@ fn join(all: Option<Area>, one: Area) -> Area {
 
 const fn is_caret([left, top, right, bottom]: Area) -> bool {
     right - left <= CARET.0 && bottom - top <= CARET.1
+}
+
+/// Whether it is as small as what some programs draw a caret with.
+pub(super) const fn may_blink([left, top, right, bottom]: Area) -> bool {
+    right - left <= BLINKING.0 && bottom - top <= BLINKING.1
 }
 
 #[cfg(test)]

@@ -1,99 +1,418 @@
-//! How much the programs that draw on a display work, from what Linux says in `/proc`.
+//! What the programs of a display do, from what Linux says of their threads in `/proc`: how long
+//! each ran, and whether it sleeps.
 //!
 //! Knows only those of this machine, and says so when it knows none.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::timers::{self, Alarm, Timer};
+
 /// Over a shorter time the background is not measured: an action's own work would be most of it.
 const LEAST_BACKGROUND: Duration = Duration::from_millis(300);
+/// Over a shorter time a share says nothing: a program's shortest turn would be most of it.
+const LEAST_SHARE: Duration = Duration::from_millis(20);
 /// More processes than a desktop has; reading on would take longer than it is worth.
 const MOST_PROCESSES: usize = 400;
+/// A timer is waited for when it goes off so soon after the action. Toolkits let a button that was
+/// pressed by key look pressed for 250 ms, and LibreOffice looks at its tool bars after 300; after
+/// 400 a second click would no longer be a double click, which shows nothing.
+pub(super) const PATIENCE: Duration = Duration::from_millis(340);
+/// So short a timer is waited for at any time: it is a part of what goes on.
+const SHORT: Duration = Duration::from_millis(60);
+/// A slower rhythm seldom meets what is done.
+const SLOWEST: Duration = Duration::from_secs(1);
+/// A timer is read a little after it was set, so that two readings of one differ.
+const BLUR: Duration = Duration::from_millis(12);
+/// A timer that is set again for as long as before, give or take so much, is the same.
+const SAME: Duration = Duration::from_millis(4);
+/// A timer of a thread is not waited for any more after so many times in vain.
+const VAIN: u32 = 2;
+/// Nor is any that is not short, after so many of whatever length.
+const VAIN_IN_ALL: u32 = 4;
+/// A timer that is over has its effect by then, unless its thread had nothing to do.
+const LATE: Duration = Duration::from_millis(4);
 
-/// Measures the processes below those it is told of.
-#[derive(Debug, Default)]
-pub(super) struct Work {
-    last: Option<Sample>,
-    /// The share of a core that they took while nobody acted, such as a video does.
-    background: f64,
+/// Whom to look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cast {
+    /// Processes that draw; what they started counts as well.
+    pub(super) programs: Vec<u32>,
+    /// The X server, when it is one of this machine.
+    pub(super) server: Option<u32>,
+    /// Some draw that cannot be looked at.
+    pub(super) has_hidden: bool,
+}
+
+/// What was seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Look {
+    /// They work more than they do by themselves.
+    pub(super) is_busy: bool,
+    pub(super) sleep: Sleep,
+}
+
+/// Whether all sleep, and until when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sleep {
+    /// Somebody ran since the last look, or is about to.
+    Awake,
+    /// Nobody ran, and all wait for something to happen.
+    Sound,
+    /// The same, but for a timer.
+    Until(Instant),
+    /// The same, but it is not known for how long.
+    Unknown,
 }
 
 /// Process and thread.
 type Thread = (u32, u32);
 
-/// Nanoseconds that each thread has run, or waited for a core, so far.
-#[derive(Debug)]
-struct Sample {
-    at: Instant,
-    threads: HashMap<Thread, u64>,
+/// How much a thread had of a core so far; any turn changes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Turns {
+    /// Nanoseconds that it ran, or was ready to.
+    wanted: u64,
+    count: u64,
+}
+
+/// A thread as it was last seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    turns: Turns,
+    /// What it had when this wait began.
+    began: u64,
+    /// Nanoseconds that it was seen to wait for a core, and Linux has not told yet.
+    untold: u64,
+    /// When what it sleeps for comes, once that was read.
+    timer: Option<Timer>,
+    /// What it sleeps for at most when nothing is done, as a clock and a caret do.
+    rhythm: Option<Duration>,
+    /// When a timer goes off that is too far off to be waited for.
+    far: Option<Instant>,
+}
+
+/// Timers of a thread that had no effect on the screen, since one had.
+#[derive(Clone, Copy, Debug, Default)]
+struct Vain {
+    /// How long the last of them was, and how many in a row.
+    span: Duration,
+    times: u32,
+    in_all: u32,
+}
+
+impl Vain {
+    /// Whether another would be waited for in vain, too.
+    fn holds(self, span: Duration) -> bool {
+        let is_such = self.span.abs_diff(span) < SAME && self.times >= VAIN;
+        is_such || (span > SHORT && self.in_all >= VAIN_IN_ALL)
+    }
+}
+
+/// Watches the threads of a display.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    cast: Cast,
+    threads: HashMap<Thread, Seen>,
+    looked: Option<Instant>,
+    /// Nobody was left out.
+    is_whole: bool,
+    /// Between the last two looks.
+    gap: Duration,
+    /// Nanoseconds that all threads together wanted a core for, at each of the last looks.
+    used: VecDeque<(Instant, u64)>,
+    /// Timers that go off later than this are not waited for.
+    patience: Option<Instant>,
+    /// The timer that is waited for.
+    awaited: Option<(Thread, Alarm)>,
+    /// Those that were waited for in vain.
+    vain: HashMap<Thread, Vain>,
+    /// All slept when the last wait ended.
+    was_still: bool,
+    /// The share of a core that they took while nobody acted, such as a video does.
+    background: f64,
 }
 
 impl Work {
-    /// Begins to measure, and learns what they did since the last time.
-    pub(super) fn begin(&mut self, roots: &[u32], now: Instant) {
-        let last = self.last.take();
-        self.last = Sample::take(roots, now);
-        if let (Some(last), Some(new)) = (last, &self.last)
-            && now - last.at >= LEAST_BACKGROUND
+    /// Something is about to be done: what they have set by now is not because of it.
+    pub(super) fn before(&mut self, now: Instant) {
+        let cast = std::mem::take(&mut self.cast);
+        self.begin(cast, now, now);
+        self.learn_rhythms(now);
+    }
+
+    /// Begins to watch, and learns what they did since the last time. Later than `patience` no
+    /// timer is waited for.
+    pub(super) fn begin(&mut self, cast: Cast, patience: Instant, now: Instant) {
+        self.cast = cast;
+        self.patience = Some(patience);
+        self.awaited = None;
+        let last = self.used.back().copied();
+        self.gather(now);
+        let threads = &self.threads;
+        self.vain.retain(|thread, _| threads.contains_key(thread));
+        let new = self.used.back().copied();
+        if let (Some(last), Some(new)) = (last, new)
+            && new.0 - last.0 >= LEAST_BACKGROUND
         {
-            self.background = new.share_since(&last);
+            // Who slept then has nothing that goes on.
+            self.background = if self.was_still {
+                0.0
+            } else {
+                share(last, new)
+            };
+        }
+        if let Some(new) = new {
+            self.used = VecDeque::from([new]);
+        }
+        for seen in self.threads.values_mut() {
+            seen.began = seen.turns.wanted;
         }
     }
 
-    /// Whether they work more than they do by themselves, measured since the last look; none
-    /// when it cannot be told.
-    pub(super) fn is_busy(&mut self, roots: &[u32], now: Instant) -> Option<bool> {
-        let new = Sample::take(roots, now)?;
-        let last = self.last.replace(new)?;
-        let new = self.last.as_ref()?;
-        if new.share_since(&last) > 0.1 + self.background * 1.2 {
-            return Some(true);
+    /// The program that had most to do since this wait began.
+    pub(super) fn actor(&self) -> Option<u32> {
+        let mut work: HashMap<u32, u64> = HashMap::new();
+        for ((process, _), seen) in &self.threads {
+            *work.entry(*process).or_default() += seen.turns.wanted - seen.began;
         }
-        // A thread that waits for a core or a disk is told of only once it goes on.
-        Some(self.background < 0.1 && new.threads.keys().copied().any(is_waiting))
-    }
-}
-
-impl Sample {
-    /// None when there is no process to be seen.
-    fn take(roots: &[u32], at: Instant) -> Option<Self> {
-        let mut threads = HashMap::new();
-        let mut seen: HashSet<u32> = HashSet::from([std::process::id()]);
-        let mut open: Vec<u32> = roots.to_vec();
-        while let Some(process) = open.pop() {
-            if seen.len() > MOST_PROCESSES {
-                break;
-            }
-            if seen.insert(process) {
-                look_at(process, &mut threads, &mut open);
-            }
-        }
-        (!threads.is_empty()).then_some(Self { at, threads })
+        let programs = work
+            .into_iter()
+            .filter(|(process, work)| *work > 0 && Some(*process) != self.cast.server);
+        programs
+            .max_by_key(|(_, work)| *work)
+            .map(|(process, _)| process)
     }
 
-    /// Cores that were used, or wanted, on average. Threads that ended are left out.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "nanoseconds of one wait are far below 2^52"
-    )]
-    fn share_since(&self, before: &Self) -> f64 {
-        let wall = (self.at - before.at).as_nanos().max(1) as f64;
-        let used: u64 = self
+    /// How they are; none when nothing is known of them. The screen changed last at `changed`.
+    pub(super) fn look(&mut self, changed: Instant, now: Instant) -> Option<Look> {
+        let did_run = self.gather(now);
+        if !self
             .threads
-            .iter()
-            .map(|(thread, time)| {
-                time.saturating_sub(before.threads.get(thread).copied().unwrap_or(0))
-            })
-            .sum();
-        used as f64 / wall
+            .keys()
+            .any(|(process, _)| Some(*process) != self.cast.server)
+        {
+            return None;
+        }
+        let most = 0.1 + self.background * 1.2;
+        // Who waits for a core matters only when it seems that nobody does.
+        let is_awake = if did_run && self.share() > most {
+            true
+        } else {
+            self.await_cores(now) || did_run
+        };
+        let sleep = if is_awake {
+            Sleep::Awake
+        } else {
+            self.judge(changed, now);
+            self.sleep(now)
+        };
+        let is_busy = self.share() > most;
+        self.was_still = !is_awake;
+        Some(Look { is_busy, sleep })
+    }
+
+    /// Reads every thread's turns; says whether one had any since the last time, began or ended.
+    fn gather(&mut self, now: Instant) -> bool {
+        let mut before = std::mem::take(&mut self.threads);
+        let last = self.looked.replace(now);
+        self.gap = last.map_or(Duration::ZERO, |last| now - last);
+        let mut did_run = false;
+        let mut used = self.used.back().map_or(0, |(_, used)| *used);
+        let (turns, is_whole) = turns(&self.cast);
+        self.is_whole = is_whole && !self.cast.has_hidden;
+        for (thread, turns) in turns {
+            let seen = match before.remove(&thread) {
+                Some(seen) if seen.turns == turns => seen,
+                old => {
+                    did_run = true;
+                    if Some(thread.0) != self.cast.server {
+                        let had = old.map_or(0, |seen| seen.turns.wanted + seen.untold);
+                        used += turns.wanted.saturating_sub(had);
+                    }
+                    Seen {
+                        turns,
+                        began: old.map_or(0, |seen| seen.began),
+                        untold: 0,
+                        timer: None,
+                        rhythm: old.and_then(|seen| seen.rhythm),
+                        far: old.and_then(|seen| seen.far),
+                    }
+                }
+            };
+            self.threads.insert(thread, seen);
+        }
+        self.used.push_back((now, used));
+        while self
+            .used
+            .get(1)
+            .is_some_and(|(at, _)| now - *at >= LEAST_SHARE)
+        {
+            self.used.pop_front();
+        }
+        did_run || !before.is_empty()
+    }
+
+    /// Whether a thread waits for a core or a disk. Linux tells of such time only once it is over.
+    fn await_cores(&mut self, now: Instant) -> bool {
+        let gap = u64::try_from(self.gap.as_nanos()).unwrap_or(u64::MAX);
+        let mut is_awaited = false;
+        let mut untold = 0;
+        for (thread, seen) in &mut self.threads {
+            if is_ready(*thread) {
+                is_awaited = true;
+                if Some(thread.0) != self.cast.server {
+                    seen.untold += gap;
+                    untold += gap;
+                }
+            }
+        }
+        if let Some((at, used)) = self.used.back_mut()
+            && *at == now
+        {
+            *used += untold;
+        }
+        is_awaited
+    }
+
+    /// Cores that were used, or wanted, on average, over the last looks.
+    fn share(&self) -> f64 {
+        match (self.used.front(), self.used.back()) {
+            (Some(first), Some(last)) => share(*first, *last),
+            _ => 0.0,
+        }
+    }
+
+    /// What the sleepers wait for.
+    fn sleep(&mut self, now: Instant) -> Sleep {
+        let (server, patience) = (self.cast.server, self.patience);
+        let sleepers = self.threads.iter_mut();
+        let sleepers = sleepers.filter(|((process, _), _)| Some(*process) != server);
+        let mut next: Option<(Thread, Alarm)> = None;
+        let mut is_unknown = !self.is_whole;
+        for (thread, seen) in sleepers {
+            let vain = self.vain.get(thread);
+            let in_vain = |span| vain.is_some_and(|vain| vain.holds(span));
+            match seen.pending(*thread, in_vain, (patience, now)) {
+                Timer::Never => {}
+                Timer::Unknown => is_unknown = true,
+                Timer::At(alarm) if next.is_none_or(|(_, first)| alarm.at < first.at) => {
+                    next = Some((*thread, alarm));
+                }
+                Timer::At(_) => {}
+            }
+        }
+        if let Some((_, alarm)) = next {
+            self.awaited = next;
+            return Sleep::Until(alarm.at);
+        }
+        if is_unknown {
+            Sleep::Unknown
+        } else {
+            Sleep::Sound
+        }
+    }
+
+    /// Whether the timer that was waited for had an effect.
+    fn judge(&mut self, changed: Instant, now: Instant) {
+        let Some((thread, alarm)) = self.awaited.take_if(|(_, alarm)| alarm.at <= now) else {
+            return;
+        };
+        if changed + BLUR >= alarm.at {
+            self.vain.remove(&thread);
+            return;
+        }
+        let vain = self.vain.entry(thread).or_default();
+        if vain.span.abs_diff(alarm.span) >= SAME {
+            vain.span = alarm.span;
+            vain.times = 0;
+        }
+        vain.times += 1;
+        vain.in_all += 1;
+    }
+
+    fn learn_rhythms(&mut self, now: Instant) {
+        for (thread, seen) in &mut self.threads {
+            let timer = *seen.timer.get_or_insert_with(|| timers::of(*thread, now));
+            seen.rhythm = match timer {
+                Timer::At(alarm) if alarm.span <= SLOWEST => Some(alarm.span),
+                Timer::At(_) | Timer::Never | Timer::Unknown => None,
+            };
+            seen.far = None;
+        }
     }
 }
 
-/// Adds the times of a process's threads, and the processes that they started.
-fn look_at(process: u32, threads: &mut HashMap<Thread, u64>, children: &mut Vec<u32>) {
+impl Seen {
+    /// The timer that was set because of what was done, and is worth waiting for.
+    fn pending(
+        &mut self,
+        thread: Thread,
+        in_vain: impl Fn(Duration) -> bool,
+        (patience, now): (Option<Instant>, Instant),
+    ) -> Timer {
+        let timer = *self.timer.get_or_insert_with(|| timers::of(thread, now));
+        let Timer::At(alarm) = timer else {
+            return timer;
+        };
+        // A thread has many timers, of which only the next can be seen: one that has a rhythm of
+        // its own may be about to follow that.
+        let is_own = self.rhythm.is_some_and(|rhythm| {
+            alarm.span < rhythm + SAME && (alarm.span > SHORT || rhythm <= SHORT)
+        });
+        let is_far = patience.is_some_and(|until| alarm.at > until) && alarm.span > SHORT;
+        if is_far {
+            self.far = Some(alarm.at);
+        }
+        // What was too far off is not waited for when it has come near, either.
+        let is_known = self
+            .far
+            .is_some_and(|far| alarm.at < far + BLUR && far < alarm.at + BLUR);
+        if is_own || is_known || now > alarm.at + LATE || in_vain(alarm.span) {
+            Timer::Never
+        } else {
+            timer
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of one wait are far below 2^52"
+)]
+fn share(first: (Instant, u64), last: (Instant, u64)) -> f64 {
+    let wall = (last.0 - first.0).as_nanos().max(1) as f64;
+    last.1.saturating_sub(first.1) as f64 / wall
+}
+
+/// The turns of all threads of these processes and of those they started, and whether these are
+/// all.
+fn turns(cast: &Cast) -> (Vec<(Thread, Turns)>, bool) {
+    let mut all = Vec::new();
+    let mut seen = Vec::from([std::process::id()]);
+    if let Some(server) = cast.server {
+        // What it starts draws nothing.
+        look_at(server, &mut all, &mut Vec::new());
+        seen.push(server);
+    }
+    let mut open = cast.programs.clone();
+    while let Some(process) = open.pop() {
+        if seen.len() > MOST_PROCESSES {
+            return (all, false);
+        }
+        if !seen.contains(&process) {
+            seen.push(process);
+            look_at(process, &mut all, &mut open);
+        }
+    }
+    (all, true)
+}
+
+/// Adds the turns of a process's threads, and the processes that they started.
+fn look_at(process: u32, threads: &mut Vec<(Thread, Turns)>, children: &mut Vec<u32>) {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
         return; // It ended.
     };
@@ -103,7 +422,7 @@ fn look_at(process: u32, threads: &mut HashMap<Thread, u64>, children: &mut Vec<
     for id in ids {
         let folder = format!("/proc/{process}/task/{id}");
         if let Ok(text) = fs::read_to_string(format!("{folder}/schedstat")) {
-            threads.insert((process, id), wanted(&text));
+            threads.push(((process, id), parse(&text)));
         }
         if let Ok(text) = fs::read_to_string(format!("{folder}/children")) {
             children.extend(
@@ -114,55 +433,30 @@ fn look_at(process: u32, threads: &mut HashMap<Thread, u64>, children: &mut Vec<
     }
 }
 
-/// Whether a thread would run if it could.
-fn is_waiting((process, thread): Thread) -> bool {
+/// Time on a core, time ready to run without one, which on a busy machine is most of an
+/// application's work, and how often it was given one.
+fn parse(schedstat: &str) -> Turns {
+    let mut numbers = schedstat
+        .split_ascii_whitespace()
+        .map(|number| number.parse::<u64>().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    Turns {
+        wanted: next() + next(),
+        count: next(),
+    }
+}
+
+/// Whether a thread would run if it could: it waits for a core or for a disk.
+fn is_ready((process, thread): Thread) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"));
-    stat.is_ok_and(|stat| is_ready(&stat))
+    stat.is_ok_and(|stat| says_ready(&stat))
 }
 
 /// The letter behind the name, which stands in brackets and may hold any character.
-fn is_ready(stat: &str) -> bool {
+fn says_ready(stat: &str) -> bool {
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     state.is_some_and(|state| state.starts_with(['R', 'D']))
 }
 
-/// The first two numbers: time on a core, and time ready to run without one, which on a busy
-/// machine is most of an application's work.
-fn wanted(schedstat: &str) -> u64 {
-    let numbers = schedstat.split_ascii_whitespace().take(2);
-    numbers
-        .filter_map(|number| number.parse::<u64>().ok())
-        .sum()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_running_and_waiting() {
-        assert_eq!(wanted("233012968 58434542 943\n"), 291_447_510);
-        assert_eq!(wanted(""), 0);
-    }
-
-    #[test]
-    fn ready_is_running_or_waiting_for_a_disk() {
-        assert!(is_ready("12 (a) S) R 1 12"));
-        assert!(is_ready("12 (bash) D 1 12"));
-        assert!(!is_ready("12 (R) S 1 12"));
-        assert!(!is_ready(""));
-    }
-
-    #[test]
-    fn a_share_is_of_the_time_between() {
-        let start = Instant::now();
-        let sample = |ms, threads: &[(Thread, u64)]| Sample {
-            at: start + Duration::from_millis(ms),
-            threads: threads.iter().copied().collect(),
-        };
-        let before = sample(0, &[((1, 1), 5_000_000), ((1, 2), 9_000_000)]);
-        // One thread ran for 5 ms of 20, another ended, a third is new and ran for 5.
-        let after = sample(20, &[((1, 1), 10_000_000), ((1, 3), 5_000_000)]);
-        assert!((after.share_since(&before) - 0.5).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 //! it, on every application that is installed, and writes the table in `docs/settling.md`.
 
 mod acts;
+mod moving;
 mod stage;
 mod table;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use telechir_device::{Computer, Settle};
+use telechir_protocol::Held;
 
 use crate::stage::{self, POLITE};
 
@@ -24,7 +25,7 @@ async fn a_still_screen_settles_after_the_quiet_period() {
     let moved = stage::move_to(desktop.size(), 700, 700);
     desktop.perform(&moved).await.unwrap();
     let settled = desktop.settle(SETTLE).await.unwrap();
-    assert!(settled.settled, "{settled:?}");
+    assert!(settled.is_settled(), "{settled:?}");
     assert!(settled.waited >= SETTLE.quiet, "{settled:?}");
     assert!(settled.waited < SETTLE.quiet * 6, "{settled:?}");
     desktop.close().await.unwrap();
@@ -36,12 +37,12 @@ async fn a_screen_that_nobody_touched_since_is_not_waited_for() {
     let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
     desktop.settle(PATIENT).await.unwrap();
     let settled = desktop.settle(PATIENT).await.unwrap();
-    assert!(settled.settled, "{settled:?}");
+    assert!(settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.quiet / 4, "{settled:?}");
     // Unless something changed by itself.
     witness.paint(300, 300, 90, 30, 0x0011_2233);
     let settled = desktop.settle(PATIENT).await.unwrap();
-    assert!(settled.settled, "{settled:?}");
+    assert!(settled.is_settled(), "{settled:?}");
     assert!(settled.waited >= PATIENT.quiet, "{settled:?}");
     desktop.close().await.unwrap();
 }
@@ -59,7 +60,7 @@ async fn a_program_that_works_is_waited_for() {
     let settled = desktop.settle(SETTLE).await.unwrap();
     assert!(settled.waited >= SETTLE.quiet * 4, "{settled:?}");
     // It shows nothing for all its work, and is not waited for until the ceiling.
-    assert!(settled.settled, "{settled:?}");
+    assert_eq!(settled.held, Some(Held::Working), "{settled:?}");
     assert!(settled.waited < SETTLE.ceiling / 2, "{settled:?}");
     desktop.close().await.unwrap();
 }
@@ -94,14 +95,14 @@ async fn settle_while_painting(
 #[tokio::test]
 async fn a_blinking_caret_does_not_hold_it() {
     let settled = settle_while_painting((2, 21), SETTLE).await;
-    assert!(settled.settled, "{settled:?}");
+    assert!(settled.is_settled(), "{settled:?}");
     assert!(settled.waited < Duration::from_secs(1), "{settled:?}");
 }
 
 #[tokio::test]
 async fn a_small_animation_does_not_hold_it_for_long() {
     let settled = settle_while_painting((40, 40), PATIENT).await;
-    assert!(!settled.settled, "{settled:?}");
+    assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.ceiling, "{settled:?}");
     let restless = settled.restless.unwrap();
     assert_eq!((restless.origin().x(), restless.origin().y()), (300, 300));
@@ -111,7 +112,7 @@ async fn a_small_animation_does_not_hold_it_for_long() {
 #[tokio::test]
 async fn a_screen_that_goes_on_changing_is_waited_for_until_the_ceiling() {
     let settled = settle_while_painting((900, 500), PATIENT).await;
-    assert!(!settled.settled, "{settled:?}");
+    assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited >= PATIENT.ceiling, "{settled:?}");
     assert_eq!(settled.restless, None);
 }
@@ -119,7 +120,7 @@ async fn a_screen_that_goes_on_changing_is_waited_for_until_the_ceiling() {
 #[tokio::test]
 async fn a_video_is_named_and_not_waited_for() {
     let settled = settle_while_painting((480, 300), PATIENT).await;
-    assert!(!settled.settled, "{settled:?}");
+    assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.ceiling, "{settled:?}");
     let restless = settled.restless.unwrap();
     assert_eq!(restless.size(), telechir_protocol::Size::new(480, 300));

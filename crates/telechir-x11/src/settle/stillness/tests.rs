@@ -12,20 +12,21 @@ const fn area(width: i32, height: i32) -> Area {
     [10, 10, 10 + width, 10 + height]
 }
 
-/// What becomes of a wait during which `step` says what changes and whether programs work; it
-/// is asked every millisecond.
-fn wait(known: &[Area], mut step: impl FnMut(u64) -> (Vec<Area>, Option<bool>)) -> (u64, Next) {
+/// What becomes of a wait during which `step` says what changes and how programs are; it is asked
+/// every millisecond.
+fn wait(known: &[Area], mut step: impl FnMut(u64) -> (Vec<Area>, Option<Programs>)) -> (u64, Next) {
     let start = Instant::now();
     let since = Since::Acted(start);
     let mut stillness = Stillness::new(start, since, SETTLE, SCREEN, known.to_vec());
+    stillness.knows_all();
     for ms in 0.. {
         let now = start + Duration::from_millis(ms);
-        let (changed, is_busy) = step(ms);
+        let (changed, look) = step(ms);
         if !changed.is_empty() {
             stillness.changed(now, &changed);
         }
         if stillness.next(now) == Next::Look {
-            stillness.looked(now, is_busy);
+            stillness.looked(now, Duration::ZERO, look.map(|look| look.at(start)));
         }
         match stillness.next(now) {
             done @ Next::Done { .. } => return (ms, done),
@@ -36,14 +37,47 @@ fn wait(known: &[Area], mut step: impl FnMut(u64) -> (Vec<Area>, Option<bool>)) 
     unreachable!("a wait has a ceiling")
 }
 
-const fn done(settled: bool) -> Next {
+/// How programs are, with times from the start.
+#[derive(Clone, Copy)]
+enum Programs {
+    Work,
+    /// Now and then, not much.
+    Stir,
+    Sleep,
+    SleepUntil(u64),
+    SleepSomehow,
+}
+
+const fn done(held: Option<Held>) -> Next {
     Next::Done {
-        settled,
+        held,
         restless: None,
     }
 }
 
-const IDLE: Option<bool> = Some(false);
+/// The end of a wait during which something went on changing by itself.
+const fn restless(area: Area) -> Next {
+    Next::Done {
+        held: Some(Held::Restless),
+        restless: Some(area),
+    }
+}
+
+impl Programs {
+    fn at(self, start: Instant) -> Look {
+        Look {
+            is_busy: matches!(self, Self::Work),
+            sleep: match self {
+                Self::Work | Self::Stir => Sleep::Awake,
+                Self::Sleep => Sleep::Sound,
+                Self::SleepUntil(ms) => Sleep::Until(start + Duration::from_millis(ms)),
+                Self::SleepSomehow => Sleep::Unknown,
+            },
+        }
+    }
+}
+
+const IDLE: Option<Programs> = Some(Programs::SleepSomehow);
 
 fn every(ms: u64, period: u64, area: Area) -> Vec<Area> {
     if ms.is_multiple_of(period) {
@@ -60,38 +94,112 @@ fn once(ms: u64, at: u64, area: Area) -> Vec<Area> {
 #[test]
 fn settles_after_the_quiet_period() {
     let (ms, next) = wait(&[], |ms| (once(ms, 20, area(90, 30)), IDLE));
-    assert_eq!((ms, next), (70, done(true)));
+    assert_eq!((ms, next), (70, done(None)));
 }
 
 #[test]
 fn a_large_change_is_waited_for_longer() {
     let (ms, next) = wait(&[], |ms| (once(ms, 20, area(900, 600)), IDLE));
-    assert_eq!((ms, next), (87, done(true)));
+    assert_eq!((ms, next), (87, done(None)));
 }
 
 #[test]
 fn programs_that_work_are_waited_for() {
-    let (ms, next) = wait(&[], |ms| (once(ms, 180, area(90, 30)), Some(ms < 200)));
-    assert_eq!((ms, next), (230, done(true)));
+    let (ms, next) = wait(&[], |ms| {
+        let programs = if ms < 200 {
+            Programs::Work
+        } else {
+            Programs::SleepSomehow
+        };
+        (once(ms, 180, area(90, 30)), Some(programs))
+    });
+    assert_eq!((ms, next), (230, done(None)));
 }
 
 #[test]
 fn programs_that_work_for_ever_are_not() {
-    let (ms, next) = wait(&[], |_| (Vec::new(), Some(true)));
-    assert_eq!((ms, next), (400, done(true)));
+    let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Work)));
+    assert!((1000..1010).contains(&ms), "{ms}");
+    assert_eq!(next, done(Some(Held::Working)));
+}
+
+#[test]
+fn it_is_over_soon_when_all_sleep() {
+    let (ms, next) = wait(&[], |ms| {
+        let programs = if ms < 22 {
+            Programs::Work
+        } else {
+            Programs::Sleep
+        };
+        (once(ms, 20, area(900, 600)), Some(programs))
+    });
+    assert!((28..33).contains(&ms), "{ms}");
+    assert_eq!(next, done(None));
+}
+
+#[test]
+fn where_others_may_draw_as_well_the_quiet_is_whole() {
+    let start = Instant::now();
+    let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
+    for ms in 1..50 {
+        let now = start + Duration::from_millis(ms);
+        let look = Look {
+            is_busy: false,
+            sleep: Sleep::Sound,
+        };
+        stillness.looked(now, Duration::ZERO, Some(look));
+        assert!(!matches!(stillness.next(now), Next::Done { .. }), "{ms}");
+    }
+    assert_eq!(stillness.next(start + SETTLE.quiet), done(None));
+}
+
+#[test]
+fn a_timer_is_waited_for() {
+    let (ms, next) = wait(&[], |ms| {
+        let programs = match ms {
+            0..10 => Programs::Work,
+            10..250 => Programs::SleepUntil(250),
+            250..255 => Programs::Work,
+            _ => Programs::Sleep,
+        };
+        (once(ms, 252, area(90, 30)), Some(programs))
+    });
+    assert!((260..266).contains(&ms), "{ms}");
+    assert_eq!(next, done(None));
+}
+
+#[test]
+fn it_is_not_over_as_soon_when_nothing_changed_yet() {
+    let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Sleep)));
+    assert!((25..30).contains(&ms), "{ms}");
+    assert_eq!(next, done(None));
+}
+
+#[test]
+fn a_timer_that_is_far_off_is_not() {
+    let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::SleepUntil(500))));
+    assert!((25..30).contains(&ms), "{ms}");
+    assert_eq!(next, done(None));
+}
+
+#[test]
+fn who_stirs_now_and_then_is_waited_for_a_little_longer() {
+    let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Stir)));
+    assert!((100..105).contains(&ms), "{ms}");
+    assert_eq!(next, done(None));
 }
 
 #[test]
 fn where_no_program_is_known_the_quiet_is_longer() {
     let (ms, next) = wait(&[], |ms| (once(ms, 20, area(90, 30)), None));
     assert!((95..110).contains(&ms), "{ms}");
-    assert_eq!(next, done(true));
+    assert_eq!(next, done(None));
 }
 
 #[test]
 fn a_caret_does_not_count() {
     let (ms, next) = wait(&[], |ms| (every(ms, 40, area(1, 21)), IDLE));
-    assert_eq!((ms, next), (50, done(true)));
+    assert_eq!((ms, next), (50, done(None)));
 }
 
 #[test]
@@ -99,9 +207,7 @@ fn a_spinner_is_known_soon() {
     let spinner = area(32, 32);
     let (ms, next) = wait(&[], |ms| (every(ms, 20, spinner), IDLE));
     assert!((300..330).contains(&ms), "{ms}");
-    let restless = Some(spinner);
-    let settled = false;
-    assert_eq!(next, Next::Done { settled, restless });
+    assert_eq!(next, restless(spinner));
 }
 
 #[test]
@@ -117,14 +223,7 @@ fn two_spinners_are_as_one() {
         )
     });
     assert!((300..330).contains(&ms), "{ms}");
-    let restless = Some([10, 10, 916, 616]);
-    assert_eq!(
-        next,
-        Next::Done {
-            settled: false,
-            restless
-        }
-    );
+    assert_eq!(next, restless([10, 10, 916, 616]));
 }
 
 #[test]
@@ -132,14 +231,7 @@ fn a_known_spinner_does_not_hold_it() {
     let spinner = area(32, 32);
     let (ms, next) = wait(&[spinner], |ms| (every(ms, 20, spinner), IDLE));
     assert_eq!(ms, 50);
-    let restless = Some(spinner);
-    assert_eq!(
-        next,
-        Next::Done {
-            settled: false,
-            restless
-        }
-    );
+    assert_eq!(next, restless(spinner));
 }
 
 #[test]
@@ -162,20 +254,13 @@ fn a_known_spinner_does_not_hide_other_changes() {
 fn a_video_is_known_after_a_second() {
     let (ms, next) = wait(&[], |ms| (every(ms, 33, area(640, 360)), IDLE));
     assert!((1000..1050).contains(&ms), "{ms}");
-    let restless = Some(area(640, 360));
-    assert_eq!(
-        next,
-        Next::Done {
-            settled: false,
-            restless
-        }
-    );
+    assert_eq!(next, restless(area(640, 360)));
 }
 
 #[test]
 fn a_screen_that_goes_on_changing_lasts_until_the_ceiling() {
     let (ms, next) = wait(&[], |ms| (every(ms, 20, area(1200, 700)), IDLE));
-    assert_eq!((ms, next), (2000, done(false)));
+    assert_eq!((ms, next), (2000, done(Some(Held::Changing))));
 }
 
 #[test]
@@ -183,6 +268,6 @@ fn a_screen_that_was_still_for_long_is_settled_at_once() {
     let start = Instant::now();
     let now = start + SETTLE.quiet;
     let still = |since| Stillness::new(now, since, SETTLE, SCREEN, Vec::new()).next(now);
-    assert_eq!(still(Since::Changed(start)), done(true));
+    assert_eq!(still(Since::Changed(start)), done(None));
     assert_eq!(still(Since::Acted(start)), Next::Look);
 }

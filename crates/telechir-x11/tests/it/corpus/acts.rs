@@ -34,13 +34,18 @@ pub(super) struct Act {
 pub(super) enum Step {
     Click(i32, i32),
     DoubleClick(i32, i32),
+    RightClick(i32, i32),
+    /// From the first place to the second.
+    Drag([i32; 4]),
     /// Clicks of the wheel, down when positive.
     Scroll(i32, i32, f64),
     Type(&'static str),
     Key(&'static str),
+    Maximize,
+    Restore,
 }
 
-use Step::{Click, DoubleClick, Key, Scroll, Type};
+use Step::{Click, DoubleClick, Drag, Key, Maximize, Restore, RightClick, Scroll, Type};
 
 fn act(name: &'static str, steps: &[Step]) -> Act {
     Act {
@@ -57,10 +62,12 @@ fn later(name: &'static str, steps: &[Step]) -> Act {
     }
 }
 
-pub(super) const ALL: [&App; 6] = [
+pub(super) const ALL: [&App; 8] = [
     &XTERM,
     &MOUSEPAD,
     &CALCULATOR,
+    &LIST,
+    &FORM,
     &FEATHERPAD,
     &CALC,
     &CHROMIUM,
@@ -101,6 +108,10 @@ pub(super) const XTERM: App = App {
             later("waits, then prints", &[Type("sleep 0.4; echo later\n")]),
             act("clicks into the window", &[Click(300, 200)]),
             act("selects a word", &[DoubleClick(40, 30)]),
+            act("moves the window", &[Drag([300, -10, 360, 50])]),
+            act("moves it back", &[Drag([360, 50, 300, -10])]),
+            act("maximizes it", &[Maximize]),
+            act("takes that back", &[Restore]),
         ]
     },
 };
@@ -133,6 +144,17 @@ pub(super) const MOUSEPAD: App = App {
             act("closes the search bar", &[Key("Escape")]),
             act("opens the dialog for files", &[Key("ctrl+o")]),
             act("closes the dialog", &[Key("Escape")]),
+            act("opens another tab", &[Key("ctrl+t")]),
+            act("types into it", &[Type("in another tab")]),
+            act("goes to the first tab", &[Key("ctrl+Page_Up")]),
+            act("goes to the other tab", &[Key("ctrl+Page_Down")]),
+            act("opens the menu of the text", &[RightClick(300, 200)]),
+            act("closes that menu", &[Key("Escape")]),
+            act("opens the menu for editing", &[Key("alt+e")]),
+            act("opens the settings", &[Key("Up"), Key("Return")]),
+            act("goes on to a box", &[Key("Tab")]),
+            act("checks a box", &[Key("space")]),
+            act("closes the settings", &[Key("Escape")]),
             act("opens another window", &[Key("ctrl+n")]),
             act("closes the other window", &[Key("ctrl+w")]),
         ]
@@ -162,6 +184,70 @@ const CALCULATOR: App = App {
     },
 };
 
+/// A dialog with boxes to check, by which a script asks.
+const LIST: App = App {
+    program: "zenity",
+    arguments: &[
+        "--list",
+        "--checklist",
+        "--title=Fruit",
+        "--text=Which?",
+        "--column=",
+        "--column=Name",
+        "TRUE",
+        "apple",
+        "FALSE",
+        "pear",
+        "FALSE",
+        "plum",
+        "FALSE",
+        "quince",
+    ],
+    is_confined: true,
+    class: "zenity",
+    files: &[],
+    acts: || {
+        vec![
+            act("checks a box", &[Click(22, 100)]),
+            act("unchecks it", &[Click(22, 100)]),
+            act("goes down", &[Key("Down")]),
+            act("checks by key", &[Key("space")]),
+            act("selects a row", &[Click(300, 130)]),
+            act("sorts", &[Click(300, 50)]),
+            act("goes to a button", &[Key("Tab")]),
+            act("presses the button", &[Key("space")]),
+        ]
+    },
+};
+
+const FORM: App = App {
+    program: "zenity",
+    arguments: &[
+        "--forms",
+        "--title=Order",
+        "--text=What and when?",
+        "--add-entry=What",
+        "--add-entry=For whom",
+        "--add-calendar=When",
+    ],
+    is_confined: true,
+    class: "zenity",
+    files: &[],
+    acts: || {
+        vec![
+            act("types what", &[Type("a box of pears")]),
+            act("goes on", &[Key("Tab")]),
+            act("types for whom", &[Type("somebody")]),
+            act("goes to the calendar", &[Key("Tab")]),
+            act("goes to another day", &[Key("Down")]),
+            act("goes to the next month", &[Key("ctrl+Page_Down")]),
+            act("moves the dialog", &[Drag([300, -10, 340, 20])]),
+            act("clicks into the first field", &[Click(500, 60)]),
+            act("sends it off", &[Key("Return")]),
+        ]
+    },
+};
+
 const FEATHERPAD: App = App {
     program: "featherpad",
     arguments: &["text.txt"],
@@ -181,6 +267,14 @@ const FEATHERPAD: App = App {
             act("closes the tab", &[Key("ctrl+w")]),
             act("zooms in", &[Key("ctrl+equal")]),
             act("takes it back", &[Key("ctrl+z")]),
+            act("opens the first menu", &[Key("alt+f")]),
+            act("goes to the next menu", &[Key("Right")]),
+            act("closes the menus", &[Key("Escape"), Key("Escape")]),
+            act("opens the dialog for files", &[Key("ctrl+o")]),
+            act("closes the dialog", &[Key("Escape")]),
+            act("opens the menu of the text", &[RightClick(400, 300)]),
+            act("closes that menu", &[Key("Escape")]),
+            act("scrolls", &[Scroll(400, 300, 3.0)]),
         ]
     },
 };
@@ -215,11 +309,17 @@ const PAGE: &str = "<!doctype html><title>Page</title><style>body{font:16px sans
     <p><select><option>one<option>two<option>three</select>\
     <p><button onclick=\"out.innerHTML='<p>row'.repeat(300)\">fill</button><div id=out></div>";
 
-const CHROMIUM: App = App {
+pub(super) const CHROMIUM: App = App {
     program: "chromium",
     arguments: &[
         "--no-sandbox",
         "--no-first-run",
+        "--no-default-browser-check",
+        "--noerrdialogs",
+        "--disable-notifications",
+        "--disable-sync",
+        "--disable-component-update",
+        "--disable-background-networking",
         "--disable-gpu",
         "--disable-dev-shm-usage",
         "--force-prefers-reduced-motion",
@@ -247,8 +347,11 @@ const CHROMIUM: App = App {
             act("scrolls up", &[Scroll(450, 400, -3.0)]),
             act("searches the page", &[Key("ctrl+f")]),
             act("closes the search", &[Key("Escape")]),
-            act("zooms in", &[Key("ctrl+plus")]),
+            // What says so goes away after a second and a half.
+            later("zooms in", &[Key("ctrl+plus")]),
             act("loads it again", &[Key("F5")]),
+            act("opens the menu of the page", &[RightClick(600, 300)]),
+            act("closes that menu", &[Key("Escape")]),
             act("opens a tab", &[Key("ctrl+t")]),
             act("closes the tab", &[Key("ctrl+w")]),
         ]

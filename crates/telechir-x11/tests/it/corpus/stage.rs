@@ -114,6 +114,13 @@ impl Play {
         }
     }
 
+    /// An area of the screen, as pixels of the window.
+    pub(super) fn in_window(&self, area: [u32; 4]) -> [i32; 4] {
+        let [left, top, right, bottom] = area.map(u32::cast_signed);
+        let (x, y) = self.origin;
+        [left - x, top - y, right - x, bottom - y]
+    }
+
     fn action(&self, step: &Step) -> Action {
         let at = |x: i32, y: i32| {
             Some(Target::Point(Point::new(
@@ -122,8 +129,18 @@ impl Play {
             )))
         };
         match *step {
-            Step::Click(x, y) => click(at(x, y), ClickCount::Single),
-            Step::DoubleClick(x, y) => click(at(x, y), ClickCount::Double),
+            Step::Click(x, y) => click(at(x, y), Button::Left, ClickCount::Single),
+            Step::DoubleClick(x, y) => click(at(x, y), Button::Left, ClickCount::Double),
+            Step::RightClick(x, y) => click(at(x, y), Button::Right, ClickCount::Single),
+            Step::Drag([left, top, right, bottom]) => Action::Drag {
+                path: [at(left, top), at(right, bottom)]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+                button: Button::Left,
+                modifiers: Vec::new(),
+                duration: None,
+            },
             Step::Scroll(x, y, dy) => Action::Scroll {
                 at: at(x, y),
                 dx: 0.0,
@@ -141,14 +158,16 @@ impl Play {
                 chord: Chord::parse(chord).unwrap(),
                 repeat: 1,
             },
+            Step::Maximize => Action::MaximizeWindow { window: None },
+            Step::Restore => Action::RestoreWindow { window: None },
         }
     }
 }
 
-fn click(at: Option<Target>, count: ClickCount) -> Action {
+fn click(at: Option<Target>, button: Button, count: ClickCount) -> Action {
     Action::Click {
         at,
-        button: Button::Left,
+        button,
         count,
         modifiers: Vec::new(),
     }

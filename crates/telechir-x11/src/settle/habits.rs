@@ -1,0 +1,124 @@
+//! What programs are used to do after a pause that nothing announces. Knows times only.
+//!
+//! LibreOffice, for one, brings its status bar up to date 600 ms after a key, and hides the timer
+//! for it behind another that goes off every 150 ms. It was too early for that once: the next wait
+//! in the same program is as long as it takes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Later changes are not waited for: they may as well be a clock's.
+const LATEST: Duration = Duration::from_millis(700);
+/// Two times that differ by less are the same habit.
+const BLUR: Duration = Duration::from_millis(50);
+/// A habit that was right before may be wrong so often in a row.
+const MOST_WRONG: u32 = 3;
+/// Programs that are remembered.
+const MOST: usize = 64;
+
+#[derive(Debug, Default)]
+pub(super) struct Habits(HashMap<u32, Habit>);
+
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    /// So long after the action something changes.
+    after: Duration,
+    /// Whether it is waited for.
+    is_trusted: bool,
+    /// How often it was right, and wrong since.
+    right: u32,
+    wrong: u32,
+}
+
+impl Habits {
+    /// After the wait, a program's screen still changed, so long after the action.
+    pub(super) fn was_late(&mut self, program: u32, after: Duration) {
+        if after > LATEST {
+            return;
+        }
+        if self.0.len() >= MOST {
+            self.0.clear();
+        }
+        let again = Habit {
+            after,
+            is_trusted: match self.0.get(&program) {
+                None => true,
+                // It was wrong before, so that once proves nothing.
+                Some(habit) => habit.is_trusted || habit.after.abs_diff(after) < BLUR,
+            },
+            right: 0,
+            wrong: 0,
+        };
+        self.0.insert(program, again);
+    }
+
+    /// How long after an action the program's last change is to be expected.
+    pub(super) fn of(&self, program: u32) -> Option<Duration> {
+        let habit = self.0.get(&program)?;
+        habit.is_trusted.then_some(habit.after)
+    }
+
+    /// The change that was expected came, the last one so long after the action.
+    pub(super) fn was_right(&mut self, program: u32, after: Duration) {
+        if let Some(habit) = self.0.get_mut(&program) {
+            habit.after = habit.after.max(after.min(LATEST));
+            habit.right += 1;
+            habit.wrong = 0;
+        }
+    }
+
+    /// The change that was expected did not come.
+    pub(super) fn was_wrong(&mut self, program: u32) {
+        if let Some(habit) = self.0.get_mut(&program) {
+            habit.wrong += 1;
+            // Not all that it does has that effect.
+            habit.is_trusted = habit.wrong <= habit.right.min(MOST_WRONG);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn a_late_change_is_expected_the_next_time() {
+        let mut habits = Habits::default();
+        assert_eq!(habits.of(7), None);
+        habits.was_late(7, MS(610));
+        assert_eq!(habits.of(7), Some(MS(610)));
+        assert_eq!(habits.of(8), None);
+    }
+
+    #[test]
+    fn who_was_late_by_chance_must_be_so_twice() {
+        let mut habits = Habits::default();
+        habits.was_late(7, MS(610));
+        habits.was_wrong(7);
+        assert_eq!(habits.of(7), None);
+        habits.was_late(7, MS(300));
+        assert_eq!(habits.of(7), None);
+        habits.was_late(7, MS(320));
+        assert_eq!(habits.of(7), Some(MS(320)));
+    }
+
+    #[test]
+    fn a_habit_that_was_right_may_fail_to_show_once() {
+        let mut habits = Habits::default();
+        habits.was_late(7, MS(610));
+        habits.was_right(7, MS(620));
+        habits.was_wrong(7);
+        assert_eq!(habits.of(7), Some(MS(620)));
+        habits.was_wrong(7);
+        assert_eq!(habits.of(7), None);
+    }
+
+    #[test]
+    fn what_comes_much_later_is_no_habit() {
+        let mut habits = Habits::default();
+        habits.was_late(7, MS(900));
+        assert_eq!(habits.of(7), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Numbers of threads, and threads of our own.
+
+use super::*;
+
+#[test]
+fn counts_running_and_waiting() {
+    let turns = Turns {
+        wanted: 291_447_510,
+        count: 943,
+    };
+    assert_eq!(parse("233012968 58434542 943\n"), turns);
+    assert_eq!(parse(""), Turns::default());
+}
+
+#[test]
+fn ready_is_running_or_waiting_for_a_disk() {
+    assert!(says_ready("12 (a) S) R 1 12"));
+    assert!(says_ready("12 (bash) D 1 12"));
+    assert!(!says_ready("12 (R) S 1 12"));
+    assert!(!says_ready(""));
+}
+
+#[test]
+fn a_share_is_of_the_time_between() {
+    let start = Instant::now();
+    let later = start + Duration::from_millis(20);
+    assert!((share((start, 5_000_000), (later, 15_000_000)) - 0.5).abs() < 1e-9);
+}
+
+/// A program of this machine, watched from when it has begun to do what it does.
+async fn watched(script: &str) -> (telechir_process::Child, Work) {
+    let spawn = telechir_process::Spawn::new("/bin/bash").args(["-c", script]);
+    let child = spawn.spawn().await.unwrap();
+    let program = child.pid().as_raw_nonzero().get().cast_unsigned();
+    let mut work = Work::default();
+    let cast = Cast {
+        programs: vec![program],
+        ..Cast::default()
+    };
+    let now = Instant::now();
+    work.begin(cast, now + Duration::from_secs(60), now);
+    (child, work)
+}
+
+/// What is seen of it once it is as `wanted`, or after a while.
+async fn look_for(work: &mut Work, wanted: impl Fn(Sleep) -> bool) -> Look {
+    let start = Instant::now();
+    loop {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let look = work.look(start, Instant::now()).unwrap();
+        if wanted(look.sleep) || start.elapsed() > Duration::from_secs(10) {
+            return look;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_waits_for_others_sleeps_soundly() {
+    // It waits for its child, which has set itself a time that is too far off.
+    let (_child, mut work) = watched("sleep 1000; true").await;
+    let look = look_for(&mut work, |sleep| sleep == Sleep::Sound).await;
+    assert_eq!(look.sleep, Sleep::Sound);
+}
+
+#[tokio::test]
+async fn a_timer_of_a_child_is_seen() {
+    let (_child, mut work) = watched("sleep 30; true").await;
+    let look = look_for(&mut work, |sleep| matches!(sleep, Sleep::Until(_))).await;
+    let Sleep::Until(at) = look.sleep else {
+        panic!("{look:?}");
+    };
+    let left = at - Instant::now();
+    assert!((20..=30).contains(&left.as_secs()), "{left:?}");
+}
+
+#[tokio::test]
+async fn who_works_is_awake_and_busy() {
+    let (_child, mut work) = watched("while :; do :; done").await;
+    let start = Instant::now();
+    let mut look = look_for(&mut work, |sleep| sleep == Sleep::Awake).await;
+    while !look.is_busy && start.elapsed() < Duration::from_secs(10) {
+        look = look_for(&mut work, |sleep| sleep == Sleep::Awake).await;
+    }
+    assert_eq!((look.is_busy, look.sleep), (true, Sleep::Awake));
+    assert!(work.actor().is_some());
+}
+
+#[test]
+fn a_timer_that_shows_nothing_is_not_waited_for_for_ever() {
+    let ms = Duration::from_millis;
+    let mut vain = Vain::default();
+    for _ in 0..VAIN {
+        assert!(!vain.holds(ms(50)));
+        vain.span = ms(50);
+        vain.times += 1;
+        vain.in_all += 1;
+    }
+    assert!(vain.holds(ms(51)));
+    assert!(!vain.holds(ms(250)));
+}

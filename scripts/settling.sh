@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Acts on real applications, some hundred times, and compares the picture that each action is
+# answered with with the screen two seconds later; writes the table of docs/settling.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+APPLICATIONS=1 scripts/setup.sh
+
+told=$(mktemp)
+trap 'rm -f "$told"' EXIT
+TELECHIR_SETTLING=all cargo test --quiet --package telechir-x11 --test it -- \
+  --exact corpus::a_settled_picture_is_the_last --nocapture | tee "$told"
+{
+    sed '/^<!-- measured -->$/q' docs/settling.md
+    echo
+    echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) after it; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
+    echo
+    grep -E '^(\||Not final|With an effect)' "$told" | sed 's/^\(Not final\|With an effect\)/\n&/'
+} >docs/settling.md.new
+mv docs/settling.md.new docs/settling.md
