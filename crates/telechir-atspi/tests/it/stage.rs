@@ -112,10 +112,9 @@ impl Stage {
         let viewport = Viewport::unscaled(self.desktop.size());
         let action: ScreenAction = viewport.action(&action).unwrap();
         let done = self.desktop.perform(&action).await;
-        // GTK presses a button a quarter of a second after its own action was asked for, and looks
-        // into folders for what is typed into a dialog; nothing says so before.
+        // As a session waits.
         let settle = Settle {
-            quiet: Duration::from_millis(400),
+            quiet: Duration::from_millis(45),
             ceiling: Duration::from_secs(2),
         };
         self.desktop.settle(settle).await.unwrap();
