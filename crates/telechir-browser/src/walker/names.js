@@ -2,7 +2,9 @@
 // element's own label, its content, its tooltip.
 const INLINE = new Set(("a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark math q s samp " +
   "select small span strong sub sup svg textarea time u var wbr button output slot").split(" "))
-const UNSPOKEN = new Set(["script", "style", "noscript", "template", "head", "datalist"])
+// What is never drawn itself, of HTML and of SVG.
+const UNSPOKEN = new Set(("script style noscript template head datalist " +
+  "defs clipPath mask marker pattern symbol metadata").split(" "))
 const MOST_LABELS = 8
 const MOST_OF_CONTENT = 1000
 

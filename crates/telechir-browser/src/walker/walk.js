@@ -102,8 +102,12 @@ const walk = ({ since, boxes, thorough }) => {
     const tag = tagOf(element)
     const isBare = !hasAttributes(element)
     if (UNSPOKEN.has(tag) || (!isBare && attributeOf(element, "aria-hidden") === "true")) return
-    const isShown = drawn(element)
-    if (!isShown && !mayHold(element)) return
+    // Styles are asked one by one, from the top: that is half the price of `checkVisibility`.
+    const style = getComputedStyle(element)
+    const display = style.display
+    if (display === "none" || display === "") return
+    // Without a box of its own, or not painted, while what is in it may be.
+    const isShown = display !== "contents" && style.visibility === "visible" && !(element instanceof SVGElement && !drawn(element))
     if (modal === element) isInert = false
     else if (!isBare && hasAttribute(element, "inert")) isInert = true
     const isBlock = BLOCKS.has(tag)
@@ -116,7 +120,7 @@ const walk = ({ since, boxes, thorough }) => {
       acts = !isBare && (hasAttribute(element, "onclick") || (hasAttribute(element, "tabindex") && tabIndexOf(element) >= 0) || isEditingHost(element))
       if (!acts && !isNameTold && POINTED_AT.has(tag)) {
         const wasHand = isHand
-        isHand = hasHand(element, tag, isBare)
+        isHand = style.cursor === "pointer"
         acts = isHand && !wasHand
       }
     }
@@ -144,7 +148,7 @@ const walk = ({ since, boxes, thorough }) => {
       elementEnds = isShown
       if (isEditor || shown === "textbox") return
     }
-    if (tag === "select" || isFrameTag(tag)) return
+    if (tag === "select" || isFrameTag(tag) || style.contentVisibility === "hidden" || holdsUndrawn(element, tag)) return
     const root = shadowOf(element)
     if (root && openRootOf(element)) watch(root)
     // Of a closed one only the summary is drawn.
@@ -153,6 +157,7 @@ const walk = ({ since, boxes, thorough }) => {
     const visitChild = child => {
       const type = nodeTypeOf(child)
       if (type === ELEMENT) {
+        if (isClosed && tagOf(child) !== "summary") return
         visit(child, below, level + 1, isInert, isNameTold, isHand, maySee)
       } else if (type === TEXT && isShown && !isNameTold && !isClosed) {
         const data = dataOf(child)
@@ -171,16 +176,6 @@ const walk = ({ since, boxes, thorough }) => {
       flush(below)
       elementEnds = true
     }
-  }
-
-  // A page gives many elements the same hand by their tag alone: bare ones are asked for once in each parent.
-  let handIn = null, handTag = "", wasHandThere = false
-  const hasHand = (element, tag, isBare) => {
-    const parent = parentOf(element)
-    if (isBare && parent === handIn && tag === handTag) return wasHandThere
-    const isHand = getComputedStyle(element).cursor === "pointer"
-    if (isBare) { handIn = parent; handTag = tag; wasHandThere = isHand }
-    return isHand
   }
 
   // Whether a closed shadow root may be what is drawn here. Asked of the protocol, for it costs.
@@ -221,6 +216,15 @@ const BLOCKS = new Set(("address article aside blockquote body br caption center
   "main menu nav ol optgroup option p pre search section summary table tbody td tfoot th thead tr ul").split(" "))
 // Tags whose elements are in some state without an attribute that says so.
 const STATED = new Set("input select textarea button option summary h1 h2 h3 h4 h5 h6 fieldset".split(" "))
+// What these hold is drawn only where they themselves cannot be.
+const REPLACED = new Set(["audio", "canvas", "meter", "object", "progress", "video"])
+const holdsUndrawn = (element, tag) => {
+  if (!REPLACED.has(tag)) return false
+  for (let child = firstChildOf(element); child; child = nextSiblingOf(child)) {
+    if (nodeTypeOf(child) === ELEMENT && drawn(child)) return false
+  }
+  return true
+}
 const isFrameTag = tag => tag === "iframe" || tag === "frame"
 // Where the document in a frame is drawn.
 const insetOf = element => {
@@ -234,12 +238,6 @@ const contentBoxOf = (element, box) => {
   return edges.map(Math.round).join()
 }
 const isEditingHost = element => isEditable(element) && !isEditable(composedParentOf(element))
-
-// Without a box of its own, or not painted, while what is in it may be.
-const mayHold = element => {
-  const style = getComputedStyle(element)
-  return style.display === "contents" || (style.visibility !== "visible" && style.display !== "none" && style.display !== "")
-}
 
 // Drawn, and nothing of what is known to be in it is.
 const isStrange = element => {
