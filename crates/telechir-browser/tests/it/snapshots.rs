@@ -452,6 +452,7 @@ async fn a_picture_its_marks_and_the_page_s_epoch_are_of_one_moment() {
         "document.querySelector('button').textContent = 'Gone'",
     )
     .await;
+    assert_eq!(browser.marks(1).await.unwrap().len(), 1);
     let later = browser.paired(1).await.unwrap();
     assert!(later.epoch > paired.epoch);
     assert_eq!(later.marks.len(), 1);
