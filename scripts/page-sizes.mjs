@@ -1,7 +1,8 @@
 // The pages of the tests, served on loopback and told by each tool as it tells them to a model.
 import { execFileSync, spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
+import { tmpdir } from "node:os"
 import { createInterface } from "node:readline"
 
 const [peers, ours] = process.argv.slice(2)
@@ -9,6 +10,7 @@ const CHROMIUM = "/usr/lib/chromium/chromium"
 const FOLDER = "crates/telechir-testkit/src/page"
 const PAGES = ["orders", "shop", "article"]
 const isRoot = process.getuid() === 0
+const scratch = mkdtempSync(`${tmpdir()}/page-sizes-`)
 
 const server = createServer((request, response) => {
   response.setHeader("content-type", "text/html;charset=utf-8")
@@ -41,7 +43,7 @@ const agentBrowser = flags => async page => {
 }
 
 const playwright = async page => {
-  const args = ["--headless", "--isolated", "--executable-path", CHROMIUM, ...(isRoot ? ["--no-sandbox"] : [])]
+  const args = ["--headless", "--isolated", "--executable-path", CHROMIUM, "--output-dir", scratch, ...(isRoot ? ["--no-sandbox"] : [])]
   const child = spawn(`${peers}/node_modules/.bin/playwright-mcp`, args, { stdio: ["pipe", "pipe", "inherit"] })
   const answers = new Map()
   createInterface({ input: child.stdout }).on("line", line => {
@@ -95,4 +97,5 @@ Written by \`scripts/page-sizes.sh\`: what a model sees of the same page, in cha
 | | ${PAGES.map(page => `\`${page}\``).join(" | ")} |
 |---|---|---|---|
 ${rows.join("\n")}`)
+rmSync(scratch, { recursive: true })
 server.close()
