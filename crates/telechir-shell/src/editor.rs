@@ -1,8 +1,12 @@
 //! An editor of the files in a workspace, and of a model's memory beside it.
 //!
-//! `root` reaches files and nothing else, `patch` applies diffs, `text` does what editors do.
+//! `root` reaches files and nothing else, `patch` applies diffs, `lines` finds where their parts
+//! stand, `text` does what editors do.
 //! Started as root, every step runs in a thread that has become the session's user.
 
+#[cfg(test)]
+mod demands;
+mod lines;
 mod patch;
 mod root;
 mod text;

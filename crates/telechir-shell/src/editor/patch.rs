@@ -4,6 +4,11 @@
 //! Where the lines are not there letter by letter, they are looked for again without the blanks at
 //! their ends, then without those at both ends. Lines that stay are kept as the file has them.
 
+use super::lines::Lines;
+
+/// Bytes of a diff; no model says so many at once.
+const MAX_DIFF: usize = 4 * 1024 * 1024;
+
 /// How many lines came and went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
@@ -47,6 +52,12 @@ pub(crate) fn new_file(diff: &str) -> Result<String, String> {
 /// # Errors
 /// With a sentence for the model: which part of the diff does not fit, and where it nearly does.
 pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, Change), String> {
+    if diff.len() > MAX_DIFF {
+        return Err(format!(
+            "the diff has {} bytes, and {MAX_DIFF} is the most; send it in parts",
+            diff.len()
+        ));
+    }
     let sections = sections(diff)?;
     if sections.iter().all(|section| section.lines.is_empty()) {
         return Err("the diff changes nothing: it has no line that begins with `+` or `-`".into());
@@ -59,9 +70,12 @@ pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, Change), String> 
         "\n"
     };
     let mut out = String::with_capacity(text.len() + diff.len());
+    let lines = Lines::new(&bare, sections.iter().flat_map(Section::runs).collect());
     let (mut done, mut change) = (0, Change::default());
+    let mut run = 0;
     for section in &sections {
-        let at = section.place(&bare, done)?;
+        let at = section.place(&lines, run, done)?;
+        run += section.anchors.len() + 1;
         keep(&mut out, &file[done..at]);
         let mut line = at;
         for part in &section.lines {
@@ -182,15 +196,6 @@ fn part(line: &str) -> Option<Part<'_>> {
     }
 }
 
-type Same = fn(&str, &str) -> bool;
-
-/// From the strictest to the most lenient.
-const WAYS: [Same; 3] = [
-    |a, b| a == b,
-    |a, b| a.trim_end() == b.trim_end(),
-    |a, b| a.trim() == b.trim(),
-];
-
 impl<'a> Section<'a> {
     /// The lines that have to be there.
     fn old(&self) -> Vec<&'a str> {
@@ -201,11 +206,18 @@ impl<'a> Section<'a> {
         self.lines.iter().filter_map(old).collect()
     }
 
-    /// Where its old lines begin in the file, not before `from`.
-    fn place(&self, file: &[&str], from: usize) -> Result<usize, String> {
+    /// What is looked for: each anchor, then the old lines.
+    fn runs(&self) -> impl Iterator<Item = Vec<&'a str>> {
+        let anchors = self.anchors.iter().map(|anchor| vec![*anchor]);
+        anchors.chain([self.old()])
+    }
+
+    /// Where its old lines begin in the file, not before `from`; `run` is the first of its runs.
+    fn place(&self, lines: &Lines<'_>, run: usize, from: usize) -> Result<usize, String> {
+        let file = lines.file();
         let mut after = from;
-        for anchor in &self.anchors {
-            let found = find(file, &[anchor], after);
+        for (at, anchor) in self.anchors.iter().enumerate() {
+            let found = lines.find(run + at, after);
             after = 1 + found.ok_or_else(|| {
                 let hint = elsewhere(file, anchor, after);
                 format!(
@@ -214,19 +226,20 @@ impl<'a> Section<'a> {
                 )
             })?;
         }
-        let old = self.old();
+        let run = run + self.anchors.len();
+        let old = lines.run(run);
         if old.is_empty() {
             let at_anchor = !self.anchors.is_empty() && !self.at_end;
             return Ok(if at_anchor { after } else { file.len() });
         }
         if self.at_end {
             let last = file.len().checked_sub(old.len()).filter(|at| *at >= after);
-            let fits = |at: &usize| WAYS.iter().any(|same| matches(&file[*at..], &old, *same));
-            if let Some(at) = last.filter(fits) {
+            if let Some(at) = last.filter(|at| lines.is_at(run, *at)) {
                 return Ok(at);
             }
         }
-        find(file, &old, after).ok_or_else(|| self.not_there(file, &old, after))
+        let found = lines.find(run, after);
+        found.ok_or_else(|| self.not_there(file, old, after))
     }
 
     fn not_there(&self, file: &[&str], old: &[&str], after: usize) -> String {
@@ -249,16 +262,6 @@ fn elsewhere(file: &[&str], line: &str, after: usize) -> String {
         Some((at, _)) => format!(", which is at line {}", at + 1),
         None => String::new(),
     }
-}
-
-fn find(file: &[&str], old: &[&str], from: usize) -> Option<usize> {
-    let last = file.len().checked_sub(old.len())?;
-    WAYS.iter()
-        .find_map(|same| (from..=last).find(|at| matches(&file[*at..], old, *same)))
-}
-
-fn matches(file: &[&str], old: &[&str], same: Same) -> bool {
-    file.len() >= old.len() && file.iter().zip(old).all(|(a, b)| same(a, b))
 }
 
 #[cfg(test)]
@@ -326,6 +329,7 @@ mod tests {
             ("a\n", "@@ nowhere\n-a\n", "\"nowhere\""),
             ("a\n", "?a\n", "line 1 of the diff"),
             ("a\n", "", "changes nothing"),
+            ("a\n", &"+a\n".repeat(2_000_000), "in parts"),
         ] {
             let error = apply(file, diff).err().unwrap_or_default();
             assert!(error.contains(words), "{error}");
