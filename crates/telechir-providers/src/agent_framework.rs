@@ -42,6 +42,11 @@ impl Wire for AgentFramework {
         false
     }
 
+    /// A call and its result are contents like any other.
+    fn takes_repeated_ids(&self) -> bool {
+        true
+    }
+
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

@@ -12,7 +12,7 @@ use crate::document::{self, Document, Input};
 use crate::wire::{Service, Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
-    chat, google, mistral, openai,
+    chat, google, mistral, openai, repeated,
 };
 
 /// A provider's way of writing calls and results.
@@ -179,22 +179,17 @@ impl Dialect {
     /// When the dialect demands something that the history does not have.
     pub fn write_history(self, history: &History) -> Result<(Document, Report), EncodeError> {
         let wire = self.wire();
-        let slots = document::slots_of(&history.messages);
-        let without_slots = || {
-            let mut whole = history.clone();
-            whole.messages.iter_mut().for_each(Message::fill_slots);
-            wire.write_history(&whole)
+        let apart = match wire.takes_repeated_ids() {
+            true => None,
+            false => repeated::told_apart(&history.messages, wire.raw_dialect()),
         };
-        let mut written = if slots.is_empty() || wire.takes_slots() {
-            wire.write_history(history)
-        } else {
-            without_slots()
+        let Some((messages, mut report)) = apart else {
+            return write_history(wire, history);
         };
-        if !slots.is_empty() && document::is_touched(&written, parts_of_history, &slots) {
-            written = without_slots();
-        }
-        let (template, report) = written?;
-        Ok((Document::new(template, slots), report))
+        let envelope = history.envelope.clone();
+        let (document, losses) = write_history(wire, &History { messages, envelope })?;
+        report.absorb(losses);
+        Ok((document, report))
     }
 
     /// The size at which a picture of a screen of `size` reaches this model as it was sent,
@@ -220,6 +215,26 @@ impl Dialect {
     pub fn service(self) -> Option<Service> {
         self.wire().talk().map(Talk::service)
     }
+}
+
+/// Writes a history whose pictures stay where they are, as far as nothing is made of them.
+fn write_history(wire: &dyn Wire, history: &History) -> Result<(Document, Report), EncodeError> {
+    let slots = document::slots_of(&history.messages);
+    let without_slots = || {
+        let mut whole = history.clone();
+        whole.messages.iter_mut().for_each(Message::fill_slots);
+        wire.write_history(&whole)
+    };
+    let mut written = if slots.is_empty() || wire.takes_slots() {
+        wire.write_history(history)
+    } else {
+        without_slots()
+    };
+    if !slots.is_empty() && document::is_touched(&written, parts_of_history, &slots) {
+        written = without_slots();
+    }
+    let (template, report) = written?;
+    Ok((Document::new(template, slots), report))
 }
 
 fn parts_of_history((value, report): &(Value, Report)) -> (&[Value], &Report) {

@@ -20,6 +20,7 @@ mod function_tools;
 mod google;
 mod mistral;
 mod openai;
+mod repeated;
 mod report;
 mod settings;
 mod stream;

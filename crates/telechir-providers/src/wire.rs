@@ -21,6 +21,16 @@ pub(crate) trait Wire: Sync {
         true
     }
 
+    /// Under which name raw representations hold its JSON.
+    fn raw_dialect(&self) -> &'static str {
+        self.name()
+    }
+
+    /// Whether two calls of a history may have one id.
+    fn takes_repeated_ids(&self) -> bool {
+        false
+    }
+
     /// Reads one response.
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError>;
 

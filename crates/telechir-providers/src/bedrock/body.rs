@@ -39,6 +39,10 @@ impl Wire for Messages {
         MESSAGES
     }
 
+    fn raw_dialect(&self) -> &'static str {
+        anthropic::DIALECT
+    }
+
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         read_response(&document, MESSAGES)
     }
@@ -89,6 +93,10 @@ impl Wire for Messages {
 impl Wire for Invoke {
     fn name(&self) -> &'static str {
         INVOKE
+    }
+
+    fn raw_dialect(&self) -> &'static str {
+        anthropic::DIALECT
     }
 
     fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {

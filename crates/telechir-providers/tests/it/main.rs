@@ -20,6 +20,7 @@ mod mutations;
 mod openai;
 mod pages;
 mod recordings;
+mod repeated_ids;
 mod sdk;
 mod slots;
 mod streams;

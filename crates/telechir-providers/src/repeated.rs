@@ -1,0 +1,172 @@
+//! Calls of a history that have one id: some servers count anew every turn. Services refuse that
+//! or mix the answers up, so the later calls are sent with ids of their own, which is reported.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all other contents have no id of a call"
+)]
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use telechir_protocol::{CallId, Content, Message, Role};
+
+use crate::Report;
+
+/// The messages with an id for each call and its result, and a word on each new one; none when no
+/// id is there twice. What came in this dialect's own JSON keeps its ids, as it goes back.
+pub(crate) fn told_apart(messages: &[Message], own: &str) -> Option<(Vec<Message>, Report)> {
+    let mut taken = HashSet::new();
+    let mut others = Vec::new();
+    for message in messages {
+        for content in &message.contents {
+            match id_of(content) {
+                Some(Id::Call(id)) if is_own(message, content, own) => {
+                    taken.insert(id.clone());
+                }
+                Some(Id::Call(id)) => others.push(id),
+                Some(Id::Result(_)) | None => {}
+            }
+        }
+    }
+    let mut seen = taken.clone();
+    if others.iter().all(|id| seen.insert((*id).clone())) {
+        return None;
+    }
+    let mut sending = Sending {
+        taken,
+        known: seen,
+        counts: HashMap::new(),
+        open: HashMap::new(),
+        turn: 0,
+        report: Report::default(),
+    };
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        sending.turn += usize::from(message.role != Role::Assistant);
+        for at in 0..message.contents.len() {
+            let is_own = is_own(message, &message.contents[at], own);
+            sending.content(&mut message.contents[at], is_own);
+        }
+    }
+    Some((messages, sending.report))
+}
+
+fn is_own(message: &Message, content: &Content, own: &str) -> bool {
+    let metas = content.meta().into_iter().chain([&message.meta]);
+    let mut raws = metas.filter_map(|meta| meta.raw_representation.as_ref());
+    raws.any(|raw| raw.dialect == own)
+}
+
+/// The ids that calls go out with.
+#[derive(Debug)]
+struct Sending {
+    /// Those of the calls so far, and of all that keep theirs.
+    taken: HashSet<CallId>,
+    /// All of the history.
+    known: HashSet<CallId>,
+    /// How many calls had an id so far.
+    counts: HashMap<CallId, usize>,
+    open: HashMap<CallId, Open>,
+    /// How many turns of the model have ended.
+    turn: usize,
+    report: Report,
+}
+
+impl Sending {
+    fn content(&mut self, content: &mut Content, is_own: bool) {
+        let sent = match id_of(content) {
+            Some(Id::Call(id)) => {
+                let id = id.clone();
+                let sent = self.call(&id, is_own);
+                let open = self.open.entry(id).or_default();
+                open.wait(self.turn, sent.clone());
+                Some(sent)
+            }
+            Some(Id::Result(id)) => self.open.get_mut(id).and_then(Open::answer),
+            None => None,
+        };
+        if let Some(sent) = sent {
+            rename(content, sent);
+        }
+    }
+
+    fn call(&mut self, id: &CallId, is_own: bool) -> CallId {
+        let count = self.counts.entry(id.clone()).or_default();
+        *count += 1;
+        if is_own || self.taken.insert(id.clone()) {
+            return id.clone();
+        }
+        let new = loop {
+            let new = CallId::new(format!("{id}-{count}"));
+            if self.known.insert(new.clone()) {
+                break new;
+            }
+            *count += 1;
+        };
+        self.report.kept(
+            format!("id {id}"),
+            format!("call {id}"),
+            "another call of the history has it",
+            format!("as {new}"),
+        );
+        new
+    }
+}
+
+/// What the calls of one id were sent with.
+#[derive(Debug, Default)]
+struct Open {
+    /// The turn whose calls wait; those of a turn before it have no result any more.
+    turn: usize,
+    waiting: VecDeque<CallId>,
+    /// The last that was answered; it may have several results.
+    answered: Option<CallId>,
+}
+
+impl Open {
+    fn wait(&mut self, turn: usize, sent: CallId) {
+        if self.turn != turn {
+            self.waiting.clear();
+        }
+        self.turn = turn;
+        self.waiting.push_back(sent);
+    }
+
+    /// The call that the next result is of.
+    fn answer(&mut self) -> Option<CallId> {
+        self.answered = self.waiting.pop_front().or_else(|| self.answered.take());
+        self.answered.clone()
+    }
+}
+
+enum Id<'a> {
+    Call(&'a CallId),
+    Result(&'a CallId),
+}
+
+fn id_of(content: &Content) -> Option<Id<'_>> {
+    Some(match content {
+        Content::ComputerCall(call) => Id::Call(&call.call_id),
+        Content::ShellCall(call) => Id::Call(&call.call_id),
+        Content::EditCall(call) => Id::Call(&call.call_id),
+        Content::FunctionCall(call) => Id::Call(call.call_id.as_ref()?),
+        Content::ComputerResult(result) => Id::Result(&result.call_id),
+        Content::ShellResult(result) => Id::Result(&result.call_id),
+        Content::EditResult(result) => Id::Result(&result.call_id),
+        Content::FunctionResult(result) => Id::Result(result.call_id.as_ref()?),
+        _ => return None,
+    })
+}
+
+fn rename(content: &mut Content, id: CallId) {
+    match content {
+        Content::ComputerCall(call) => call.call_id = id,
+        Content::ShellCall(call) => call.call_id = id,
+        Content::EditCall(call) => call.call_id = id,
+        Content::FunctionCall(call) => call.call_id = Some(id),
+        Content::ComputerResult(result) => result.call_id = id,
+        Content::ShellResult(result) => result.call_id = id,
+        Content::EditResult(result) => result.call_id = id,
+        Content::FunctionResult(result) => result.call_id = Some(id),
+        _ => {}
+    }
+}

@@ -1,0 +1,235 @@
+//! Two calls of one id in a history, each with its result: some servers count anew every turn.
+//! Both are written with what was answered to each.
+
+use std::collections::HashMap;
+use std::slice;
+
+use serde_json::{Value, json};
+use telechir_protocol::Message;
+use telechir_providers::{Dialect, Envelope, History, Loss};
+
+/// A call and its answer, both with this id.
+type Pair = fn(&str, usize) -> [Value; 2];
+
+const KINDS: [(&str, Pair); 3] = [
+    ("function", |id, at| {
+        let word = ["moon", "sun"][at];
+        let result = json!([{"type": "text", "text": format!("It is {word}.")}]);
+        [
+            json!({"type": "function_call", "call_id": id, "name": "look_up", "arguments": {"word": word}}),
+            json!({"type": "function_result", "call_id": id, "name": "look_up", "items": result}),
+        ]
+    }),
+    ("shell", |id, at| {
+        let (command, out) = [("pwd", "/\n"), ("id -u", "0\n")][at];
+        let output = json!({"stdout": out, "stderr": "", "exit_code": 0, "outcome": "success"});
+        [
+            json!({"type": "shell_call", "call_id": id, "commands": [command]}),
+            json!({"type": "shell_result", "call_id": id, "outputs": [output]}),
+        ]
+    }),
+    ("computer", |id, at| {
+        let picture = format!("data:image/png;base64,{}", ["AAAA", "BBBB"][at]);
+        let picture = json!({"type": "data", "uri": picture, "media_type": "image/png"});
+        let click = json!({"action": "click", "coordinate": [at, 2], "button": "left"});
+        [
+            json!({"type": "computer_call", "call_id": id, "actions": [click]}),
+            json!({"type": "computer_result", "call_id": id, "screenshot": picture}),
+        ]
+    }),
+];
+
+const BODIES: [Dialect; 3] = [
+    Dialect::AnthropicMessages,
+    Dialect::BedrockMessages,
+    Dialect::BedrockInvoke,
+];
+
+fn message(role: &str, contents: &[Value]) -> Value {
+    json!({"role": role, "contents": contents})
+}
+
+/// Two turns with a call each, or one turn with both.
+fn histories(pair: Pair, ids: [&str; 2]) -> [Vec<Message>; 2] {
+    let [one, first] = pair(ids[0], 0);
+    let [two, second] = pair(ids[1], 1);
+    let asked = message("user", &[json!({"type": "text", "text": "Find out."})]);
+    let in_turns = vec![
+        asked.clone(),
+        message("assistant", slice::from_ref(&one)),
+        message("tool", slice::from_ref(&first)),
+        message("assistant", slice::from_ref(&two)),
+        message("tool", slice::from_ref(&second)),
+    ];
+    let at_once = vec![
+        asked,
+        message("assistant", &[one, two]),
+        message("tool", &[first, second]),
+    ];
+    [in_turns, at_once].map(|messages| serde_json::from_value(messages.into()).unwrap())
+}
+
+/// What was said, without what it is called.
+fn bare(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for name in [
+                "call_id",
+                "item_id",
+                "raw_representation",
+                "additional_properties",
+            ] {
+                members.shift_remove(name);
+            }
+            members.values_mut().for_each(bare);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Every call with what was answered to it.
+fn answered(messages: &[Message]) -> Vec<[Value; 2]> {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    let values: Vec<Value> = contents
+        .map(|content| serde_json::to_value(content).unwrap())
+        .collect();
+    let of = |ending: &str| -> Vec<(String, Value)> {
+        let named = |value: &Value| {
+            value["type"]
+                .as_str()
+                .is_some_and(|kind| kind.ends_with(ending))
+        };
+        let found = values.iter().filter(|value| named(value));
+        found
+            .map(|value| {
+                let id = value["call_id"].as_str().unwrap_or_default().to_owned();
+                let mut value = value.clone();
+                bare(&mut value);
+                (id, value)
+            })
+            .collect()
+    };
+    let mut results: HashMap<String, Vec<Value>> = HashMap::new();
+    for (id, result) in of("_result") {
+        results.entry(id).or_default().insert(0, result);
+    }
+    let answer = |(id, call): (String, Value)| {
+        let result = results.get_mut(&id).and_then(Vec::pop);
+        [call, result.unwrap_or_default()]
+    };
+    of("_call").into_iter().map(answer).collect()
+}
+
+/// What is read of messages that a dialect wrote, and whether its report says that ids are others.
+fn there_and_back(dialect: Dialect, messages: &[Message]) -> (Vec<[Value; 2]>, bool) {
+    let history = History {
+        messages: messages.to_vec(),
+        envelope: Envelope::List,
+    };
+    let (document, report) = dialect.encode_history(&history).unwrap();
+    let (read, _) = dialect.decode_history(document.to_string()).unwrap();
+    let of_id = |loss: &Loss| loss.what == "id i-1" && loss.kept.is_some();
+    (answered(&read.messages), report.losses.iter().any(of_id))
+}
+
+#[test]
+fn two_calls_of_one_id_keep_an_answer_each_in_every_dialect() {
+    for (kind, pair) in KINDS {
+        let apart = histories(pair, ["i-1", "i-2"]);
+        let same = histories(pair, ["i-1", "i-1"]);
+        for (apart, same) in apart.iter().zip(&same) {
+            for dialect in Dialect::ALL {
+                let (wanted, _) = there_and_back(dialect, apart);
+                let (is, is_said) = there_and_back(dialect, same);
+                assert_eq!(is, wanted, "{dialect}, {kind}");
+                assert_eq!(
+                    is_said,
+                    dialect != Dialect::AgentFramework,
+                    "{dialect}, {kind}"
+                );
+            }
+        }
+    }
+}
+
+/// The ids of a document, as they come.
+fn ids<'a>(document: &'a Value, found: &mut Vec<&'a str>) {
+    const NAMES: [&str; 6] = [
+        "id",
+        "call_id",
+        "tool_use_id",
+        "tool_call_id",
+        "toolUseId",
+        "invocationId",
+    ];
+    match document {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value.as_str() {
+                    Some(id) if NAMES.contains(&name.as_str()) && !found.contains(&id) => {
+                        found.push(id);
+                    }
+                    _ => ids(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| ids(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The document with one id for both calls, in its words too.
+fn with_one_id(document: &Value) -> Value {
+    let mut found = Vec::new();
+    ids(document, &mut found);
+    let mut text = document.to_string();
+    if let [one, .., two] = found.as_slice() {
+        text = text.replace(two, one);
+    }
+    serde_json::from_str(&text.replace("i-2", "i-1")).unwrap()
+}
+
+/// Documents of a dialect itself, as far as it reads them: they go back as they came, and to all
+/// others with an answer for each call.
+#[test]
+fn documents_with_one_id_go_back_as_they_came_and_elsewhere_with_two() {
+    let mut wrong = Vec::new();
+    for (kind, pair) in KINDS {
+        for (at_once, messages) in (0..).zip(histories(pair, ["i-1", "i-2"])) {
+            // Pictures that follow in words of ours name an id, and we never write one twice.
+            if at_once == 1 && kind == "computer" {
+                continue;
+            }
+            for from in Dialect::ALL {
+                let history = History {
+                    messages: messages.clone(),
+                    envelope: Envelope::List,
+                };
+                let (mut document, _) = from.encode_history(&history).unwrap();
+                let apart = from.decode_history(document.to_string()).unwrap().0;
+                document = with_one_id(&document);
+                let read = from.decode_history(document.to_string()).unwrap().0;
+                match from.encode_history(&read) {
+                    Ok((again, _)) if again == document => {}
+                    Err(error) if error.to_string().contains("two results for i-1") => {}
+                    other => wrong.push(format!("{from}, {kind}: {document}: {other:?}")),
+                }
+                // The three bodies of Anthropic's are each other's own.
+                let is_own =
+                    |to: Dialect| to == from || BODIES.contains(&to) && BODIES.contains(&from);
+                for to in Dialect::ALL.into_iter().filter(|to| !is_own(*to)) {
+                    let (wanted, _) = there_and_back(to, &apart.messages);
+                    let (is, _) = there_and_back(to, &read.messages);
+                    if is != wanted {
+                        let (is, wanted) = (json!(is), json!(wanted));
+                        wrong.push(format!(
+                            "{from} to {to}, {kind}: {document}: {is}\n   {wanted}"
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
