@@ -3,6 +3,7 @@
 
 mod addresses;
 mod corpus;
+mod demands;
 mod differential;
 mod file;
 mod question;

@@ -100,10 +100,14 @@ fn read(mut m: Members) -> Result<ComputerCall, InvalidCall> {
         None => single_action(&mut m).into_iter().collect(),
     };
     for (place, step) in steps.into_iter().enumerate() {
-        let (action, rest) = action_of(step).map_err(|problem| InvalidCall::Action {
-            call_id: call.call_id.clone(),
-            problem,
-        })?;
+        let unread = call.exception.as_ref().and_then(|_| unread(&step));
+        let (action, rest) = match (action_of(step), unread) {
+            (Ok(read), _) | (Err(_), Some(read)) => read,
+            (Err(problem), None) => {
+                let call_id = call.call_id;
+                return Err(InvalidCall::Action { call_id, problem });
+            }
+        };
         call.actions.push(action);
         if !rest.is_empty() {
             unknown.insert(place.to_string(), Value::Object(rest));
@@ -132,6 +136,13 @@ fn action_of(step: Value) -> Result<(Action, Map<String, Value>), InvalidAction>
         action: "without a name".to_owned(),
         problem,
     })
+}
+
+/// A step of a call that cannot be carried out, by its name and as it is.
+fn unread(step: &Value) -> Option<(Action, Map<String, Value>)> {
+    let mut args = step.as_object()?.clone();
+    let name = args.shift_remove("action")?.as_str()?.to_owned();
+    Some((Action::Other { name, args }, Map::new()))
 }
 
 /// The decision record's form: one action whose members are the call's own.

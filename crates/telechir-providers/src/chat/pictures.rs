@@ -1,6 +1,9 @@
 //! Pictures of results in a message of the user, for services whose tools' messages have only
 //! words; and what Mistral wants between a tool's message and a user's.
 
+use std::collections::HashMap;
+use std::iter::Peekable;
+
 use serde_json::{Value, json};
 use telechir_protocol::{Content, Media};
 
@@ -61,23 +64,54 @@ fn shown(flavour: Flavour, message: &Fields, ids: &[String]) -> Option<Vec<(Stri
     if text(message, "role") != Some("user") {
         return None;
     }
+    let pictures = captioned(flavour, list(message, "content"), ids)?;
+    let again = message_of(flavour, &pictures)?;
+    (again == Value::Object(message.clone())).then_some(pictures)
+}
+
+/// The pictures behind captions that name these ids, in the order of the ids: each result takes
+/// its own in turn.
+pub(crate) fn captioned(
+    flavour: Flavour,
+    content: &[Value],
+    ids: &[impl AsRef<str>],
+) -> Option<Vec<(String, Content)>> {
+    // Two results of one id: nothing tells whose picture it is.
+    let mut captions: HashMap<String, Option<usize>> = HashMap::new();
+    for (place, id) in ids.iter().enumerate() {
+        let known = captions.entry(caption_of(id.as_ref()));
+        known
+            .and_modify(|known| *known = None)
+            .or_insert(Some(place));
+    }
     let mut pictures = Vec::new();
-    for pair in list(message, "content").chunks(2) {
+    let mut before = 0;
+    for pair in content.chunks(2) {
         let [caption, picture] = pair else {
             return None;
         };
-        let said = text(caption.as_object()?, "text")?;
-        let id = ids.iter().find(|id| caption_of(id) == said)?;
-        if kind(picture.as_object()?) != "image_url" {
+        let place = captions
+            .get(text(caption.as_object()?, "text")?)
+            .copied()??;
+        if place < before || kind(picture.as_object()?) != "image_url" {
             return None;
         }
-        pictures.push((id.clone(), parts::read_part(flavour, picture)));
+        before = place;
+        let id = ids[place].as_ref().to_owned();
+        pictures.push((id, parts::read_part(flavour, picture)));
     }
-    // Each result takes its own in order, so they must be in the order of the results.
-    let place = |id: &String| ids.iter().position(|of| of == id);
-    let ordered = pictures.is_sorted_by_key(|(id, _)| place(id));
-    let again = message_of(flavour, &pictures)?;
-    (ordered && !pictures.is_empty() && again == Value::Object(message.clone())).then_some(pictures)
+    (!pictures.is_empty()).then_some(pictures)
+}
+
+/// The pictures that come next and belong to this id.
+pub(crate) fn taken(
+    pictures: &mut Peekable<impl Iterator<Item = (String, Content)>>,
+    id: &str,
+) -> Vec<Content> {
+    let next = || pictures.next_if(|(of, _)| of == id);
+    std::iter::from_fn(next)
+        .map(|(_, picture)| picture)
+        .collect()
 }
 
 /// The messages that show these pictures.

@@ -79,13 +79,9 @@ impl Reader {
             let (results, rest) = values[at..].split_at(run);
             let ids: Vec<String> = results.iter().map(|result| self.expected(result)).collect();
             let shown = pictures::read(self.flavour, rest, &ids);
+            let mut shown_pictures = shown.pictures.into_iter().peekable();
             for (result, id) in results.iter().zip(&ids) {
-                let own: Vec<Content> = shown
-                    .pictures
-                    .iter()
-                    .filter(|(of, _)| of == id)
-                    .map(|(_, picture)| picture.clone())
-                    .collect();
+                let own = pictures::taken(&mut shown_pictures, id);
                 read.push(self.message(result, &own));
             }
             at += run + shown.messages;

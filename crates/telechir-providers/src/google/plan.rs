@@ -58,6 +58,7 @@ pub(super) fn turns<'a>(
     messages: &'a [Message],
     first: usize,
     around: impl Fn(&'a Message) -> Option<&'a Value>,
+    report: &mut Report,
 ) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -91,7 +92,7 @@ pub(super) fn turns<'a>(
             }
         }
     }
-    paired(turns)
+    paired(turns, report)
 }
 
 fn answer_of<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
@@ -101,12 +102,44 @@ fn answer_of<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
     }
 }
 
+fn called_by<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
+    match entry {
+        Entry::Content(content, _) => call_id(content),
+        Entry::Missing(_) => None,
+    }
+}
+
+/// The turns in which an id is called and answered.
+#[derive(Debug, Default)]
+struct Homes {
+    calls: VecDeque<usize>,
+    answers: VecDeque<usize>,
+}
+
+impl Homes {
+    /// The turn that answers a call of turn `at`: one after it, and before the id is called again.
+    fn answer(&mut self, at: usize) -> Option<usize> {
+        for turns in [&mut self.calls, &mut self.answers] {
+            while turns.front().is_some_and(|turn| *turn < at) {
+                turns.pop_front();
+            }
+        }
+        let again = self.calls.iter().find(|turn| **turn > at);
+        let is_next = |home: &usize| again.is_none_or(|again| home < again);
+        self.answers.front().copied().filter(is_next)?;
+        self.answers.pop_front()
+    }
+}
+
 /// Puts every answer where it belongs.
-fn paired(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
-    let mut homes: HashMap<CallId, VecDeque<usize>> = HashMap::new();
+fn paired<'a>(mut turns: Vec<Turn<'a>>, report: &mut Report) -> Vec<Turn<'a>> {
+    let mut homes: HashMap<CallId, Homes> = HashMap::new();
     for (at, turn) in turns.iter().enumerate() {
         for id in turn.entries.iter().filter_map(answer_of) {
-            homes.entry(id.clone()).or_default().push_back(at);
+            homes.entry(id.clone()).or_default().answers.push_back(at);
+        }
+        for id in turn.entries.iter().filter_map(called_by) {
+            homes.entry(id.clone()).or_default().calls.push_back(at);
         }
     }
     let mut ordered = Vec::with_capacity(turns.len());
@@ -114,7 +147,7 @@ fn paired(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
         let calls: Vec<&Content> = open_calls(&turns[at]);
         if turns[at].side == Side::Model && !calls.is_empty() {
             let is_last = turns[at + 1..].iter().all(|turn| turn.entries.is_empty());
-            let mut answers = answers(&mut turns, at, &calls, &mut homes);
+            let mut answers = answers(&mut turns, at, &calls, &mut homes, report);
             let is_open = is_last
                 && answers
                     .iter()
@@ -156,7 +189,8 @@ fn answers<'a>(
     turns: &mut [Turn<'a>],
     at: usize,
     calls: &[&'a Content],
-    homes: &mut HashMap<CallId, VecDeque<usize>>,
+    homes: &mut HashMap<CallId, Homes>,
+    report: &mut Report,
 ) -> Vec<Entry<'a>> {
     if let Some(next) = turns.get(at + 1).filter(|next| next.around.is_some()) {
         let has = |id: &CallId| {
@@ -172,13 +206,17 @@ fn answers<'a>(
     let mut answers = Vec::new();
     for call in calls {
         let Some(id) = call_id(call) else { continue };
-        let home = homes.get_mut(id).and_then(|homes| {
-            while homes.front().is_some_and(|home| *home < at) {
-                homes.pop_front();
-            }
-            homes.pop_front()
-        });
+        let home = homes.get_mut(id).and_then(|homes| homes.answer(at));
         let found = home.and_then(|home| {
+            // What other dialects put elsewhere is where it should be; this one did not.
+            if home > at + 1 && turns[at].around.is_some() && turns[home].around.is_some() {
+                report.kept(
+                    "an answer that came later",
+                    format!("call {id}"),
+                    "the turn after a call answers it",
+                    "in that turn",
+                );
+            }
             let entries = &mut turns[home].entries;
             let place = entries
                 .iter()

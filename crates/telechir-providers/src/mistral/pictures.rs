@@ -5,28 +5,15 @@ use telechir_protocol::{Content, Media};
 
 use super::FLAVOUR;
 use crate::chat::parts;
-use crate::chat::pictures::caption_of;
-use crate::fields::{Fields, kind, list, text};
+use crate::chat::pictures::{caption_of, captioned};
+use crate::fields::{Fields, list};
 
 /// The pictures of an entry that is nothing but captions and pictures, as we write them, with the
 /// ids of their calls.
 pub(super) fn read(entry: &Fields, ids: &[&str]) -> Option<Vec<(String, Content)>> {
-    let mut pictures = Vec::new();
-    for pair in list(entry, "content").chunks(2) {
-        let [caption, picture] = pair else {
-            return None;
-        };
-        let said = text(caption.as_object()?, "text")?;
-        let id = ids.iter().find(|id| caption_of(id) == said)?;
-        if kind(picture.as_object()?) != "image_url" {
-            return None;
-        }
-        pictures.push(((*id).to_owned(), parts::read_part(FLAVOUR, picture)));
-    }
-    let place = |id: &String| ids.iter().position(|of| of == id);
-    let ordered = pictures.is_sorted_by_key(|(id, _)| place(id));
+    let pictures = captioned(FLAVOUR, list(entry, "content"), ids)?;
     let again = entry_of(&pictures)?;
-    (ordered && !pictures.is_empty() && again == Value::Object(entry.clone())).then_some(pictures)
+    (again == Value::Object(entry.clone())).then_some(pictures)
 }
 
 /// The entry that shows these pictures; none when there are none.

@@ -12,6 +12,7 @@ use telechir_protocol::{
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, pictures};
 use crate::Report;
 use crate::chat::parts;
+use crate::chat::pictures::taken;
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 use crate::function_tools::{self, Answer, Known};
 
@@ -72,13 +73,9 @@ impl Reader {
                 .get(at + run)
                 .and_then(|next| pictures::read(next, &ids));
             at += run + usize::from(shown.is_some());
-            let shown = shown.unwrap_or_default();
+            let mut shown = shown.unwrap_or_default().into_iter().peekable();
             for (result, id) in results.iter().zip(ids) {
-                let own: Vec<Content> = shown
-                    .iter()
-                    .filter(|(of, _)| of == id)
-                    .map(|(_, picture)| picture.clone())
-                    .collect();
+                let own = taken(&mut shown, id);
                 read.push(self.entry(result, &own));
             }
         }

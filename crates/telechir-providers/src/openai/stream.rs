@@ -141,7 +141,12 @@ impl Arriving {
         };
         let id = owned(&item, "id");
         let place = self.place(event, id.as_deref());
-        let next = || self.items.keys().next_back().map_or(0, |last| last + 1);
+        let next = || {
+            self.items
+                .keys()
+                .next_back()
+                .map_or(0, |last| last.saturating_add(1))
+        };
         let index = place.unwrap_or_else(next);
         if let Some(id) = id {
             self.places.insert(id, index);

@@ -6,6 +6,7 @@
 mod change;
 mod check;
 mod framing;
+mod neutral;
 mod seeds;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,6 +105,27 @@ fn damaged_streams_end_in_a_turn_or_an_error_however_they_are_cut() {
             run.read > 0,
             "{dialect}: damage that leaves nothing readable reaches nothing"
         );
+        wrong.extend(run.wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn damaged_neutral_json_is_an_error_or_read_as_it_is_written() {
+    let files = vectors();
+    let mut wrong = Vec::new();
+    let mut seeds = [Vec::new(), Vec::new()];
+    for dialect in Dialect::ALL {
+        let [messages, contents] = &mut seeds;
+        for document in seeds::documents(&files, dialect) {
+            neutral::seeds(dialect, &document, messages, contents);
+        }
+    }
+    for (which, seeds) in (0..).zip(&seeds) {
+        let run = run("neutral JSON", seeds, damage, |bytes, _| {
+            neutral::check(which, bytes)
+        });
+        assert!(run.read > CASES / 10, "{} readable", run.read);
         wrong.extend(run.wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));

@@ -1,5 +1,7 @@
 //! What contents come in: a request, a response, a list, or one alone.
 
+use std::collections::VecDeque;
+
 use serde_json::{Map, Value};
 use telechir_protocol::{
     CallId, Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, UsageContent,
@@ -267,8 +269,10 @@ struct Reader {
     report: Report,
     /// Names the ids that are made up.
     place: Option<String>,
-    /// Calls nobody has answered yet.
-    open: Vec<(CallId, String)>,
+    /// Calls nobody has answered yet, each with its content's place.
+    open: VecDeque<(CallId, String, usize)>,
+    /// The content that is read.
+    at: usize,
 }
 
 impl Reader {
@@ -293,11 +297,13 @@ impl Reader {
             scene: Scene::of_functions(scene::declared(member(&found.rest, "tools"))),
             report,
             place,
-            open: Vec::new(),
+            open: VecDeque::new(),
+            at: 0,
         }
     }
 
     fn content(&mut self, value: &Value, at: usize) -> Result<Message, DecodeError> {
+        self.at = at;
         let place = format!("contents[{at}]");
         let Some(content) = value.as_object() else {
             return Err(wrong(format!("{place} is no object")));
@@ -362,20 +368,23 @@ impl Reader {
             let name = text(called, "name").unwrap_or_default();
             self.scene.note(&content, name);
             if let Some(id) = scene::call_id(&content) {
-                self.open.push((id.clone(), name.to_owned()));
+                self.open.push_back((id.clone(), name.to_owned(), self.at));
             }
         }
         content
     }
 
-    /// The call that an answer without an id belongs to: the first open one of this name.
+    /// The call that an answer belongs to: the first open one of its id or, without one, of its
+    /// name, in the newest content that has any.
     fn answered(&mut self, name: &str, own: Option<&str>) -> Option<CallId> {
-        let fits = |(id, open): &(CallId, String)| match own {
+        let fits = |(id, open, _): &(CallId, String, usize)| match own {
             Some(own) => id.as_str() == own,
             None => open == name,
         };
-        let at = self.open.iter().position(fits)?;
-        Some(self.open.remove(at).0)
+        let newest = self.open.iter().rfind(|open| fits(open))?.2;
+        let mut open = self.open.iter();
+        let at = open.position(|open| fits(open) && open.2 == newest)?;
+        Some(self.open.remove(at)?.0)
     }
 
     /// A call that was put together is known under its own id too.

@@ -35,7 +35,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
     plan::note_instructions(messages, first, &mut report);
-    let turns = plan::turns(messages, first, own_around);
+    let turns = plan::turns(messages, first, own_around, &mut report);
     let mut contents = Vec::new();
     for turn in &turns {
         contents.extend(writer.turn(turn));

@@ -45,7 +45,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
     plan::note_instructions(messages, first, &mut report);
-    for turn in plan::turns(messages, first, own_around) {
+    for turn in plan::turns(messages, first, own_around, &mut report) {
         writer.turn(&turn);
     }
     let steps = writer.steps;

@@ -1,7 +1,7 @@
 //! What holds of any bytes, whoever sends them.
 
 use telechir_protocol::{
-    ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult, Message, ModelTurn,
+    ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Message, ModelTurn,
     ShellResult, ToolCall, ToolResult,
 };
 use telechir_providers::{Delta, Dialect, History, Received, Report};
@@ -32,7 +32,7 @@ fn identity(dialect: Dialect, history: &History, report: &Report) {
     let Ok((written, losses)) = dialect.encode_history(history) else {
         return;
     };
-    if !report.is_lossless() || !losses.is_lossless() || !tells_calls_apart(history) {
+    if !report.is_lossless() || !losses.is_lossless() {
         return;
     }
     let again = dialect.decode_history(written.to_string());
@@ -48,22 +48,6 @@ fn identity(dialect: Dialect, history: &History, report: &Report) {
         history.messages,
         again.messages
     );
-}
-
-/// Whether no two calls have one id: else each is given the answer that was given to one.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are no calls")]
-fn tells_calls_apart(history: &History) -> bool {
-    let id = |content: &Content| match content {
-        Content::ComputerCall(call) => Some(call.call_id.clone()),
-        Content::ShellCall(call) => Some(call.call_id.clone()),
-        Content::EditCall(call) => Some(call.call_id.clone()),
-        Content::FunctionCall(call) => call.call_id.clone(),
-        _ => None,
-    };
-    let mut seen = std::collections::HashSet::new();
-    let messages = history.messages.iter();
-    let mut ids = messages.flat_map(|message| message.contents.iter().filter_map(id));
-    ids.all(|id| seen.insert(id))
 }
 
 /// Every call of a turn can be answered with an error.

@@ -222,6 +222,13 @@ fn odd_events_are_named() {
             "event 2 of the stream: item 0 begins twice",
         ),
         (
+            vec![
+                added(u64::MAX, "function_call"),
+                json!({"type": "response.output_item.added", "item": {"type": "message", "id": "b"}}),
+            ],
+            "event 2 of the stream: item 18446744073709551615 begins twice",
+        ),
+        (
             vec![json!({"type": "response.output_text.delta", "item_id": "a", "delta": "b"})],
             "event 1 of the stream: it does not say which item",
         ),

@@ -180,18 +180,15 @@ impl Growing {
                 json!({"citationsContent": {"content": [{"text": text}], "citations": citations}})
             }
             Kind::Call { input } => {
-                let mut call = begun["toolUse"].clone();
-                call["input"] = match input.trim() {
+                let input = match input.trim() {
                     "" => json!({}),
                     // What is no JSON stays text, which is no input and cannot be carried out.
                     _ => serde_json::from_str(&input).unwrap_or(Value::String(input)),
                 };
-                json!({"toolUse": call})
+                json!({"toolUse": with(&begun["toolUse"], [("input".to_owned(), input)])})
             }
             Kind::Result { parts } => {
-                let mut result = begun["toolResult"].clone();
-                result["content"] = parts.into();
-                json!({"toolResult": result})
+                json!({"toolResult": with(&begun["toolResult"], [("content".to_owned(), parts.into())])})
             }
             Kind::Thinking { text, signature } if signature.is_empty() => {
                 json!({"reasoningContent": {"reasoningText": {"text": text}}})
@@ -203,15 +200,20 @@ impl Growing {
                 json!({"reasoningContent": {"redactedContent": STANDARD.encode(data)}})
             }
             Kind::Image { image } => {
-                let mut whole = begun["image"].clone();
-                for (name, value) in image {
-                    whole[name] = value;
-                }
-                json!({"image": whole})
+                json!({"image": with(&begun["image"], image)})
             }
             Kind::Other { pieces } => Value::Object(pieces),
         })
     }
+}
+
+/// What a block began as, with what came since; what began as no object stays as it is.
+fn with(begun: &Value, came: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let mut whole = begun.clone();
+    if let Value::Object(members) = &mut whole {
+        members.extend(came);
+    }
+    whole
 }
 
 /// What a block is that begins with this piece.

@@ -1,0 +1,71 @@
+//! The policy's reader of shell commands: what it is certain of is so, of any bytes.
+
+#[cfg(test)]
+use proptest::prelude::*;
+use telechir_policy::{Reading, read_command};
+use telechir_protocol::Command;
+
+/// Checks bytes as a line, or as the arguments of one program.
+pub(crate) fn check(which: u8, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let command = if which.is_multiple_of(4) {
+        Command::Argv(text.split('\0').map(str::to_owned).collect())
+    } else {
+        Command::Line(text.clone().into_owned())
+    };
+    let Reading::Known(commands) = read_command(&command) else {
+        return;
+    };
+    assert!(!commands.is_empty(), "something is run");
+    for one in &commands {
+        assert!(!one.words.is_empty(), "a command has a program");
+        // The words alone, as a list of arguments, mean themselves again.
+        let again = read_command(&Command::Argv(one.words.clone()));
+        if let Reading::Known(again) = again {
+            assert_eq!(again.len(), 1);
+            assert_eq!(again[0].words, one.words);
+        }
+    }
+    let words = commands.iter().flat_map(|one| &one.words);
+    let said: usize = words.map(String::len).sum();
+    // Arguments may be said with quotes, never with less than they are.
+    assert!(said <= text.len(), "{commands:?} says more than {text:?}");
+}
+
+#[cfg(test)]
+const CORPUS: &str = include_str!("../corpus/commands.tsv");
+
+/// What bash reads in another way than words.
+#[cfg(test)]
+const PIECES: [&str; 16] = [
+    "'", "\"", "\\", "$", "`", "$(", ")", "<<", "\n", " ", ";", "&&", "{", "#", "\u{202e}", "\0",
+];
+
+#[cfg(test)]
+fn commands() -> Vec<String> {
+    let labelled = CORPUS.lines().filter_map(|line| line.split_once('\t'));
+    labelled
+        .filter_map(|(_, command)| serde_json::from_str(command).ok())
+        .collect()
+}
+
+#[cfg(test)]
+proptest! {
+    #[test]
+    fn a_damaged_command_is_read_as_what_it_says_or_not_at_all(
+        command in prop::sample::select(commands()),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..PIECES.len() + 1), 0..4),
+        which in any::<u8>(),
+    ) {
+        let mut letters: Vec<String> = command.chars().map(String::from).collect();
+        for (at, piece) in damage {
+            let at = at.index(letters.len() + 1);
+            match PIECES.get(piece) {
+                Some(piece) => letters.insert(at, (*piece).to_owned()),
+                None if at < letters.len() => drop(letters.remove(at)),
+                None => {}
+            }
+        }
+        check(which, letters.concat().as_bytes());
+    }
+}
