@@ -10,6 +10,10 @@
 #
 # Before, types texts of all scripts into a real editor and reads them back from its file,
 # TYPING_RUNS times (100).
+#
+# Bodies of a hundred million bytes, for every dialect.
+#
+# Last, fuzzes every reader of what comes from outside, FUZZ_SECONDS each (600): scripts/fuzz.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
@@ -24,3 +28,8 @@ cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture 
   journal_kills::strike::a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more
 
 scripts/settling.sh
+
+TELECHIR_BODY_BYTES=100000000 cargo test --quiet --package telechir-providers --test it -- \
+  --exact bombs::bodies::a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long --nocapture
+
+scripts/fuzz.sh

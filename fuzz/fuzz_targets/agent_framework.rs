@@ -1,0 +1,4 @@
+//! Agent Framework's messages.
+#![no_main]
+
+telechir_fuzz::fuzz!(AGENT_FRAMEWORK);

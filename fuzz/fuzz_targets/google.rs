@@ -1,0 +1,4 @@
+//! Google's generateContent and Interactions.
+#![no_main]
+
+telechir_fuzz::fuzz!(GOOGLE);

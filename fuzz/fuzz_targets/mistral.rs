@@ -1,0 +1,4 @@
+//! Mistral's conversations.
+#![no_main]
+
+telechir_fuzz::fuzz!(MISTRAL);

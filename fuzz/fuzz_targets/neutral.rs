@@ -1,0 +1,4 @@
+//! The neutral JSON.
+#![no_main]
+
+telechir_fuzz::fuzz!(NEUTRAL);

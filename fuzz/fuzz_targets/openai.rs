@@ -1,0 +1,4 @@
+//! OpenAI's Responses.
+#![no_main]
+
+telechir_fuzz::fuzz!(OPENAI);

@@ -1,0 +1,78 @@
+//! What every fuzz target shares: the demands on what is read, the damage that leads to it, and
+//! the limits on memory and time.
+//!
+//! The demands and the damage are those of the crates' own tests. The first byte of an input says
+//! which of a target's dialects or types it is for, the second the other dialect it is written
+//! in, or how it is cut.
+
+#[path = "../../crates/telechir-providers/tests/it/mutations/change.rs"]
+mod change;
+#[path = "../../crates/telechir-providers/tests/it/mutations/check.rs"]
+mod check;
+#[path = "../../crates/telechir-policy/tests/it/demands.rs"]
+mod command;
+#[path = "../../crates/telechir-shell/src/editor/demands.rs"]
+mod demands;
+#[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
+mod framing;
+mod limits;
+#[path = "../../crates/telechir-shell/src/editor/lines.rs"]
+mod lines;
+#[path = "../../crates/telechir-providers/tests/it/mutations/neutral.rs"]
+mod neutral;
+#[path = "../../crates/telechir-shell/src/editor/patch.rs"]
+mod patch;
+mod patches;
+pub mod seeds;
+mod targets;
+#[path = "../../crates/telechir-providers/tests/it/mutations/seeds.rs"]
+mod vectors;
+
+pub use libfuzzer_sys;
+pub use targets::*;
+
+use change::Dice;
+
+/// What stands before an input proper.
+pub const HEAD: usize = 2;
+
+/// Checks one input, within its limits.
+pub fn check(target: &Target, input: &[u8]) {
+    if let Some((head, bytes)) = input.split_first_chunk::<HEAD>() {
+        limits::within(bytes.len(), || {
+            (target.check)(target.dialects, *head, bytes)
+        });
+    }
+}
+
+/// Damages an input in its place: half of the time as the fuzzer does, which knows what it saw,
+/// half of the time so that it keeps its form.
+pub fn damage(target: &Target, data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
+    let mut dice = Dice::new(u64::from(seed));
+    if size <= HEAD || most <= HEAD || dice.roll(2) == 0 {
+        return libfuzzer_sys::fuzzer_mutate(data, size, most);
+    }
+    let mut bytes = data[HEAD..size].to_vec();
+    (target.damage)(&mut bytes, &mut dice);
+    if dice.roll(8) == 0 {
+        data[dice.roll(HEAD)] = dice.roll(256) as u8;
+    }
+    let length = bytes.len().min(most - HEAD);
+    data[HEAD..HEAD + length].copy_from_slice(&bytes[..length]);
+    HEAD + length
+}
+
+/// The entries of a target's program.
+#[macro_export]
+macro_rules! fuzz {
+    ($target:ident) => {
+        $crate::libfuzzer_sys::fuzz_target!(|input: &[u8]| $crate::check(&$crate::$target, input));
+
+        $crate::libfuzzer_sys::fuzz_mutator!(|data: &mut [u8],
+                                              size: usize,
+                                              max_size: usize,
+                                              seed: u32| {
+            $crate::damage(&$crate::$target, data, size, max_size, seed)
+        });
+    };
+}

@@ -1,0 +1,167 @@
+//! The targets: what each reads, and what must hold of it.
+
+use serde_json::Value;
+use telechir_providers::Dialect;
+
+use crate::change::{self, Dice};
+use crate::{HEAD, check, command, framing, neutral, patches};
+
+/// One program that fuzzes one thing.
+pub struct Target {
+    /// Its program's name.
+    pub name: &'static str,
+    /// Whose documents or streams it reads; none for what is no dialect's.
+    pub(crate) dialects: &'static [Dialect],
+    /// Panics when something does not hold.
+    pub(crate) check: fn(&[Dialect], [u8; HEAD], &[u8]),
+    /// Leaves some of it readable.
+    pub(crate) damage: fn(&mut Vec<u8>, &mut Dice),
+}
+
+/// All of them.
+pub const TARGETS: [&Target; 13] = [
+    &ANTHROPIC,
+    &OPENAI,
+    &GOOGLE,
+    &BEDROCK,
+    &CHAT,
+    &MISTRAL,
+    &AGENT_FRAMEWORK,
+    &SSE,
+    &FRAMES,
+    &PIECES,
+    &NEUTRAL,
+    &SHELL,
+    &PATCH,
+];
+
+/// Anthropic's Messages, by its own door and Bedrock's two.
+pub const ANTHROPIC: Target = documents(
+    "anthropic",
+    &[
+        Dialect::AnthropicMessages,
+        Dialect::BedrockMessages,
+        Dialect::BedrockInvoke,
+    ],
+);
+
+/// OpenAI's Responses.
+pub const OPENAI: Target = documents("openai", &[Dialect::OpenaiResponses]);
+
+/// Google's generateContent and Interactions.
+pub const GOOGLE: Target = documents(
+    "google",
+    &[Dialect::GoogleGenerateContent, Dialect::GoogleInteractions],
+);
+
+/// Bedrock's Converse and its agents.
+pub const BEDROCK: Target = documents(
+    "bedrock",
+    &[Dialect::BedrockConverse, Dialect::BedrockAgents],
+);
+
+/// Chat completions, with our tools as functions and Mistral's way.
+pub const CHAT: Target = documents(
+    "chat",
+    &[
+        Dialect::Functions,
+        Dialect::FunctionsInline,
+        Dialect::MistralChat,
+    ],
+);
+
+/// Mistral's conversations.
+pub const MISTRAL: Target = documents("mistral", &[Dialect::MistralConversations]);
+
+/// Agent Framework's messages.
+pub const AGENT_FRAMEWORK: Target = documents("agent_framework", &[Dialect::AgentFramework]);
+
+/// Server-sent events of every dialect that has them.
+pub const SSE: Target = streams(
+    "sse",
+    &[
+        Dialect::AnthropicMessages,
+        Dialect::OpenaiResponses,
+        Dialect::BedrockMessages,
+        Dialect::GoogleInteractions,
+        Dialect::Functions,
+        Dialect::MistralChat,
+        Dialect::MistralConversations,
+    ],
+);
+
+/// Event-stream frames of Bedrock.
+pub const FRAMES: Target = streams(
+    "frames",
+    &[
+        Dialect::BedrockConverse,
+        Dialect::BedrockInvoke,
+        Dialect::BedrockAgents,
+    ],
+);
+
+/// The pieces of Google's generateContent, in a list or as events.
+pub const PIECES: Target = streams("pieces", &[Dialect::GoogleGenerateContent]);
+
+/// The neutral JSON.
+pub const NEUTRAL: Target = Target {
+    name: "neutral",
+    dialects: &[],
+    check: |_, [which, _], bytes| {
+        neutral::check(which, bytes);
+    },
+    damage: document,
+};
+
+/// Commands for a shell, as the policy reads them.
+pub const SHELL: Target = Target {
+    name: "shell",
+    dialects: &[],
+    check: |_, [which, _], bytes| command::check(which, bytes),
+    damage: change::bytes,
+};
+
+/// Diffs, with the file they are for.
+pub const PATCH: Target = Target {
+    name: "patch",
+    dialects: &[],
+    check: |_, _, bytes| patches::check(bytes),
+    damage: patches::damage,
+};
+
+const fn documents(name: &'static str, dialects: &'static [Dialect]) -> Target {
+    Target {
+        name,
+        dialects,
+        check: |dialects, [which, other], bytes| {
+            let other = Dialect::ALL[usize::from(other) % Dialect::ALL.len()];
+            check::document(of(dialects, which), other, bytes);
+        },
+        damage: document,
+    }
+}
+
+const fn streams(name: &'static str, dialects: &'static [Dialect]) -> Target {
+    Target {
+        name,
+        dialects,
+        check: |dialects, [which, piece], bytes| {
+            check::stream(of(dialects, which), bytes, usize::from(piece));
+        },
+        damage: framing::stream,
+    }
+}
+
+fn of(dialects: &[Dialect], which: u8) -> Dialect {
+    dialects[usize::from(which) % dialects.len()]
+}
+
+fn document(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(mut value) => {
+            change::document(&mut value, dice);
+            *bytes = value.to_string().into_bytes();
+        }
+        Err(_) => change::bytes(bytes, dice),
+    }
+}

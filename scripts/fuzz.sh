@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Fuzzes what reads bytes from outside, one target after the other, and writes the table of
+# docs/fuzzing.md. FUZZ_SECONDS says how long each (600), FUZZ_TARGETS which (all), FUZZ_CORPUS
+# where what was found interesting is kept between runs (fuzz/corpus below the target folder).
+# FUZZ_KEEP=1 also puts the smallest of it that the vectors do not reach into fuzz/corpus.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${FUZZ_SECONDS:-600}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+corpus=${FUZZ_CORPUS:-$target/fuzz/corpus}
+document=docs/fuzzing.md
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+if ! cargo +nightly --version >/dev/null 2>&1; then
+    echo "soak: fuzzing needs a nightly compiler: rustup toolchain install nightly --profile minimal" >&2
+    exit 1
+fi
+if ! cargo fuzz --version >/dev/null 2>&1; then
+    echo "soak: installing cargo-fuzz"
+    cargo install --quiet --locked cargo-fuzz ||
+        { echo "soak: cargo-fuzz could not be installed; 'cargo install cargo-fuzz' says why" >&2; exit 1; }
+fi
+
+export CARGO_TARGET_DIR=$target/fuzz
+read -ra targets <<<"${FUZZ_TARGETS:-$(cargo fuzz list | tr '\n' ' ')}"
+cargo +nightly run --quiet --release --manifest-path fuzz/Cargo.toml --example seeds -- "$scratch/seeds" >/dev/null
+
+# The last number behind a word of libFuzzer's report.
+number() { sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1; }
+
+# Of what reaches more than the vectors, some of every length, until it is enough.
+keep() {
+    local name=$1 files=40 most=24000 sum=0 length input at
+    cp -r "$scratch/seeds/$name" "$scratch/merged"
+    cargo +nightly fuzz run "$name" "$scratch/merged" "$corpus/$name" -- -merge=1 -max_len=16384 2>/dev/null
+    rm -rf "fuzz/corpus/$name"
+    mkdir -p "fuzz/corpus/$name"
+    mapfile -t found < <(cd "$scratch/merged" && find . -type f -size -8k -printf '%s %f\n' | sort -n |
+        while read -r length input; do [[ -e $scratch/seeds/$name/$input ]] || echo "$length $input"; done)
+    for ((at = 0; at < ${#found[@]}; at += (${#found[@]} + files - 1) / files)); do
+        read -r length input <<<"${found[at]}"
+        sum=$((sum + length))
+        if ((sum > most)); then break; fi
+        cp "$scratch/merged/$input" "fuzz/corpus/$name/"
+    done
+    rm -rf "$scratch/merged"
+}
+
+failed=0
+for name in "${targets[@]}"; do
+    cargo +nightly fuzz build "$name" 2>"$scratch/build" || { cat "$scratch/build" >&2; exit 1; }
+    mkdir -p "$corpus/$name"
+    log=$scratch/$name.log
+    findings=none
+    inputs=("$corpus/$name" "$scratch/seeds/$name")
+    if [[ -d fuzz/corpus/$name ]]; then inputs+=("fuzz/corpus/$name"); fi
+    if ! cargo +nightly fuzz run "$name" "${inputs[@]}" -- \
+        -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
+        -malloc_limit_mb=512 -print_final_stats=1 >"$log" 2>&1; then
+        failed=1
+        findings=$(sed -nE 's/.*panicked at ([^ ]+):$/\1/p; s/^SUMMARY: (libFuzzer: [a-z-]+).*/\1/p' "$log" | head -n 1)
+        echo "soak: $name found ${findings:-something}; $(grep -o 'fuzz/artifacts/[^ ]*' "$log" | tail -n 1) brings it back" >&2
+        cp "$log" "$corpus/$name.log"
+    fi
+    reached="$(sed -nE 's/.*INITED +cov: ([0-9]+).*/\1/p' "$log") to $(number 'cov:' "$log")"
+    kept=$(sed -nE 's/.* corp: ([0-9]+).*/\1/p' "$log" | tail -n 1)
+    printf '| `%s` | %s s | %s | %s MB | %s | %s | %s |\n' "$name" "$(number 'Done [0-9]+ runs in' "$log")" \
+        "$(number 'stat::number_of_executed_units:' "$log")" "$(number 'stat::peak_rss_mb:' "$log")" \
+        "$kept" "$reached" "${findings:-crash}" | tee "$scratch/row"
+    # The rows of other targets stay as they are.
+    if grep -q "^| \`$name\` |" "$document"; then
+        row=$(<"$scratch/row") awk -v name="| \`$name\` |" 'index($0, name) == 1 { print ENVIRON["row"]; next } { print }' \
+            "$document" >"$scratch/document"
+    else
+        cat "$document" "$scratch/row" >"$scratch/document"
+    fi
+    processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+    sed -E "s|^Last run: .*|Last run: $(date -u +%F), $processor, $(nproc) cores.|" "$scratch/document" >"$document"
+    if [[ -n ${FUZZ_KEEP:-} ]]; then keep "$name"; fi
+done
+exit "$failed"
