@@ -18,6 +18,7 @@ check: format clippy licences deny docs ## what must hold before a commit
 
 format:      ## is everything formatted?
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
 clippy:      ## lints, warnings are errors
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -39,7 +40,7 @@ bench:       ## measure beside other tools; writes docs/figures.md (BUILD=1: a c
 container:   ## the shell in a container, with podman and an image made here (root)
 	@scripts/container.sh
 
-soak:        ## type a hundred texts into an editor, kill a running batch at 100 random points (minutes)
+soak:        ## texts into an editor, kills of a running batch, settling, huge bodies, fuzzing (hours)
 	@scripts/soak.sh
 
 bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)
