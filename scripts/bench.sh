@@ -39,6 +39,14 @@ if ! [[ -x $venv/bin/python && -e $venv/whole-2 ]]; then
         echo "they could not be installed; their rows will say so" >&2
     fi
 fi
+if ! [[ -e $venv/cua-driver-1 ]]; then
+    echo "installing to measure beside: cua-driver and pyscreeze, for Python"
+    if "$venv/bin/pip" install --quiet --disable-pip-version-check cua-driver==0.37.0 pyscreeze==1.0.1 pillow==13.0.0; then
+        touch "$venv/cua-driver-1"
+    else
+        echo "they could not be installed; their rows will say so" >&2
+    fi
+fi
 
 shells=$target/peers-shells-1
 if ! [[ -e $shells/whole ]]; then
@@ -116,7 +124,7 @@ fi
 
 Written by \`make bench\` (\`crates/telechir/benches/walk\`, release build); run it for those of your machine. Each table's contestants took turns in the same run, and the first round is not counted. What is ours is bold; the others stand under what they do as well. A row that says *unmet* names a tool that could not be run.
 
-$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput), agent-framework-tools $(library agent-framework-tools), playwright-core $(sed -n 's/^  "version": "\(.*\)",/\1/p' "$pages/node_modules/playwright-core/package.json" 2>/dev/null | head -n 1 | grep . || echo missing), codex $("$codex" --version 2>/dev/null | cut -d" " -f2 | grep . || echo missing).
+$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput), cua-driver $(library cua-driver), agent-framework-tools $(library agent-framework-tools), playwright-core $(sed -n 's/^  "version": "\(.*\)",/\1/p' "$pages/node_modules/playwright-core/package.json" 2>/dev/null | head -n 1 | grep . || echo missing), codex $("$codex" --version 2>/dev/null | cut -d" " -f2 | grep . || echo missing).
 HEAD
     cat "$scratch/tables"
     if [[ -s $scratch/build.md ]]; then

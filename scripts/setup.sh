@@ -17,6 +17,7 @@ packages=(
   "python3-pyatspi:/usr/lib/python3/dist-packages/pyatspi/__init__.py:the usual way to read what programs show, which the bench compares with"
   "tesseract-ocr:/usr/bin/tesseract:reads words off windows that say nothing of themselves"
   "xterm:/usr/bin/xterm:a terminal window for tests"
+  "jwm:/usr/bin/jwm:another window manager, for tests"
   "less:/usr/bin/less:a pager, which the shell's tests leave"
   "ed:/usr/bin/ed:a line editor, which the shell's tests answer"
   "vim-tiny:/usr/bin/vi:an editor on a terminal, which the shell's tests answer"

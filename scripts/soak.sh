@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
 
 export TELECHIR_TYPING_RUNS=${TYPING_RUNS:-100}
-cargo test --quiet --package telechir-x11 --test it -- typing:: --nocapture --test-threads 1
+cargo test --quiet --package telechir-x11 --test it -- typing:: applications:: --nocapture --test-threads 1
 
 export TELECHIR_KILL_POINTS=${KILL_POINTS:-100}
 export TELECHIR_KILL_SEED=${KILL_SEED:-$RANDOM}

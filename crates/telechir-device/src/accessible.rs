@@ -12,8 +12,8 @@ use telechir_protocol::{Action, ActionKind, Size};
 use crate::elements::{Element, Filter, Outline, Tree, search};
 use crate::{
     Accessibility, BoxReader, Computer, Detail, DeviceError, Effect, Frame, Located, Mark,
-    PageContext, Performed, ScreenAction, ScreenPoint, ScreenTarget, Settle, Settled, UntilStopped,
-    Viewport, Window, Windows,
+    PageContext, PartPlace, Performed, ScreenAction, ScreenPart, ScreenPoint, ScreenRegion,
+    ScreenTarget, Settle, Settled, UntilStopped, Viewport, Window, Windows,
 };
 
 /// Elements that a search gives at most.
@@ -393,6 +393,14 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
 
     fn until_stopped(&self) -> UntilStopped {
         self.computer.until_stopped()
+    }
+
+    fn shown(&self) -> ScreenRegion {
+        self.computer.shown()
+    }
+
+    async fn locate(&mut self, part: &ScreenPart) -> Result<PartPlace, DeviceError> {
+        self.computer.locate(part).await
     }
 
     fn seen_through(&mut self, viewport: Viewport) {

@@ -74,6 +74,25 @@ impl Settled {
     }
 }
 
+/// A part of the screen by what is there, which only the device knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScreenPart {
+    /// A window, as [`Action::FocusWindow`](telechir_protocol::Action::FocusWindow) names it;
+    /// absent means the active one.
+    Window(Option<String>),
+    /// A monitor by its name or its number; absent means the primary one.
+    Monitor(Option<String>),
+}
+
+/// Where a part of the screen is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartPlace {
+    /// What of it is on the screen.
+    pub region: ScreenRegion,
+    /// What it is, and what a picture of it does not show.
+    pub said: String,
+}
+
 /// Where a browser is. Empty for a desktop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageContext {
@@ -137,6 +156,30 @@ pub trait Computer: Send {
     /// Waits until a person stops it by its kill switch: for whoever does something else meanwhile.
     fn until_stopped(&self) -> UntilStopped {
         Box::pin(std::future::pending())
+    }
+
+    /// What of the screen is shown to the model: all of it, unless the device was told to show
+    /// one monitor.
+    fn shown(&self) -> ScreenRegion {
+        ScreenRegion::whole(self.size())
+    }
+
+    /// Where a part of the screen is, for a picture of it alone.
+    ///
+    /// # Errors
+    /// When there is none such, or several, or the device knows no parts.
+    fn locate(
+        &mut self,
+        part: &ScreenPart,
+    ) -> impl Future<Output = Result<PartPlace, DeviceError>> + Send {
+        let action = match part {
+            ScreenPart::Window(_) => ActionKind::CaptureWindow,
+            ScreenPart::Monitor(_) => ActionKind::CaptureMonitor,
+        };
+        std::future::ready(Err(DeviceError::Unsupported {
+            action: action.name().to_owned(),
+            device: "screen",
+        }))
     }
 
     /// How the model sees the screen from now on. An answer in words says places as

@@ -7,9 +7,9 @@ use std::pin::Pin;
 use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
-    Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext, Performed, Reader,
-    Screen, ScreenAction, Settle, Settled, Shell, ShellCommand, ShellInput, ShellJob, UntilStopped,
-    Viewport,
+    Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext, PartPlace, Performed,
+    Reader, Screen, ScreenAction, ScreenPart, ScreenRegion, Settle, Settled, Shell, ShellCommand,
+    ShellInput, ShellJob, UntilStopped, Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -22,6 +22,8 @@ trait AnyComputer: Send {
     fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn until_stopped(&self) -> UntilStopped;
+    fn shown(&self) -> ScreenRegion;
+    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartPlace>;
     fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
@@ -52,6 +54,12 @@ impl<C: Computer + 'static> AnyComputer for C {
 
     fn until_stopped(&self) -> UntilStopped {
         Computer::until_stopped(self)
+    }
+    fn shown(&self) -> ScreenRegion {
+        Computer::shown(self)
+    }
+    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartPlace> {
+        Box::pin(Computer::locate(self, part))
     }
     fn seen_through(&mut self, viewport: Viewport) {
         Computer::seen_through(self, viewport);
@@ -105,6 +113,12 @@ impl Computer for BoxComputer {
 
     fn until_stopped(&self) -> UntilStopped {
         self.0.until_stopped()
+    }
+    fn shown(&self) -> ScreenRegion {
+        self.0.shown()
+    }
+    async fn locate(&mut self, part: &ScreenPart) -> Result<PartPlace, DeviceError> {
+        self.0.locate(part).await
     }
     fn seen_through(&mut self, viewport: Viewport) {
         self.0.seen_through(viewport);

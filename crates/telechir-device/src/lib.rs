@@ -20,7 +20,8 @@ mod windows;
 pub use accessibility::{Accessibility, Detail, Located};
 pub use accessible::Accessible;
 pub use computer::{
-    Computer, Effect, PageContext, Performed, Screen, Settle, Settled, UntilStopped,
+    Computer, Effect, PageContext, PartPlace, Performed, Screen, ScreenPart, Settle, Settled,
+    UntilStopped,
 };
 pub use editor::{Edited, Editor};
 pub use elements::{

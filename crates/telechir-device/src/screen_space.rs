@@ -47,6 +47,11 @@ impl ScreenRegion {
         (width > 0 && height > 0).then_some(Self::new(origin, Size::new(width, height)))
     }
 
+    /// All of a screen, which has pixels.
+    pub const fn whole(screen: Size) -> Self {
+        Self::new(ScreenPoint::new(0, 0), screen)
+    }
+
     /// Its top left pixel.
     pub const fn origin(self) -> ScreenPoint {
         self.origin

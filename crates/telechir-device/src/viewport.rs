@@ -8,6 +8,8 @@ use crate::{Labels, ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Viewport {
     screen: Size,
+    /// What of the screen the picture shows.
+    part: ScreenRegion,
     picture: Size,
 }
 
@@ -78,15 +80,21 @@ pub enum Misplaced {
 impl Viewport {
     /// A picture of `picture` pixels that shows the whole of a screen of `screen` pixels.
     pub const fn new(screen: Size, picture: Size) -> Self {
-        Self { screen, picture }
+        Self::of_part(screen, ScreenRegion::whole(screen), picture)
+    }
+
+    /// A picture that shows a part of a screen, such as one of its monitors, and nothing else.
+    pub const fn of_part(screen: Size, part: ScreenRegion, picture: Size) -> Self {
+        Self {
+            screen,
+            part,
+            picture,
+        }
     }
 
     /// The screen at its own size.
     pub const fn unscaled(screen: Size) -> Self {
-        Self {
-            screen,
-            picture: screen,
-        }
+        Self::new(screen, screen)
     }
 
     /// The screen's size.
@@ -118,15 +126,19 @@ impl Viewport {
                 height,
             });
         }
-        let x = scale(point.x, space.width, self.screen.width);
-        let y = scale(point.y, space.height, self.screen.height);
+        let part = self.part_of(point.space);
+        let (origin, size) = (part.origin(), part.size());
+        let x = origin.x() + scale(point.x, space.width, size.width);
+        let y = origin.y() + scale(point.y, space.height, size.height);
         Ok(ScreenPoint::new(x, y))
     }
 
     /// Where the model sees a place of the screen, in pixels of the picture: the way back from
-    /// [`Self::point`]. A place off the screen, such as a corner of a window, is off the picture.
+    /// [`Self::point`]. A place that the picture does not show, such as a corner of a window that
+    /// is off the screen, is off the picture.
     pub fn seen_at(&self, x: i32, y: i32) -> (i32, i32) {
-        let back = |value: i32, from: u32, to: u32| {
+        let back = |value: i32, origin: u32, from: u32, to: u32| {
+            let value = value.saturating_sub_unsigned(origin);
             let seen = f64::from(value) * f64::from(to) / f64::from(from.max(1));
             #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
             let seen = seen.round() as i32;
@@ -137,9 +149,10 @@ impl Viewport {
                 seen
             }
         };
+        let (origin, size) = (self.part.origin(), self.part.size());
         (
-            back(x, self.screen.width, self.picture.width),
-            back(y, self.screen.height, self.picture.height),
+            back(x, origin.x(), size.width, self.picture.width),
+            back(y, origin.y(), size.height, self.picture.height),
         )
     }
 
@@ -169,25 +182,24 @@ impl Viewport {
                 height,
             });
         }
+        let part = self.part_of(to.space);
         let end = |v: f64, from: u32, to: u32| round(v * f64::from(to) / f64::from(from)).min(to);
-        let width = end(to.x, space.width, self.screen.width)
-            .saturating_sub(origin.x())
-            .max(1);
-        let height = end(to.y, space.height, self.screen.height)
-            .saturating_sub(origin.y())
-            .max(1);
+        let right = part.origin().x() + end(to.x, space.width, part.size().width);
+        let bottom = part.origin().y() + end(to.y, space.height, part.size().height);
+        let width = right.saturating_sub(origin.x()).max(1);
+        let height = bottom.saturating_sub(origin.y()).max(1);
         Ok(ScreenRegion::new(origin, Size::new(width, height)))
     }
 
     /// The pixels of the picture around a rectangle of the screen: left, top, right and bottom,
-    /// the last two outside.
+    /// the last two outside. What the picture does not show of it is left out, perhaps all.
     pub fn picture_pixels(&self, region: ScreenRegion) -> [u32; 4] {
         let (origin, size) = (region.origin(), region.size());
-        let (wide, high) = (
-            (self.screen.width, self.picture.width),
-            (self.screen.height, self.picture.height),
-        );
-        let scaled = |v: u32, (from, to): (u32, u32)| {
+        let (left, top) = (self.part.origin().x(), self.part.origin().y());
+        let wide = (left, self.part.size().width, self.picture.width);
+        let high = (top, self.part.size().height, self.picture.height);
+        let scaled = |v: u32, (start, from, to): (u32, u32, u32)| {
+            let v = v.saturating_sub(start).min(from);
             let product = u64::from(v) * u64::from(to);
             let from = u64::from(from.max(1));
             (product / from, product.div_ceil(from))
@@ -245,10 +257,19 @@ impl Viewport {
         }
     }
 
+    /// What of the screen a space reaches over.
+    fn part_of(&self, space: Space) -> ScreenRegion {
+        match space {
+            Space::Picture | Space::Thousandths => self.part,
+            Space::Screen => ScreenRegion::whole(self.screen),
+        }
+    }
+
     fn distance(&self, dx: f64, dy: f64, unit: ScrollUnit) -> (f64, f64, ScrollUnit) {
+        let shown = self.part.size();
         let ratio = |from: Size| {
-            let x = f64::from(self.screen.width) / f64::from(from.width);
-            (x, f64::from(self.screen.height) / f64::from(from.height))
+            let x = f64::from(shown.width) / f64::from(from.width);
+            (x, f64::from(shown.height) / f64::from(from.height))
         };
         match unit {
             ScrollUnit::Clicks => (dx, dy, ScrollUnit::Clicks),
@@ -369,6 +390,48 @@ mod tests {
         let viewport = Viewport::new(Size::new(1600, 1000), Size::new(1280, 800));
         let seen = ScreenRegion::seen(viewport.screen(), [101, 7, 201, 99]).unwrap();
         assert_eq!(viewport.picture_pixels(seen), [80, 5, 161, 80]);
+    }
+
+    /// The right one of two monitors, twice as large as its picture.
+    fn right_monitor() -> Viewport {
+        let screen = Size::new(3840, 1600);
+        let part = ScreenRegion::seen(screen, [1280, 0, 3840, 1600]).unwrap();
+        Viewport::of_part(screen, part, Size::new(1280, 800))
+    }
+
+    #[test]
+    fn a_picture_of_one_monitor_names_places_of_that_monitor() {
+        let viewport = right_monitor();
+        let there = |point| viewport.point(point).map(|p| (p.x(), p.y())).unwrap();
+        assert_eq!(there(Point::new(0, 0)), (1280, 0));
+        assert_eq!(there(Point::new(1279, 799)), (3838, 1598));
+        assert_eq!(there(Point::thousandths(500, 500)), (2560, 800));
+        let of_screen = Point {
+            space: Space::Screen,
+            ..Point::new(5, 7)
+        };
+        assert_eq!(there(of_screen), (5, 7));
+        for x in 0..1280 {
+            let there = viewport.point(Point::new(x, x / 2)).unwrap();
+            let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
+            assert_eq!(back, (x, x / 2));
+        }
+        assert_eq!(viewport.seen_at(1180, 40), (-50, 20));
+    }
+
+    #[test]
+    fn regions_of_one_monitor_are_its_own() {
+        let viewport = right_monitor();
+        let region = Region {
+            from: Point::new(640, 400),
+            to: Point::new(1280, 800),
+        };
+        let region = viewport.region(region).unwrap();
+        let seen = ScreenRegion::seen(viewport.screen(), [2560, 800, 3840, 1600]);
+        assert_eq!(Some(region), seen);
+        assert_eq!(viewport.picture_pixels(region), [640, 400, 1280, 800]);
+        let elsewhere = ScreenRegion::seen(viewport.screen(), [0, 0, 1300, 10]).unwrap();
+        assert_eq!(viewport.picture_pixels(elsewhere), [0, 0, 10, 5]);
     }
 
     #[test]

@@ -84,6 +84,35 @@ pub fn encode(frame: &Frame, format: Format) -> Result<Vec<u8>, PictureError> {
     }
 }
 
+/// The same in `most` bytes at most: in this format when that is enough, else in the first of
+/// lossless WebP and three JPEGs that is. Says which it became.
+///
+/// # Errors
+/// As [`encode`], and when none of them is small enough.
+pub fn encode_within(
+    frame: &Frame,
+    format: Format,
+    most: usize,
+) -> Result<(Vec<u8>, Format), PictureError> {
+    let smaller = [Format::Webp, jpeg_of(85), jpeg_of(60), jpeg_of(30)];
+    for format in std::iter::once(format).chain(smaller) {
+        let bytes = encode(frame, format)?;
+        if bytes.len() <= most {
+            return Ok((bytes, format));
+        }
+    }
+    Err(PictureError::Encode {
+        width: frame.size().width,
+        height: frame.size().height,
+        format: format.name(),
+        message: format!("it has more than {most} bytes in every format"),
+    })
+}
+
+const fn jpeg_of(quality: u8) -> Format {
+    Format::Jpeg { quality }
+}
+
 fn webp(frame: &Frame) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let size = frame.size();

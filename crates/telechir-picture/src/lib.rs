@@ -13,5 +13,5 @@ mod png;
 mod scale;
 
 pub use error::PictureError;
-pub use format::{Format, encode};
+pub use format::{Format, encode, encode_within};
 pub use scale::shrink;

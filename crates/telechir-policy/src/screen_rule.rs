@@ -69,7 +69,10 @@ fn nature(action: &Action) -> Nature {
         | Action::Find { .. }
         | Action::ReadConsole { .. }
         | Action::ReadNetwork { .. }
-        | Action::ListWindows => Nature::Looks,
+        | Action::ListWindows
+        | Action::ListMonitors
+        | Action::CaptureWindow { .. }
+        | Action::CaptureMonitor { .. } => Nature::Looks,
         // What a person copied, perhaps a password, is more than what they show.
         Action::ReadClipboard => Nature::Acts,
         Action::Type { text, .. } | Action::WriteClipboard { text } if has_control(text) => {

@@ -81,6 +81,12 @@ pub fn summarize(action: &Action) -> String {
         }
         | Action::CloseWindow {
             window: Some(window),
+        }
+        | Action::CaptureWindow {
+            window: Some(window),
+        }
+        | Action::CaptureMonitor {
+            monitor: Some(window),
         } => format!("{name} {}", shorten(window)),
         Action::PlaceWindow { window, region } => {
             let window = window.as_deref().map_or_else(String::new, shorten);

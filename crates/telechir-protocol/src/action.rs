@@ -207,6 +207,12 @@ pub enum Action<T = Target, R = Region> {
     CloseWindow { window: Option<String> },
     /// Move and resize a window so that it fills a part of the picture, its frame included.
     PlaceWindow { window: Option<String>, region: R },
+    /// Look at a window alone, as the screen shows it.
+    CaptureWindow { window: Option<String> },
+    /// Which monitors does the screen reach over? Answered in text.
+    ListMonitors,
+    /// Look at one monitor alone, by its name or its number; absent means the primary one.
+    CaptureMonitor { monitor: Option<String> },
     /// What text does the clipboard hold?
     ReadClipboard,
     /// Put text on the clipboard.
@@ -284,6 +290,9 @@ impl<T, R> Action<T, R> {
             | Self::MinimizeWindow { .. }
             | Self::CloseWindow { .. }
             | Self::PlaceWindow { .. }
+            | Self::CaptureWindow { .. }
+            | Self::ListMonitors
+            | Self::CaptureMonitor { .. }
             | Self::ReadClipboard
             | Self::WriteClipboard { .. }
             | Self::OpenApp { .. }

@@ -73,6 +73,10 @@ impl Wire for AgentFramework {
         Responses.picture_size(model, size)
     }
 
+    fn picture_base64(&self) -> usize {
+        Responses.picture_base64()
+    }
+
     fn picture_need(&self) -> PictureNeed {
         Responses.picture_need()
     }

@@ -102,6 +102,10 @@ impl Wire for Messages {
         picture_size(model, size)
     }
 
+    fn picture_base64(&self) -> usize {
+        picture::MOST_BASE64
+    }
+
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::LastOfBatch
     }

@@ -62,6 +62,10 @@ impl Wire for Chat {
         self.0.picture_size(model, size)
     }
 
+    fn picture_base64(&self) -> usize {
+        self.0.picture_base64()
+    }
+
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::LastOfBatch
     }

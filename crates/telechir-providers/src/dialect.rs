@@ -198,6 +198,12 @@ impl Dialect {
         self.wire().picture_size(model, size)
     }
 
+    /// Bytes that one picture may have: what is taken of its base64, back in bytes. PNG, JPEG and
+    /// WebP are taken by every dialect.
+    pub fn picture_bytes(self) -> usize {
+        self.wire().picture_base64() / 4 * 3
+    }
+
     /// When a picture of the screen goes with the answers.
     pub fn picture_need(self) -> PictureNeed {
         self.wire().picture_need()

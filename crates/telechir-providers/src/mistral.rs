@@ -74,6 +74,10 @@ impl Wire for Conversations {
         FLAVOUR.picture_size(model, size)
     }
 
+    fn picture_base64(&self) -> usize {
+        FLAVOUR.picture_base64()
+    }
+
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::LastOfBatch
     }

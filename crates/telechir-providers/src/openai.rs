@@ -66,6 +66,10 @@ impl Wire for Responses {
         picture_size(size)
     }
 
+    fn picture_base64(&self) -> usize {
+        PICTURE_BASE64
+    }
+
     /// Every `computer_call` demands one.
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::EveryCall
@@ -79,6 +83,9 @@ impl Wire for Responses {
         Some(&talk::ResponsesTalk)
     }
 }
+
+/// Characters of an address that a picture may have, and it is one: a `data:` URL.
+const PICTURE_BASE64: usize = 20_971_520 - 64;
 
 /// The size at which a picture goes through unshrunk: at most 10,000 patches of 32 by 32 pixels
 /// and 6,000 pixels a side, the narrowest limits of the models that take pictures as they are.

@@ -49,6 +49,9 @@ pub(crate) trait Wire: Sync {
     /// The size at which a picture is neither shrunk nor refused.
     fn picture_size(&self, model: Option<&str>, size: Size) -> Size;
 
+    /// Characters of base64 that one picture may have.
+    fn picture_base64(&self) -> usize;
+
     /// When it wants a picture of the screen.
     fn picture_need(&self) -> PictureNeed;
 

@@ -28,6 +28,8 @@ pub struct PictureRule {
     pub max_pixels: Option<u64>,
     /// How the picture is encoded.
     pub format: Format,
+    /// Bytes of a picture; one with more is encoded in another format. Absent means no limit.
+    pub max_bytes: Option<usize>,
 }
 
 /// Pictures 1280 pixels wide: what every model was shown most, and large enough to read.
@@ -48,6 +50,15 @@ impl PictureRule {
             max_edge: None,
             max_pixels: None,
             format: Format::Png,
+            max_bytes: None,
+        }
+    }
+
+    /// The same for a part of the screen that is looked at closer: as wide as the model can take.
+    pub(crate) const fn of_part(self) -> Self {
+        Self {
+            max_width: None,
+            ..self
         }
     }
 

@@ -8,14 +8,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use telechir_device::{
-    BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext, Performed, Settle,
-    Settled, UntilStopped, Viewport,
+    BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext, PartPlace,
+    Performed, ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport,
 };
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
 
 use crate::observe::Kept;
-use crate::{DeviceKind, Limits};
+use crate::{DeviceKind, Limits, PictureRule};
 pub(crate) use shell::{Bounds, ShellSlot};
 
 pub(crate) use editor::EditorSlot;
@@ -48,19 +48,21 @@ impl Screen {
         computer: BoxComputer,
         device: Device,
         display: Display,
-        viewport: Viewport,
+        rule: PictureRule,
     ) -> Self {
-        Self {
+        let mut screen = Self {
+            viewport: Viewport::unscaled(computer.size()),
             computer,
             device,
             display,
-            viewport,
             kept: None,
             labels: Labels::default(),
             held: Vec::new(),
             lost: None,
             is_moving: false,
-        }
+        };
+        screen.viewport = screen.lies(rule);
+        screen
     }
 
     pub(crate) fn kind(&self) -> DeviceKind {
@@ -70,8 +72,15 @@ impl Screen {
         }
     }
 
-    pub(crate) fn computer_size(&self) -> Size {
-        self.computer.size()
+    /// What of the screen the model is shown.
+    pub(crate) fn shown(&self) -> ScreenRegion {
+        self.computer.shown()
+    }
+
+    /// How a picture of what is shown lies on the screen.
+    pub(crate) fn lies(&self, rule: PictureRule) -> Viewport {
+        let shown = self.shown();
+        Viewport::of_part(self.computer.size(), shown, rule.fit(shown.size()))
     }
 
     /// Why a person stopped it.
@@ -127,6 +136,21 @@ impl Screen {
             hold(&mut self.held, action);
         }
         self.note(done)
+    }
+
+    /// Where a window or a monitor is.
+    pub(crate) async fn locate(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        part: &ScreenPart,
+        limits: &Limits,
+    ) -> Result<PartPlace, DeviceError> {
+        self.permitted(permit, step)?;
+        self.calm(limits).await?;
+        self.computer.seen_through(self.viewport);
+        let located = within("find it", limits.action, self.computer.locate(part)).await;
+        self.note(located)
     }
 
     /// The pixels once the screen stopped changing, and whether it did.

@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use telechir_device::{DeviceError, Frame, Labels, Mark, Settle, Settled, Viewport};
-use telechir_picture::Format;
+use telechir_device::{DeviceError, Frame, Labels, Mark, ScreenRegion, Settle, Settled, Viewport};
 use telechir_policy::{Permitted, ScreenProposal};
 use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Sighting, Size};
 
@@ -30,7 +29,7 @@ pub(crate) struct Shot {
 pub(crate) struct Kept {
     frame: Frame,
     size: Size,
-    format: Format,
+    rule: PictureRule,
     marks: Vec<Mark>,
     media: Media,
     blob: String,
@@ -40,8 +39,12 @@ pub(crate) struct Kept {
 /// What of the screen the model wants to see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum View {
+    /// All that the model is shown.
     Whole,
+    /// A part of the newest picture.
     Part(Region),
+    /// A window or a monitor.
+    Seen(ScreenRegion),
 }
 
 /// What gets a number on a picture.
@@ -81,7 +84,6 @@ impl Camera<'_> {
             Ok(cut) => cut,
             Err(failure) => return Ok(Err(failure)),
         };
-        let format = self.rule.format;
         let marked = match is_whole {
             true => self.mark(screen, permit, step).await,
             false => None,
@@ -90,14 +92,14 @@ impl Camera<'_> {
         let again = screen
             .kept
             .as_ref()
-            .filter(|kept| is_whole && kept.shows(&frame, size, format, drawn));
+            .filter(|kept| is_whole && kept.shows(&frame, size, self.rule, drawn));
         let (media, blob, same_as) = match again {
             Some(kept) => (
                 kept.media.clone(),
                 kept.blob.clone(),
                 Some(kept.name.clone()),
             ),
-            None => match self.develop(&frame, size, drawn).await? {
+            None => match self.develop(&frame, size, (drawn, screen.viewport)).await? {
                 Some((media, blob)) => (media, blob, None),
                 None => return Ok(Err(undeveloped())),
             },
@@ -111,7 +113,7 @@ impl Camera<'_> {
             screen.kept = Some(Kept {
                 frame,
                 size,
-                format,
+                rule: self.rule,
                 marks: marked.map(|marked| marked.marks).unwrap_or_default(),
                 media: media.clone(),
                 blob: blob.clone(),
@@ -145,10 +147,11 @@ impl Camera<'_> {
         &self,
         frame: &Frame,
         size: Size,
-        marks: &[Mark],
+        (marks, viewport): (&[Mark], Viewport),
     ) -> Result<Option<(Media, String)>, RuntimeError> {
-        let (frame, marks, format) = (frame.clone(), marks.to_vec(), self.rule.format);
-        let developed = tokio::task::spawn_blocking(move || develop(&frame, size, &marks, format));
+        let (frame, marks, rule) = (frame.clone(), marks.to_vec(), self.rule);
+        let developed =
+            tokio::task::spawn_blocking(move || develop(&frame, size, (&marks, &viewport), rule));
         match developed.await {
             Ok(Ok((media, bytes))) => {
                 let blob = self.recorder.journal.put_blob(bytes).await?;
@@ -199,23 +202,28 @@ impl Camera<'_> {
     ) -> Result<(Frame, Size, bool), Failure> {
         match view {
             View::Whole => {
+                let (screen_size, shown) = (frame.size(), screen.shown());
+                let frame = cropped(frame, shown)?;
                 let size = self.rule.fit(frame.size());
-                screen.viewport = Viewport::new(frame.size(), size);
+                screen.viewport = Viewport::of_part(screen_size, shown, size);
                 Ok((frame, size, true))
             }
             View::Part(region) => {
-                let invalid = |message: String| Failure::new(FailureKind::InvalidInput, message);
-                let region = screen
-                    .viewport
-                    .region(region)
-                    .map_err(|error| invalid(sentence(&error.to_string())))?;
-                let part = frame.crop(region).ok_or_else(|| {
-                    invalid("The screen changed its size; look again.".to_owned())
+                let region = screen.viewport.region(region).map_err(|error| {
+                    let message = sentence(&error.to_string());
+                    Failure::new(FailureKind::InvalidInput, message)
                 })?;
-                let size = self.rule.fit(part.size());
-                Ok((part, size, false))
+                self.closer(frame, region)
             }
+            View::Seen(region) => self.closer(frame, region),
         }
+    }
+
+    /// A part, in its own size where the model can take that: nobody points at its pixels.
+    fn closer(&self, frame: Frame, region: ScreenRegion) -> Result<(Frame, Size, bool), Failure> {
+        let part = cropped(frame, region)?;
+        let size = self.rule.of_part().fit(part.size());
+        Ok((part, size, false))
     }
 
     fn next_name(&mut self) -> FrameId {
@@ -225,12 +233,23 @@ impl Camera<'_> {
 }
 
 impl Kept {
-    fn shows(&self, frame: &Frame, size: Size, format: Format, marks: &[Mark]) -> bool {
+    fn shows(&self, frame: &Frame, size: Size, rule: PictureRule, marks: &[Mark]) -> bool {
         let drawn = |mark: &Mark| (mark.region, mark.kind);
-        (self.size, self.format) == (size, format)
+        (self.size, self.rule) == (size, rule)
             && self.marks.iter().map(drawn).eq(marks.iter().map(drawn))
             && self.frame == *frame
     }
+}
+
+/// The part of a frame inside `region`; all of it without a copy.
+fn cropped(frame: Frame, region: ScreenRegion) -> Result<Frame, Failure> {
+    if region == ScreenRegion::whole(frame.size()) {
+        return Ok(frame);
+    }
+    frame.crop(region).ok_or_else(|| {
+        let message = "The screen changed its size; look again.";
+        Failure::new(FailureKind::InvalidInput, message)
+    })
 }
 
 /// What is said of a picture beside it, in the picture's own places.

@@ -5,8 +5,10 @@
 
 use base64::Engine as _;
 use telechir_device::{Frame, Mark, Viewport, draw};
-use telechir_picture::{Format, PictureError, encode, shrink};
+use telechir_picture::{Format, PictureError, encode, encode_within, shrink};
 use telechir_protocol::{DataContent, Media, Size};
+
+use crate::PictureRule;
 
 /// A frame as the PNG that a model gets of it, in its own size.
 ///
@@ -21,14 +23,15 @@ pub fn png(frame: &Frame) -> Result<Vec<u8>, PictureError> {
 pub(crate) fn develop(
     frame: &Frame,
     size: Size,
-    marks: &[Mark],
-    format: Format,
+    (marks, viewport): (&[Mark], &Viewport),
+    rule: PictureRule,
 ) -> Result<(Media, Vec<u8>), PictureError> {
     let mut picture = shrink(frame, size)?;
     if !marks.is_empty() {
-        draw(&mut picture, marks, &Viewport::new(frame.size(), size));
+        draw(&mut picture, marks, viewport);
     }
-    let bytes = encode(&picture, format)?;
+    let most = rule.max_bytes.unwrap_or(usize::MAX);
+    let (bytes, format) = encode_within(&picture, rule.format, most)?;
     let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let media = DataContent::from_base64(format.media_type(), &base64);
     Ok((Media::Data(media), bytes))

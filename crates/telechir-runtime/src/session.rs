@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use telechir_device::{BoxComputer, BoxEditor, BoxShell, Computer as _, Viewport};
+use telechir_device::{BoxComputer, BoxEditor, BoxShell};
 use telechir_policy::{Device, Display, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
@@ -134,15 +134,7 @@ impl SessionBuilder {
         let screens: Vec<Screen> = self
             .screens
             .into_iter()
-            .map(|(device, display, computer)| {
-                let size = computer.size();
-                Screen::new(
-                    computer,
-                    device,
-                    display,
-                    Viewport::new(size, picture.fit(size)),
-                )
-            })
+            .map(|(device, display, computer)| Screen::new(computer, device, display, picture))
             .collect();
         let shell = self.shell.map(ShellSlot::new);
         let mut devices: Vec<DeviceKind> = screens.iter().map(Screen::kind).collect();
@@ -281,8 +273,7 @@ impl Session {
             return;
         }
         for screen in &mut self.screens {
-            let size = screen.computer_size();
-            screen.viewport = Viewport::new(size, picture.fit(size));
+            screen.viewport = screen.lies(picture);
         }
     }
 

@@ -122,6 +122,22 @@ impl Scene {
         ])
     }
 
+    /// The title of a program's window.
+    ///
+    /// # Panics
+    /// When the display is gone.
+    pub fn title(&self, class: &str) -> Option<String> {
+        const MOST: u32 = 4096;
+        let window = self.find(class)?;
+        let name = self.client.intern_atom(false, b"_NET_WM_NAME");
+        let name = must(must(name).reply()).atom;
+        let title = self
+            .client
+            .get_property(false, window, name, AtomEnum::ANY, 0, MOST);
+        let title = title.ok()?.reply().ok()?.value;
+        Some(String::from_utf8_lossy(&title).into_owned())
+    }
+
     /// Asks for a window to be put somewhere, in some size.
     ///
     /// # Panics

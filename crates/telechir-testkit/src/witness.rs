@@ -116,6 +116,19 @@ impl XWitness {
         self.wait_for(|record| enough(&record.seen)).await
     }
 
+    /// The text once it has so many characters, or when nothing more comes for a while.
+    pub async fn characters(&mut self, count: usize) -> String {
+        const WHILE: Duration = Duration::from_secs(1);
+        loop {
+            self.changes.borrow_and_update();
+            let text = self.record().text.clone();
+            let more = timeout_at(Instant::now() + WHILE, self.changes.changed());
+            if text.chars().count() >= count || !matches!(more.await, Ok(Ok(()))) {
+                return text;
+            }
+        }
+    }
+
     fn record(&self) -> std::sync::MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 
 use x11rb::connection::Connection as _;
+use x11rb::protocol::randr::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT};
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::{DefaultStream, ReplyError, RustConnection};
@@ -80,6 +81,39 @@ pub fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
         .chunks(usize::from(reply.keysyms_per_keycode))
         .map(row)
         .collect()
+}
+
+/// Divides the screen into monitors: name, left, top, width and height of each.
+///
+/// # Panics
+/// When the display refuses.
+pub fn set_monitors(environment: &[(String, String)], monitors: &[(&str, [u16; 4])]) {
+    let (client, screen, _) = connect(environment);
+    let root = client.setup().roots[screen].root;
+    let ask = || -> Result<(), ReplyError> {
+        // The first takes the one output there is, and with it the place of the whole.
+        let resources = client.randr_get_screen_resources(root)?.reply()?;
+        let mut outputs = resources.outputs;
+        outputs.truncate(1);
+        for (name, [x, y, width, height]) in monitors {
+            let name = client.intern_atom(false, name.as_bytes())?.reply()?.atom;
+            let monitor = randr::MonitorInfo {
+                name,
+                primary: false,
+                automatic: false,
+                x: x.cast_signed(),
+                y: y.cast_signed(),
+                width: *width,
+                height: *height,
+                width_in_millimeters: 300,
+                height_in_millimeters: 200,
+                outputs: std::mem::take(&mut outputs),
+            };
+            client.randr_set_monitor(root, monitor)?.check()?;
+        }
+        Ok(())
+    };
+    ask().unwrap_or_else(|error| panic!("failed to set monitors: {error}"));
 }
 
 /// Tries to connect without a cookie; says how the server answered.

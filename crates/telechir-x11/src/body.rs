@@ -287,6 +287,7 @@ impl Body {
             .iter()
             .rev()
             .try_for_each(|part| grip.release_held(*part))?;
+        grip.release_group()?;
         drop(grip);
         self.sync().await
     }

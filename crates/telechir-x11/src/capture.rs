@@ -15,6 +15,7 @@ use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
 use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::error::XError;
+use crate::focus::or_gone;
 
 const ALL_PLANES: u32 = u32::MAX;
 
@@ -85,7 +86,8 @@ impl Camera {
         let geometry = connection.reply(geometry).await?;
         let size = Size::new(geometry.width.into(), geometry.height.into());
         let cursor = match cursor {
-            Some(cursor) => Some(connection.reply(cursor).await?),
+            // The pointer of a program that ended under it is not told; then none is drawn.
+            Some(cursor) => or_gone(connection.reply(cursor).await)?,
             None => None,
         };
         Ok(Glance {

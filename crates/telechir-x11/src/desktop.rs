@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use telechir_device::{
-    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled,
-    UntilStopped, Viewport, Window,
+    Computer, DeviceError, Frame, PageContext, PartPlace, Performed, ScreenAction, ScreenPart,
+    ScreenRegion, Settle, Settled, UntilStopped, Viewport, Window,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
@@ -15,13 +15,14 @@ use crate::clipboard::Selection;
 use crate::display::Display;
 use crate::error::XError;
 use crate::launch;
+use crate::monitors;
 use crate::paste::Typing;
 use crate::switch::{self, KillSwitch, Switch};
 
 /// What this device calls itself in errors.
 const NAME: &str = "desktop";
 /// What [`Computer::perform`] carries out.
-const ACTIONS: [ActionKind; 22] = [
+const ACTIONS: [ActionKind; 25] = [
     ActionKind::CursorPosition,
     ActionKind::Move,
     ActionKind::Hover,
@@ -42,6 +43,9 @@ const ACTIONS: [ActionKind; 22] = [
     ActionKind::MinimizeWindow,
     ActionKind::CloseWindow,
     ActionKind::PlaceWindow,
+    ActionKind::CaptureWindow,
+    ActionKind::ListMonitors,
+    ActionKind::CaptureMonitor,
     ActionKind::ReadClipboard,
     ActionKind::WriteClipboard,
 ];
@@ -57,6 +61,8 @@ pub struct Desktop {
     pub(crate) display: Display,
     /// How the model sees the screen.
     viewport: Viewport,
+    /// What of the screen is shown to it, when that is not all.
+    part: Option<ScreenRegion>,
     typing: Typing,
     /// When something was last done, if that was after the last wait for a still screen.
     acted: Option<Instant>,
@@ -73,6 +79,7 @@ impl Desktop {
             body,
             display,
             viewport,
+            part: None,
             typing: Typing::default(),
             acted: Some(Instant::now()),
             begins_anew: false,
@@ -85,6 +92,17 @@ impl Desktop {
     pub const fn typing(mut self, typing: Typing) -> Self {
         self.typing = typing;
         self
+    }
+
+    /// Shows the model one monitor, by its name or its number, and nothing beside it.
+    ///
+    /// # Errors
+    /// When there is no such monitor.
+    pub async fn on_monitor(mut self, name: &str) -> Result<Self, DeviceError> {
+        let listed = monitors::list(&self.body.eyes.connection).await?;
+        let monitor = monitors::choose(&listed, Some(name))?;
+        self.part = Some(monitor.region(self.body.eyes.size())?);
+        Ok(self)
     }
 
     /// Gives a person a way to stop it: the action under way ends with its keys released, and
@@ -155,6 +173,13 @@ impl Desktop {
             Action::OpenApp { name } if self.display.starts_programs() => {
                 let Body { eyes, windows, .. } = &mut self.body;
                 launch::open(name, &mut self.display, &eyes.connection, windows).await
+            }
+            Action::ListMonitors => {
+                let listed = monitors::list(&self.body.eyes.connection).await?;
+                Ok(Performed {
+                    text: Some(monitors::say(&listed, self.viewport)),
+                    ..Performed::confirmed()
+                })
             }
             other => self.act_on_windows(other).await,
         }
@@ -282,6 +307,31 @@ impl Computer for Desktop {
         Box::pin(switch::stopped(self.switch.as_ref().map(Switch::told)))
     }
 
+    fn shown(&self) -> ScreenRegion {
+        let whole = ScreenRegion::whole(self.size());
+        self.part.unwrap_or(whole)
+    }
+
+    async fn locate(&mut self, part: &ScreenPart) -> Result<PartPlace, DeviceError> {
+        let viewport = self.viewport;
+        let Body { eyes, windows, .. } = &mut self.body;
+        let screen = eyes.size();
+        match part {
+            ScreenPart::Window(window) => {
+                let seen = (screen, viewport);
+                let place = windows.locate(&eyes.connection, window.as_deref(), seen);
+                Ok(place.await?)
+            }
+            ScreenPart::Monitor(meant) => {
+                let listed = monitors::list(&eyes.connection).await?;
+                let monitor = monitors::choose(&listed, meant.as_deref())?;
+                let region = monitor.region(screen)?;
+                let said = format!("{}.", monitor.label(viewport));
+                Ok(PartPlace { region, said })
+            }
+        }
+    }
+
     fn seen_through(&mut self, viewport: Viewport) {
         self.viewport = viewport;
     }
@@ -291,7 +341,10 @@ impl Computer for Desktop {
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
-        if !matches!(action, Action::CursorPosition | Action::ListWindows) {
+        if !matches!(
+            action,
+            Action::CursorPosition | Action::ListWindows | Action::ListMonitors
+        ) {
             if self.acted.is_none() {
                 self.body.eyes.before().await?;
             }

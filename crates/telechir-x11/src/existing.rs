@@ -116,7 +116,8 @@ impl ExistingDisplay {
     /// When the server does not answer.
     pub async fn free_keys(&self) -> Result<Vec<u8>, DeviceError> {
         let connection = self.open().await?;
-        Ok(Layout::read(&connection).await?.spare_codes())
+        let layout = Layout::read(&connection).await?;
+        Ok(layout.spare_codes())
     }
 
     /// Undoes what a killed process left: releases every key and button that a program holds, and

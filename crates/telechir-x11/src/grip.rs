@@ -3,9 +3,10 @@
 use std::mem;
 
 use x11rb::NONE;
+use x11rb::protocol::xkb::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{
     BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, KEY_PRESS_EVENT,
-    KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT,
+    KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, ModMask,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
@@ -21,6 +22,8 @@ pub(crate) enum Part {
     Button(u8),
     /// A key whose tap turned a lock off; another turns it on again.
     Lock(u8),
+    /// Another group of the layout, such as Latin, and the one to go back to.
+    Group { pressed: u8, released: u8 },
 }
 
 /// What `KeyDown` and `MouseDown` left pressed, in the order it went down.
@@ -67,6 +70,7 @@ impl<'a> Grip<'a> {
             Part::Key(code) => (KEY_PRESS_EVENT, code),
             Part::Button(number) => (BUTTON_PRESS_EVENT, number),
             Part::Lock(code) => return tap(self.connection, code),
+            Part::Group { pressed, .. } => return lock_group(self.connection, pressed),
         };
         fake(self.connection, kind, detail)
     }
@@ -85,6 +89,15 @@ impl<'a> Grip<'a> {
         send_release(self.connection, part)?;
         self.held.0.retain(|held| *held != part);
         Ok(())
+    }
+
+    /// Goes back to the layout's own group when `KeyDown` left another.
+    pub(crate) fn release_group(&mut self) -> Result<(), XError> {
+        let is_group = |part: &&Part| matches!(part, Part::Group { .. });
+        match self.held.0.iter().find(is_group).copied() {
+            Some(group) => self.release_held(group),
+            None => Ok(()),
+        }
     }
 
     /// Leaves it pressed after the action.
@@ -144,7 +157,17 @@ fn send_release(connection: &Connection, part: Part) -> Result<(), XError> {
         Part::Key(code) => fake(connection, KEY_RELEASE_EVENT, code),
         Part::Button(number) => fake(connection, BUTTON_RELEASE_EVENT, number),
         Part::Lock(code) => tap(connection, code),
+        Part::Group { released, .. } => lock_group(connection, released),
     }
+}
+
+fn lock_group(connection: &Connection, group: u8) -> Result<(), XError> {
+    let (keyboard, nothing) = (xkb::ID::USE_CORE_KBD.into(), ModMask::default());
+    let group = xkb::Group::from(group);
+    connection
+        .x()
+        .xkb_latch_lock_state(keyboard, nothing, nothing, true, group, nothing, false, 0)?;
+    Ok(())
 }
 
 fn tap(connection: &Connection, code: u8) -> Result<(), XError> {

@@ -29,6 +29,8 @@ pub(crate) struct Keyboard {
 pub(crate) struct Modes {
     /// Which of the layout's groups, such as Latin and Cyrillic.
     pub(crate) group: usize,
+    /// The group that stays when no key that changes it is held.
+    locked_group: u8,
     pub(crate) caps_lock: bool,
 }
 
@@ -42,8 +44,9 @@ impl Keyboard {
         if has_xkb {
             hear_of_layouts(connection).await?;
         }
-        let layout = Layout::read(connection).await?;
+        let mut layout = Layout::read(connection).await?;
         let spares = Spares::new(&layout);
+        layout.leave_out(&spares.codes());
         let focus = Focus::new(connection).await?;
         Ok(Self {
             layout,
@@ -62,6 +65,7 @@ impl Keyboard {
             if !self.spares.are_in(&self.layout) {
                 self.spares = Spares::new(&self.layout);
             }
+            self.layout.leave_out(&self.spares.codes());
         }
         if !self.has_xkb {
             return Ok(Modes::default());
@@ -73,6 +77,7 @@ impl Keyboard {
         let locked = u16::from(state.locked_mods);
         Ok(Modes {
             group: usize::from(u8::from(state.group)),
+            locked_group: state.locked_group.into(),
             caps_lock: locked & u16::from(KeyButMask::LOCK) != 0,
         })
     }
@@ -83,11 +88,16 @@ impl Keyboard {
         connection: &Connection,
         chord: &Chord,
     ) -> Result<Vec<Part>, XError> {
-        let modes = self.look(connection).await?;
+        let mut modes = self.look(connection).await?;
         let is_shortcut = chord
             .modifiers()
             .any(|modifier| modifier != Modifier::Shift);
         let mut parts = Vec::new();
+        if is_shortcut && let Some(group) = self.group_of(chord, modes) {
+            let (pressed, released) = (group, modes.locked_group);
+            parts.push(Part::Group { pressed, released });
+            modes.group = group.into();
+        }
         let mut borrowed = false;
         self.spares.begin_batch();
         for key in chord.keys() {
@@ -105,6 +115,19 @@ impl Keyboard {
             self.apply(connection).await?;
         }
         Ok(parts)
+    }
+
+    /// The other group of the layout, when only that has all letters of a shortcut: where people
+    /// write Cyrillic and Latin, ctrl+a is pressed as ctrl and the key of the Latin one.
+    fn group_of(&self, chord: &Chord, modes: Modes) -> Option<u8> {
+        let has_all = |group: usize| {
+            let modes = Modes { group, ..modes };
+            let mut keys = chord.keys().iter();
+            keys.all(|key| matches!(self.stroke(key, true, modes), Ok(Found::InLayout(_))))
+        };
+        let other = usize::from(modes.group == 0);
+        let helps = self.has_xkb && !has_all(modes.group) && has_all(other);
+        helps.then(|| u8::from(other == 1))
     }
 
     /// The code of a key by itself, when the layout has it.

@@ -58,8 +58,13 @@ impl Layout {
             keysyms,
             groups: [Index::default(), Index::default()],
         };
-        layout.groups = [layout.index(0), layout.index(1)];
+        layout.leave_out(&[]);
         layout
+    }
+
+    /// Finds nothing on these keys any more: what they give changes, and is known elsewhere.
+    pub(crate) fn leave_out(&mut self, codes: &[u8]) {
+        self.groups = [0, 1].map(|group| self.index(group, codes));
     }
 
     /// The key that gives a keysym while `group` is active.
@@ -73,6 +78,9 @@ impl Layout {
     }
 
     /// Keys that give nothing.
+    ///
+    /// Keys for sound, brightness and the like are no spare ones: programs obey them by their
+    /// codes, whatever they give. Chromium goes back in its history, and loses others.
     pub(crate) fn spare_codes(&self) -> Vec<u8> {
         self.keys()
             .filter(|(_, row)| row.iter().all(|keysym| *keysym == 0))
@@ -117,11 +125,11 @@ impl Layout {
         (self.first..=u8::MAX).zip(self.keysyms.chunks_exact(self.per.max(1)))
     }
 
-    fn index(&self, group: usize) -> Index {
+    fn index(&self, group: usize, left_out: &[u8]) -> Index {
         let mut index = Index::default();
         // Lower levels first, then lower keys: the plainest way to a character wins.
         for level in 0..4 {
-            for (code, row) in self.keys() {
+            for (code, row) in self.keys().filter(|(code, _)| !left_out.contains(code)) {
                 let row = Row::of_group(row, group);
                 let keysym = row.levels[level];
                 if keysym == 0 {
@@ -212,5 +220,13 @@ mod tests {
     #[test]
     fn spare_keys_are_those_that_give_nothing() {
         assert_eq!(layout().spare_codes(), [11]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_found() {
+        let mut layout = layout();
+        layout.leave_out(&[8]);
+        assert_eq!(layout.of_char('a', 0), None);
+        assert_eq!(layout.of_char('2', 0), stroke(9, false, false));
     }
 }

@@ -24,6 +24,7 @@ mod keysym;
 mod launch;
 mod layout;
 mod manager;
+mod monitors;
 mod paste;
 mod pointer;
 mod private;

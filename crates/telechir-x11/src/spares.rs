@@ -61,6 +61,14 @@ impl Spares {
         self.slots.is_empty()
     }
 
+    /// The keys of all slots.
+    pub(crate) fn codes(&self) -> Vec<u8> {
+        self.slots
+            .chunks_exact(2)
+            .map(|pair| pair[0].code)
+            .collect()
+    }
+
     /// Whether the layout still has what was written into it.
     pub(crate) fn are_in(&self, layout: &Layout) -> bool {
         self.slots.iter().all(|slot| {

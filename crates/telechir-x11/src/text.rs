@@ -114,24 +114,38 @@ impl Keyboard {
     }
 
     async fn play(&mut self, grip: &mut Grip<'_>, batch: &Batch) -> Result<(), XError> {
+        // Shift stays down from one stroke to the next that wants it, too.
+        let mut down = Vec::new();
         for strokes in batch.strokes.chunks(STROKES_AT_ONCE) {
             for stroke in strokes {
-                let shifts = self.shifts(*stroke)?;
-                for shift in &shifts {
-                    grip.press(*shift)?;
-                }
+                let wanted = self.shifts(*stroke)?;
+                hold(grip, &mut down, wanted)?;
                 grip.tap(Part::Key(stroke.code))?;
-                for shift in shifts.iter().rev() {
-                    grip.release(*shift)?;
-                }
             }
             grip.connection().sync().await?;
         }
+        hold(grip, &mut down, Vec::new())?;
         if batch.borrows {
             self.typed = Some(Instant::now());
         }
         Ok(())
     }
+}
+
+/// Releases what is down and not wanted any more, and presses what is wanted and not down.
+fn hold(grip: &mut Grip<'_>, down: &mut Vec<Part>, wanted: Vec<Part>) -> Result<(), XError> {
+    if *down == wanted {
+        return Ok(());
+    }
+    let idle = down.iter().rev().filter(|part| !wanted.contains(part));
+    for part in idle {
+        grip.release(*part)?;
+    }
+    for part in &wanted {
+        grip.press(*part)?;
+    }
+    *down = wanted;
+    Ok(())
 }
 
 #[derive(Debug, Default)]

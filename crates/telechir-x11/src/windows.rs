@@ -5,7 +5,8 @@ mod look;
 
 use std::fmt::Write as _;
 
-use telechir_device::Viewport;
+use telechir_device::{PartPlace, Viewport};
+use telechir_protocol::Size;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _, Window};
 
 pub(crate) use look::{Described, Rect};
@@ -16,6 +17,8 @@ use crate::focus::or_gone;
 
 /// Windows that an error or an answer names at most.
 const MOST_NAMED: usize = 12;
+/// Windows that a list has at most.
+const MOST_LISTED: usize = 100;
 
 x11rb::atom_manager! {
     /// Names that windows and their managers talk in.
@@ -67,6 +70,20 @@ pub(crate) struct Listed {
     pub(crate) active: Option<Window>,
     /// The virtual desktop that is seen.
     current_desktop: Option<u32>,
+}
+
+impl Listed {
+    /// Whether a window is shown on the virtual desktop that is seen.
+    fn is_seen(&self, window: &Described) -> bool {
+        !window.shown.is_minimized && !self.is_elsewhere(window)
+    }
+
+    fn is_elsewhere(&self, window: &Described) -> bool {
+        match (window.desktop, self.current_desktop) {
+            (Some(own), Some(current)) => own != current,
+            _ => false,
+        }
+    }
 }
 
 impl Windows {
@@ -265,6 +282,37 @@ impl Windows {
         format!("{} {:?}", self.name(window.window), window.title)
     }
 
+    /// Where one window is, and which others hide a part of it.
+    pub(crate) async fn locate(
+        &mut self,
+        connection: &Connection,
+        meant: Option<&str>,
+        (screen, viewport): (Size, Viewport),
+    ) -> Result<PartPlace, XError> {
+        let window = self.find(connection, meant).await?;
+        let listed = self.list(connection).await?;
+        let label = self.label(&window);
+        let is_seen = listed.is_seen(&window);
+        let region = window.place.on(screen).filter(|_| is_seen);
+        let Some(region) = region else {
+            return Err(XError::Impossible(format!(
+                "{label} is not on the screen; focus_window brings it there."
+            )));
+        };
+        let above = listed.windows.iter().rev();
+        let hiding: Vec<String> = above
+            .take_while(|other| other.window != window.window)
+            .filter(|other| listed.is_seen(other) && other.place.meets(window.place))
+            .take(MOST_NAMED)
+            .map(|other| self.label(other))
+            .collect();
+        let mut said = format!("{label} at {}.", seen(window.place, viewport));
+        if !hiding.is_empty() {
+            let _infallible = write!(said, " In front of a part of it: {}.", hiding.join(", "));
+        }
+        Ok(PartPlace { region, said })
+    }
+
     /// A line for each window, the one in front first, places as the model sees them.
     pub(crate) fn say(&mut self, listed: &Listed, viewport: Viewport) -> String {
         if listed.windows.is_empty() {
@@ -272,12 +320,19 @@ impl Windows {
         }
         let mut text =
             "Windows from front to back, each with its [left, top, right, bottom]:".to_owned();
-        for window in listed.windows.iter().rev() {
+        for window in listed.windows.iter().rev().take(MOST_LISTED) {
             let label = self.label(window);
             let _infallible = write!(text, "\n{label}");
             for part in parts(window, listed, viewport) {
                 let _infallible = write!(text, ", {part}");
             }
+        }
+        let more = listed.windows.len().saturating_sub(MOST_LISTED);
+        if more > 0 {
+            let _infallible = write!(
+                text,
+                "\nand {more} more behind them; words of a title or a class find any of them"
+            );
         }
         text
     }
@@ -292,10 +347,7 @@ fn parts(window: &Described, listed: &Listed, viewport: Viewport) -> Vec<String>
     }
     parts.extend(window.kind.map(str::to_owned));
     parts.push(seen(window.place, viewport));
-    let is_elsewhere = match (window.desktop, listed.current_desktop) {
-        (Some(own), Some(current)) => own != current,
-        _ => false,
-    };
+    let is_elsewhere = listed.is_elsewhere(window);
     for (holds, word) in [
         (listed.active == Some(window.window), "active"),
         (shown.is_fullscreen, "full screen"),

@@ -1,5 +1,6 @@
 //! Flags as they are typed. Values of optional flags need `=`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -158,10 +159,13 @@ pub(crate) struct DeviceArguments {
     /// Pixels of the private desktop and browser; 1280x800 unless given.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
+    /// Show the model this monitor of the desktop alone, by its name (as xrandr has it) or number.
+    #[arg(long, value_name = "MONITOR", requires = "desktop")]
+    pub(crate) monitor: Option<String>,
     /// Pictures at most so wide; a larger screen is scaled down, and the model's places with it.
-    /// Unless given, what dialect and model take as it is.
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(64..=7680))]
-    pub(crate) picture_width: Option<u32>,
+    /// 1280 unless given; with native, as wide as dialect and model take without shrinking.
+    #[arg(long, value_name = "PIXELS", value_parser = picture_width)]
+    pub(crate) picture_width: Option<PictureWidth>,
     /// How pictures are encoded: png (fastest), small-png (half the bytes of a plain desktop),
     /// webp (exact, too) or jpeg.
     #[arg(long, value_name = "FORMAT", value_parser = picture_format)]
@@ -475,6 +479,37 @@ pub(crate) fn container(place: &str) -> Option<(&str, &str)> {
 }
 
 /// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.
+/// How wide pictures are at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PictureWidth {
+    /// As wide as the screen and the model allow.
+    Native,
+    /// So many pixels.
+    Pixels(u32),
+}
+
+impl fmt::Display for PictureWidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Native => f.write_str("native"),
+            Self::Pixels(pixels) => pixels.fmt(f),
+        }
+    }
+}
+
+fn picture_width(text: &str) -> Result<PictureWidth, String> {
+    if text == "native" {
+        return Ok(PictureWidth::Native);
+    }
+    let pixels = text
+        .parse()
+        .ok()
+        .filter(|pixels| (64..=7680).contains(pixels));
+    pixels
+        .map(PictureWidth::Pixels)
+        .ok_or_else(|| "give `native` or a number of pixels from 64 to 7680".to_owned())
+}
+
 fn picture_format(text: &str) -> Result<Format, String> {
     Format::named(text).ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");

@@ -76,7 +76,7 @@ impl Devices {
                 .start_desktop(display, arguments)
                 .await
                 .map_err(|e| unavailable("desktop", &e))?;
-            self.desktop_size = Some(desktop.size());
+            self.desktop_size = Some(desktop.shown().size());
             self.desktop_tool = desktop_tool(|kind| desktop.supports(&kind));
             self.desktop = Some(desktop);
         }
@@ -303,6 +303,10 @@ impl Devices {
 /// A desktop with what the flags say of its use.
 async fn outfitted(desktop: Desktop, arguments: &DeviceArguments) -> Result<Desktop, DeviceError> {
     let desktop = desktop.typing(arguments.typing());
+    let desktop = match &arguments.monitor {
+        Some(name) => desktop.on_monitor(name).await?,
+        None => desktop,
+    };
     let desktop = match arguments.kill_switch() {
         Some(switch) => desktop.with_kill_switch(&switch).await?,
         None => desktop,

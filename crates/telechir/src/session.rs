@@ -11,7 +11,7 @@ use telechir_runtime::{Approver, Format, Journal, Observe, PictureRule, RunId, S
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
-use crate::args::{DeviceArguments, SafetyArguments};
+use crate::args::{DeviceArguments, PictureWidth, SafetyArguments};
 use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::folder::SessionFolder;
@@ -57,7 +57,11 @@ pub(crate) async fn start(
 ) -> Result<Open, Failure> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
     let pictures = Pictures {
-        width: devices.picture_width,
+        width: match devices.picture_width {
+            None => PictureRule::default().max_width,
+            Some(PictureWidth::Native) => None,
+            Some(PictureWidth::Pixels(pixels)) => Some(pixels),
+        },
         format: devices.picture_format.unwrap_or_default(),
     };
     let marks = devices.marks;
@@ -194,6 +198,7 @@ impl Pictures {
             max_edge: size.map(|size| size.width.max(size.height)),
             max_pixels: size.map(|size| u64::from(size.width) * u64::from(size.height)),
             format: self.format,
+            max_bytes: Some(dialect.picture_bytes()),
         }
     }
 }

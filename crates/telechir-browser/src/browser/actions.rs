@@ -363,6 +363,9 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::MinimizeWindow
         | K::CloseWindow
         | K::PlaceWindow
+        | K::CaptureWindow
+        | K::ListMonitors
+        | K::CaptureMonitor
         | K::ReadClipboard
         | K::WriteClipboard
         | K::Invoke

@@ -19,7 +19,7 @@ const OWN_MEMBERS: &str = "
     scroll_amount scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit
     text key keys button count clicks modifiers duration duration_ms seconds region
     clear_first submit repeat url tab query filter depth value paths documents script name
-    window element_name automation_id control_type window_title mode intent
+    window monitor element_name automation_id control_type window_title mode intent
 ";
 
 /// Whether a member belongs to an action rather than to the call around it.
@@ -180,6 +180,13 @@ fn read(named: Named, m: &mut Members) -> Read {
         ActionKind::PlaceWindow => Action::PlaceWindow {
             window: m.window()?,
             region: m.region()?,
+        },
+        ActionKind::CaptureWindow => Action::CaptureWindow {
+            window: m.window()?,
+        },
+        ActionKind::ListMonitors => Action::ListMonitors,
+        ActionKind::CaptureMonitor => Action::CaptureMonitor {
+            monitor: m.name("monitor")?,
         },
         ActionKind::ReadClipboard => Action::ReadClipboard,
         ActionKind::WriteClipboard => Action::WriteClipboard {

@@ -147,6 +147,7 @@ impl Action {
             | Self::CursorPosition
             | Self::ListTabs
             | Self::ListWindows
+            | Self::ListMonitors
             | Self::ReadClipboard => named,
             Self::Zoom { region } => named.put("region", region.to_json()),
             Self::Move { at } | Self::Hover { at } => named.at(at),
@@ -206,7 +207,9 @@ impl Action {
             Self::MaximizeWindow { window }
             | Self::RestoreWindow { window }
             | Self::MinimizeWindow { window }
-            | Self::CloseWindow { window } => named.window(window),
+            | Self::CloseWindow { window }
+            | Self::CaptureWindow { window } => named.window(window),
+            Self::CaptureMonitor { monitor } => named.put_some("monitor", monitor.as_deref()),
             Self::PlaceWindow { window, region } => {
                 named.window(window).put("region", region.to_json())
             }

@@ -196,6 +196,9 @@ fn windows(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
             "place_window",
             vec![window(), ("region", true, of::<Region>(g))],
         ),
+        ("capture_window", vec![window()]),
+        ("list_monitors", vec![]),
+        ("capture_monitor", vec![("monitor", false, text())]),
         ("read_clipboard", vec![]),
         ("write_clipboard", vec![("text", true, text())]),
         (

@@ -415,6 +415,10 @@ fn the_desktop_tools_windows_and_elements_are_ours() {
             json!({"action": "place_window", "region": "0, 0, 640, 400"}),
             json!({"action": "place_window", "region": [0, 0, 640, 400]}),
         ),
+        (
+            json!({"action": "capture_monitor", "monitor": 2}),
+            json!({"action": "capture_monitor", "monitor": "2"}),
+        ),
     ]);
 }
 

@@ -19,7 +19,7 @@ pub(super) enum PictureTier {
 /// No picture may have a longer side.
 const LONGEST_SIDE: u32 = 8000;
 /// Bytes of base64 that one picture may have.
-const MOST_BASE64: usize = 10 * 1024 * 1024;
+pub(super) const MOST_BASE64: usize = 10 * 1024 * 1024;
 /// Pixels to the side of one visual token.
 const TOKEN_SIDE: u32 = 28;
 

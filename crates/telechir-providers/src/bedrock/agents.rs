@@ -72,6 +72,10 @@ impl Wire for Agents {
         anthropic::picture_size(model.or(Some("claude-3-7-sonnet")), size)
     }
 
+    fn picture_base64(&self) -> usize {
+        super::MOST_BASE64
+    }
+
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::EveryCall
     }

@@ -77,6 +77,10 @@ impl Wire for Messages {
         anthropic::picture_size(model, size)
     }
 
+    fn picture_base64(&self) -> usize {
+        super::MOST_BASE64
+    }
+
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::LastOfBatch
     }
@@ -125,6 +129,10 @@ impl Wire for Invoke {
 
     fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
         anthropic::picture_size(model, size)
+    }
+
+    fn picture_base64(&self) -> usize {
+        super::MOST_BASE64
     }
 
     fn picture_need(&self) -> PictureNeed {

@@ -67,6 +67,10 @@ impl Wire for Converse {
         anthropic::picture_size(model, size)
     }
 
+    fn picture_base64(&self) -> usize {
+        super::MOST_BASE64
+    }
+
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::LastOfBatch
     }

@@ -56,6 +56,14 @@ impl Flavour {
         }
     }
 
+    /// Characters of base64 that a picture may have.
+    pub(crate) const fn picture_base64(self) -> usize {
+        match self {
+            Self::Mistral | Self::Conversations => 10_000_000,
+            Self::Functions | Self::Inline => 20_000_000,
+        }
+    }
+
     /// The size at which pictures come through as they are. Models of Mistral see at most 1540
     /// pixels a side, its oldest one with eyes 1024; of most others no more than a short side of
     /// 768 is left.

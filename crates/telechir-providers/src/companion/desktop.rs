@@ -7,7 +7,7 @@ use telechir_protocol::{ActionKind, FunctionTool, Tool};
 use super::COMPUTER;
 
 /// The actions a model can be offered so, each with the members it takes beside `action`.
-const ACTIONS: [(ActionKind, &[&str]); 16] = [
+const ACTIONS: [(ActionKind, &[&str]); 19] = [
     (ActionKind::ObserveScreen, &["mode", "intent"]),
     (ActionKind::ListWindows, &[]),
     (ActionKind::FocusWindow, &["window"]),
@@ -16,6 +16,9 @@ const ACTIONS: [(ActionKind, &[&str]); 16] = [
     (ActionKind::MinimizeWindow, &["window"]),
     (ActionKind::CloseWindow, &["window"]),
     (ActionKind::PlaceWindow, &["window", "region"]),
+    (ActionKind::CaptureWindow, &["window"]),
+    (ActionKind::ListMonitors, &[]),
+    (ActionKind::CaptureMonitor, &["monitor"]),
     (ActionKind::ReadClipboard, &[]),
     (ActionKind::WriteClipboard, &["text"]),
     (ActionKind::OpenApp, &["name"]),
@@ -87,6 +90,13 @@ fn members() -> Vec<(&'static str, Value)> {
                 "type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4,
                 "description": "Only for place_window: [left, top, right, bottom] in pixels of the newest screenshot.",
             }),
+        ),
+        (
+            "monitor",
+            text(
+                "Only for capture_monitor: a monitor's name or number as list_monitors gives it. \
+                 Left out: the primary one.",
+            ),
         ),
         (
             "text",

@@ -53,6 +53,10 @@ impl Wire for Interactions {
         super::media::picture_size(size)
     }
 
+    fn picture_base64(&self) -> usize {
+        super::media::PICTURE_BASE64
+    }
+
     /// Every answer of a screen wants one.
     fn picture_need(&self) -> PictureNeed {
         PictureNeed::EveryCall

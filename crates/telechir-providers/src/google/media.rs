@@ -59,6 +59,9 @@ pub(super) fn size_of(media: &Media) -> Option<Size> {
     crate::anthropic::picture::size_of(&standard(data.base64()?))
 }
 
+/// A request may have 20 MB; the other pictures of a conversation are in it as well.
+pub(super) const PICTURE_BASE64: usize = 7 * 1024 * 1024;
+
 /// The size at which a picture goes through as it is. Places do not depend on it, but a larger
 /// one costs more and shows no more.
 pub(super) fn picture_size(size: Size) -> Size {

@@ -19,6 +19,7 @@ mod mistral;
 mod mutations;
 mod openai;
 mod pages;
+mod pictures;
 mod recordings;
 mod repeated_ids;
 mod sdk;

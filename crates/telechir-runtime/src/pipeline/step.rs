@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use telechir_device::{Effect, Performed};
+use telechir_device::{Effect, PartPlace, Performed, ScreenPart};
 use telechir_policy::{Digest, Permitted, ScreenProposal, summarize};
 use telechir_protocol::{
     Action, ActionKind, ComputerCall, Failure, FailureKind, ObserveMode, StepOutcome, StepState,
@@ -120,7 +120,8 @@ async fn deed(
     step: usize,
 ) -> Result<Deed, RuntimeError> {
     let limits = session.limits;
-    let view = match &permit.proposal().actions[step] {
+    let action = &permit.proposal().actions[step];
+    let (view, said) = match action {
         Action::Wait { duration } => {
             let asked = duration.unwrap_or(limits.wait);
             let time = asked.min(limits.wait_at_most);
@@ -135,7 +136,7 @@ async fn deed(
             });
             return Ok((StepState::Confirmed, text, None));
         }
-        Action::Screenshot => View::Whole,
+        Action::Screenshot => (View::Whole, None),
         Action::ObserveScreen { mode, intent } => {
             let text = match mode {
                 ObserveMode::Grounding => {
@@ -146,7 +147,17 @@ async fn deed(
             let text = with_fitting(text, intent.as_deref());
             return Ok((StepState::Confirmed, Some(text), None));
         }
-        Action::Zoom { region } => View::Part(*region),
+        Action::Zoom { region } => (View::Part(*region), None),
+        Action::CaptureWindow { window: name } | Action::CaptureMonitor { monitor: name } => {
+            let part = match action.kind() {
+                ActionKind::CaptureWindow => ScreenPart::Window(name.clone()),
+                _ => ScreenPart::Monitor(name.clone()),
+            };
+            match locate(session, at, permit, step, &part).await {
+                Ok((view, said)) => (view, Some(said)),
+                Err(failure) => return Ok((StepState::Failed { failure }, None, None)),
+            }
+        }
         _ => {
             // The screen itself heeds its own switch, and releases what it pressed.
             let others = session.screens.iter().enumerate();
@@ -179,9 +190,25 @@ async fn deed(
         .take(&mut screens[at], permit, step, (view, limits.settle))
         .await?;
     Ok(match taken {
-        Ok(shot) => (StepState::Confirmed, None, Some(shot)),
+        Ok(shot) => (StepState::Confirmed, said, Some(shot)),
         Err(failure) => (StepState::Failed { failure }, None, None),
     })
+}
+
+/// Where a window or a monitor is, to be looked at, and what is said of it.
+async fn locate(
+    session: &mut Session,
+    at: usize,
+    permit: &Permitted<ScreenProposal>,
+    step: usize,
+    part: &ScreenPart,
+) -> Result<(View, String), Failure> {
+    let limits = session.limits;
+    let located = session.screens[at].locate(permit, step, part, &limits);
+    match located.await {
+        Ok(PartPlace { region, said }) => Ok((View::Seen(region), said)),
+        Err(error) => Err(error.to_failure()),
+    }
 }
 
 /// A look with numbers on all that can be aimed at.
@@ -369,6 +396,9 @@ fn repeat(kind: ActionKind) -> Repeat {
         | ActionKind::ReadConsole
         | ActionKind::ReadNetwork
         | ActionKind::ListWindows
+        | ActionKind::ListMonitors
+        | ActionKind::CaptureWindow
+        | ActionKind::CaptureMonitor
         | ActionKind::ReadClipboard => Repeat::Harmless,
         _ => Repeat::Never,
     }

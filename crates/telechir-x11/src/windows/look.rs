@@ -1,6 +1,7 @@
 //! What is known of a window: read from the server, all questions of many windows at once.
 
-use telechir_device::Bounds;
+use telechir_device::{Bounds, ScreenRegion};
+use telechir_protocol::Size;
 use x11rb::cookie::Cookie;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetGeometryReply, GetPropertyReply,
@@ -27,6 +28,20 @@ pub(crate) struct Rect {
 }
 
 impl Rect {
+    /// What of it is on a screen; none when that is nothing.
+    pub(crate) fn on(self, screen: Size) -> Option<ScreenRegion> {
+        let (right, bottom) = (self.x + self.width, self.y + self.height);
+        ScreenRegion::seen(screen, [self.x, self.y, right, bottom])
+    }
+
+    /// Whether two of them have a pixel in common.
+    pub(crate) const fn meets(self, other: Self) -> bool {
+        self.x < other.x + other.width
+            && other.x < self.x + self.width
+            && self.y < other.y + other.height
+            && other.y < self.y + self.height
+    }
+
     /// The same for those who do not know X.
     pub(crate) fn bounds(self) -> Bounds {
         let length = |length: i32| u32::try_from(length).unwrap_or(0);

@@ -5,14 +5,17 @@
     reason = "a test ends at the first surprise"
 )]
 
+mod applications;
 mod capture;
 mod clipboard;
 mod confinement;
 mod contract;
 mod corpus;
+mod crowd;
 mod input;
 mod launching;
 mod life;
+mod managers;
 mod network;
 mod programs;
 mod settle;

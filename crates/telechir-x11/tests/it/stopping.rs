@@ -142,6 +142,32 @@ async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wante
 }
 
 #[tokio::test]
+async fn a_server_that_ends_in_the_middle_of_an_action_is_told_at_once() {
+    let folder = stage::session_dir();
+    let desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let mut desktop = desktop.beginning_anew();
+    let display = desktop.private_display().expect("it is our own");
+    let (environment, pid) = (display.environment(), display.server_pid().unwrap());
+    std::thread::spawn(move || {
+        let start = Instant::now();
+        while pressed(&environment).0.is_empty() && start.elapsed() < Duration::from_secs(10) {
+            std::thread::yield_now();
+        }
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    });
+    let start = Instant::now();
+    let error = desktop
+        .perform(&hold("shift", Duration::from_secs(2)))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, DeviceError::Restarted { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(12));
+    desktop.perform(&stage::type_text("aж")).await.unwrap();
+    desktop.capture().await.unwrap();
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
     let folder = stage::session_dir();
     let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{Computer, DeviceError, Effect, Performed};
+use telechir_device::{Computer, DeviceError, Effect, Performed, ScreenPart};
 use telechir_protocol::{Action, Point, Region, Size, Space};
 use telechir_testkit::xvfb::connect;
 use telechir_x11::Desktop;
@@ -16,28 +16,28 @@ use crate::stage;
 /// A terminal with a title, its size in pixels of a font that it always has.
 const TERMINAL: [&str; 4] = ["-T", "first terminal", "-geometry", "40x10"];
 
-async fn act(desktop: &mut Desktop, action: Action) -> Result<Performed, DeviceError> {
+pub(crate) async fn act(desktop: &mut Desktop, action: Action) -> Result<Performed, DeviceError> {
     let size = desktop.size();
     desktop.perform(&stage::on_screen(size, action)).await
 }
 
-async fn told(desktop: &mut Desktop, action: Action) -> String {
+pub(crate) async fn told(desktop: &mut Desktop, action: Action) -> String {
     let performed = act(desktop, action).await.unwrap();
     performed.text.unwrap()
 }
 
-async fn refused(desktop: &mut Desktop, action: Action) -> String {
+pub(crate) async fn refused(desktop: &mut Desktop, action: Action) -> String {
     match act(desktop, action).await {
         Err(DeviceError::Refused { message }) => message,
         other => panic!("{other:?}"),
     }
 }
 
-fn window(words: &str) -> Option<String> {
+pub(crate) fn window(words: &str) -> Option<String> {
     Some(words.to_owned())
 }
 
-fn region(x0: u32, y0: u32, x1: u32, y1: u32) -> Region {
+pub(crate) fn region(x0: u32, y0: u32, x1: u32, y1: u32) -> Region {
     let at = |x: u32, y: u32| Point {
         x: x.into(),
         y: y.into(),
@@ -49,14 +49,14 @@ fn region(x0: u32, y0: u32, x1: u32, y1: u32) -> Region {
     }
 }
 
-async fn launch(desktop: &mut Desktop, program: &str, args: &[&str], windows: usize) {
+pub(crate) async fn launch(desktop: &mut Desktop, program: &str, args: &[&str], windows: usize) {
     let display = desktop.private_display().expect("it is our own");
     display.launch(program, args).await.unwrap();
     appear_listed(desktop, windows).await;
 }
 
 /// Waits until so many windows are listed.
-async fn appear_listed(desktop: &mut Desktop, windows: usize) {
+pub(crate) async fn appear_listed(desktop: &mut Desktop, windows: usize) {
     for _ in 0..500 {
         let listed = told(desktop, Action::ListWindows).await;
         if listed.lines().count() > windows {
@@ -68,7 +68,7 @@ async fn appear_listed(desktop: &mut Desktop, windows: usize) {
 }
 
 /// Waits until the window in front has the keyboard: it is drawn a moment before.
-async fn until_active(desktop: &mut Desktop) -> String {
+pub(crate) async fn until_active(desktop: &mut Desktop) -> String {
     let mut listed = String::new();
     for _ in 0..500 {
         listed = told(desktop, Action::ListWindows).await;
@@ -176,6 +176,42 @@ async fn a_window_is_placed_with_its_frame() {
     ));
     let said = told(&mut desktop, place(region(200, 100, 1000, 700))).await;
     assert!(said.ends_with("is at [100, 50, 500, 350]."), "{said}");
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_window_is_found_with_what_is_in_front_of_it() {
+    let folder = stage::session_dir();
+    let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
+    launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
+    until_active(&mut desktop).await;
+    for (window, corner) in [("first", 40), ("second", 140)] {
+        let place = Action::PlaceWindow {
+            window: Some(window.to_owned()),
+            region: region(corner, corner, corner + 300, corner + 300),
+        };
+        told(&mut desktop, place).await;
+    }
+    let part = |words: &str| ScreenPart::Window(window(words));
+    let found = desktop.locate(&part("first")).await.unwrap();
+    let origin = found.region.origin();
+    assert_eq!((origin.x(), origin.y()), (40, 40));
+    assert!(
+        found.said.starts_with("w1 \"first terminal\" at [40, 40, ")
+            && found
+                .said
+                .ends_with("In front of a part of it: w2 \"second terminal\"."),
+        "{}",
+        found.said
+    );
+    let front = desktop.locate(&part("second")).await.unwrap();
+    assert!(front.said.ends_with("]."), "{}", front.said);
+    let minimize = Action::MinimizeWindow {
+        window: window("first"),
+    };
+    told(&mut desktop, minimize).await;
+    let error = desktop.locate(&part("first")).await.unwrap_err();
+    assert!(error.to_string().contains("not on the screen"), "{error}");
     desktop.close().await.unwrap();
 }
 

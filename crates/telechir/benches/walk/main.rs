@@ -22,6 +22,7 @@ mod screen;
 mod shell;
 mod stage;
 mod table;
+mod texts;
 mod whole;
 
 use peers::Peers;
@@ -34,6 +35,7 @@ fn main() {
     screen::clicks(&stage, &mut peers);
     page::pages(&stage);
     accessibility::trees(&stage);
+    texts::texts(&stage, &mut peers);
     shell::commands(&stage, &mut peers);
     shell::starts(&stage);
     shell::gigabyte(&stage);
@@ -41,5 +43,5 @@ fn main() {
     whole::cold(&stage);
     whole::sessions(&stage);
     whole::starts(&mut peers);
-    memory::idle(&stage);
+    memory::idle(&stage, &peers);
 }

@@ -1,9 +1,16 @@
 //! What a session that waits for its next call keeps in memory, without the programs it runs.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use telechir_device::Screen as _;
+use telechir_x11::{DisplayOptions, PrivateDisplay};
 
+use crate::peers::Peers;
 use crate::stage::{Stage, command, screenshot, telechir};
 use crate::table::remark;
 
@@ -14,9 +21,9 @@ struct Memory {
     proportional: u64,
 }
 
-pub(crate) fn idle(_stage: &Stage) {
+pub(crate) fn idle(stage: &Stage, peers: &Peers) {
     println!("\n## Memory of an idle session\n");
-    println!("| session | processes of ours | resident (RSS) | shared fairly (PSS) |");
+    println!("| session | its processes | resident (RSS) | shared fairly (PSS) |");
     println!("|---|---|---|---|");
     for (devices, input) in [
         (&["--shell"][..], command()),
@@ -32,29 +39,88 @@ pub(crate) fn idle(_stage: &Stage) {
             &name,
         ];
         telechir(&[&exec[..], devices].concat(), &input);
-        let ours = ours(holder(&name));
-        let sum = ours.iter().fold(Memory::default(), |sum, pid| {
-            let one = memory(*pid);
-            Memory {
-                resident: sum.resident + one.resident,
-                proportional: sum.proportional + one.proportional,
-            }
-        });
-        let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-        println!(
-            "| `{}` | {} | **{}** | {} |",
-            devices.join(" "),
-            ours.len(),
-            megabytes(sum.resident),
-            megabytes(sum.proportional)
-        );
+        let (count, sum) = total(&ours(holder(&name)));
+        println!("{}", row(&devices.join(" "), count, sum, "**"));
         telechir(&["sessions", "close", &name], "");
     }
+    println!("{}", driver(stage, peers));
+    println!(
+        "| `cua-computer-server` | missing: the package index has none for this Python | | **unmet** |"
+    );
     remark(
         "The holder of the session and its guardian, after one call; X server, window manager, \
-         bus, bubblewrap and bash are not counted. One measurement each. No tool that could be \
-         installed here holds a session of this kind.",
+         bus, bubblewrap and bash are not counted. One measurement each. The driver is an MCP server that was asked for nothing \
+         but its greeting.",
     );
+}
+
+/// A row for another program that drives a desktop.
+fn driver(stage: &Stage, peers: &Peers) -> String {
+    const NAME: &str = "cua-driver mcp";
+    let program = peers
+        .python()
+        .and_then(|python| Some(Path::new(python).parent()?.join("cua-driver")))
+        .filter(|program| program.exists());
+    let Some(program) = program else {
+        return format!("| `{NAME}` | missing: it is not installed | | **unmet** |");
+    };
+    let options = DisplayOptions::new(stage.folder(), stage.identity);
+    let display = stage.runtime.block_on(PrivateDisplay::start(options));
+    let display = display.expect("an X server");
+    let home = [("HOME", stage.folder())];
+    let told = Command::new(&program)
+        .args(["telemetry", "disable"])
+        .envs(home)
+        .output();
+    drop(told.expect("it starts"));
+    let mut server = Command::new(&program)
+        .arg("mcp")
+        .envs(display.environment())
+        .envs(home)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"}}});
+    let mut asks = server.stdin.take().expect("a pipe");
+    writeln!(asks, "{greeting}").expect("a question");
+    let mut answer = String::new();
+    let answers = server.stdout.take().expect("a pipe");
+    BufReader::new(answers)
+        .read_line(&mut answer)
+        .expect("an answer");
+    std::thread::sleep(Duration::from_secs(1));
+    let (count, sum) = total(&ours(server.id().into()));
+    let _over_already = server.kill();
+    let _over_already = server.wait();
+    stage.runtime.block_on(async {
+        let screen = display.into_screen().await.expect("a screen");
+        screen.close().await.expect("an end");
+    });
+    row(NAME, count, sum, "")
+}
+
+fn total(processes: &[u64]) -> (usize, Memory) {
+    let sum = processes.iter().fold(Memory::default(), |sum, pid| {
+        let one = memory(*pid);
+        Memory {
+            resident: sum.resident + one.resident,
+            proportional: sum.proportional + one.proportional,
+        }
+    });
+    (processes.len(), sum)
+}
+
+fn row(name: &str, count: usize, sum: Memory, bold: &str) -> String {
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    format!(
+        "| `{name}` | {count} | {bold}{}{bold} | {} |",
+        megabytes(sum.resident),
+        megabytes(sum.proportional)
+    )
 }
 
 fn holder(name: &str) -> u64 {

@@ -27,6 +27,24 @@ class Mss:
                 file.write(png)
 
 
+class Pyscreeze:
+    """What pyautogui takes its pictures with."""
+
+    def __init__(self):
+        import io
+
+        import pyscreeze
+
+        self.take = pyscreeze.screenshot
+        self.file = io.BytesIO
+        self()
+
+    def __call__(self):
+        file = self.file()
+        self.take().save(file, "PNG")
+        assert file.tell() > 100
+
+
 class Pynput:
     def __init__(self):
         from pynput.mouse import Button, Controller
@@ -37,6 +55,54 @@ class Pynput:
     def __call__(self, x, y):
         self.mouse.position = (int(x), int(y))
         self.mouse.click(self.button)
+
+
+class PynputText:
+    def __init__(self):
+        from pynput.keyboard import Controller
+
+        self.keyboard = Controller()
+
+    def __call__(self, text=""):
+        self.keyboard.type(bytes.fromhex(text).decode())
+
+
+class CuaDriver:
+    """The program that Python package brings, as an MCP server that stays."""
+
+    def __init__(self):
+        program = os.path.join(os.path.dirname(sys.executable), "cua-driver")
+        home = {**os.environ, "HOME": os.getcwd()}
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run([program, "telemetry", "disable"], check=True, env=home, **silent)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.server = subprocess.Popen([program, "mcp"], env=home, text=True, **pipes)
+        self.count = 0
+        client = {"name": "bench", "version": "1"}
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        self.tell({"method": "notifications/initialized"})
+
+    def tell(self, message):
+        self.server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.server.stdin.flush()
+
+    def ask(self, method, **params):
+        self.count += 1
+        self.tell({"id": self.count, "method": method, "params": params})
+        for line in self.server.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == self.count:
+                break
+        else:
+            raise RuntimeError("cua-driver ended")
+        result = answer.get("result")
+        if result is None or result.get("isError"):
+            raise RuntimeError(json.dumps(answer)[:300])
+
+    def __call__(self, text=""):
+        if text:
+            text = bytes.fromhex(text).decode()
+            self.ask("tools/call", name="type_text", arguments={"text": text, "scope": "desktop"})
 
 
 class Pty:
@@ -94,7 +160,10 @@ class Json:
 
 KINDS = {
     "mss": Mss,
+    "pyscreeze": Pyscreeze,
     "pynput": Pynput,
+    "pynput-text": PynputText,
+    "cua-driver-text": CuaDriver,
     "pty": Pty,
     "local-shell-tool": LocalShellTool,
     "polling": Polling,

@@ -62,7 +62,8 @@ pub(crate) fn pictures(stage: &Stage, peers: &mut Peers) {
         }
         as_calls(stage, size);
     }
-    settled(stage);
+    settled(stage, &MENU);
+    settled(stage, &BUTTON);
 }
 
 /// The words of a table's title.
@@ -122,13 +123,21 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
         command.args(arguments).envs(environment.clone());
         Contestant::timed(title, move || changed_by(&mut command))
     };
-    let mut grab = || peers.ask("mss");
-    let mss = match grab() {
-        Ok(()) => Contestant::timed("mss, in Python", || {
-            changed(&mut || grab().expect("it did before"))
-        }),
-        Err(why) => Contestant::missing("mss, in Python", why),
+    let libraries = std::cell::RefCell::new(&mut *peers);
+    let library = |name: &'static str, title: &str| {
+        let grab = || libraries.borrow_mut().ask(name);
+        match grab() {
+            Ok(()) => {
+                let changed = &changed;
+                Contestant::timed(title, move || {
+                    changed(&mut || grab().expect("it did before"))
+                })
+            }
+            Err(why) => Contestant::missing(title, why),
+        }
     };
+    let mss = library("mss", "mss, in Python");
+    let pyautogui = library("pyscreeze", "pyautogui's pyscreeze, in Python");
     let all = vec![
         Contestant::timed("pixels and PNG", ours(0, Format::Png)),
         Contestant::timed(
@@ -136,6 +145,7 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
             yardstick,
         ),
         mss,
+        pyautogui,
         program("scrot", &["--overwrite", &file]),
         program("import", &["-window", "root", &file]),
     ];
@@ -237,17 +247,50 @@ fn as_calls(stage: &Stage, size: Size) {
     stage.runtime.block_on(session.close()).expect("an end");
 }
 
-/// A menu of a GTK application, opened and closed again by clicks.
-fn settled(stage: &Stage) {
-    table("A click on a GTK application, until there is a picture of what came of it");
-    let (desktop, environment) = furnished(stage, Size::new(1280, 800), Background::Plain);
+/// Where a GTK application is clicked.
+struct Clicked {
+    title: &'static str,
+    program: &'static str,
+    place: [i32; 4],
+    /// From the left and from the top of its window.
+    spot: (i32, i32),
+    remark: &'static str,
+}
+
+const MENU: Clicked = Clicked {
+    title: "A click on a menu (GTK 3), until there is a picture of what came of it",
+    program: "mousepad",
+    place: [300, 100, 640, 480],
+    spot: (20, 12),
+    remark: "The click opens a menu or closes it.",
+};
+const BUTTON: Clicked = Clicked {
+    title: "A click on a button (GTK 4), until there is a picture of what came of it",
+    program: "gnome-calculator",
+    place: [300, 100, 400, 500],
+    spot: (100, 400),
+    remark: "The click enters a digit in a calculator.",
+};
+
+fn settled(stage: &Stage, clicked: &Clicked) {
+    table(clicked.title);
+    let (mut desktop, environment) = furnished(stage, Size::new(1280, 800), Background::Plain);
     let scene = Scene::open(&environment);
-    scene.place("mousepad", [300, 100, 640, 480]);
+    if scene.window(clicked.program).is_none() {
+        let display = desktop.private_display().expect("our own");
+        let launched = stage.runtime.block_on(display.launch(clicked.program, &[]));
+        launched.expect("a program");
+    }
+    let start = std::time::Instant::now();
+    while scene.window(clicked.program).is_none() && start.elapsed() < CEILING {
+        thread::sleep(Duration::from_millis(50));
+    }
+    scene.place(clicked.program, clicked.place);
     thread::sleep(Duration::from_secs(1));
-    let [left, top, ..] = scene.window("mousepad").expect("the editor's window");
-    // The first menu.
-    let (x, y) = (left + 20, top + 12);
-    let mut session = session(stage, "journal-click", desktop);
+    let [left, top, ..] = scene.window(clicked.program).expect("its window");
+    let (x, y) = (left + clicked.spot.0, top + clicked.spot.1);
+    let name = format!("journal-{}", clicked.program);
+    let mut session = session(stage, &name, desktop);
     let mut next = ids();
     let ours = || {
         let call = ComputerCall::new(next(), vec![click(x, y)]);
@@ -273,9 +316,10 @@ fn settled(stage: &Stage) {
     };
     let what = "a click as a call: judged, settled, PNG, journal";
     compare(12, vec![Contestant::new(what, ours), peer]);
-    remark(
-        "The click opens a menu or closes it. The screen is waited for until nothing changes and \
-         no application works, instead of for a fixed time.",
-    );
+    remark(&format!(
+        "{} The screen is waited for until nothing changes and no application works, instead of \
+         for a fixed time.",
+        clicked.remark
+    ));
     stage.runtime.block_on(session.close()).expect("an end");
 }

@@ -56,7 +56,7 @@ impl Stage {
         path
     }
 
-    fn give(&self, path: &Path) {
+    pub(crate) fn give(&self, path: &Path) {
         if let Some(identity) = self.identity {
             std::os::unix::fs::chown(path, Some(identity.uid), Some(identity.gid))
                 .expect("a new owner");

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 /// What does a thing once and says how long it took; or why it cannot be run here.
 pub(crate) struct Contestant<'a> {
     name: String,
+    /// Rounds it takes part in, the first included.
+    rounds: usize,
     run: Result<Box<dyn FnMut() -> Duration + 'a>, String>,
 }
 
@@ -22,6 +24,7 @@ impl<'a> Contestant<'a> {
     pub(crate) fn timed(name: impl Into<String>, run: impl FnMut() -> Duration + 'a) -> Self {
         Self {
             name: name.into(),
+            rounds: usize::MAX,
             run: Ok(Box::new(run)),
         }
     }
@@ -30,8 +33,15 @@ impl<'a> Contestant<'a> {
     pub(crate) fn missing(name: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            rounds: 0,
             run: Err(why.into()),
         }
+    }
+
+    /// Takes part in so many counted rounds only: it is slow.
+    pub(crate) fn at_most(mut self, runs: usize) -> Self {
+        self.rounds = self.rounds.min(runs + 1);
+        self
     }
 }
 
@@ -57,7 +67,9 @@ pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
     // The first round is for caches, and not counted.
     for round in 0..=runs {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {
-            if let Ok(run) = &mut contestant.run {
+            if let Ok(run) = &mut contestant.run
+                && round < contestant.rounds
+            {
                 let time = run();
                 if round > 0 {
                     times.push(time);

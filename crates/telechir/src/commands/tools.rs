@@ -22,7 +22,7 @@ struct Printed {
 }
 
 /// What every desktop with a window manager does beside mouse and keys.
-const EVERY_DESKTOP: [ActionKind; 10] = [
+const EVERY_DESKTOP: [ActionKind; 13] = [
     ActionKind::ListWindows,
     ActionKind::FocusWindow,
     ActionKind::MaximizeWindow,
@@ -30,6 +30,9 @@ const EVERY_DESKTOP: [ActionKind; 10] = [
     ActionKind::MinimizeWindow,
     ActionKind::CloseWindow,
     ActionKind::PlaceWindow,
+    ActionKind::CaptureWindow,
+    ActionKind::ListMonitors,
+    ActionKind::CaptureMonitor,
     ActionKind::ReadClipboard,
     ActionKind::WriteClipboard,
     ActionKind::OpenApp,

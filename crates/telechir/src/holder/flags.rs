@@ -28,6 +28,7 @@ impl Flags {
         flags.add("--editor", devices.editor.then(String::new));
         flags.add("--memory", devices.memory.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));
+        flags.add("--monitor", devices.monitor.clone());
         let width = devices.picture_width.map(|pixels| pixels.to_string());
         flags.add("--picture-width", width);
         let format = devices

@@ -15,6 +15,7 @@ mod journal_kills;
 mod kills;
 mod network;
 mod providers;
+mod scales;
 mod sessions;
 mod telechir;
 mod translate;

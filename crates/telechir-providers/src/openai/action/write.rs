@@ -159,6 +159,9 @@ impl Speaker {
             | Action::MinimizeWindow { .. }
             | Action::CloseWindow { .. }
             | Action::PlaceWindow { .. }
+            | Action::CaptureWindow { .. }
+            | Action::ListMonitors
+            | Action::CaptureMonitor { .. }
             | Action::ReadClipboard
             | Action::WriteClipboard { .. }
             | Action::Invoke { .. }

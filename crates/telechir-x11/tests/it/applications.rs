@@ -1,0 +1,192 @@
+//! Real applications: a drag in a drawing, a dialog, text in a browser's window.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, Settle};
+use telechir_process::{Child, Spawn};
+use telechir_protocol::{Action, Button};
+use telechir_testkit::gate::{Part, require};
+use telechir_testkit::scene::Scene;
+use telechir_x11::Desktop;
+
+use crate::programs::{holds, press, started};
+use crate::stage;
+use crate::typing::{mixed, runs};
+use crate::windows::{act, told};
+
+const REST: Settle = Settle {
+    quiet: Duration::from_millis(200),
+    ceiling: Duration::from_secs(5),
+};
+
+async fn drag(desktop: &mut Desktop, path: &[(u32, u32)]) {
+    let drag = Action::Drag {
+        path: path.iter().map(|(x, y)| stage::pixel(*x, *y)).collect(),
+        button: Button::Left,
+        modifiers: Vec::new(),
+        duration: Some(Duration::from_secs(1)),
+    };
+    act(desktop, drag).await.unwrap();
+    desktop.settle(REST).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
+    let folder = stage::session_dir();
+    let display = stage::managed(&folder).await;
+    let mut desktop = started(display, "mousepad", &[]).await;
+    desktop
+        .perform(&stage::type_text("saved ж漢"))
+        .await
+        .unwrap();
+    // The menu by its letter, in it the entry by its own: a dialog asks for a name.
+    press(&mut desktop, "alt+f").await;
+    desktop.settle(REST).await.unwrap();
+    press(&mut desktop, "a").await;
+    let start = Instant::now();
+    while !told(&mut desktop, Action::ListWindows)
+        .await
+        .contains("dialog")
+    {
+        assert!(start.elapsed() < Duration::from_secs(10), "no dialog");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    desktop.settle(REST).await.unwrap();
+    let path = stage::workspace(&folder).join("named.txt");
+    press(&mut desktop, "ctrl+a").await;
+    let name = stage::type_text(path.to_str().unwrap());
+    desktop.perform(&name).await.unwrap();
+    desktop.settle(REST).await.unwrap();
+    press(&mut desktop, "Return").await;
+    assert_eq!(holds(&path, "saved ж漢").await, "saved ж漢");
+    desktop.close().await.unwrap();
+}
+
+/// A sheet over the whole page on which a held button draws.
+const SHEET: &str = "<meta charset=utf-8><title>-</title><style>body{margin:0}</style>\
+    <canvas width=1200 height=600></canvas><script>\
+    const pen = document.querySelector('canvas').getContext('2d'); pen.lineWidth = 5; let down = false;\
+    onpointerdown = e => { down = true; pen.moveTo(e.offsetX, e.offsetY) };\
+    onpointermove = e => { if (down) for (const at of e.getCoalescedEvents()) {\
+        pen.lineTo(at.offsetX, at.offsetY); pen.stroke() } };\
+    onpointerup = () => { down = false }</script>";
+const PAGE: &str = "<meta charset=utf-8><title>-</title>\
+    <textarea autofocus oninput='document.title=this.value||\"-\"'></textarea>";
+
+/// A browser in a window, and its page's title.
+struct Page {
+    desktop: Desktop,
+    scene: Scene,
+    _chromium: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Page {
+    async fn open(html: &str) -> Self {
+        require(Part::Chromium);
+        let folder = stage::session_dir();
+        let home = stage::workspace(&folder);
+        let file = home.join("page.html");
+        std::fs::write(&file, html).unwrap();
+        stage::own(&file);
+        let display = stage::managed(&folder).await;
+        let environment = display.environment();
+        let profile = format!("--user-data-dir={}", home.join("profile").display());
+        let words = [
+            "--no-sandbox",
+            "--no-first-run",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--password-store=basic",
+            &profile,
+            file.to_str().unwrap(),
+        ];
+        let spawn = Spawn::new("/usr/bin/chromium")
+            .args(words)
+            .identity(stage::identity())
+            .envs(environment.clone())
+            .cwd(&home);
+        let chromium = spawn.spawn().await.unwrap();
+        let desktop = display.into_desktop().await.unwrap();
+        let mut page = Self {
+            desktop,
+            scene: Scene::open(&environment),
+            _chromium: chromium,
+            _folder: folder,
+        };
+        page.shows("-").await;
+        page.desktop.settle(REST).await.unwrap();
+        page
+    }
+
+    fn title(&self) -> String {
+        let title = self.scene.title("chromium").unwrap_or_default();
+        title.trim_end_matches(" - Chromium").to_owned()
+    }
+
+    /// The title once it is `expected`, or after a while.
+    async fn shows(&mut self, expected: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let title = self.title();
+            if title == expected || start.elapsed() > Duration::from_secs(30) {
+                return title;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn drags_draw_strokes() {
+    let mut page = Page::open(SHEET).await;
+    let desktop = &mut page.desktop;
+    // Two strokes: of one with a corner a busy browser leaves the corner out.
+    for stroke in [[(300, 300), (700, 300)], [(700, 300), (700, 600)]] {
+        drag(desktop, &stroke).await;
+    }
+    let aside = stage::move_to(desktop.size(), 1270, 790);
+    desktop.perform(&aside).await.unwrap();
+    desktop.settle(REST).await.unwrap();
+    let after = desktop.capture().await.unwrap();
+    let is_near = |x: u32, y: u32| {
+        let is_dark = |rgb: [u8; 3]| rgb.iter().all(|value| *value < 128);
+        let drawn = |x, y| after.pixel(x, y).is_some_and(is_dark);
+        (y - 4..=y + 4).any(|y| (x - 4..=x + 4).any(|x| drawn(x, y)))
+    };
+    for (x, y) in [(310, 300), (500, 300), (670, 300), (700, 450), (700, 590)] {
+        assert!(is_near(x, y), "nothing is drawn at {x}, {y}");
+    }
+    assert!(!is_near(500, 450), "a straight way was drawn");
+    page.desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
+    let mut page = Page::open(PAGE).await;
+    let mut times = Vec::new();
+    for run in 0..runs() {
+        press(&mut page.desktop, "ctrl+a").await;
+        press(&mut page.desktop, "Delete").await;
+        assert_eq!(page.shows("-").await, "-");
+        // A title has no line breaks, and marks of its own around Hebrew and Arabic.
+        let is_plain = |c: &char| !c.is_ascii() && !('\u{590}'..='\u{6ff}').contains(c);
+        let text: String = mixed(run, 3_000)
+            .chars()
+            .filter(is_plain)
+            .take(100)
+            .collect();
+        let start = Instant::now();
+        let typed = stage::type_text(&text);
+        page.desktop.perform(&typed).await.unwrap();
+        assert_eq!(page.shows(&text).await, text, "run {run}");
+        times.push(start.elapsed());
+    }
+    times.sort();
+    println!(
+        "{} runs, all exact; median {:?}",
+        times.len(),
+        times[times.len() / 2]
+    );
+    page.desktop.close().await.unwrap();
+}

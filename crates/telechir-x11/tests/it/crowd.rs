@@ -1,0 +1,128 @@
+//! A desktop with 500 windows: listed, focused, placed and seen in bounded time and words.
+
+use std::time::{Duration, Instant};
+
+use telechir_device::{Computer, DeviceError};
+use telechir_protocol::Action;
+use telechir_testkit::xvfb::{Client, connect};
+use x11rb::connection::Connection as _;
+use x11rb::properties::{WmSizeHints, WmSizeHintsSpecification};
+use x11rb::protocol::xproto::{
+    AtomEnum, ConnectionExt as _, CreateWindowAux, PropMode, WindowClass,
+};
+use x11rb::wrapper::ConnectionExt as _;
+
+use crate::stage;
+use crate::windows::{act, told, window};
+
+const WINDOWS: u32 = 500;
+
+/// Shows so many windows, each with a title of its own.
+fn crowd(environment: &[(String, String)]) -> Client {
+    let (client, screen, _) = connect(environment);
+    let root = client.setup().roots[screen].root;
+    for number in 1..=WINDOWS {
+        let id = client.generate_id().unwrap();
+        let (class, look) = (WindowClass::INPUT_OUTPUT, CreateWindowAux::new());
+        client
+            .create_window(0, id, root, 0, 0, 120, 80, 0, class, 0, &look)
+            .unwrap();
+        let title = format!("Document {number} of a crowd");
+        let (name, text) = (AtomEnum::WM_NAME, AtomEnum::STRING);
+        client
+            .change_property8(PropMode::REPLACE, id, name, text, title.as_bytes())
+            .unwrap();
+        // Where no place is asked for, a manager may look for a free one for long.
+        let place = (number % 30 * 35, number / 30 * 40);
+        let (x, y) = (i32::try_from(place.0), i32::try_from(place.1));
+        let hints = WmSizeHints {
+            position: Some((
+                WmSizeHintsSpecification::UserSpecified,
+                x.unwrap(),
+                y.unwrap(),
+            )),
+            ..WmSizeHints::new()
+        };
+        hints.set_normal_hints(&client, id).unwrap();
+        client.map_window(id).unwrap();
+    }
+    client.flush().unwrap();
+    client
+}
+
+async fn timed(what: &str, limit: Duration, work: impl Future<Output = ()>) {
+    let start = Instant::now();
+    work.await;
+    let took = start.elapsed();
+    assert!(took < limit, "{what} takes {took:?}");
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = pages.split_whitespace().nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+#[tokio::test]
+async fn five_hundred_windows_are_no_trouble() {
+    let folder = stage::session_dir();
+    let display = stage::managed(&folder).await;
+    let environment = display.environment();
+    let mut desktop = display.into_desktop().await.unwrap();
+    let _client = crowd(&environment);
+    let start = Instant::now();
+    loop {
+        let listed = told(&mut desktop, Action::ListWindows).await;
+        if listed.contains(&format!("and {} more", WINDOWS - 100)) {
+            assert_eq!(listed.lines().count(), 1 + 100 + 1);
+            assert!(listed.len() < 16 << 10, "{} bytes", listed.len());
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{listed}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let before = resident();
+    let second = Duration::from_secs(1);
+    timed("five lists", 10 * second, async {
+        for _ in 0..5 {
+            told(&mut desktop, Action::ListWindows).await;
+        }
+    })
+    .await;
+    // A busy manager may go on arranging for a while.
+    timed("a focus", 30 * second, async {
+        let window = "Document 7 of".to_owned();
+        let focus = Action::FocusWindow { window };
+        let mut focused = act(&mut desktop, focus.clone()).await;
+        while start.elapsed() < 90 * second && focused.is_err() {
+            focused = act(&mut desktop, focus.clone()).await;
+        }
+        let said = focused.unwrap().text.unwrap();
+        assert!(
+            said.ends_with("\"Document 7 of a crowd\" is active."),
+            "{said}"
+        );
+    })
+    .await;
+    timed("a click by place and a picture", 10 * second, async {
+        let at = stage::move_to(desktop.size(), 640, 400);
+        desktop.perform(&at).await.unwrap();
+        desktop.capture().await.unwrap();
+    })
+    .await;
+    timed("an ambiguous name", 5 * second, async {
+        let window = window("crowd");
+        match act(&mut desktop, Action::CloseWindow { window }).await {
+            Err(DeviceError::Refused { message }) => {
+                assert!(message.contains("fits 500 windows"), "{message}");
+                assert!(message.len() < 2_000, "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes more");
+    desktop.close().await.unwrap();
+}

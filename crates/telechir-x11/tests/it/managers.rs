@@ -1,0 +1,133 @@
+//! Windows under another window manager (jwm) than the private display's own, and its end.
+
+use telechir_device::contract::computer::{Seen, Witness};
+use telechir_device::{Computer, DeviceError, Effect};
+use telechir_process::Pid;
+use telechir_protocol::{Action, Button};
+use telechir_testkit::witness::XWitness;
+use telechir_x11::Desktop;
+
+use crate::stage::{self, POLITE};
+use crate::windows::{act, launch, refused, region, told, until_active, window};
+
+/// No bar, no menu: only frames and focus.
+const CONFIG: &str = "<?xml version=\"1.0\"?><JWM></JWM>";
+
+/// A desktop with jwm at work on it.
+async fn managed(folder: &tempfile::TempDir) -> (Desktop, Pid) {
+    let config = stage::workspace(folder).join("jwmrc");
+    std::fs::write(&config, CONFIG).unwrap();
+    stage::own(&config);
+    let mut display = stage::bare(folder).await;
+    let words = ["-f", config.to_str().unwrap()];
+    let pid = display.launch("jwm", &words).await.unwrap();
+    let mut desktop = display.into_desktop().await.unwrap();
+    for _ in 0..500 {
+        if act(&mut desktop, Action::ListWindows).await.is_ok() {
+            return (desktop, pid);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("jwm does not start");
+}
+
+#[tokio::test]
+async fn another_manager_does_what_is_asked_of_it() {
+    let folder = stage::session_dir();
+    let (mut desktop, _) = managed(&folder).await;
+    launch(&mut desktop, "xterm", &["-T", "first terminal"], 1).await;
+    launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
+    until_active(&mut desktop).await;
+    let focus = Action::FocusWindow {
+        window: "first".to_owned(),
+    };
+    assert_eq!(
+        told(&mut desktop, focus).await,
+        "w1 \"first terminal\" is active."
+    );
+    let maximize = Action::MaximizeWindow { window: None };
+    assert_eq!(
+        told(&mut desktop, maximize.clone()).await,
+        "w1 \"first terminal\" is maximized; before it was not."
+    );
+    assert_eq!(
+        told(&mut desktop, maximize).await,
+        "w1 \"first terminal\" was maximized already."
+    );
+    let restore = Action::RestoreWindow { window: None };
+    assert_eq!(
+        told(&mut desktop, restore).await,
+        "w1 \"first terminal\" is restored; before it was maximized."
+    );
+    let place = Action::PlaceWindow {
+        window: window("first"),
+        region: region(60, 70, 560, 420),
+    };
+    let said = told(&mut desktop, place).await;
+    assert!(said.contains("is at [60, 70, "), "{said}");
+    let minimize = Action::MinimizeWindow {
+        window: window("w1"),
+    };
+    assert_eq!(
+        told(&mut desktop, minimize).await,
+        "w1 \"first terminal\" is minimized."
+    );
+    let close = Action::CloseWindow {
+        window: window("second"),
+    };
+    let closed = act(&mut desktop, close).await.unwrap();
+    assert_eq!(closed.effect, Effect::Confirmed);
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_click_and_text_pass_through_another_manager() {
+    let folder = stage::session_dir();
+    let (mut desktop, _) = managed(&folder).await;
+    let mut witness = XWitness::open(&desktop.environment(), POLITE).await;
+    let size = desktop.size();
+    let click = Action::Click {
+        at: Some(stage::pixel(200, 300)),
+        button: Button::Right,
+        count: Default::default(),
+        modifiers: Vec::new(),
+    };
+    desktop
+        .perform(&stage::on_screen(size, click))
+        .await
+        .unwrap();
+    let is_there = |seen: &[Seen]| {
+        seen.iter().any(|one| {
+            matches!(one, Seen::ButtonDown { button: Button::Right, at, .. } if *at == (200, 300))
+        })
+    };
+    let seen = witness.seen(&is_there).await;
+    assert!(is_there(&seen), "{seen:?}");
+    let text = "plain, then ж漢😀";
+    desktop.perform(&stage::type_text(text)).await.unwrap();
+    assert_eq!(witness.text(text).await, text);
+    desktop.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_manager_that_ends_is_missed_and_nothing_else() {
+    let folder = stage::session_dir();
+    let (mut desktop, pid) = managed(&folder).await;
+    launch(&mut desktop, "xterm", &["-T", "a terminal"], 1).await;
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    for _ in 0..500 {
+        match act(&mut desktop, Action::ListWindows).await {
+            Err(DeviceError::Refused { message }) => {
+                assert!(message.contains("no window manager"), "{message}");
+                break;
+            }
+            other => drop(other.unwrap()),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let said = refused(&mut desktop, Action::ListWindows).await;
+    assert!(said.contains("no window manager"), "{said}");
+    desktop.perform(&stage::type_text("aж")).await.unwrap();
+    desktop.capture().await.unwrap();
+    desktop.close().await.unwrap();
+}

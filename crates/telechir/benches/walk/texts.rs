@@ -1,0 +1,379 @@
+//! Text, until the program under it has it: in a window that only watches, in an editor, in a
+//! page.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command as Program};
+use std::time::{Duration, Instant};
+
+use telechir_device::contract::computer::Witness as _;
+use telechir_device::{Computer as _, ScreenAction, Settle};
+use telechir_protocol::{Action, Chord};
+use telechir_testkit::scene::Scene;
+use telechir_testkit::witness::{Manners, XWitness};
+use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
+
+use crate::peers::{Peers, absent};
+use crate::stage::{CEILING, Stage, run};
+use crate::table::{Contestant, compare, remark, table};
+
+type Environment = Vec<(String, String)>;
+
+const RUNS: usize = 20;
+/// Whoever takes seconds for a text takes part in fewer rounds.
+const SLOW_RUNS: usize = 3;
+
+/// Every plain character, over and over.
+fn plain(_round: u32) -> String {
+    (' '..='~').cycle().take(1_000).collect()
+}
+
+/// A hundred characters that no keyboard here has, others in every round.
+fn foreign(round: u32) -> String {
+    let blocks = [('一', 26), ('ぁ', 18), ('ァ', 10), ('가', 26), ('😀', 14)];
+    let mut text = String::new();
+    for (first, count) in blocks {
+        let start = u32::from(first) + round * 7 % 40;
+        text.extend((start..start + count).filter_map(char::from_u32));
+    }
+    text.push_str("e\u{301}n\u{303}o\u{308}");
+    text
+}
+
+/// Something that is typed into.
+trait Field {
+    /// Leaves nothing in it.
+    fn clear(&mut self, stage: &Stage, desktop: &mut Desktop);
+
+    /// What it holds once that is `expected`, or when nothing more comes.
+    fn holds(&mut self, stage: &Stage, desktop: &mut Desktop, expected: &str) -> String;
+}
+
+pub(crate) fn texts(stage: &Stage, peers: &mut Peers) {
+    let display = display(stage, None);
+    let environment = display.environment();
+    let desktop = opened(stage, display);
+    let manners = Manners {
+        answers_pings: true,
+        slowness: Duration::ZERO,
+    };
+    let witness = XWitness::open(&environment, manners);
+    let witness = stage.runtime.block_on(witness);
+    table("1,000 plain characters, until a window has read them all");
+    let mut race = Race::new(stage, peers, desktop, environment);
+    race.run(Watched(witness), plain);
+    race.end();
+
+    let (desktop, environment, editor) = editor(stage);
+    table("100 characters of other scripts in an editor (GTK), until its saved file has them");
+    let mut race = Race::new(stage, peers, desktop, environment);
+    race.run(editor, foreign);
+    race.end();
+
+    let (desktop, environment, page) = page(stage);
+    table("100 characters of other scripts in a page (Chromium), until its title has them");
+    let mut race = Race::new(stage, peers, desktop, environment);
+    race.run(page, foreign);
+    race.end();
+    remark("Keys only: nobody's clipboard is touched.");
+}
+
+/// One display on which everybody types in turn.
+struct Race<'a> {
+    stage: &'a Stage,
+    peers: RefCell<&'a mut Peers>,
+    desktop: RefCell<Desktop>,
+    environment: Environment,
+}
+
+/// How often a text arrived as it was sent.
+#[derive(Default)]
+struct Score {
+    rounds: Cell<u32>,
+    exact: Cell<u32>,
+}
+
+impl<'a> Race<'a> {
+    fn new(
+        stage: &'a Stage,
+        peers: &'a mut Peers,
+        desktop: Desktop,
+        environment: Environment,
+    ) -> Self {
+        peers.restart(stage, &environment);
+        Self {
+            stage,
+            peers: RefCell::new(peers),
+            desktop: RefCell::new(desktop),
+            environment,
+        }
+    }
+
+    fn run(&mut self, field: impl Field, text: fn(u32) -> String) {
+        let field = RefCell::new(field);
+        let scores: [Score; 4] = Default::default();
+        let [ours, tool, python, driver] = &scores;
+        let timed = |score: &Score, work: &dyn Fn(&str)| {
+            let text = text(score.rounds.get());
+            let mut field = field.borrow_mut();
+            field.clear(self.stage, &mut self.desktop.borrow_mut());
+            let start = Instant::now();
+            work(&text);
+            let read = field.holds(self.stage, &mut self.desktop.borrow_mut(), &text);
+            let took = start.elapsed();
+            score.rounds.set(score.rounds.get() + 1);
+            score.exact.set(score.exact.get() + u32::from(read == text));
+            took
+        };
+        let typed = |text: &str| perform(self.stage, &mut self.desktop.borrow_mut(), &typing(text));
+        let ask = |words: &str| self.peers.borrow_mut().ask(words);
+        let library = |name: &str, score, runs| match ask(name) {
+            Err(why) => Contestant::missing(name, why),
+            Ok(()) => {
+                let name = name.to_owned();
+                let timed = &timed;
+                Contestant::timed(name.clone(), move || {
+                    timed(score, &|text| {
+                        let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+                        ask(&format!("{name} {hex}")).expect("it did before");
+                    })
+                })
+                .at_most(runs)
+            }
+        };
+        let tools = match absent("xdotool") {
+            Some(why) => Contestant::missing("xdotool type --delay 0", why),
+            None => Contestant::timed("xdotool type --delay 0", || {
+                timed(tool, &|text| run(&mut self.xdotool(text)))
+            }),
+        };
+        compare(
+            RUNS,
+            vec![
+                Contestant::timed("ours", || timed(ours, &typed)),
+                tools,
+                library("pynput-text", python, RUNS),
+                library("cua-driver-text", driver, SLOW_RUNS),
+            ],
+        );
+        let named = ["ours", "xdotool", "pynput", "cua-driver"].into_iter();
+        let took_part = named
+            .zip(&scores)
+            .filter(|(_, score)| score.rounds.get() > 0);
+        let said = took_part
+            .map(|(who, score)| format!("{who} {} of {}", score.exact.get(), score.rounds.get()));
+        let said: Vec<String> = said.collect();
+        remark(&format!(
+            "Exact, the first round included: {}.",
+            said.join(", ")
+        ));
+    }
+
+    fn xdotool(&self, text: &str) -> Program {
+        let mut command = Program::new("xdotool");
+        command.args(["type", "--delay", "0", "--", text]);
+        command.envs(self.environment.clone());
+        command
+    }
+
+    fn end(self) {
+        let closed = self.desktop.into_inner().close();
+        self.stage.runtime.block_on(closed).expect("an end");
+    }
+}
+
+/// A window that only watches.
+struct Watched(XWitness);
+
+impl Field for Watched {
+    fn clear(&mut self, stage: &Stage, _desktop: &mut Desktop) {
+        stage.runtime.block_on(self.0.forget());
+    }
+
+    fn holds(&mut self, stage: &Stage, _desktop: &mut Desktop, expected: &str) -> String {
+        let characters = self.0.characters(expected.chars().count());
+        stage.runtime.block_on(characters)
+    }
+}
+
+/// An editor whose file is saved.
+struct Editor {
+    path: PathBuf,
+    saved: String,
+}
+
+impl Field for Editor {
+    fn clear(&mut self, stage: &Stage, desktop: &mut Desktop) {
+        for chord in ["ctrl+a", "Delete"] {
+            perform(stage, desktop, &key(chord));
+        }
+        self.saved = fs::read_to_string(&self.path).expect("the file");
+    }
+
+    fn holds(&mut self, stage: &Stage, desktop: &mut Desktop, _expected: &str) -> String {
+        perform(stage, desktop, &key("ctrl+s"));
+        until(
+            || fs::read_to_string(&self.path).unwrap_or_default(),
+            |now| !now.is_empty() && *now != self.saved,
+        )
+    }
+}
+
+/// A field of a page that shows in the window's title what it holds.
+struct Page {
+    scene: Scene,
+    _browser: Browser,
+}
+
+const PAGE: &str =
+    "<title>-</title><textarea autofocus oninput='document.title=this.value||\"-\"'>";
+
+impl Page {
+    fn title(&self) -> String {
+        let title = self.scene.title("chromium").unwrap_or_default();
+        title.trim_end_matches(" - Chromium").to_owned()
+    }
+}
+
+impl Field for Page {
+    fn clear(&mut self, stage: &Stage, desktop: &mut Desktop) {
+        for chord in ["ctrl+a", "Delete"] {
+            perform(stage, desktop, &key(chord));
+        }
+        until(|| self.title(), |title| title == "-");
+    }
+
+    fn holds(&mut self, _stage: &Stage, _desktop: &mut Desktop, expected: &str) -> String {
+        let count = expected.chars().count();
+        until(|| self.title(), |title| title.chars().count() >= count)
+    }
+}
+
+/// Ends with the page.
+struct Browser(Child);
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _over_already = self.0.kill();
+        let _over_already = self.0.wait();
+    }
+}
+
+/// What is there once it is enough, or the last of it.
+fn until(look: impl Fn() -> String, enough: impl Fn(&String) -> bool) -> String {
+    let start = Instant::now();
+    loop {
+        let now = look();
+        if enough(&now) || start.elapsed() > CEILING / 4 {
+            return now;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn typing(text: &str) -> ScreenAction {
+    Action::Type {
+        text: text.to_owned(),
+        at: None,
+        clear_first: false,
+        submit: false,
+    }
+}
+
+fn key(chord: &str) -> ScreenAction {
+    Action::Key {
+        chord: Chord::parse(chord).expect("a chord"),
+        repeat: 1,
+    }
+}
+
+fn perform(stage: &Stage, desktop: &mut Desktop, action: &ScreenAction) {
+    let performed = stage.runtime.block_on(desktop.perform(action));
+    drop(performed.expect("an action"));
+}
+
+fn display(stage: &Stage, workspace: Option<PathBuf>) -> PrivateDisplay {
+    let mut options = DisplayOptions::new(stage.folder(), stage.identity);
+    options.workspace = workspace;
+    let display = PrivateDisplay::start(options);
+    stage.runtime.block_on(display).expect("an X server")
+}
+
+fn opened(stage: &Stage, display: PrivateDisplay) -> Desktop {
+    let desktop = display.into_desktop();
+    stage.runtime.block_on(desktop).expect("a desktop")
+}
+
+/// Waits until the program's window is there and drawn.
+fn rest(stage: &Stage, desktop: &mut Desktop, scene: &Scene, class: &str) {
+    until(
+        || {
+            scene
+                .window(class)
+                .map_or_else(String::new, |_| class.to_owned())
+        },
+        |found| !found.is_empty(),
+    );
+    let rest = Settle {
+        quiet: Duration::from_secs(2),
+        ceiling: CEILING,
+    };
+    stage.runtime.block_on(desktop.settle(rest)).expect("rest");
+}
+
+fn editor(stage: &Stage) -> (Desktop, Environment, Editor) {
+    let home = stage.make("typing");
+    let path = home.join("text.txt");
+    fs::write(&path, "").expect("a file");
+    stage.give(&path);
+    let mut display = display(stage, Some(home));
+    let environment = display.environment();
+    let file = path.to_string_lossy().into_owned();
+    let launched = stage.runtime.block_on(display.launch("mousepad", &[&file]));
+    launched.expect("an editor");
+    let mut desktop = opened(stage, display);
+    rest(stage, &mut desktop, &Scene::open(&environment), "mousepad");
+    let saved = String::new();
+    (desktop, environment, Editor { path, saved })
+}
+
+fn page(stage: &Stage) -> (Desktop, Environment, Page) {
+    let home = stage.make("page");
+    let file = home.join("page.html");
+    fs::write(&file, format!("<meta charset=utf-8>{PAGE}")).expect("a page");
+    let display = display(stage, Some(home.clone()));
+    let environment = display.environment();
+    let mut desktop = opened(stage, display);
+    let mut command = Program::new("/usr/bin/chromium");
+    command.args([
+        "--no-sandbox",
+        "--no-first-run",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--password-store=basic",
+    ]);
+    command.arg(format!(
+        "--user-data-dir={}",
+        home.join("profile").display()
+    ));
+    command.arg(format!("file://{}", file.display()));
+    command.envs(environment.clone()).current_dir(&home);
+    if let Some(identity) = stage.identity {
+        use std::os::unix::process::CommandExt as _;
+        command.uid(identity.uid).gid(identity.gid);
+    }
+    let quiet = std::process::Stdio::null;
+    let browser = command.stdout(quiet()).stderr(quiet()).spawn();
+    let browser = Browser(browser.expect("Chromium starts"));
+    let scene = Scene::open(&environment);
+    rest(stage, &mut desktop, &scene, "chromium");
+    (
+        desktop,
+        environment,
+        Page {
+            scene,
+            _browser: browser,
+        },
+    )
+}
