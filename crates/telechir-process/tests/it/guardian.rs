@@ -174,7 +174,9 @@ async fn helper_that_owns() {
     let _family = family.spawn().await.unwrap();
     let children = script.matches("sleep").count();
     until("the family", || holders() > children).await;
-    fs::write(root.join("ready"), folder_prefix()).unwrap();
+    // Whole when it is there: the test reads it.
+    fs::write(root.join("written"), folder_prefix()).unwrap();
+    fs::rename(root.join("written"), root.join("ready")).unwrap();
     match role.as_str() {
         "ends" => assert!(guard.end()),
         "panics" => panic!("as it should"),
