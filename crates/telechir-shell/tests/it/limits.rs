@@ -140,7 +140,7 @@ async fn a_part_of_a_pipeline_and_a_job_that_end_for_want_of_memory_are_said() {
     let (mut shell, _kept) = limited().await;
     let said = "all together used more than 384 MiB of memory]";
     // Three that are within their own limit, of which the pipe's end knows nothing.
-    let hog = "perl -e '$x = \"x\" x (90 << 20); $y = \"y\" x (90 << 20); sleep 1'";
+    let hog = "perl -e '$x = \"x\" x (1 << 20); push @all, $x . $_ for 1..150; sleep 1'";
     let hogs = format!("{{ {hog} & {hog} & {hog} & wait; }} 2>/dev/null");
     let output = run(&mut shell, &format!("{hogs} | cat")).await;
     assert_eq!(output.exit_code, Some(0), "{output:?}");
