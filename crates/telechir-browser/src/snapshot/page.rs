@@ -43,7 +43,19 @@ pub(crate) struct Reader<'a> {
     pub(crate) limit: Duration,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// What is needed to read the frame there, within `limit`.
+    fn reading(&mut self, place: Place, scope: Scope, limit: Duration) -> Reading<'a> {
+        Reading {
+            client: self.client,
+            book: self.book,
+            number: self.documents.number(),
+            place,
+            scope,
+            limit,
+        }
+    }
+
     /// The page in a tab, without its epoch.
     pub(crate) async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<Tree, DeviceError> {
         let main = Place {
@@ -86,14 +98,7 @@ impl Reader<'_> {
     /// Reads the document in a tab's main frame.
     async fn read(&mut self, place: Place, scope: Scope) -> Result<DocumentId, CdpError> {
         let known = self.documents.take(&place, self.book);
-        let reading = Reading {
-            client: self.client,
-            book: self.book,
-            number: self.documents.number(),
-            place,
-            scope,
-            limit: self.limit,
-        };
+        let reading = self.reading(place, scope, self.limit);
         let (document, read) = reading.of(known).await;
         let id = document.map(|document| self.documents.put(document));
         read?;
@@ -118,14 +123,7 @@ impl Reader<'_> {
         let mut readings = Vec::new();
         for (owner, place) in places {
             let known = self.documents.take(&place, self.book);
-            let reading = Reading {
-                client: self.client,
-                book: self.book,
-                number: self.documents.number(),
-                place,
-                scope,
-                limit: FRAME_LIMIT.min(self.limit),
-            };
+            let reading = self.reading(place, scope, FRAME_LIMIT.min(self.limit));
             readings.push(async move { (owner, reading.of(known).await) });
         }
         let mut children = Vec::new();

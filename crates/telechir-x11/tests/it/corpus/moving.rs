@@ -65,62 +65,47 @@ async fn press(files: &'static [(&'static str, &'static str)]) -> Vec<Outcome> {
     outcomes
 }
 
-fn longest(outcomes: &[Outcome]) -> Duration {
-    outcomes.iter().map(|one| one.settled.waited).max().unwrap()
+/// No wait was as long as this.
+fn all_below(limit_ms: u64, outcomes: &[Outcome]) {
+    let longest = outcomes.iter().map(|one| one.settled.waited).max().unwrap();
+    assert!(longest < Duration::from_millis(limit_ms), "{outcomes:?}");
+}
+
+/// What moves by itself was named.
+fn is_named(outcomes: &[Outcome]) {
+    let held = |one: &Outcome| one.settled.held == Some(Held::Restless);
+    assert!(outcomes.iter().any(held), "{outcomes:?}");
+}
+
+fn are_settled(outcomes: &[Outcome]) {
+    let is_settled = |one: &Outcome| one.settled.is_settled();
+    assert!(outcomes.iter().all(is_settled), "{outcomes:?}");
 }
 
 #[tokio::test]
 async fn a_spinner_of_a_page_is_named_and_not_waited_for() {
     let outcomes = press(&[("page.html", SPINNER)]).await;
-    assert!(
-        longest(&outcomes) < Duration::from_millis(900),
-        "{outcomes:?}"
-    );
-    assert!(
-        outcomes
-            .iter()
-            .any(|one| one.settled.held == Some(Held::Restless)),
-        "{outcomes:?}"
-    );
+    all_below(900, &outcomes);
+    is_named(&outcomes);
 }
 
 #[tokio::test]
 async fn a_video_of_a_page_is_named_and_not_waited_for() {
     let outcomes = press(&[("page.html", VIDEO)]).await;
-    assert!(
-        longest(&outcomes) < Duration::from_millis(1_800),
-        "{outcomes:?}"
-    );
-    assert!(
-        outcomes
-            .iter()
-            .any(|one| one.settled.held == Some(Held::Restless)),
-        "{outcomes:?}"
-    );
+    all_below(1_800, &outcomes);
+    is_named(&outcomes);
 }
 
 #[tokio::test]
 async fn a_clock_of_a_page_is_not_waited_for() {
     let outcomes = press(&[("page.html", CLOCK)]).await;
-    assert!(
-        longest(&outcomes) < Duration::from_millis(900),
-        "{outcomes:?}"
-    );
-    assert!(
-        outcomes.iter().all(|one| one.settled.is_settled()),
-        "{outcomes:?}"
-    );
+    all_below(900, &outcomes);
+    are_settled(&outcomes);
 }
 
 #[tokio::test]
 async fn a_caret_of_a_page_is_not_waited_for() {
     let outcomes = press(&[("page.html", CARET)]).await;
-    assert!(
-        longest(&outcomes) < Duration::from_millis(900),
-        "{outcomes:?}"
-    );
-    assert!(
-        outcomes.iter().all(|one| one.settled.is_settled()),
-        "{outcomes:?}"
-    );
+    all_below(900, &outcomes);
+    are_settled(&outcomes);
 }
