@@ -110,10 +110,11 @@ const walk = ({ since, boxes, thorough }) => {
     const isShown = display !== "contents" && style.visibility === "visible" && !(element instanceof SVGElement && !drawn(element))
     if (modal === element) isInert = false
     else if (!isBare && hasAttribute(element, "inert")) isInert = true
-    const isBlock = BLOCKS.has(tag)
+    const role = isShown ? (isBare ? ownRoleOf(element) : roleOf(element)) : ""
+    // Words that the page's style gives lines of their own have them.
+    const isBlock = BLOCKS.has(tag) || (role === "" && APART.has(display))
     if (isBlock) close(depth)
     if (tag === "br") { run += " "; return }
-    const role = isShown ? (isBare ? ownRoleOf(element) : roleOf(element)) : ""
     let acts = INTERACTIVE.has(role)
     if (acts) isHand = true
     else if (isShown) {
@@ -214,6 +215,7 @@ const POINTED_AT = new Set("div span li td tr img svg p i b em strong section ar
 const BLOCKS = new Set(("address article aside blockquote body br caption center col colgroup dd details dialog dir div dl dt " +
   "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li " +
   "main menu nav ol optgroup option p pre search section summary table tbody td tfoot th thead tr ul").split(" "))
+const APART = new Set(["block", "flow-root", "list-item"])
 // Tags whose elements are in some state without an attribute that says so.
 const STATED = new Set("input select textarea button option summary h1 h2 h3 h4 h5 h6 fieldset".split(" "))
 // What these hold is drawn only where they themselves cannot be.

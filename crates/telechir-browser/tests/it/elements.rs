@@ -122,6 +122,17 @@ async fn the_page_s_text_is_what_a_person_reads() {
 }
 
 #[tokio::test]
+async fn words_have_the_lines_that_the_page_s_style_gives_them() {
+    let mut browser = headless().await;
+    let html = "<p>The word is <strong style='display: block'>tulip</strong></p>";
+    go(&mut browser, &page(html)).await.unwrap();
+    assert_eq!(
+        ask(&mut browser, Action::PageText { tab: None }).await,
+        "The word is\ntulip"
+    );
+}
+
+#[tokio::test]
 async fn the_page_does_not_see_the_walker() {
     let mut browser = headless_with(Options {
         scripts: true,
