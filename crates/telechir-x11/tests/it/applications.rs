@@ -57,7 +57,16 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
     let name = stage::type_text(path.to_str().unwrap());
     desktop.perform(&name).await.unwrap();
     desktop.settle(REST).await.unwrap();
-    press(&mut desktop, "Return").await;
+    // The dialog does not hear it while it still looks at the folder, and shows nothing of that.
+    let start = Instant::now();
+    while told(&mut desktop, Action::ListWindows)
+        .await
+        .contains("dialog")
+    {
+        assert!(start.elapsed() < Duration::from_secs(10), "it stays");
+        press(&mut desktop, "Return").await;
+        desktop.settle(REST).await.unwrap();
+    }
     assert_eq!(holds(&path, "saved ж漢").await, "saved ж漢");
     desktop.close().await.unwrap();
 }
