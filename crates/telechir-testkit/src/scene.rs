@@ -14,6 +14,16 @@ use x11rb::wrapper::ConnectionExt as _;
 
 use crate::xvfb::{Client, connect};
 
+/// Options of an xterm whose words are large enough to be read off its pixels.
+pub const LEGIBLE_XTERM: [&str; 6] = [
+    "-geometry",
+    "60x20+100+80",
+    "-fa",
+    "DejaVu Sans Mono",
+    "-fs",
+    "12",
+];
+
 /// A client of one display.
 #[derive(Debug)]
 pub struct Scene {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use telechir_device::{Computer as _, DeviceError, MarkKind};
 use telechir_protocol::{Named, Target};
 use telechir_testkit::gate::{Part, require};
+use telechir_testkit::scene::LEGIBLE_XTERM;
 
 use crate::stage::{Stage, click};
 
@@ -20,16 +21,8 @@ async fn terminal(lines: &[&str]) -> Stage {
     let script = format!(
         "stty raw -echo; printf '\\033[?1000h{shown}\\r\\n'; dd bs=1 count=6 of=clicked; sleep 600"
     );
-    let look = [
-        "-geometry",
-        "60x20+100+80",
-        "-fa",
-        "DejaVu Sans Mono",
-        "-fs",
-        "12",
-    ];
     let command = ["-e", "sh", "-c", script.as_str()];
-    let mut stage = Stage::with("xterm", &[&look[..], &command].concat()).await;
+    let mut stage = Stage::with("xterm", &[&LEGIBLE_XTERM[..], &command].concat()).await;
     let last = lines.last().copied().unwrap_or_default();
     let began = Instant::now();
     loop {

@@ -7,6 +7,7 @@ use telechir_ocr::Tesseract;
 use telechir_process::{Identity, am_root};
 use telechir_protocol::Size;
 use telechir_testkit::gate::{Part, require};
+use telechir_testkit::scene::LEGIBLE_XTERM;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 /// How long the terminal may take to show its words, also on a busy machine.
@@ -25,17 +26,9 @@ async fn words_in_a_terminal_are_read_where_they_stand() {
     let options = DisplayOptions::new(folder.path(), identity());
     let mut display = PrivateDisplay::start(options).await.unwrap();
     let says = "printf 'Delete all messages\\n\\n\\n\\nKeep them\\n'; sleep 600";
-    let window = [
-        "-geometry",
-        "60x20+100+80",
-        "-fa",
-        "DejaVu Sans Mono",
-        "-fs",
-        "12",
-    ];
     let command = ["-e", "sh", "-c", says];
     display
-        .launch("xterm", &[&window[..], &command].concat())
+        .launch("xterm", &[&LEGIBLE_XTERM[..], &command].concat())
         .await
         .unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
