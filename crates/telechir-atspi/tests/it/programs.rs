@@ -1,10 +1,11 @@
 //! What programs of each toolkit say, and how they follow.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use telechir_device::{
-    Computer as _, DeviceError, Effect, Labels, MarkKind, Outline, ScreenAction, Tree, Viewport,
-    draw,
+    Computer as _, Detail, DeviceError, Effect, Labels, MarkKind, Outline, ScreenAction, Tree,
+    Viewport, draw,
 };
 use telechir_protocol::{Action, Button, ClickCount, Named, Target};
 use telechir_testkit::gate::{Part, require};
@@ -108,10 +109,14 @@ async fn menus_and_dialogs_are_used_by_name() {
     stage.element(&name).await;
     let full = path.display().to_string();
     stage.perform(set(Target::Named(name), full)).await.unwrap();
-    stage
-        .perform(click(by_name("button", "Save")))
-        .await
-        .unwrap();
+    // The dialog does not hear it while it still looks at the folder, and shows nothing of that.
+    let open = |tree: Tree| tree.elements.iter().any(|one| &*one.role == "filechooser");
+    let start = Instant::now();
+    while open(stage.tree(Detail::Basic).await) {
+        // Where it has just closed there is no such button to be seen, and nothing is clicked.
+        let clicked = stage.perform(click(by_name("button", "Save"))).await;
+        assert!(start.elapsed() < Duration::from_secs(20), "{clicked:?}");
+    }
     stage
         .until("the file's name", |tree| {
             tree.elements
