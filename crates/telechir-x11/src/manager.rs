@@ -1,5 +1,6 @@
 //! The window manager, as far as input must wait for it.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -13,8 +14,11 @@ use x11rb::protocol::xproto::{
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// A window manager that is busy for so long is not waited for.
-const CEILING: Duration = Duration::from_millis(500);
+/// A window manager that is busy for so long hangs, as far as anybody can see. On a busy machine
+/// one that does not may need some seconds.
+const CEILING: Duration = Duration::from_secs(4);
+/// One that hung the last time is given only so long.
+const LITTLE: Duration = Duration::from_millis(500);
 
 x11rb::atom_manager! {
     /// Names that windows and their managers talk in.
@@ -32,22 +36,21 @@ x11rb::atom_manager! {
 pub(crate) struct Manager {
     atoms: Atoms,
     /// A window of ours, never shown, about which we ask.
-    window: Window,
+    window: AtomicU32,
+    /// It did not answer the last time.
+    is_late: AtomicBool,
 }
 
 impl Manager {
     pub(crate) async fn new(connection: &Connection) -> Result<Self, XError> {
-        let x = connection.x();
-        let request = Atoms::new(x)?;
-        let window = x.generate_id()?;
-        let look = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
-        let class = WindowClass::INPUT_ONLY;
-        x.create_window(0, window, connection.root(), 0, 0, 1, 1, 0, class, 0, &look)?;
+        let request = Atoms::new(connection.x())?;
+        let window = unseen_window(connection)?;
         // One round trip brings all replies; after it, reading them does not wait.
         connection.sync().await?;
         Ok(Self {
             atoms: request.reply()?,
-            window,
+            window: AtomicU32::new(window),
+            is_late: AtomicBool::new(false),
         })
     }
 
@@ -62,23 +65,35 @@ impl Manager {
             self.atoms._NET_REQUEST_FRAME_EXTENTS,
             EventMask::SUBSTRUCTURE_NOTIFY | EventMask::SUBSTRUCTURE_REDIRECT,
         );
-        let question = ClientMessageEvent::new(32, self.window, kind, [0; 5]);
+        let window = self.window.load(Ordering::Relaxed);
+        let question = ClientMessageEvent::new(32, window, kind, [0; 5]);
         connection
             .x()
             .send_event(false, connection.root(), mask, question)?;
-        match timeout(CEILING, self.hear_answer(connection)).await {
+        let patience = if self.is_late.load(Ordering::Relaxed) {
+            LITTLE
+        } else {
+            CEILING
+        };
+        let heard = timeout(patience, self.hear_answer(connection, window)).await;
+        self.is_late.store(heard.is_err(), Ordering::Relaxed);
+        match heard {
             Ok(heard) => heard,
             Err(_) => {
                 tracing::debug!("the window manager does not answer");
+                // An answer that comes after all must not be taken for that to the next question.
+                let another = unseen_window(connection)?;
+                self.window.store(another, Ordering::Relaxed);
+                connection.x().destroy_window(window)?;
                 Ok(())
             }
         }
     }
 
-    async fn hear_answer(&self, connection: &Connection) -> Result<(), XError> {
+    async fn hear_answer(&self, connection: &Connection, window: Window) -> Result<(), XError> {
         loop {
             if let Event::PropertyNotify(event) = connection.next_event().await?
-                && event.window == self.window
+                && event.window == window
                 && event.atom == self.atoms._NET_FRAME_EXTENTS
             {
                 return Ok(());
@@ -98,4 +113,13 @@ impl Manager {
             .value32()
             .is_some_and(|mut names| names.any(|name| name == question)))
     }
+}
+
+fn unseen_window(connection: &Connection) -> Result<Window, XError> {
+    let x = connection.x();
+    let window = x.generate_id()?;
+    let look = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
+    let class = WindowClass::INPUT_ONLY;
+    x.create_window(0, window, connection.root(), 0, 0, 1, 1, 0, class, 0, &look)?;
+    Ok(window)
 }
