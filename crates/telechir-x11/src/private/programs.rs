@@ -100,20 +100,34 @@ pub(super) async fn start_bus(
     Ok(bus)
 }
 
-/// Tells the accessibility bus, which this starts, that somebody listens.
+/// Starts the accessibility bus and tells it that somebody listens.
+///
+/// It has to be there before the first application: Qt looks for it once, and where it is only just
+/// being started, it sometimes never says what it shows.
 pub(super) async fn enable_accessibility(
     surroundings: &Surroundings<'_>,
 ) -> Result<(), DeviceError> {
-    let args = [
-        "--session",
-        "--print-reply",
-        "--dest=org.a11y.Bus",
-        "/org/a11y/bus",
+    let listens = [
         "org.freedesktop.DBus.Properties.Set",
         "string:org.a11y.Status",
         "string:IsEnabled",
         "variant:boolean:true",
     ];
+    tokio::try_join!(
+        ask_launcher(surroundings, &["org.a11y.Bus.GetAddress"]),
+        ask_launcher(surroundings, &listens),
+    )?;
+    Ok(())
+}
+
+async fn ask_launcher(surroundings: &Surroundings<'_>, words: &[&str]) -> Result<(), DeviceError> {
+    let to = [
+        "--session",
+        "--print-reply",
+        "--dest=org.a11y.Bus",
+        "/org/a11y/bus",
+    ];
+    let args = [&to, words].concat();
     let sender = surroundings
         .start("dbus-send", &args, Given::Nothing)
         .await?;
