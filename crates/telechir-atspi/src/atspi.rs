@@ -11,7 +11,7 @@ use telechir_device::{
 use zbus::OwnedObjectPath;
 
 use crate::app::{self, Node, Shown};
-use crate::bus::{Bus, SessionBus, within};
+use crate::bus::{Bus, BusSocket, Way, within};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Object, ROOT};
 use crate::refs::{Known, Refs};
@@ -23,8 +23,8 @@ const REGISTRY: &str = "org.a11y.atspi.Registry";
 /// An application gets so long for its first answer, and one that was silent the last time less.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(100);
-/// For the list of applications.
-const LIST: Duration = Duration::from_millis(900);
+/// For the list of applications, by who is never busy but on a busy machine.
+const LIST: Duration = Duration::from_secs(3);
 /// Elements of a tree at most.
 const MOST: usize = 20_000;
 
@@ -32,7 +32,7 @@ const MOST: usize = 20_000;
 /// again when the bus went away.
 #[derive(Debug)]
 pub struct AtSpi {
-    session: SessionBus,
+    ways: Vec<Way>,
     bus: Option<Bus>,
     refs: Refs,
     /// Who did not answer the last time, by the name on the bus.
@@ -41,20 +41,42 @@ pub struct AtSpi {
 
 impl AtSpi {
     /// Of the desktop with this session bus, on which accessibility was switched on.
-    pub fn new(session: SessionBus) -> Self {
+    pub fn new(session: BusSocket) -> Self {
+        Self::by(vec![Way::Session(session)])
+    }
+
+    /// Of a desktop that was there before: `own` is the accessibility bus that its display names,
+    /// and comes before what `session` names. None when there is neither.
+    pub fn of_existing(own: Option<BusSocket>, session: Option<BusSocket>) -> Option<Self> {
+        let own = own.into_iter().map(Way::Here);
+        let ways: Vec<Way> = own.chain(session.map(Way::Session)).collect();
+        (!ways.is_empty()).then(|| Self::by(ways))
+    }
+
+    fn by(ways: Vec<Way>) -> Self {
         Self {
-            session,
+            ways,
             bus: None,
             refs: Refs::default(),
             silent: HashMap::new(),
         }
     }
 
+    /// How many applications say what they show.
+    ///
+    /// # Errors
+    /// When there is no bus, or it does not answer.
+    pub async fn count(&mut self) -> Result<usize, DeviceError> {
+        let bus = self.bus().await?;
+        let roots = within("the accessibility bus", LIST, applications(&bus)).await?;
+        Ok(roots.len())
+    }
+
     async fn bus(&mut self) -> Result<Bus, BusError> {
         if let Some(bus) = self.bus.as_ref().filter(|bus| !bus.is_gone()) {
             return Ok(bus.clone());
         }
-        let bus = Bus::find(&self.session).await?;
+        let bus = Bus::find(&self.ways).await?;
         // Names on a new bus are given anew, so an old one could be another application's.
         self.refs.keep(|_| false);
         self.silent.clear();

@@ -18,4 +18,4 @@ mod state;
 mod watch;
 
 pub use atspi::AtSpi;
-pub use bus::SessionBus;
+pub use bus::BusSocket;

@@ -1,22 +1,21 @@
 //! Connects to a socket as another user: a bus lets in only the user it runs as.
 
 use std::io;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::thread;
 
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use crate::Identity;
 
-/// A connection to the socket at `path` that its other end takes for one of `identity`; none
-/// means ours. Ends at once: a socket of a file answers or refuses.
+/// A connection to a socket that its other end takes for one of `identity`; none means ours. Ends
+/// at once: a socket answers or refuses.
 ///
 /// # Errors
 /// When nobody listens there, or we may not become that user.
-pub fn connect_as(identity: Option<Identity>, path: &Path) -> io::Result<UnixStream> {
+pub fn connect_as(identity: Option<Identity>, socket: &SocketAddr) -> io::Result<UnixStream> {
     let Some(identity) = identity else {
-        return UnixStream::connect(path);
+        return UnixStream::connect_addr(socket);
     };
     // To the kernel a thread has a user of its own. This one ends with its errand, so nothing
     // else is ever done as that user.
@@ -28,7 +27,7 @@ pub fn connect_as(identity: Option<Identity>, path: &Path) -> io::Result<UnixStr
             );
             set_thread_res_gid(gid, gid, gid)?;
             set_thread_res_uid(uid, uid, uid)?;
-            UnixStream::connect(path)
+            UnixStream::connect_addr(socket)
         });
         errand
             .join()
@@ -39,6 +38,7 @@ pub fn connect_as(identity: Option<Identity>, path: &Path) -> io::Result<UnixStr
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
+    use std::path::Path;
 
     use super::*;
 
@@ -62,7 +62,8 @@ mod tests {
         } else {
             ours
         };
-        let _connection = connect_as(Some(wanted), &path).unwrap();
+        let _connection =
+            connect_as(Some(wanted), &SocketAddr::from_pathname(&path).unwrap()).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let peer = rustix::net::sockopt::socket_peercred(&accepted).unwrap();
         assert_eq!(peer.uid.as_raw(), wanted.uid);

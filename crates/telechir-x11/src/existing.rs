@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use telechir_device::DeviceError;
 use telechir_process::{Child, Spawn, Stdio};
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
 use crate::address::Address;
 use crate::authority::MagicCookie;
@@ -107,6 +108,28 @@ impl ExistingDisplay {
     /// When the server lacks an extension, or is gone.
     pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
         XScreen::open(Display::Existing(self)).await
+    }
+
+    /// The address of the accessibility bus of its applications, which their bus writes on the root
+    /// window; none where there is none yet.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn accessibility_bus(&self) -> Result<Option<String>, DeviceError> {
+        /// Longer than any address.
+        const MOST: u32 = 1_024;
+        let connection = self.open().await?;
+        let x = connection.x();
+        let asked = x.intern_atom(true, b"AT_SPI_BUS").map_err(XError::from)?;
+        let name = connection.reply(asked).await?.atom;
+        if name == x11rb::NONE {
+            return Ok(None);
+        }
+        let (root, any) = (connection.root(), AtomEnum::ANY);
+        let asked = x.get_property(false, root, name, any, 0, MOST / 4);
+        let said = connection.reply(asked.map_err(XError::from)?).await?;
+        let address = String::from_utf8(said.value).ok();
+        Ok(address.filter(|address| !address.is_empty()))
     }
 
     /// The codes of the keys that its layout leaves free, which we lend to characters it lacks:

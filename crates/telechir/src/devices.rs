@@ -1,6 +1,8 @@
 //! Starts the devices that the flags ask for and joins the browser with its screen.
 
-use telechir_atspi::{AtSpi, SessionBus};
+use std::path::PathBuf;
+
+use telechir_atspi::{AtSpi, BusSocket};
 use telechir_browser::{Addresses, Browser, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
     Accessible, BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError,
@@ -118,24 +120,21 @@ impl Devices {
                 };
                 display.launch(program, &words.collect::<Vec<_>>()).await?;
             }
-            let applications = display.session_bus().map(|socket| {
-                AtSpi::new(SessionBus {
-                    socket,
-                    identity: self.folder.identity(),
-                })
-            });
+            let applications = display
+                .session_bus()
+                .map(|socket| AtSpi::new(BusSocket::new(socket, self.folder.identity())));
             let desktop = outfitted(display.into_desktop().await?, arguments).await?;
             Ok(self.told_of(desktop, applications))
         } else {
             self.display = Display::Existing;
-            let cookie = settings::xauthority().filter(|path| path.exists());
+            let cookie = cookie();
             let existing = ExistingDisplay::connect(display, cookie.as_deref())
                 .await?
                 .starting_programs(settings::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
+            let applications = applications_of(&existing).await?;
             let desktop = outfitted(existing.into_desktop().await?, arguments).await?;
-            let bus = settings::session_bus().and_then(|address| SessionBus::at(&address, None));
-            Ok(self.told_of(desktop, bus.map(AtSpi::new)))
+            Ok(self.told_of(desktop, applications))
         }
     }
 
@@ -298,6 +297,21 @@ impl Devices {
             tracing::warn!(%error, "the session's folder could not be removed");
         }
     }
+}
+
+/// The cookie of displays that were there before, when there is one.
+pub(crate) fn cookie() -> Option<PathBuf> {
+    settings::xauthority().filter(|path| path.exists())
+}
+
+/// The applications of a display that was there before: on the bus that it names, else on that of
+/// the user's session.
+pub(crate) async fn applications_of(
+    display: &ExistingDisplay,
+) -> Result<Option<AtSpi>, DeviceError> {
+    let own = display.accessibility_bus().await?;
+    let [own, session] = [own, settings::session_bus()].map(|address| BusSocket::at(&address?));
+    Ok(AtSpi::of_existing(own, session))
 }
 
 /// A desktop with what the flags say of its use.

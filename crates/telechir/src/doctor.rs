@@ -80,6 +80,11 @@ const DESKTOP: About = device(
     "--desktop",
     "no --desktop; browser and shell do not need it",
 );
+const DISPLAY: About = about(
+    "display",
+    SLOW,
+    "no --desktop=:0 or the like; a private desktop needs none",
+);
 const BROWSER: About = device(
     "browser",
     "--browser",
@@ -195,6 +200,7 @@ pub(crate) async fn check(
     let below = is_possible.then_some(&namespaces);
     note(device_on(below, &SCREEN, devices::screen()).await);
     note(device_on(below, &DESKTOP, devices::desktop()).await);
+    note(examine(&DISPLAY, devices::display()).await);
     note(device_on(below, &BROWSER, devices::browser()).await);
     note(device_on(below, &HEADLESS, devices::headless()).await);
     note(device_on(below, &SHELL, devices::shell()).await);

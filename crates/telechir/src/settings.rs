@@ -96,6 +96,11 @@ pub(crate) fn xauthority() -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".Xauthority")))
 }
 
+/// The display that the user is at.
+pub(crate) fn display() -> Option<String> {
+    first(&["DISPLAY"])
+}
+
 /// The address of the session bus of the user who is logged in.
 pub(crate) fn session_bus() -> Option<String> {
     env::var("DBUS_SESSION_BUS_ADDRESS").ok()

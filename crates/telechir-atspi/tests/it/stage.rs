@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use telechir_atspi::{AtSpi, SessionBus};
+use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{
     Accessibility as _, Accessible, BoxReader, Computer as _, Detail, DeviceError, Element,
     Performed, ScreenAction, Settle, Tree, Viewport, Windows as _, choose,
@@ -53,10 +53,7 @@ impl Stage {
         };
         let display = PrivateDisplay::start(options).await.unwrap();
         let socket = display.session_bus().unwrap();
-        let applications = AtSpi::new(SessionBus {
-            socket,
-            identity: identity(),
-        });
+        let applications = AtSpi::new(BusSocket::new(socket, identity()));
         let desktop = display.into_desktop().await.unwrap();
         Self {
             desktop: Accessible::new(desktop, applications)

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use telechir_atspi::{AtSpi, SessionBus};
+use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{Accessibility as _, Detail};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
@@ -45,10 +45,7 @@ pub(crate) fn trees(stage: &Stage) {
         let mut display = PrivateDisplay::start(options).await.expect("an X server");
         display.launch("chromium", &args).await.expect("Chromium");
         let socket = display.session_bus().expect("a bus");
-        let mut applications = AtSpi::new(SessionBus {
-            socket,
-            identity: stage.identity,
-        });
+        let mut applications = AtSpi::new(BusSocket::new(socket, stage.identity));
         for _ in 0..600 {
             let tree = applications.tree(Detail::Basic, &[]).await;
             if tree.is_ok_and(|tree| tree.elements.len() >= ELEMENTS) {

@@ -12,15 +12,16 @@ use telechir_ocr::Tesseract;
 use telechir_policy::Policy;
 use telechir_process::find_program;
 use telechir_protocol::{Action, Command, ShellOutcome, Size};
-use telechir_x11::{DisplayOptions, PrivateDisplay};
+use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use super::chromium;
 use super::finding::{Checked, Seen, Trouble};
 use super::remedy::explain;
 use super::users;
 use crate::args::DeviceArguments;
-use crate::devices::Devices;
+use crate::devices::{self, Devices};
 use crate::failure::chain;
+use crate::settings;
 
 const SCREEN: &[&str] = &["Xvfb", "openbox", "bwrap"];
 const DESKTOP: &[&str] = &[
@@ -94,6 +95,39 @@ pub(super) async fn words() -> Checked {
     let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), WORDS);
     read.map_err(trouble)?;
     Ok(Seen::new("tesseract reads pictures, confined".to_owned()))
+}
+
+/// `--desktop=` with the display that the user is at: a picture of it, and who says what it shows.
+pub(super) async fn display() -> Checked {
+    let name = settings::display()
+        .ok_or_else(|| Trouble::missing("DISPLAY is not set: nobody's display is here"))?;
+    let cookie = devices::cookie();
+    let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), &[]);
+    let existing = ExistingDisplay::connect(&name, cookie.as_deref())
+        .await
+        .map_err(trouble)?;
+    let applications = devices::applications_of(&existing).await.map_err(trouble)?;
+    let mut desktop = existing.into_desktop().await.map_err(trouble)?;
+    let seen = picture(&mut desktop).await;
+    desktop.close().await.map_err(trouble)?;
+    let (_, seen) = seen.map_err(trouble)?;
+    let counted = match applications {
+        Some(mut applications) => applications.count().await,
+        None => Err(DeviceError::Unavailable {
+            what: "the accessibility of applications",
+            message: "neither the display nor DBUS_SESSION_BUS_ADDRESS names a bus".to_owned(),
+        }),
+    };
+    match counted {
+        Ok(count) => Ok(Seen::new(format!(
+            "{name} opens, {seen}, {count} of its applications say what they show"
+        ))),
+        Err(error) => Ok(Seen::but(
+            format!("{name} opens, {seen}"),
+            Trouble::broken(format!("failed to {}", chain(&error)))
+                .costs("its elements have no names; words are read off its windows"),
+        )),
+    }
 }
 
 /// `--browser`, with a window.

@@ -11,11 +11,12 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 21] = [
+const CHECKS: [&str; 22] = [
     "user",
     "user-namespaces",
     "screen",
     "desktop",
+    "display",
     "browser",
     "browser-headless",
     "shell",

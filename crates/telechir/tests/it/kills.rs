@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Part, require};
 
+use crate::existing::Theirs;
 use crate::telechir::Telechir;
 use scene::{PROMISE, Scene, until};
 
@@ -176,13 +177,15 @@ fn nothing_is_left_after_a_kill_at_any_moment_of_the_start() {
     assert!(kills >= 5, "only {kills} kills in {CEILING:?}");
 }
 
-/// A display that was there before us, with its environment, and a run that holds key and button.
-#[tokio::test]
-async fn keys_and_buttons_are_released_on_a_display_that_stays() {
-    use telechir_testkit::xvfb::{keyboard, pressed, value};
-    require(Part::XServer);
-    let telechir = Telechir::new();
-    let (display, environment) = scene::display(telechir.folder()).await;
+/// A person's display with applications of theirs, and a run that holds key and button.
+#[test]
+fn keys_and_buttons_are_released_on_a_display_that_stays() {
+    use telechir_testkit::xvfb::{keyboard, pressed};
+    let (telechir, place) = (Telechir::new(), Telechir::new());
+    let mut theirs = Theirs::begin(&place);
+    theirs.edit();
+    theirs.says_what_it_shows(&place);
+    let environment = theirs.environment.clone();
     let policy = telechir.folder().join("policy.toml");
     let rule = "[[computer]]\ndisplay = \"existing\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
     std::fs::write(&policy, rule).expect("a policy");
@@ -196,11 +199,11 @@ async fn keys_and_buttons_are_released_on_a_display_that_stays() {
         ),
     ];
     let before = keyboard(&environment);
-    let flag = format!("--desktop={}", value(&environment, "DISPLAY"));
+    let flag = format!("--desktop={}", theirs.value("DISPLAY"));
     let policy = policy.to_string_lossy();
     let authority = (
         "XAUTHORITY".to_owned(),
-        value(&environment, "XAUTHORITY").to_owned(),
+        theirs.value("XAUTHORITY").to_owned(),
     );
     let mut child = begin(
         &telechir,
@@ -224,7 +227,7 @@ async fn keys_and_buttons_are_released_on_a_display_that_stays() {
         keyboard(&environment) == before
     });
     scene.is_over(start);
-    display.close().await.expect("the display is still there");
+    theirs.is_untouched();
 }
 
 /// A person presses the stop key while a command runs: the run ends by itself, with answers.

@@ -11,6 +11,7 @@ mod conform;
 mod doctor;
 mod edits;
 mod exec;
+mod existing;
 mod journal_kills;
 mod kills;
 mod network;

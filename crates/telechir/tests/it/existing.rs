@@ -1,0 +1,297 @@
+//! A display that nobody of ours started, with a session and applications of its own: read, used
+//! by name and by keys, and left as it was.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use telechir_process::{Identity, am_root};
+use telechir_testkit::gate::{Part, require};
+use telechir_testkit::xvfb::{keyboard, pressed};
+
+use crate::telechir::Telechir;
+
+const RULES: &str =
+    "[[computer]]\ndisplay = \"existing\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
+
+/// Whom all of it belongs to: a user with a name, which a bus wants.
+fn person() -> Option<Identity> {
+    const NOBODY: u32 = 65_534;
+    am_root().then_some(Identity {
+        uid: NOBODY,
+        gid: NOBODY,
+    })
+}
+
+/// A person's X server, session bus and editor.
+pub(crate) struct Theirs {
+    home: PathBuf,
+    pub(crate) environment: Vec<(String, String)>,
+    programs: Vec<Child>,
+}
+
+impl Theirs {
+    pub(crate) fn begin(telechir: &Telechir) -> Self {
+        require(Part::XServer);
+        require(Part::Dbus);
+        let home = telechir.folder().join("home");
+        for folder in [&home, &home.join("run")] {
+            fs::create_dir(folder).expect("a folder");
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).expect("permissions");
+            own(folder);
+        }
+        let _it_may_be_there = fs::create_dir("/tmp/.X11-unix").and_then(|()| {
+            fs::set_permissions("/tmp/.X11-unix", fs::Permissions::from_mode(0o1777))
+        });
+        let cookie = home.join("cookie");
+        write_cookie(&cookie);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let environment = [
+            ("PATH", "/usr/bin:/bin".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("HOME", text(&home)),
+            ("XDG_RUNTIME_DIR", text(&home.join("run"))),
+            ("XAUTHORITY", text(&cookie)),
+        ];
+        let mut theirs = Self {
+            environment: environment
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+            home,
+            programs: Vec::new(),
+        };
+        let screen = ["-displayfd", "1", "-screen", "0", "1280x800x24", "-noreset"];
+        let access = ["-nolisten", "tcp", "-auth", &text(&cookie)];
+        let number = theirs.start("Xvfb", &[&screen[..], &access].concat(), true);
+        theirs.know("DISPLAY", format!(":{number}"));
+        let bus = ["--session", "--nofork", "--print-address=1"];
+        let address = theirs.start("dbus-daemon", &bus, true);
+        theirs.know("DBUS_SESSION_BUS_ADDRESS", address);
+        theirs
+    }
+
+    fn know(&mut self, name: &str, value: String) {
+        self.environment.push((name.to_owned(), value));
+    }
+
+    /// Starts a program; the first line that it says, when that is asked for.
+    fn start(&mut self, program: &str, arguments: &[&str], speaks: bool) -> String {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.iter().cloned())
+            .current_dir(&self.home)
+            .stdout(if speaks {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stderr(Stdio::null());
+        if let Some(person) = person() {
+            command.uid(person.uid).gid(person.gid);
+        }
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        if let Some(said) = child.stdout.take() {
+            BufReader::new(said).read_line(&mut line).expect("a line");
+        }
+        self.programs.push(child);
+        line.trim().to_owned()
+    }
+
+    pub(crate) fn edit(&mut self) -> PathBuf {
+        let file = self.home.join("text.txt");
+        fs::write(&file, "before\n").expect("a file");
+        own(&file);
+        self.start("mousepad", &[&file.to_string_lossy()], false);
+        file
+    }
+
+    pub(crate) fn value(&self, name: &str) -> &str {
+        telechir_testkit::xvfb::value(&self.environment, name)
+    }
+
+    /// Waits until the editor does, on the bus that only the display names.
+    pub(crate) fn says_what_it_shows(&self, telechir: &Telechir) {
+        until("the editor says what it shows", || {
+            let ask = act("toolu_1", json!({"action": "read_page"}));
+            let ran = self.exec(telechir, &[ask]).output().expect("it runs");
+            assert!(ran.status.success(), "{ran:?}");
+            String::from_utf8_lossy(&ran.stdout).contains("textbox")
+        });
+    }
+
+    /// Fails unless all that was started still runs, and what its session started.
+    #[track_caller]
+    pub(crate) fn is_untouched(&mut self) {
+        for program in &mut self.programs {
+            let ended = program.try_wait().expect("a child");
+            assert_eq!(ended, None, "it goes on");
+        }
+        let running = processes(&self.home);
+        for name in ["Xvfb", "dbus-daemon", "mousepad", "at-spi-bus-laun"] {
+            assert!(
+                running.iter().any(|(_, found)| found == name),
+                "{name}: {running:?}"
+            );
+        }
+    }
+
+    /// Runs telechir on the display, with what a login without a session bus has; no more.
+    fn exec(&self, telechir: &Telechir, calls: &[Value]) -> Command {
+        let policy = telechir.folder().join("policy.toml");
+        fs::write(&policy, RULES).expect("a policy");
+        let flag = format!("--desktop={}", self.value("DISPLAY"));
+        let mut command = telechir.command(&[
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            &flag,
+            "--policy",
+            &policy.to_string_lossy(),
+        ]);
+        let input = telechir.folder().join("input");
+        let response = json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
+            "content": calls, "stop_reason": "tool_use", "stop_sequence": null,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        });
+        fs::write(&input, response.to_string()).expect("a response");
+        command.stdin(File::open(input).expect("a response"));
+        command.env("XAUTHORITY", self.value("XAUTHORITY"));
+        command
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        for mut program in self.programs.drain(..).rev() {
+            let _it_may_have_ended = program.kill();
+            let _it_may_have_ended = program.wait();
+        }
+        // What the session's bus started goes with it, or is ended here.
+        for (pid, _) in processes(&self.home) {
+            let pid = rustix::process::Pid::from_raw(pid).expect("a number");
+            let _it_may_have_ended =
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn own(path: &Path) {
+    if let Some(person) = person() {
+        chown(path, Some(person.uid), Some(person.gid)).expect("an owner");
+    }
+}
+
+/// An authority file for whatever number the display gets.
+fn write_cookie(path: &Path) {
+    let mut secret = [0; 16];
+    let random = File::open("/dev/urandom").expect("random bytes");
+    (&random).read_exact(&mut secret).expect("random bytes");
+    let mut entry = u16::MAX.to_be_bytes().to_vec();
+    for field in [b"".as_slice(), b"", b"MIT-MAGIC-COOKIE-1", &secret] {
+        let length = u16::try_from(field.len()).expect("short");
+        entry.extend(length.to_be_bytes());
+        entry.extend(field);
+    }
+    let mut file = File::create(path).expect("a file");
+    file.write_all(&entry).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("permissions");
+    own(path);
+}
+
+/// Number and name of all processes that have this home.
+fn processes(home: &Path) -> Vec<(i32, String)> {
+    let home = format!("HOME={}", home.display());
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    let found = all.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let environment = fs::read(entry.path().join("environ")).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+        variables
+            .any(|variable| variable == home.as_bytes())
+            .then(|| (pid, name.trim().to_owned()))
+    });
+    found.collect()
+}
+
+fn act(id: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "computer_action", "input": input})
+}
+
+fn press(id: &str, name: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer", "input": input})
+}
+
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_persons_applications_are_used_by_name_and_go_on() {
+    let telechir = Telechir::new();
+    let mut theirs = Theirs::begin(&telechir);
+    let file = theirs.edit();
+    let keys = keyboard(&theirs.environment);
+    let at = json!({"role": "textbox"});
+    theirs.says_what_it_shows(&telechir);
+    let calls = [
+        act(
+            "toolu_1",
+            json!({"action": "form_input", "coordinate": at, "value": "by name, "}),
+        ),
+        act(
+            "toolu_2",
+            json!({"action": "invoke", "coordinate": at, "name": "focus"}),
+        ),
+        press("toolu_3", "key", json!({"text": "ctrl+End"})),
+        press("toolu_4", "type", json!({"text": "by keys: 漢"})),
+        press("toolu_5", "key", json!({"text": "ctrl+s"})),
+        act("toolu_6", json!({"action": "list_windows"})),
+    ];
+    let ran = theirs.exec(&telechir, &calls).output().expect("it runs");
+    assert!(ran.status.success(), "{ran:?}");
+    let answers = String::from_utf8_lossy(&ran.stdout);
+    until("the text is saved", || {
+        fs::read_to_string(&file).is_ok_and(|text| text.starts_with("by name, by keys: 漢"))
+            || panic!("{answers}\n{:?}", fs::read_to_string(&file))
+    });
+    assert_eq!(keyboard(&theirs.environment), keys, "no key stays lent");
+    assert_eq!(pressed(&theirs.environment), (Vec::new(), 0));
+    theirs.is_untouched();
+}
+
+#[test]
+fn the_doctor_looks_at_the_display_of_a_person() {
+    let telechir = Telechir::new();
+    let mut theirs = Theirs::begin(&telechir);
+    theirs.edit();
+    theirs.says_what_it_shows(&telechir);
+    let mut command = telechir.command(&["doctor", "--json"]);
+    for name in ["DISPLAY", "XAUTHORITY"] {
+        command.env(name, theirs.value(name));
+    }
+    let told = command.output().expect("it runs").stdout;
+    let told: Value = serde_json::from_slice(&told).expect("JSON");
+    let checks = told["checks"].as_array().expect("checks");
+    let found = checks.iter().find(|check| check["id"] == "display");
+    let found = found.expect("the check");
+    assert_eq!(found["state"], "works", "{found}");
+    let seen = found["seen"].as_str().expect("what was seen");
+    assert!(seen.contains("1280x800"), "{seen}");
+    assert!(seen.contains("1 of its applications"), "{seen}");
+    theirs.is_untouched();
+}
