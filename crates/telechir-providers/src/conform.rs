@@ -85,6 +85,8 @@ pub struct Row {
     pub refusals: Vec<String>,
     /// Why it is not checked here at all.
     pub unchecked: Option<String>,
+    /// Whether the manifest names it and the folder does not have it.
+    pub missing: bool,
     /// What is wrong; empty when the document passed.
     pub problems: Vec<String>,
 }
@@ -105,5 +107,10 @@ impl Vector {
     /// The row of a document whose file cannot be read, and why.
     pub fn unreadable(&self, problem: &str) -> Row {
         check::unreadable(self, problem)
+    }
+
+    /// The row of a document whose file is not there.
+    pub fn missing(&self) -> Row {
+        check::missing(self)
     }
 }

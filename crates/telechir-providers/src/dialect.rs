@@ -12,7 +12,7 @@ use crate::document::{self, Document, Input};
 use crate::wire::{Service, Talk, Wire};
 use crate::{
     Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
-    chat, google, mistral, openai, repeated,
+    chat, foreign, google, mistral, openai, repeated,
 };
 
 /// A provider's way of writing calls and results.
@@ -117,7 +117,7 @@ impl Dialect {
         document: impl Into<Input<'a>>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
         let wire = self.wire();
-        let read = |value| wire.read_response(value);
+        let read = |value| self.own(value, |value| wire.read_response(value));
         document::read(document.into(), wire.takes_slots(), read)
     }
 
@@ -131,8 +131,21 @@ impl Dialect {
         document: impl Into<Input<'a>>,
     ) -> Result<(History, Report), DecodeError> {
         let wire = self.wire();
-        let read = |value| wire.read_history(value);
+        let read = |value| self.own(value, |value| wire.read_history(value));
         document::read(document.into(), wire.takes_slots(), read)
+    }
+
+    /// Reads what has no call of another dialect: as something unknown it would only be kept.
+    fn own<T>(
+        self,
+        value: Value,
+        read: impl FnOnce(Value) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        let foreign = foreign::find(self, &value);
+        match (read(value), foreign) {
+            (Ok(_) | Err(DecodeError::WrongShape { .. }), Some(foreign)) => Err(foreign),
+            (read, _) => read,
+        }
     }
 
     /// Writes the answers to a turn.

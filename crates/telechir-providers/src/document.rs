@@ -12,7 +12,7 @@ use serde_json::ser::Formatter;
 use telechir_protocol::slots::{self, Kept, Slots, Slotted, Whole};
 use telechir_protocol::{Message, ModelTurn};
 
-use crate::{DecodeError, EncodeError, Envelope, History, Report};
+use crate::{DecodeError, EncodeError, Envelope, History, Report, numbers};
 
 /// A document to be read. What is owned is kept and not copied: the pictures of what is read
 /// from it stay in it.
@@ -176,31 +176,37 @@ pub(crate) fn read<T: Keeps>(
     with_slots: bool,
     read: impl Fn(Value) -> Result<(T, Report), DecodeError>,
 ) -> Result<(T, Report), DecodeError> {
+    let read = |document: &[u8]| {
+        let (read, mut report) = read(parsed(document)?)?;
+        numbers::tell(document, "", &mut report);
+        Ok((read, report))
+    };
     if !with_slots {
-        return read(parsed(&input.0)?);
+        return read(&input.0);
     }
     let mut slotted = match Slotted::new(input.0) {
         Ok(slotted) => slotted,
-        Err(document) => return read(parsed(&document)?),
+        Err(document) => return read(&document),
     };
     for _ in 0..2 {
         // Whatever cannot be read is read again in full, so that errors are what they were.
-        let Ok(Ok((mut read, report))) = parsed(&slotted.text()).map(&read) else {
+        let first: Result<_, DecodeError> = read(&slotted.text());
+        let Ok((mut whole, report)) = first else {
             break;
         };
         let mut seen = vec![0; slotted.count()];
-        let Ok(found) = occurrences(&read, &report, &slotted) else {
+        let Ok(found) = occurrences(&whole, &report, &slotted) else {
             break;
         };
-        read.adopt(slotted.slots(), &mut seen);
+        whole.adopt(slotted.slots(), &mut seen);
         if found == seen {
-            return Ok((read, report));
+            return Ok((whole, report));
         }
         for index in (0..found.len()).filter(|index| found[*index] != seen[*index]) {
             slotted.read_in_full(index);
         }
     }
-    read(parsed(slotted.document())?)
+    read(slotted.document())
 }
 
 /// The values of a document, unless they are too many.

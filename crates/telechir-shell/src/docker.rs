@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -69,17 +70,19 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
         // Without root its users are others than ours, but for this.
         option("userns", "keep-id".to_owned());
     }
-    let mut mount = |from: &Path, to: &str, how: &str| {
-        let mut value = OsString::from("--mount=type=bind,source=");
-        value.push(from);
-        value.push(format!(",target={to}{how}"));
+    let mut mount = |from: &Path, to: &Path, how: &str| {
+        let mut value = OsString::from("--mount=type=bind,");
+        value.push(field("source=", from));
+        value.push(",");
+        value.push(field("target=", to));
+        value.push(how);
         args.push(value);
     };
     let workspace = shared.workspace.to_string_lossy();
-    mount(shared.workspace, &workspace, "");
-    mount(shared.exchange, INSIDE, ",readonly");
-    mount(shared.outputs, OUTPUTS, ",readonly");
-    mount(shared.terminal, TERMINAL, "");
+    mount(shared.workspace, shared.workspace, "");
+    mount(shared.exchange, INSIDE.as_ref(), ",readonly");
+    mount(shared.outputs, OUTPUTS.as_ref(), ",readonly");
+    mount(shared.terminal, TERMINAL.as_ref(), "");
     args.push(format!("--workdir={workspace}").into());
     let fixed = [
         ("HOME", workspace.as_ref()),
@@ -96,6 +99,21 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
     args.push(docker.image.clone().into());
     args.extend(["--noprofile", "--norc", "-c", &first()].map(OsString::from));
     args
+}
+
+/// A field of a mount, whose fields the engines read as CSV: a comma in a folder's name begins no
+/// other one.
+fn field(name: &str, path: &Path) -> OsString {
+    let mut field = OsString::from(name);
+    field.push(path);
+    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    if !field.as_bytes().iter().any(is_special) {
+        return field;
+    }
+    let twice = |byte: u8| std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 });
+    let inner = field.into_vec().into_iter().flat_map(twice);
+    let quote = || std::iter::once(b'"');
+    OsString::from_vec(quote().chain(inner).chain(quote()).collect())
 }
 
 /// The first command inside, with whose end the container ends: when bash did, or when nobody
@@ -262,6 +280,19 @@ mod tests {
         let end = args.iter().position(|arg| *arg == "--");
         let image = args.iter().position(|arg| *arg == "--privileged");
         assert_eq!(end.map(|end| end + 1), image);
+    }
+
+    #[test]
+    fn a_folder_named_like_an_option_of_a_mount_is_a_folder() {
+        let shared = Shared {
+            workspace: "/w,source=\"/\",x".as_ref(),
+            exchange: "/dev/shm/x".as_ref(),
+            outputs: "/tmp/o".as_ref(),
+            terminal: "/dev/pts/7".as_ref(),
+        };
+        let args = arguments(&docker(), shared);
+        let wanted = r#"--mount=type=bind,"source=/w,source=""/"",x","target=/w,source=""/"",x""#;
+        assert!(args.iter().any(|arg| arg == wanted), "{args:?}");
     }
 
     #[tokio::test]

@@ -398,9 +398,12 @@ pub(crate) struct ToolsArguments {
     /// The screen's pixels, which some versions demand.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
-    /// What kind of screen: browser, linux, mac, windows, mobile.
-    #[arg(long, default_value = "linux")]
-    pub(crate) environment: String,
+    /// What kind of screen: browser, linux, mac, windows, mobile; linux unless given.
+    #[arg(long)]
+    pub(crate) environment: Option<String>,
+    /// Declare no screen: the shell, the editor, the memory alone.
+    #[arg(long, conflicts_with_all = ["display", "environment", "windows", "pages", "exclude"])]
+    pub(crate) no_screen: bool,
     /// Declare a shell too.
     #[arg(long)]
     pub(crate) shell: bool,

@@ -149,7 +149,7 @@ fn call_meta(block: &Block, is_read: bool) -> Meta {
 
 fn not_taken_apart(input: &Map<String, Value>) -> String {
     format!(
-        "the call names no action of its toolset; its input is {}",
+        "the call names no action of its toolset; its `input` is {}",
         shown(&Value::Object(input.clone()))
     )
 }

@@ -22,7 +22,8 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
         (Some(dialect), _) => dialect,
         (None, Ok(dialect)) => *dialect,
         (None, Err(name)) if name.is_empty() => {
-            row.problems.push("nothing says its dialect".to_owned());
+            let problem = "nothing says its dialect; --dialect would";
+            row.problems.push(problem.to_owned());
             return row;
         }
         (None, Err(name)) => {
@@ -54,6 +55,14 @@ pub(super) fn unreadable(vector: &Vector, problem: &str) -> Row {
     }
 }
 
+pub(super) fn missing(vector: &Vector) -> Row {
+    Row {
+        problems: vec!["the manifest names it, but the folder does not have it".to_owned()],
+        missing: true,
+        ..empty(vector)
+    }
+}
+
 fn empty(vector: &Vector) -> Row {
     let dialect = match &vector.dialect {
         Ok(dialect) => dialect.name().to_owned(),
@@ -73,6 +82,7 @@ fn empty(vector: &Vector) -> Row {
         losses: Vec::new(),
         refusals: Vec::new(),
         unchecked: None,
+        missing: false,
         problems: Vec::new(),
     }
 }

@@ -23,7 +23,7 @@ pub(super) enum Form {
 }
 
 /// Kinds that only the vendors' types know.
-const UNCHECKED: [(&str, &str); 14] = [
+const UNCHECKED: [(&str, &str); 13] = [
     ("sdk:", "a document for the vendor's types alone"),
     ("shape:", "a part of a request, for the vendor's types"),
     ("list:", "parts of a request, for the vendor's types"),
@@ -37,11 +37,37 @@ const UNCHECKED: [(&str, &str); 14] = [
     ("signed_url", "a file's address"),
     ("conversation", "a conversation's description"),
     ("conv_restart", "a request that begins in the middle"),
-    (
-        "responses_",
-        "another service's form of the Responses interface",
-    ),
 ];
+
+/// Shapes of Bedrock's services that stand by themselves: whose they are, and the member of a block
+/// that holds them. A `list:` of them is one document.
+const SHAPES: [(&str, Dialect, Option<&str>); 6] = [
+    (
+        "bedrock-runtime:ContentBlock",
+        Dialect::BedrockConverse,
+        None,
+    ),
+    (
+        "bedrock-runtime:ToolUseBlock",
+        Dialect::BedrockConverse,
+        Some("toolUse"),
+    ),
+    (
+        "bedrock-runtime:ToolResultBlock",
+        Dialect::BedrockConverse,
+        Some("toolResult"),
+    ),
+    (
+        "bedrock-runtime:ImageBlock",
+        Dialect::BedrockConverse,
+        Some("image"),
+    ),
+    (STATE, Dialect::BedrockAgents, None),
+    (PAYLOAD, Dialect::BedrockAgents, None),
+];
+const STATE: &str = "bedrock-agent-runtime:SessionState";
+/// What an agent hands back: a response, where the others are parts of a history.
+const PAYLOAD: &str = "bedrock-agent-runtime:ReturnControlPayload";
 
 /// Operations of Bedrock, and what their bodies are written in.
 const OPERATIONS: [(&str, Dialect); 6] = [
@@ -57,6 +83,9 @@ const OPERATIONS: [(&str, Dialect); 6] = [
 /// is of none; nothing when its manifest has to say.
 pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, String>> {
     let kind = vector.kind.as_str();
+    if let Some((_, dialect, _)) = shape(kind) {
+        return Some(Ok(*dialect));
+    }
     if let Some((_, why)) = UNCHECKED.iter().find(|(start, _)| kind.starts_with(start)) {
         return Some(Err((*why).to_owned()));
     }
@@ -70,8 +99,42 @@ pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, Str
     Some(known.map(|(_, dialect)| *dialect).ok_or_else(why))
 }
 
+fn shape(kind: &str) -> Option<&'static (&'static str, Dialect, Option<&'static str>)> {
+    let name = ["shape:", "list:"]
+        .iter()
+        .find_map(|start| kind.strip_prefix(start))?;
+    SHAPES.iter().find(|(shape, ..)| *shape == name)
+}
+
+/// The forms of a shape, or of a list of them.
+fn shaped(kind: &str, name: &str, member: Option<&str>, document: Value) -> Result<Forms, String> {
+    let whole = |document: Value| match member {
+        Some(member) => json!({ member: document }),
+        None => document,
+    };
+    if !kind.starts_with("list:") {
+        let form = match name {
+            PAYLOAD => Form::Response(document),
+            // A session's state is no block: it stands alone.
+            STATE => Form::History(document),
+            _ => Form::History(json!([whole(document)])),
+        };
+        return Ok(vec![(String::new(), form)]);
+    }
+    let documents = list_of(kind, document)?.into_iter();
+    if name == PAYLOAD {
+        let place = |(at, document)| (format!("[{at}]"), Form::Response(document));
+        return Ok(documents.enumerate().map(place).collect());
+    }
+    let blocks: Value = documents.map(whole).collect();
+    Ok(vec![(String::new(), Form::History(blocks))])
+}
+
+/// Forms with their places in the document.
+type Forms = Vec<(String, Form)>;
+
 /// What is in a document. A kind that ends in `[]` is a list of such documents.
-pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Vec<(String, Form)>, String> {
+pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Forms, String> {
     let kind = vector.kind.as_str();
     if is_raw(&vector.file) {
         return Ok(vec![(
@@ -81,6 +144,9 @@ pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Vec<(String, Form)>
     }
     let document: Value =
         serde_json::from_slice(bytes).map_err(|error| format!("the file is not JSON: {error}"))?;
+    if let Some((name, _, member)) = shape(kind) {
+        return shaped(kind, name, *member, document);
+    }
     let list = match kind.strip_suffix("[]") {
         // Events and items only mean something together.
         Some("event" | "input_item" | "output_item") | None => {
@@ -102,12 +168,14 @@ fn is_raw(file: &str) -> bool {
 
 fn form(kind: &str, document: Value) -> Result<Form, String> {
     // A vendor's beta and the names of its services change nothing here.
-    let plain = ["beta_", "gc_", "ix_", "conv_", "chat_"]
+    let plain = ["beta_", "gc_", "ix_", "conv_", "chat_", "responses_"]
         .iter()
         .find_map(|start| kind.strip_prefix(start))
         .unwrap_or(kind);
     Ok(match plain {
         "request"
+        | "agent_request"
+        | "stream_request"
         | "history"
         | "messages"
         | "content"
@@ -129,6 +197,9 @@ fn form(kind: &str, document: Value) -> Result<Form, String> {
         | "invoke_model_body"
         | "converse_anthropic"
         | "converse_anthropic_stream" => Form::History(body(document)),
+        "function_call" => Form::History(google("model", json!({"functionCall": document}))),
+        "function_response" => Form::History(google("user", json!({"functionResponse": document}))),
+        "function_declaration" => Form::Tools(vec![json!({"functionDeclarations": [document]})]),
         "exchange" => Form::History(json!([
             {"role": "assistant", "content": document["assistant"]},
             {"role": "user", "content": document["user"]},
@@ -158,6 +229,11 @@ fn form(kind: &str, document: Value) -> Result<Form, String> {
             ));
         }
     })
+}
+
+/// One part of Google's in a message of its own.
+fn google(role: &str, part: Value) -> Value {
+    json!([{"role": role, "parts": [part]}])
 }
 
 fn list_of(kind: &str, document: Value) -> Result<Vec<Value>, String> {

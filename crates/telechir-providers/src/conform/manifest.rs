@@ -46,28 +46,35 @@ impl Manifest {
         })
     }
 
-    /// The documents of a folder without a manifest: all valid, each `kind__name.json`.
+    /// The documents of a folder without a manifest: all valid, each `kind__name.json`. A kind that
+    /// is of no provider is of the one that the others are of.
     pub fn of_names<'a>(
         files: impl IntoIterator<Item = &'a str>,
         fallback: Option<Dialect>,
     ) -> Self {
+        let named = files
+            .into_iter()
+            .filter_map(|file| Some((file, file.split_once("__")?.0)));
+        let named: Vec<(&str, &str)> = named.collect();
+        let of_kinds = || {
+            named
+                .iter()
+                .find_map(|(_, kind)| by_kind(kind)?.parse().ok())
+        };
         let whose = Whose {
             manifest: None,
             sdk: None,
-            fallback,
+            fallback: fallback.or_else(of_kinds),
         };
-        let named = files.into_iter().filter_map(|file| {
-            let (kind, _) = file.split_once("__")?;
-            Some(Vector {
-                file: file.to_owned(),
-                kind: kind.to_owned(),
-                expect: Expect::Valid,
-                about: String::new(),
-                dialect: whose.of(None, kind),
-            })
+        let vectors = named.iter().map(|(file, kind)| Vector {
+            file: (*file).to_owned(),
+            kind: (*kind).to_owned(),
+            expect: Expect::Valid,
+            about: String::new(),
+            dialect: whose.of(None, kind),
         });
         Self {
-            vectors: named.collect(),
+            vectors: vectors.collect(),
         }
     }
 }
@@ -118,7 +125,7 @@ const KINDS: [(&str, &str); 9] = [
     ("gc_", "google-generate-content"),
     ("cu_calls", "google-generate-content"),
     ("ix_", "google-interactions"),
-    ("conv", "mistral-conversations"),
+    ("conv_", "mistral-conversations"),
     ("entry", "mistral-conversations"),
     ("chat_", "mistral-chat"),
     ("converse_", "bedrock-converse"),
@@ -135,12 +142,17 @@ const SDKS: [(&str, &str); 5] = [
     ("botocore", "bedrock-converse"),
 ];
 
+/// The name of the dialect that the beginning of a kind says.
+fn by_kind(kind: &str) -> Option<&'static str> {
+    let found = KINDS.iter().find(|(start, _)| kind.starts_with(start))?;
+    Some(found.1)
+}
+
 impl Whose<'_> {
     /// The dialect of a document: what it says, what its kind says, what the manifest says.
     fn of(&self, entry: Option<&str>, kind: &str) -> Result<Dialect, String> {
-        let by_kind = KINDS.iter().find(|(start, _)| kind.starts_with(start));
-        let by_sdk = || SDKS.iter().find(|(sdk, _)| Some(*sdk) == self.sdk);
-        let by_words = || Some(by_kind.or_else(by_sdk)?.1);
+        let by_sdk = || Some(SDKS.iter().find(|(sdk, _)| Some(*sdk) == self.sdk)?.1);
+        let by_words = || by_kind(kind).or_else(by_sdk);
         let name = entry.or(self.manifest).or_else(by_words);
         match (name, self.fallback) {
             (Some(name), _) => name.parse().map_err(|_| name.to_owned()),

@@ -173,7 +173,7 @@ fn shell() -> Function {
         "action": one_of(&actions, "Left out: run the command and wait for its end. start: run it in the background. send_text, send_key, close_input, interrupt: for a command that waits for input. list, read, stop: background jobs. restart: a new shell."),
         "text": text("Only for send_text: what to type; end it with a line break to confirm."),
         "key": text("Only for send_key: a key such as Enter or ctrl+c."),
-        "job": text("Only for read and stop: the background job."),
+        "job": text("The background job of read and stop; with input, the job it is for instead of the command in front."),
         "timeout_ms": {"type": "integer", "description": "Milliseconds to wait for the end of the command."},
     });
     let description = "Runs a command in a bash shell that stays open: the folder and variables \

@@ -24,6 +24,9 @@ fn fill(call: &mut ShellCall, members: &Fields) {
         }
     };
     call.action = action(members);
+    if call.action.is_input() {
+        call.job = owned(members, "job");
+    }
     call.timeout_ms = limit(members, "timeout_ms");
     call.max_output = limit(members, "max_output");
     call.cwd = owned(members, "cwd");
@@ -129,6 +132,7 @@ pub(super) fn write(call: &ShellCall) -> Fields {
     let env = (!call.env.is_empty()).then(|| Value::Object(call.env.clone()));
     members.extend(object_of([
         (carried, call.action.text().into()),
+        ("job", call.job.as_deref().into()),
         ("timeout_ms", call.timeout_ms.into()),
         ("max_output", call.max_output.into()),
         ("cwd", call.cwd.as_deref().into()),

@@ -11,7 +11,7 @@ use super::call::{CHECK, kept};
 use super::say::{Said, Speaker};
 use super::words::Generation;
 use super::{PROVIDER, action, batch, shell, unsaid};
-use crate::{Report, function_tools};
+use crate::{Report, function_tools, numbers};
 
 /// One function call.
 #[derive(Clone, Debug, PartialEq)]
@@ -303,7 +303,12 @@ fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
         return one(&id, call.name.as_str(), odd.clone());
     }
     let args = match call.arguments.to_value() {
-        Ok(args @ Value::Object(_)) => args,
+        Ok(args @ Value::Object(_)) => {
+            if let Arguments::Text(text) = &call.arguments {
+                numbers::tell(text.as_bytes(), place, asking.report);
+            }
+            args
+        }
         Ok(_) | Err(_) => {
             let why = "arguments are an object";
             asking.report.kept(

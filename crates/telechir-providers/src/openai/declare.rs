@@ -116,7 +116,7 @@ impl Declarer {
             self.add_function(companion::tool(&tool.excluded_actions))?;
         } else if let Some(environment) = &tool.environment {
             self.report.lost(
-                format!("environment {environment:?}"),
+                format!("environment `{}`", environment.name()),
                 place,
                 "the computer tool takes no environment",
             );

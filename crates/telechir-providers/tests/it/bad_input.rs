@@ -243,3 +243,70 @@ fn words_nobody_knows_are_kept() {
         assert_eq!(dialect.encode_history(&whole).unwrap().0, document);
     }
 }
+
+/// More digits than 64 bits hold are gone once they are read; that is said, also of those that
+/// stand in a text until another provider wants them as JSON.
+#[test]
+fn a_number_that_is_rounded_is_reported() {
+    let blocks = r#"[{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f",
+        "input": {"account": 123456789012345678901}}]}]"#;
+    let items = r#"[{"type": "function_call", "call_id": "a", "name": "f",
+        "arguments": "{\"account\": 123456789012345678901}"}]"#;
+    let losses = |report: &telechir_providers::Report| -> Vec<(String, String)> {
+        let losses = report.losses.iter();
+        losses
+            .map(|loss| (loss.what.clone(), loss.place.clone()))
+            .collect()
+    };
+    let what = || "digits of 123456789012345678901".to_owned();
+    let (_, report) = ANTHROPIC.decode_history(blocks.as_bytes()).unwrap();
+    assert_eq!(losses(&report), [(what(), "account".to_owned())]);
+    let (history, report) = OPENAI.decode_history(items.as_bytes()).unwrap();
+    assert!(report.is_lossless(), "{report:?}");
+    let (written, report) = OPENAI.encode_history(&history).unwrap();
+    assert!(report.is_lossless() && written.to_string().contains("123456789012345678901"));
+    for to in [
+        ANTHROPIC,
+        Dialect::GoogleGenerateContent,
+        Dialect::BedrockConverse,
+    ] {
+        let (_, report) = to.encode_history(&history).unwrap();
+        let found = losses(&report);
+        let told = found.iter().find(|(loss, _)| *loss == what());
+        assert!(
+            told.is_some_and(|(_, at)| at.ends_with(": account")),
+            "{to}: {report:?}"
+        );
+    }
+}
+
+/// Dialects that write calls alike.
+fn kin(dialect: Dialect) -> Dialect {
+    if [Dialect::BedrockMessages, Dialect::BedrockInvoke].contains(&dialect) {
+        return ANTHROPIC;
+    }
+    let is_chat = [Dialect::FunctionsInline, Dialect::MistralChat].contains(&dialect);
+    if is_chat { Dialect::Functions } else { dialect }
+}
+
+/// A call that is only kept as something unknown is neither carried out nor answered.
+#[test]
+fn a_document_of_another_dialect_is_refused_with_the_place_of_a_call() {
+    let history = telechir_providers::History {
+        messages: crate::matrix::common::common(),
+        envelope: telechir_providers::Envelope::List,
+    };
+    for from in Dialect::ALL {
+        let (document, _) = from.encode_history(&history).unwrap();
+        let document = document.to_string();
+        for to in Dialect::ALL.into_iter().filter(|to| kin(*to) != kin(from)) {
+            let error = to.decode_history(document.as_bytes()).err();
+            let error = error.unwrap_or_else(|| panic!("{to} reads what {from} wrote"));
+            let error = error.to_string();
+            assert!(
+                error.contains(|c: char| c.is_ascii_digit() || c == '`'),
+                "{from} {to}: {error}"
+            );
+        }
+    }
+}

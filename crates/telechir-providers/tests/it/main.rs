@@ -13,6 +13,7 @@ mod differences;
 mod documents;
 mod functions;
 mod google;
+mod jobs;
 mod live;
 mod matrix;
 mod mistral;

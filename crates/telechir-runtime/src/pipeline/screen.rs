@@ -26,7 +26,6 @@ pub(super) async fn answer(
     batch: &mut Batch,
 ) -> Result<ComputerResult, RuntimeError> {
     let mut result = ComputerResult::new(call.call_id.clone());
-    result.item_id.clone_from(&call.item_id);
     result.family.clone_from(&call.family);
     let at = match find(session, call) {
         Ok(at) => at,

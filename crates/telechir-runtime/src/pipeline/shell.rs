@@ -27,7 +27,6 @@ pub(super) async fn answer(
     call: &ShellCall,
 ) -> Result<ShellResult, RuntimeError> {
     let mut result = ShellResult::new(call.call_id.clone(), Vec::new());
-    result.item_id.clone_from(&call.item_id);
     result.max_output = call.max_output;
     if let Err(failure) = act(session, turn, call, &mut result).await? {
         let begun = result.outputs.len();
@@ -67,7 +66,13 @@ async fn act(
         Err(failure) => return Ok(Err(failure)),
     };
     match &permit.proposal().task {
-        ShellTask::Restart => restart(session, turn, &permit).await,
+        ShellTask::Restart => {
+            let restarted = restart(session, turn, &permit).await?;
+            if restarted.is_ok() {
+                result.outputs.push(anew());
+            }
+            Ok(restarted)
+        }
         ShellTask::Run(commands) | ShellTask::Start(commands) => {
             let count = commands.len();
             run(session, turn, call, &permit, count, result)
@@ -298,6 +303,16 @@ async fn restart(
     )
     .await?;
     Ok(failure.map_or(Ok(()), Err))
+}
+
+/// What a model is told of a shell that was started anew.
+fn anew() -> CommandOutput {
+    const TOLD: &str = "The shell was started anew; variables, functions and jobs are gone.\n";
+    CommandOutput {
+        stdout: TOLD.to_owned(),
+        outcome: ShellOutcome::Success,
+        ..CommandOutput::default()
+    }
 }
 
 /// Adds what became of a command and says whether the next can follow.

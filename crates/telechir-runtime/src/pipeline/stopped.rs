@@ -51,7 +51,6 @@ pub(super) fn unbegun(call: &ToolCall, failure: Failure) -> ToolResult {
     match call {
         ToolCall::Computer(call) => {
             let mut result = ComputerResult::new(call.call_id.clone());
-            result.item_id.clone_from(&call.item_id);
             result.family.clone_from(&call.family);
             result.steps = call.actions.iter().map(not_started).collect();
             result.error = error;
@@ -60,7 +59,6 @@ pub(super) fn unbegun(call: &ToolCall, failure: Failure) -> ToolResult {
         ToolCall::Shell(call) => {
             let outputs = call.commands.iter().map(|_| shell::not_started()).collect();
             let mut result = ShellResult::new(call.call_id.clone(), outputs);
-            result.item_id.clone_from(&call.item_id);
             result.error = error;
             ToolResult::Shell(result)
         }

@@ -90,7 +90,9 @@ async fn a_changed_shell_asks_until_it_is_restarted() {
         action: ShellAction::Restart,
         ..commands("s3", &[])
     };
-    assert_eq!(in_shell(&mut session, restart).await.error, None);
+    let restarted = in_shell(&mut session, restart).await;
+    assert_eq!(restarted.error, None);
+    assert!(restarted.outputs[0].stdout.contains("started anew"));
     assert_eq!(
         in_shell(&mut session, commands("s4", &["ls"])).await.error,
         None

@@ -21,6 +21,7 @@ struct Printed {
     checked: usize,
     unchecked: usize,
     failed: usize,
+    missing: usize,
 }
 
 pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure> {
@@ -37,12 +38,14 @@ pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure>
         .iter()
         .map(|vector| row(folder, vector))
         .collect();
-    let failed = rows.iter().filter(|row| !row.is_good()).count();
+    let missing = rows.iter().filter(|row| row.missing).count();
+    let bad = rows.iter().filter(|row| !row.is_good()).count();
     let unchecked = rows.iter().filter(|row| row.unchecked.is_some()).count();
     let printed = Printed {
-        checked: rows.len() - unchecked,
+        checked: rows.len() - unchecked - missing,
         unchecked,
-        failed,
+        failed: bad - missing,
+        missing,
         rows,
     };
     if arguments.json {
@@ -50,7 +53,8 @@ pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure>
     } else {
         write_text(&table(&printed))?;
     }
-    Ok(if failed == 0 {
+    // A kit that passes what it has not seen proves nothing.
+    Ok(if bad == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -83,10 +87,11 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::message(format!("failed to read {}: {error}", path.display()))
 }
 
-/// A document's row; a file that is not there is a failed one.
+/// A document's row, also of one that is not there.
 fn row(folder: &Path, vector: &Vector) -> Row {
     match fs::read(folder.join(&vector.file)) {
         Ok(bytes) => vector.check(&bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => vector.missing(),
         Err(error) => vector.unreadable(&error.to_string()),
     }
 }
@@ -125,12 +130,20 @@ fn table(printed: &Printed) -> String {
         checked,
         unchecked,
         failed,
+        missing,
         ..
     } = printed;
-    let _infallible = writeln!(
+    let _infallible = write!(
         text,
         "{checked} documents checked, {failed} failed; {unchecked} not for a translator"
     );
+    let _infallible = match missing {
+        0 => writeln!(text),
+        _ => writeln!(
+            text,
+            "; {missing} that the manifest names are not there, so the folder does not pass"
+        ),
+    };
     text
 }
 

@@ -39,7 +39,9 @@ const EVERY_DESKTOP: [ActionKind; 13] = [
 ];
 
 pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
-    let environment = serde_json::from_value(Value::String(arguments.environment.clone()))
+    let said = arguments.environment.clone();
+    let environment = said.clone().unwrap_or_else(|| "linux".to_owned());
+    let environment = serde_json::from_value(Value::String(environment))
         .map_err(|e| Failure::usage(format!("--environment: {e}")))?;
     if let Some(name) = arguments
         .exclude
@@ -59,7 +61,10 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         excluded_actions: arguments.exclude.clone(),
         ..ComputerUseTool::default()
     };
-    let mut tools = vec![Tool::ComputerUse(computer)];
+    let mut tools = Vec::new();
+    if !arguments.no_screen {
+        tools.push(Tool::ComputerUse(computer));
+    }
     if arguments.windows {
         let is_excluded =
             |kind: ActionKind| arguments.exclude.iter().any(|name| name == kind.name());
@@ -85,7 +90,14 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         tools,
         model: arguments.model.clone(),
     };
-    let (declaration, report) = arguments.dialect.declare(&offer)?;
+    if offer.tools.is_empty() {
+        let message = "--no-screen leaves nothing to declare; add --shell, --editor or --memory";
+        return Err(Failure::usage(message));
+    }
+    let (declaration, mut report) = arguments.dialect.declare(&offer)?;
+    // What nobody asked for is not missed.
+    let is_missed = |what: &str| said.is_some() || !what.starts_with("environment");
+    report.losses.retain(|loss| is_missed(&loss.what));
     report_lines(&report.losses);
     let headers = declaration
         .headers

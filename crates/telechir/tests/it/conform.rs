@@ -50,6 +50,19 @@ fn a_document_that_is_none_fails_and_is_named() {
 }
 
 #[test]
+fn a_document_that_is_not_there_is_no_failed_one_and_no_pass() {
+    let telechir = Telechir::new();
+    write(telechir.folder(), "history", "[]");
+    fs::remove_file(telechir.folder().join("a.json")).expect("it was there");
+    let folder = telechir.folder().to_string_lossy().into_owned();
+    let run = telechir.run(&["conform", &folder], "");
+    assert_eq!(run.code, Some(1), "{}", run.stdout);
+    let said = "0 documents checked, 0 failed; 0 not for a translator; 1 that the manifest names";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    assert!(run.stdout.contains("the folder does not have it"));
+}
+
+#[test]
 fn json_says_the_same_as_the_table() {
     let run = Telechir::new().run(&["conform", &vectors("openai"), "--json"], "");
     let printed = run.json();

@@ -183,6 +183,30 @@ fn tools_follow_the_model() {
 }
 
 #[test]
+fn a_shell_is_declared_without_a_screen_and_a_default_is_not_missed() {
+    let telechir = Telechir::new();
+    let tools = |arguments: &str| {
+        let all: Vec<&str> = ["tools", "--dialect"]
+            .into_iter()
+            .chain(arguments.split(' '))
+            .collect();
+        telechir.run(&all, "")
+    };
+    let alone = tools("bedrock-converse --no-screen --shell");
+    assert_eq!(alone.code, Some(0), "{}", alone.stderr);
+    assert!(!alone.stdout.contains("computer"), "{}", alone.stdout);
+    tools("bedrock-converse --no-screen").fails(2, &["--shell"]);
+    for (arguments, reported) in [
+        ("openai-responses", 0),
+        ("openai-responses --environment linux", 1),
+        ("google-interactions", 0),
+    ] {
+        let told = tools(arguments).stderr;
+        assert_eq!(told.lines().count(), reported, "{arguments}: {told}");
+    }
+}
+
+#[test]
 fn an_excluded_action_that_does_not_exist_is_named() {
     let arguments = [
         "tools",

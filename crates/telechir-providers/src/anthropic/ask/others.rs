@@ -1,13 +1,12 @@
 //! Calls of shells, editors and functions as blocks.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{EditCall, EditTool, FunctionCall, ShellAction, ShellCall};
+use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction, ShellCall};
 
 use super::unsaid::{legal, legal_id, unsaid};
 use super::{Style, Written, finish, place};
-use crate::Report;
 use crate::anthropic::{PROVIDER, parts};
-use crate::companion;
+use crate::{Report, companion, numbers};
 
 pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Written {
     let place = place(&call.call_id);
@@ -150,7 +149,12 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> Written {
         return Written::default();
     };
     let input = match call.arguments.to_value() {
-        Ok(Value::Object(input)) => Value::Object(input),
+        Ok(Value::Object(input)) => {
+            if let Arguments::Text(text) = &call.arguments {
+                numbers::tell(text.as_bytes(), &place, report);
+            }
+            Value::Object(input)
+        }
         Ok(_) | Err(_) => {
             let arguments = call.arguments.to_text();
             report.kept(

@@ -447,7 +447,7 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
         (legacy(json!("[1]")), "the input is \"[1]\", not an object."),
         (
             legacy(json!({"actions": "left_click 10 10"})),
-            "the call names no action of its toolset; its input is {\"actions\":\"left_click 10 10\"}.",
+            "the call names no action of its toolset; its `input` is {\"actions\":\"left_click 10 10\"}.",
         ),
         (
             member("t", "computer", "wait", json!({"duration": 1.5})),
@@ -493,7 +493,7 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
         ),
         (
             json!({"type": "tool_use", "id": "t", "name": "browser", "input": {"x": 1}}),
-            "the call names no action of its toolset; its input is {\"x\":1}.",
+            "the call names no action of its toolset; its `input` is {\"x\":1}.",
         ),
     ];
     for (block, expected) in table {

@@ -109,6 +109,63 @@ fn a_manifest_may_be_spelled_in_two_ways() {
 }
 
 #[test]
+fn a_kind_says_whose_it_is() {
+    let kinds = [
+        ("converse_anthropic", Dialect::BedrockConverse),
+        ("invoke_model_body", Dialect::BedrockInvoke),
+        ("conv_stream_request", Dialect::MistralConversations),
+        ("chat_request", Dialect::MistralChat),
+        ("ix_step", Dialect::GoogleInteractions),
+        ("responses_stream", Dialect::OpenaiResponses),
+    ];
+    for (kind, dialect) in kinds {
+        let manifest = json!({"sdk": "botocore 1.44.5", "files": [{"file": "a", "kind": kind}]});
+        let read = Manifest::read(manifest.to_string().as_bytes(), None).unwrap();
+        assert_eq!(read.vectors[0].dialect, Ok(dialect), "{kind}");
+    }
+}
+
+#[test]
+fn without_a_manifest_what_no_kind_says_is_said_by_the_others() {
+    let names = [
+        "content__a.json",
+        "cu_calls__b.json",
+        "ix_step__c.json",
+        "d",
+    ];
+    let read = |fallback| Manifest::of_names(names, fallback).vectors;
+    let dialects: Vec<_> = read(None).into_iter().map(|one| one.dialect).collect();
+    let google = Ok(Dialect::GoogleGenerateContent);
+    assert_eq!(
+        dialects,
+        [google.clone(), google, Ok(Dialect::GoogleInteractions)]
+    );
+    assert_eq!(read(Some(DIALECT))[0].dialect, Ok(DIALECT));
+}
+
+#[test]
+fn parts_of_google_that_stand_by_themselves_are_read() {
+    let call = json!({"id": "1", "name": "click", "args": {"x": 1, "y": 2, "intent": "i"}});
+    let answer = json!({"id": "1", "name": "click", "response": {"url": ""}});
+    let function = json!({"name": "f", "description": "d"});
+    for (kind, document) in [
+        ("function_call", call),
+        ("function_response", answer),
+        ("function_declaration", function),
+    ] {
+        let vector = Vector {
+            file: "a.json".to_owned(),
+            kind: kind.to_owned(),
+            expect: Expect::Valid,
+            about: String::new(),
+            dialect: Ok(Dialect::GoogleGenerateContent),
+        };
+        let row = vector.check(document.to_string().as_bytes());
+        assert!(row.is_good() && row.encode == Verdict::Passed, "{row:?}");
+    }
+}
+
+#[test]
 fn a_manifest_with_an_unknown_word_is_refused() {
     let manifest = json!({"files": [{"file": "a.json", "kind": "request", "expect": "perhaps"}]});
     let error = Manifest::read(manifest.to_string().as_bytes(), None).unwrap_err();
@@ -126,4 +183,56 @@ fn an_operation_that_no_dialect_speaks_is_not_checked() {
     let why = "no dialect speaks the operation \"InvokeBrowser\" of \"bedrock-agentcore\"";
     assert_eq!(row.unchecked.as_deref(), Some(why));
     assert!(row.is_good(), "{row:?}");
+}
+
+#[test]
+fn shapes_of_bedrock_that_stand_by_themselves_are_read() {
+    let call = json!({"toolUseId": "a", "name": "bash", "input": {"command": "ls"}});
+    let payload = json!({"invocationId": "i", "invocationInputs": [{"functionInvocationInput": {
+        "actionGroup": "g", "agentId": "A", "function": "bash",
+        "parameters": [{"name": "command", "type": "string", "value": "ls"}],
+    }}]});
+    let long = json!({"toolUseId": "a".repeat(65), "name": "bash", "input": {}});
+    for (kind, expect, document, dialect) in [
+        (
+            "shape:bedrock-runtime:ToolUseBlock",
+            Expect::Valid,
+            call.clone(),
+            "bedrock-converse",
+        ),
+        (
+            "shape:bedrock-runtime:ToolUseBlock",
+            Expect::Invalid,
+            long,
+            "bedrock-converse",
+        ),
+        (
+            "list:bedrock-runtime:ContentBlock",
+            Expect::Valid,
+            json!([{"text": "x"}, {"toolUse": call}]),
+            "bedrock-converse",
+        ),
+        (
+            "shape:bedrock-agent-runtime:ReturnControlPayload",
+            Expect::Valid,
+            payload.clone(),
+            "bedrock-agents",
+        ),
+        (
+            "list:bedrock-agent-runtime:ReturnControlPayload",
+            Expect::Valid,
+            json!([payload, payload]),
+            "bedrock-agents",
+        ),
+    ] {
+        let row = check(kind, expect, &document);
+        assert!(row.is_good() && row.unchecked.is_none(), "{row:?}");
+        assert_eq!(row.dialect, dialect, "{kind}");
+    }
+    let other = check(
+        "shape:bedrock-agentcore:BrowserAction",
+        Expect::Valid,
+        &json!({}),
+    );
+    assert!(other.unchecked.is_some());
 }

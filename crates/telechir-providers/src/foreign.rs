@@ -1,0 +1,205 @@
+//! Calls and results of another dialect in a document that is read all the same, because unknown
+//! items and parts are kept: such a call would be neither carried out nor answered.
+
+use serde_json::{Map, Value};
+
+use crate::{DecodeError, Dialect};
+
+/// Lists of a document that hold messages, items or events.
+const LISTS: [&str; 12] = [
+    "messages",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "contents",
+    "steps",
+    "entries",
+    "choices",
+    "candidates",
+    "completion",
+    "data",
+];
+/// Lists of a message that hold its blocks, parts or contents.
+const PARTS: [&str; 3] = ["content", "contents", "parts"];
+/// What may stand around a message.
+const AROUND: [&str; 3] = ["message", "content", "output"];
+
+/// Items of OpenAI's that name a call.
+const OPENAI: [&str; 12] = [
+    "function_call",
+    "computer_call",
+    "shell_call",
+    "local_shell_call",
+    "apply_patch_call",
+    "custom_tool_call",
+    "function_call_output",
+    "computer_call_output",
+    "shell_call_output",
+    "local_shell_call_output",
+    "apply_patch_call_output",
+    "custom_tool_call_output",
+];
+const MISTRAL: [&str; 3] = ["function.call", "function.result", "tool.execution"];
+const FRAMEWORK: [&str; 6] = [
+    "function_call",
+    "function_result",
+    "computer_tool_call",
+    "computer_tool_result",
+    "shell_tool_call",
+    "shell_tool_result",
+];
+
+type Object = Map<String, Value>;
+
+/// The error of a document that has a call or result of another dialect at a place where this one
+/// has its own.
+pub(crate) fn find(dialect: Dialect, document: &Value) -> Option<DecodeError> {
+    let found = match document {
+        Value::Array(entries) => in_list(dialect, "", entries),
+        Value::Object(whole) => in_entry(dialect, "", whole).or_else(|| {
+            LISTS.iter().find_map(|name| {
+                let entries = whole.get(*name)?.as_array()?;
+                in_list(dialect, name, entries)
+            })
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    let (place, Mark { name, of }) = found?;
+    let place = if place.is_empty() { "it" } else { &place };
+    Some(DecodeError::WrongShape {
+        dialect: dialect.name(),
+        problem: format!("{place} has `{name}`, a call or result of another dialect"),
+        looks_like: Some(of),
+    })
+}
+
+type Found = (String, Mark);
+
+/// A member or type that tells, and the dialect that has it.
+struct Mark {
+    name: &'static str,
+    of: &'static str,
+}
+
+const fn mark(name: &'static str, of: &'static str) -> Option<Mark> {
+    Some(Mark { name, of })
+}
+
+fn in_list(dialect: Dialect, name: &str, entries: &[Value]) -> Option<Found> {
+    entries.iter().enumerate().find_map(|(at, entry)| {
+        let place = format!("{name}[{at}]");
+        in_entry(dialect, &place, entry.as_object()?)
+    })
+}
+
+/// Looks at a message or item, and at what is in it.
+fn in_entry(dialect: Dialect, place: &str, entry: &Object) -> Option<Found> {
+    let foreign = |mark: Option<Mark>| mark.filter(|mark| !reads(dialect, mark.of));
+    if let Some(mark) = foreign(of_entry(entry)).filter(|_| !is_content(dialect, entry)) {
+        return Some((place.to_owned(), mark));
+    }
+    for name in AROUND {
+        if let Some(inner) = entry.get(name).and_then(Value::as_object)
+            && let Some(found) = in_entry(dialect, &joined(place, name), inner)
+        {
+            return Some(found);
+        }
+    }
+    PARTS.iter().find_map(|name| {
+        let parts = entry.get(*name)?.as_array()?.iter().enumerate();
+        let mut parts = parts.filter_map(|(at, part)| Some((at, part.as_object()?)));
+        parts.find_map(|(at, part)| {
+            let mark = foreign(of_part(name, part))?;
+            Some((format!("{}[{at}]", joined(place, name)), mark))
+        })
+    })
+}
+
+fn joined(place: &str, name: &str) -> String {
+    match place {
+        "" => name.to_owned(),
+        place => format!("{place}.{name}"),
+    }
+}
+
+/// Whether a dialect reads what this one, the first of its kind, writes.
+fn reads(dialect: Dialect, of: &str) -> bool {
+    let anthropic = [Dialect::BedrockMessages, Dialect::BedrockInvoke];
+    let chat = [Dialect::FunctionsInline, Dialect::MistralChat];
+    of == dialect.name()
+        || (of == "anthropic-messages" && anthropic.contains(&dialect))
+        || (of == "functions" && chat.contains(&dialect))
+}
+
+/// Contents of Agent Framework may stand alone; their function calls look like OpenAI's items.
+fn is_content(dialect: Dialect, entry: &Object) -> bool {
+    let is_function = matches!(kind(entry), "function_call" | "function_result");
+    dialect == Dialect::AgentFramework && is_function && entry.contains_key("call_id")
+}
+
+fn kind(object: &Object) -> &str {
+    object
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn of_entry(entry: &Object) -> Option<Mark> {
+    let has = |name: &str| entry.contains_key(name);
+    let is_object = |name: &str| entry.get(name).is_some_and(Value::is_object);
+    let calls = entry.get("tool_calls").and_then(Value::as_array);
+    if calls.is_some_and(|calls| !calls.is_empty()) {
+        return mark("tool_calls", "functions");
+    }
+    let of_agents = ["invocationInputs", "returnControl", "sessionState"];
+    if let Some(name) = of_agents.into_iter().find(|name| has(name)) {
+        return mark(name, "bedrock-agents");
+    }
+    let by_kind = |kinds: &[&'static str], of| {
+        let kind = kind(entry);
+        let name = kinds.iter().find(|name| **name == kind)?;
+        mark(name, of)
+    };
+    if has("call_id")
+        && let Some(found) = by_kind(&OPENAI, "openai-responses")
+    {
+        return Some(found);
+    }
+    let of_steps = match kind(entry) {
+        "function_call" => has("id") && is_object("arguments"),
+        "function_result" => has("call_id") && has("result"),
+        _ => false,
+    };
+    let steps = ["function_call", "function_result"];
+    let found = of_steps.then(|| by_kind(&steps, "google-interactions"));
+    found
+        .flatten()
+        .or_else(|| by_kind(&MISTRAL, "mistral-conversations"))
+}
+
+fn of_part(list: &str, part: &Object) -> Option<Mark> {
+    let has = |name: &str| part.contains_key(name);
+    let member = |names: [&'static str; 2], of| {
+        let is_object = |name: &&str| part.get(*name).is_some_and(Value::is_object);
+        mark(names.into_iter().find(|name| is_object(name))?, of)
+    };
+    let found = member(["toolUse", "toolResult"], "bedrock-converse").or_else(|| {
+        member(
+            ["functionCall", "functionResponse"],
+            "google-generate-content",
+        )
+    });
+    if found.is_some() {
+        return found;
+    }
+    match kind(part) {
+        "tool_use" if has("id") && has("name") => mark("tool_use", "anthropic-messages"),
+        "tool_result" if has("tool_use_id") => mark("tool_result", "anthropic-messages"),
+        kind if list == "contents" && has("call_id") => mark(
+            FRAMEWORK.into_iter().find(|name| *name == kind)?,
+            "agent-framework",
+        ),
+        _ => None,
+    }
+}

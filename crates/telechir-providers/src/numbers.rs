@@ -1,0 +1,172 @@
+//! Numbers with more digits than what they are read into: JSON has no bound for them, we have 64
+//! bits. They are rounded, and that is said.
+
+use serde_json::Number;
+
+use crate::Report;
+
+/// A double has no more that count.
+const DIGITS: usize = 17;
+/// So many are named; of the rest it is said how many.
+const NAMED: usize = 20;
+const WHY: &str = "a number has 64 bits here";
+
+/// Notes the numbers of a JSON text that are rounded when it is read, each with the member it is
+/// in. `place` is where the text itself is; nothing when it is the document.
+pub(crate) fn tell(json: &[u8], place: &str, report: &mut Report) {
+    let mut rounded = Numbers::of(json).filter_map(|(member, number)| {
+        let read = if is_exact(number) {
+            None
+        } else {
+            number.parse::<Number>().ok()
+        };
+        Some((member, number, read?))
+    });
+    for (member, number, read) in rounded.by_ref().take(NAMED) {
+        let at = [place, member].into_iter().filter(|part| !part.is_empty());
+        let at: Vec<&str> = at.collect();
+        let number = shown(number);
+        report.kept(
+            format!("digits of {number}"),
+            at.join(": "),
+            WHY,
+            format!("as {read}"),
+        );
+    }
+    let rest = rounded.count();
+    if rest > 0 {
+        let what = format!("digits of {rest} more numbers");
+        report.kept(what, place, WHY, "rounded");
+    }
+}
+
+fn shown(number: &str) -> String {
+    match number.get(..60) {
+        Some(start) => format!("{start}…"),
+        None => number.to_owned(),
+    }
+}
+
+/// Whether reading it loses no digit.
+fn is_exact(number: &str) -> bool {
+    if number.len() <= DIGITS {
+        return true;
+    }
+    if !number.contains(['.', 'e', 'E']) {
+        return number.parse::<u64>().is_ok() || number.parse::<i64>().is_ok();
+    }
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len() <= DIGITS
+}
+
+/// The numbers of a JSON text, each with the last string before it, which is its member's name or
+/// that of the list it is in.
+struct Numbers<'a> {
+    json: &'a [u8],
+    at: usize,
+    name: &'a str,
+}
+
+impl<'a> Numbers<'a> {
+    const fn of(json: &'a [u8]) -> Self {
+        let (at, name) = (0, "");
+        Self { json, at, name }
+    }
+
+    /// Passes a string that begins here, and gives what is in it.
+    fn string(&mut self) -> &'a [u8] {
+        let start = self.at + 1;
+        self.at = start;
+        while let Some(byte) = self.json.get(self.at) {
+            match byte {
+                b'\\' => self.at += 2,
+                b'"' => break,
+                _ => self.at += 1,
+            }
+        }
+        let end = self.at.min(self.json.len());
+        self.at += 1;
+        self.json.get(start..end).unwrap_or_default()
+    }
+
+    fn number(&mut self) -> &'a str {
+        let rest = &self.json[self.at..];
+        let belongs = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let length = rest.iter().take_while(belongs).count();
+        self.at += length;
+        std::str::from_utf8(&rest[..length]).unwrap_or_default()
+    }
+}
+
+impl<'a> Iterator for Numbers<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(byte) = self.json.get(self.at) {
+            match byte {
+                b'"' => {
+                    let string = self.string();
+                    if self.json.get(self.at) == Some(&b':') || self.name.is_empty() {
+                        self.name = std::str::from_utf8(string).unwrap_or_default();
+                    }
+                }
+                b'0'..=b'9' | b'-' => {
+                    let number = self.number();
+                    return Some((self.name, number));
+                }
+                _ => self.at += 1,
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMED, tell};
+    use crate::Report;
+
+    fn told(json: &str) -> Vec<(String, String, Option<String>)> {
+        let mut report = Report::default();
+        tell(json.as_bytes(), "", &mut report);
+        let losses = report.losses.into_iter();
+        losses
+            .map(|loss| (loss.what, loss.place, loss.kept))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_read_as_it_stands_is_not_told() {
+        for json in [
+            r#"{"a": 18446744073709551615, "b": -9223372036854775808, "c": 0.1, "d": 1.0}"#,
+            r#"[1e2, 100000000000000000000.0, 0.00000000000000000000001, 12345678901234567e-30]"#,
+            r#""123456789012345678901234567890""#,
+            r#"{"x\"1": "9876543210987654321098765"}"#,
+        ] {
+            assert_eq!(told(json), [], "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_rounded_is_told_with_its_member() {
+        let json =
+            r#"{"text": "12", "id": 123456789012345678901, "in": [1, 0.12345678901234567890]}"#;
+        let [id, decimal] = &told(json)[..] else {
+            panic!("{:?}", told(json));
+        };
+        let (what, at) = ("digits of 123456789012345678901", "id");
+        assert_eq!((id.0.as_str(), id.1.as_str()), (what, at));
+        assert_eq!(id.2.as_deref(), Some("as 1.2345678901234568e+20"));
+        assert_eq!(decimal.1, "in");
+    }
+
+    #[test]
+    fn of_many_some_are_named_and_the_rest_counted() {
+        let number = "123456789012345678901,";
+        let json = format!("[{}0]", number.repeat(NAMED + 5));
+        let told = told(&json);
+        assert_eq!(told.len(), NAMED + 1);
+        assert_eq!(told[NAMED].0, "digits of 5 more numbers");
+    }
+}
