@@ -1,6 +1,7 @@
 //! How long the steps of the walk take on this machine, beside other tools that do the same.
 //!
-//! `make bench` prints the tables. Nothing here judges; tests do not time.
+//! `make bench` prints the tables; words choose parts of it (`cargo bench --bench walk -- texts`).
+//! Nothing here judges; tests do not time.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -28,20 +29,43 @@ mod whole;
 use peers::Peers;
 use stage::Stage;
 
+type Part = fn(&Stage, &mut Peers);
+
+/// What is measured, each under the name by which it can be chosen.
+const PARTS: [(&str, Part); 13] = [
+    ("pictures", pictures::pictures),
+    ("clicks", screen::clicks),
+    ("pages", |stage, _| page::pages(stage)),
+    ("accessibility", |stage, _| accessibility::trees(stage)),
+    ("texts", texts::texts),
+    ("commands", shell::commands),
+    ("shells", |stage, _| shell::starts(stage)),
+    ("gigabyte", |stage, _| shell::gigabyte(stage)),
+    ("history", history::conversions),
+    ("cold", |stage, _| whole::cold(stage)),
+    ("sessions", |stage, _| whole::sessions(stage)),
+    ("starts", |_, peers| whole::starts(peers)),
+    ("memory", |stage, peers| memory::idle(stage, peers)),
+];
+
 fn main() {
+    let chosen: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = chosen.iter().find(|word| !names.contains(&word.as_str())) {
+        eprintln!(
+            "walk: there is no part {unknown:?}; there is {}",
+            names.join(", ")
+        );
+        std::process::exit(2);
+    }
     let stage = Stage::new();
     let mut peers = Peers::start(&stage);
-    pictures::pictures(&stage, &mut peers);
-    screen::clicks(&stage, &mut peers);
-    page::pages(&stage);
-    accessibility::trees(&stage);
-    texts::texts(&stage, &mut peers);
-    shell::commands(&stage, &mut peers);
-    shell::starts(&stage);
-    shell::gigabyte(&stage);
-    history::conversions(&stage, &mut peers);
-    whole::cold(&stage);
-    whole::sessions(&stage);
-    whole::starts(&mut peers);
-    memory::idle(&stage, &peers);
+    for (name, part) in PARTS {
+        if chosen.is_empty() || chosen.iter().any(|word| word == name) {
+            part(&stage, &mut peers);
+        }
+    }
 }

@@ -48,10 +48,12 @@ impl Stage {
         self.folder.path()
     }
 
-    /// A folder of the session's user.
+    /// A new folder of the session's user; its name begins so.
     pub(crate) fn make(&self, name: &str) -> PathBuf {
-        let path = self.folder().join(name);
-        std::fs::create_dir(&path).expect("a folder");
+        let folder = tempfile::Builder::new()
+            .prefix(name)
+            .tempdir_in(self.folder());
+        let path = folder.expect("a folder").keep();
         self.give(&path);
         path
     }
