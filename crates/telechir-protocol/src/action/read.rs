@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::alias::{self, Alias};
+use super::write::unwrapped;
 use super::{Action, ActionKind, Button, ClickCount, InvalidAction, ObserveMode, ScrollUnit};
 use crate::json::{InvalidMember, Members, count_of, shown};
 use crate::{Chord, Target};
@@ -58,13 +59,7 @@ impl Action {
             None => return Err(nameless("`action` is missing")),
         };
         let Some(alias) = alias::find(&name) else {
-            return Ok((
-                Self::Other {
-                    name,
-                    args: members.into_rest(),
-                },
-                Map::new(),
-            ));
+            return Ok((Self::unknown(name, members.into_rest()), Map::new()));
         };
         members.lift("coordinates");
         let invalid = |problem: InvalidMember| InvalidAction {
@@ -79,6 +74,14 @@ impl Action {
                 "`{member}` is one member too many: another says it already"
             )))),
         }
+    }
+}
+
+impl Action {
+    /// An action that is not understood, of what is written beside its name.
+    pub(crate) fn unknown(name: String, written: Map<String, Value>) -> Self {
+        let args = unwrapped(&written).cloned().unwrap_or(written);
+        Self::Other { name, args }
     }
 }
 

@@ -263,12 +263,31 @@ impl Action {
             Self::Javascript { script, tab } => named.put("script", script.as_str()).tab(tab),
             Self::Other { name: _, args } => {
                 let mut members = named;
-                members.0.extend(args.clone());
+                if hides_name(args) {
+                    members.0.insert(WRAPPED.to_owned(), args.clone().into());
+                } else {
+                    members.0.extend(args.clone());
+                }
                 members
             }
         }
         .0
     }
+}
+
+/// The member that holds what would not stand beside the name of an unknown action.
+const WRAPPED: &str = "args";
+
+/// Whether these members of an unknown action have one that stands where its name does, or are
+/// what such ones are written as.
+fn hides_name(args: &Map<String, Value>) -> bool {
+    args.contains_key("action") || unwrapped(args).is_some()
+}
+
+/// The members of an unknown action that were written apart from its name.
+pub(super) fn unwrapped(args: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    let within = args.get(WRAPPED)?.as_object()?;
+    (args.len() == 1 && hides_name(within)).then_some(within)
 }
 
 impl Serialize for Action {

@@ -142,7 +142,7 @@ fn action_of(step: Value) -> Result<(Action, Map<String, Value>), InvalidAction>
 fn unread(step: &Value) -> Option<(Action, Map<String, Value>)> {
     let mut args = step.as_object()?.clone();
     let name = args.shift_remove("action")?.as_str()?.to_owned();
-    Some((Action::Other { name, args }, Map::new()))
+    Some((Action::unknown(name, args), Map::new()))
 }
 
 /// The decision record's form: one action whose members are the call's own.

@@ -86,6 +86,29 @@ fn an_unknown_action_is_kept_whole() {
     assert_eq!(written(&Content::ComputerCall(call)), json);
 }
 
+/// Its members may even stand where its name does, or look like what such ones are written as.
+#[test]
+fn what_is_written_of_an_unknown_action_is_read_as_the_same() {
+    for args in [
+        json!({"action": {"of": "a search"}}),
+        json!({"action": "click", "coordinate": [1, 2]}),
+        json!({"args": {"action": "click"}}),
+        json!({"args": {"args": {"action": 1}}}),
+        json!({"args": {"action": "click"}, "more": 1}),
+        json!({"args": [1], "type": "click"}),
+    ] {
+        for name in ["juggle", ""] {
+            let action = Action::Other {
+                name: name.to_owned(),
+                args: args.as_object().unwrap().clone(),
+            };
+            let call = ComputerCall::new("c1", vec![action.clone()]);
+            let read = computer(written(&Content::ComputerCall(call)));
+            assert_eq!(read.actions, [action]);
+        }
+    }
+}
+
 #[test]
 fn an_unknown_single_action_keeps_its_members() {
     let call = computer(json!({

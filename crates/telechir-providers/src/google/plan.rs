@@ -208,8 +208,11 @@ fn answers<'a>(
         let Some(id) = call_id(call) else { continue };
         let home = homes.get_mut(id).and_then(|homes| homes.answer(at));
         let found = home.and_then(|home| {
+            let is_answer = |entry: &Entry<'_>| answer_of(entry) == Some(id);
+            let place = turns[home].entries.iter().position(is_answer)?;
+            let entry = turns[home].entries.remove(place);
             // What other dialects put elsewhere is where it should be; this one did not.
-            if home > at + 1 && turns[at].around.is_some() && turns[home].around.is_some() {
+            if home > at + 1 && came_from_here(&entry) {
                 report.kept(
                     "an answer that came later",
                     format!("call {id}"),
@@ -217,15 +220,20 @@ fn answers<'a>(
                     "in that turn",
                 );
             }
-            let entries = &mut turns[home].entries;
-            let place = entries
-                .iter()
-                .position(|entry| answer_of(entry) == Some(id))?;
-            Some(entries.remove(place))
+            Some(entry)
         });
         answers.push(found.unwrap_or(Entry::Missing(call)));
     }
     answers
+}
+
+fn came_from_here(entry: &Entry<'_>) -> bool {
+    match entry {
+        Entry::Content(content, _) => content
+            .meta()
+            .is_some_and(|meta| super::raw_of(meta).is_some()),
+        Entry::Missing(_) => false,
+    }
 }
 
 /// The results of a history by the id of their call.

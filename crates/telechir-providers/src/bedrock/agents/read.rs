@@ -9,7 +9,7 @@ use telechir_protocol::{
     SafetyCheck, SafetySource, TextContent,
 };
 
-use super::{CONFIRMATION, DIALECT, PROVIDER, ids, parameters};
+use super::{CONFIRMATION, DIALECT, MOST, PROVIDER, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{media, own, shape};
 use crate::conversation::text_of;
@@ -153,6 +153,7 @@ impl<'a> Reading<'a> {
     }
 
     fn events(&mut self, item: &Value, events: &[Value]) -> Result<Message, DecodeError> {
+        self.answerable(events)?;
         let mut contents = Vec::new();
         let mut words: Vec<u8> = Vec::new();
         for event in events {
@@ -175,6 +176,26 @@ impl<'a> Reading<'a> {
         }
         contents.extend(spoken(&mut words));
         Ok(message(Role::Assistant, contents, item))
+    }
+
+    /// A request answers one invocation, of as many calls as it has room for.
+    fn answerable(&self, events: &[Value]) -> Result<(), DecodeError> {
+        let payloads = events.iter().filter_map(|event| event.get("returnControl"));
+        let calls = |payload: &Value| payload.get("invocationInputs")?.as_array().map(Vec::len);
+        match payloads.clone().count() {
+            0 | 1 => {}
+            count => {
+                return Err(self.wrong(format!(
+                    "one response has {count} `returnControl`, and a request answers only one"
+                )));
+            }
+        }
+        match payloads.filter_map(calls).find(|count| *count > MOST) {
+            Some(count) => Err(self.wrong(format!(
+                "`invocationInputs` has {count} calls, and a request answers at most {MOST}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The calls of a payload.

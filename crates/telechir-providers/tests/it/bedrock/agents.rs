@@ -193,3 +193,21 @@ fn a_history_from_elsewhere_becomes_requests_and_responses_and_is_read_again() {
         )
     );
 }
+
+/// A request answers one invocation of at most five calls: who asks for more could not be answered.
+#[test]
+fn a_response_that_no_request_can_answer_is_an_error() {
+    let five = vec![click(); 5];
+    let (turn, _) = DIALECT
+        .decode_response(payload(five.clone()).to_string())
+        .unwrap();
+    assert_eq!(turn.calls().len(), 5);
+    let event = json!({"returnControl": payload(five)});
+    for (response, said) in [
+        (payload(vec![click(); 6]), "`invocationInputs` has 6 calls"),
+        (json!({"completion": [event, event]}), "2 `returnControl`"),
+    ] {
+        let error = DIALECT.decode_response(response.to_string()).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}

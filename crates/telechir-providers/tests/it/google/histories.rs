@@ -498,3 +498,21 @@ fn data_in_the_other_alphabet_is_the_same_bytes() {
     assert_eq!(data.uri, expected.uri);
     assert_eq!(written(PARTS, &read).0, document);
 }
+
+/// Where words of the user stand before the answer, they come after it, and that is said.
+#[test]
+fn an_answer_that_does_not_follow_its_call_is_moved_and_that_is_said() {
+    let words = json!({"type": "user_input", "content": [{"type": "text", "text": "Go."}]});
+    let call = json!({
+        "type": "function_call", "id": "call_1", "name": "roll", "arguments": {"sides": 6}
+    });
+    let answer = json!({
+        "type": "function_result", "call_id": "call_1", "name": "roll",
+        "result": [{"type": "text", "text": "4"}]
+    });
+    let steps = json!([words, call, words, answer]);
+    let (read, _) = STEPS.decode_history(steps.to_string()).unwrap();
+    let (sent, report) = STEPS.encode_history(&read).unwrap();
+    assert_eq!(sent, json!([words, call, answer, words]));
+    assert!(!report.is_lossless(), "{report:?}");
+}
