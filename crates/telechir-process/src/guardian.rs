@@ -24,12 +24,17 @@ use std::path::PathBuf;
 use crate::{Identity, SpawnError};
 
 pub use guard::{Guard, folder_prefix, note, owns_file, unnote, unowns_file};
-pub(crate) use guard::{Watched, current, ended, is_there, owns_group, started, unowns_group};
+pub(crate) use guard::{
+    Watched, current, ended, ends_gently, is_there, owns_group, started, unowns_group,
+};
 pub(crate) use link::Link;
 pub use watch::{Notes, stand_watch};
 
 /// The variable by which a process is known as the session's, wherever it went.
 pub const MARKER: &str = "TELECHIR_SESSION";
+
+/// A note whose key begins so names a program that is given time to end, by its number.
+const GENTLE: &str = "gentle-";
 
 /// What a session leaves in a guardian's care from the beginning.
 #[derive(Debug, Default)]
@@ -37,7 +42,7 @@ pub struct Charge {
     /// A user that only this session's programs run as: all its processes end with the session.
     pub identity: Option<Identity>,
     /// Held until the guardian is done, such as the lock by which that user is ours alone.
-    pub held: Option<OwnedFd>,
+    pub held: Vec<OwnedFd>,
     /// Folders in which everything is removed whose name begins with [`folder_prefix`].
     pub roots: Vec<PathBuf>,
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Rlimit};
+use rustix::process::{Resource, Rlimit, Signal};
 
 use crate::guardian::{self, Watched};
 use crate::program::{find_program, package_of};
@@ -49,6 +49,7 @@ pub struct Spawn {
     landlock: Option<OwnedFd>,
     groups: Vec<OwnedFd>,
     outlives: bool,
+    gentle: bool,
 }
 
 /// What the child leads.
@@ -77,6 +78,7 @@ impl Spawn {
             landlock: None,
             groups: Vec::new(),
             outlives: false,
+            gentle: false,
         }
     }
 
@@ -225,13 +227,25 @@ impl Spawn {
         self
     }
 
+    /// Asks it to end, instead of killing it, when our process ends: for programs that have
+    /// something to write then. What does not end within a second the guardian kills.
+    #[must_use]
+    pub const fn ending_gently(mut self) -> Self {
+        self.gentle = true;
+        self
+    }
+
     /// Starts it. It runs when this returns.
     ///
     /// # Errors
     /// When the program is not found or a step is refused; nothing is left behind then.
     pub async fn spawn(self) -> Result<Child, SpawnError> {
+        let gentle = self.gentle;
         let (plan, pipes) = self.prepare()?;
         let child = start(plan).await?;
+        if gentle {
+            guardian::ends_gently(child.pid());
+        }
         Ok(child.with_pipes(pipes))
     }
 
@@ -299,6 +313,11 @@ impl Spawn {
             landlock: self.landlock,
             groups: self.groups,
             outlives: self.outlives,
+            death: if self.gentle {
+                Signal::TERM
+            } else {
+                Signal::KILL
+            },
             guardian: watched.as_ref().map(Watched::link),
             name,
         };

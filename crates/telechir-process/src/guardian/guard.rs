@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::link::Link;
 use super::ward::{Change, File, Ward};
-use super::{Charge, GuardError, MARKER, processes};
+use super::{Charge, GENTLE, GuardError, MARKER, processes};
 use crate::spawner::{start, start_and_wait};
 use crate::{Child, Spawn, Stdio};
 
@@ -80,7 +81,7 @@ impl Guard {
             ..Ward::default()
         };
         let held = charge.held;
-        let (link, spawn) = prepare(&program, &ward, held.as_ref())?;
+        let (link, spawn) = prepare(&program, &ward, &held)?;
         let mut watched = Watched {
             link: Arc::new(link),
             ward: Arc::new(Mutex::new(ward)),
@@ -97,7 +98,7 @@ impl Guard {
                     let _nobody_waits = report.send(cleaned);
                     return;
                 }
-                match renew(&mut watched, &program, held.as_ref()) {
+                match renew(&mut watched, &program, &held) {
                     Ok(another) => guardian = another,
                     Err(error) => return lost(Err(error)),
                 }
@@ -170,6 +171,16 @@ pub(crate) fn unowns_group(folder: &Path) {
     tell(Change::Ungroup(folder.to_owned()));
 }
 
+/// Has the guardian give a program a moment that the kernel asks to end when we do.
+pub(crate) fn ends_gently(pid: Pid) {
+    let pid = pid.as_raw_nonzero().get();
+    if current().is_some()
+        && let Some(began) = processes::began(pid)
+    {
+        note(&format!("{GENTLE}{pid}"), &began.to_string());
+    }
+}
+
 /// Leaves a word for whoever wrote the guardian's program, which gets it at our end. No secret:
 /// the guardian has none.
 pub fn note(key: &str, value: &str) {
@@ -203,6 +214,7 @@ pub(crate) fn started(pid: i32) {
 /// A program was reaped: its number is free.
 pub(crate) fn ended(pid: i32) {
     tell(Change::Ended(pid));
+    unnote(&format!("{GENTLE}{pid}"));
 }
 
 fn tell(change: Change) {
@@ -251,7 +263,7 @@ fn is_over(watched: &Watched) -> bool {
 fn prepare(
     program: &impl Fn() -> Spawn,
     ward: &Ward,
-    held: Option<&OwnedFd>,
+    held: &[OwnedFd],
 ) -> Result<(Link, Spawn), GuardError> {
     let failed = |errno: Errno| GuardError::Socket(errno.into());
     let (link, theirs) = Link::pair().map_err(failed)?;
@@ -259,8 +271,8 @@ fn prepare(
         link.tell(&message);
     }
     let mut spawn = program().stdin(Stdio::Fd(theirs)).cwd("/").outliving_us();
-    if let Some(held) = held {
-        spawn = spawn.fd(3, held.try_clone().map_err(GuardError::Socket)?);
+    for (number, held) in (3..).zip(held) {
+        spawn = spawn.fd(number, held.try_clone().map_err(GuardError::Socket)?);
     }
     Ok((link, spawn))
 }
@@ -274,7 +286,7 @@ async fn begin(spawn: Spawn) -> Result<Child, GuardError> {
 fn renew(
     watched: &mut Watched,
     program: &impl Fn() -> Spawn,
-    held: Option<&OwnedFd>,
+    held: &[OwnedFd],
 ) -> Result<Child, GuardError> {
     let spawn = {
         let mut current = current_lock();

@@ -40,7 +40,7 @@ pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
         }
         let killed = found.iter().filter_map(kill);
         let killed: Vec<OwnedFd> = killed.chain(in_groups).collect();
-        wait(&killed);
+        wait(&killed, ROUND);
     }
 }
 
@@ -53,14 +53,17 @@ pub(super) fn remove_groups(ward: &Ward, deadline: Instant) -> bool {
         if left.is_empty() || Instant::now() >= deadline {
             return left.is_empty();
         }
-        wait(&left.iter().flat_map(|group| end(group)).collect::<Vec<_>>());
+        wait(
+            &left.iter().flat_map(|group| end(group)).collect::<Vec<_>>(),
+            ROUND,
+        );
         let _nothing_to_hear = poll(&mut [], Some(&AGAIN));
     }
 }
 
-/// Waits until all of them are over, at most a round.
-fn wait(killed: &[OwnedFd]) {
-    let end = Instant::now() + ROUND;
+/// Waits until all of them are over, but not longer than this.
+pub(super) fn wait(killed: &[OwnedFd], at_most: Duration) {
+    let end = Instant::now() + at_most;
     for pidfd in killed {
         let left = end.saturating_duration_since(Instant::now());
         let Ok(left) = Timespec::try_from(left) else {

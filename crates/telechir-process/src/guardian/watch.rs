@@ -1,6 +1,7 @@
 //! The guardian itself.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,13 +12,16 @@ use rustix::process::{Pid, PidfdFlags, getpid, getppid, pidfd_open};
 
 use super::link::hear;
 use super::ward::{Change, Ward};
-use super::{sweep, traces};
+use super::{GENTLE, processes, sweep, traces};
 use crate::sys::exec::block_signals;
 
 /// Everything is over so long after our end.
 const CEILING: Duration = Duration::from_millis(1_800);
 /// Of which processes may take so long.
 const FOR_PROCESSES: Duration = Duration::from_millis(1_400);
+
+/// What the kernel asked to end, such as a browser that writes what pages stored, has so long for it.
+const GRACE: Duration = Duration::from_millis(1_500);
 
 /// What [`note`](super::note) left, by key.
 pub type Notes = BTreeMap<String, String>;
@@ -102,6 +106,13 @@ impl Watch {
         let us = getpid().as_raw_nonzero().get();
         let spared = [us, self.ward.owner];
         let notes = std::mem::take(&mut self.ward.notes);
+        // While the owner lives nobody asked them.
+        let is_gone = getppid() != Pid::from_raw(self.ward.owner);
+        let start = if is_gone && await_gentle(&notes) {
+            Instant::now()
+        } else {
+            start
+        };
         let ward = &self.ward;
         thread::scope(|scope| {
             if !notes.is_empty() {
@@ -113,4 +124,19 @@ impl Watch {
             ended && removed && ungrouped
         })
     }
+}
+
+/// Waits for programs that the kernel asked to end when their parent did. Says whether there
+/// are any.
+fn await_gentle(notes: &Notes) -> bool {
+    let gentle: Vec<OwnedFd> = notes.iter().filter_map(gentle).collect();
+    sweep::wait(&gentle, GRACE);
+    !gentle.is_empty()
+}
+
+fn gentle((key, began): (&String, &String)) -> Option<OwnedFd> {
+    let pid: i32 = key.strip_prefix(GENTLE)?.parse().ok()?;
+    let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+    // Only now is the number surely its own.
+    (processes::began(pid)?.to_string() == *began).then_some(pidfd)
 }

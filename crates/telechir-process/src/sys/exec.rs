@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) landlock: Option<OwnedFd>,
     pub(crate) groups: Vec<OwnedFd>,
     pub(crate) outlives: bool,
+    /// What it gets when our process ends.
+    pub(crate) death: Signal,
     pub(crate) guardian: Option<Arc<Link>>,
 }
 
@@ -187,14 +189,14 @@ fn become_program(
         restrict(ruleset).map_err(at(Step::Landlock))?;
     }
     if !plan.outlives {
-        die_with(parent).map_err(at(Step::DeathSignal))?;
+        die_with(parent, plan.death).map_err(at(Step::DeathSignal))?;
     }
     Err((Step::Execute, execute(plan, argv, env)))
 }
 
 /// Comes after the change of user, which would clear the signal.
-fn die_with(parent: Pid) -> Result<(), Errno> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+fn die_with(parent: Pid, death: Signal) -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(death))?;
     if rustix::process::getppid() == Some(parent) {
         Ok(())
     } else {

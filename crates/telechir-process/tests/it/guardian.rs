@@ -136,7 +136,7 @@ async fn helper_that_owns() {
     };
     let charge = Charge {
         identity,
-        held: None,
+        held: Vec::new(),
         roots: vec![root.clone()],
     };
     let guardian = || this_binary("guardian::helper_that_guards");
@@ -174,6 +174,10 @@ async fn helper_that_owns() {
     let _family = family.spawn().await.unwrap();
     let children = script.matches("sleep").count();
     until("the family", || holders() > children).await;
+    let _gentle = match role.as_str() {
+        "gentle" => Some(gentle(&root).spawn().await.unwrap()),
+        _ => None,
+    };
     // Whole when it is there: the test reads it.
     fs::write(root.join("written"), folder_prefix()).unwrap();
     fs::rename(root.join("written"), root.join("ready")).unwrap();
@@ -182,6 +186,16 @@ async fn helper_that_owns() {
         "panics" => panic!("as it should"),
         _ => pending().await,
     }
+}
+
+/// Takes its time to end, and says when it is done.
+fn gentle(root: &Path) -> Spawn {
+    let said = root.join("said").display().to_string();
+    sh(&format!(
+        "trap 'sleep 0.4; echo whole >{said}; exit' TERM; while :; do sleep 0.05; done"
+    ))
+    .env("PATH", "/usr/bin:/bin")
+    .ending_gently()
 }
 
 /// How many processes hold our lifeline, ourselves included.
@@ -223,6 +237,15 @@ async fn nothing_is_left_after_kill_9() {
     let start = Instant::now();
     scene.signal(Signal::KILL);
     scene.ends_since(start).await;
+}
+
+#[tokio::test]
+async fn what_ends_gently_has_time_for_it_after_kill_9() {
+    let scene = Scene::of("gentle", ordinary()).await;
+    scene.signal(Signal::KILL);
+    scene.until("released").await;
+    assert_eq!(fs::read_to_string(scene.at("said")).unwrap(), "whole\n");
+    assert_eq!(read_all(scene.reader).await, "");
 }
 
 #[tokio::test]
