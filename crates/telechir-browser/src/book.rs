@@ -145,6 +145,12 @@ impl Book {
         lock(&self.state).frames.get(name)
     }
 
+    /// Whether a frame is one of its tabs'.
+    pub(crate) fn knows_frame(&self, name: &str) -> bool {
+        let state = lock(&self.state);
+        state.frames.get(name).is_some() || state.tabs.iter().any(|tab| tab.target == name)
+    }
+
     /// The session of its own that a frame has, when it has one.
     pub(crate) fn own_session(&self, frame: &str) -> Option<String> {
         lock(&self.state).frames.own_session(frame)
@@ -199,9 +205,9 @@ impl Book {
             let mut state = lock(&self.state);
             let params = &event.params;
             match &event.session {
-                None => state.of_browser(client, self.setup, &event.method, params),
+                None => state.of_browser(client, &self.setup, &event.method, params),
                 Some(session) => {
-                    state.of_frames(client, self.setup, session, &event.method, params);
+                    state.of_frames(client, &self.setup, session, &event.method, params);
                     state.of_page(client, session, &event.method, params);
                 }
             }
@@ -215,7 +221,7 @@ impl Book {
 }
 
 impl State {
-    fn of_browser(&mut self, client: &Client, setup: Setup, method: &str, params: &Value) {
+    fn of_browser(&mut self, client: &Client, setup: &Setup, method: &str, params: &Value) {
         let info = &params["targetInfo"];
         match method {
             "Target.attachedToTarget" if info["type"] == "page" => {
@@ -237,7 +243,7 @@ impl State {
         }
     }
 
-    fn attach(&mut self, client: &Client, setup: Setup, params: &Value) {
+    fn attach(&mut self, client: &Client, setup: &Setup, params: &Value) {
         let info = &params["targetInfo"];
         let session = text(&params["sessionId"]);
         setup.prepare(client, &session);
@@ -287,7 +293,7 @@ impl State {
     fn of_frames(
         &mut self,
         client: &Client,
-        setup: Setup,
+        setup: &Setup,
         session: &str,
         method: &str,
         params: &Value,
@@ -299,6 +305,7 @@ impl State {
                 let frame = text(&params["targetInfo"]["targetId"]);
                 self.frames.attach(session, &own, &frame);
             }
+            "Target.attachedToTarget" => setup.prepare_other(client, &text(&params["sessionId"])),
             "Target.detachedFromTarget" => {
                 let own = text(&params["sessionId"]);
                 client.fail_session(&own, Gone::Closed);

@@ -12,10 +12,13 @@ use tokio::time::timeout;
 
 use crate::book::Book;
 use crate::client::{Client, Pump};
+use crate::context::Context;
 use crate::hands::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
+use crate::memory::Memory;
 use crate::options::{Options, Surface};
 use crate::setup::Setup;
+use crate::shelf::Shelf;
 use crate::snapshot::Snapshots;
 use crate::{capture, settle};
 
@@ -30,18 +33,46 @@ pub use paired::Paired;
 /// A Chromium with one window or none. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Browser {
-    // Dropped first: the process ends before those who listen to it.
-    keeper: Keeper,
+    // Dropped first: its tabs end while Chromium can still be told.
+    pub(crate) context: Option<Context>,
+    // The process ends before those who listen to it.
+    pub(crate) chromium: Chromium,
     pub(crate) client: Client,
+    pub(crate) shelf: Arc<Shelf>,
     pub(crate) book: Arc<Book>,
     pub(crate) hands: Hands,
     pub(crate) setup: Setup,
     pub(crate) options: Options,
     pub(crate) screen: Option<BoxScreen>,
-    size: Size,
+    pub(crate) size: Size,
+    /// What Chromium says it is.
+    pub(crate) agent: Arc<str>,
     pub(crate) snapshots: Snapshots,
-    _pump: Pump,
-    _way_out: WayOut,
+}
+
+/// The Chromium behind a browser, as far as it is this one's.
+#[derive(Debug)]
+pub(crate) enum Chromium {
+    /// Started for it; it ends with this.
+    Started {
+        keeper: Keeper,
+        _pump: Pump,
+        _way_out: WayOut,
+    },
+    /// Somebody else's, as long as this connection is there.
+    Attached { _pump: Pump },
+    /// Another browser's.
+    Shared,
+}
+
+impl Chromium {
+    /// What bounds its memory, where we do.
+    const fn memory(&self) -> Option<&Memory> {
+        match self {
+            Self::Started { keeper, .. } => Some(keeper.memory()),
+            Self::Attached { .. } | Self::Shared => None,
+        }
+    }
 }
 
 impl Browser {
@@ -53,37 +84,41 @@ impl Browser {
     pub async fn launch(surface: Surface, options: Options) -> Result<Self, DeviceError> {
         let Launched {
             client,
+            shelf,
             book,
-            pump,
-            keeper,
-            way_out,
+            setup,
+            agent,
+            chromium,
         } = launch::launch(&surface, &options).await?;
         let (size, screen) = match surface {
             Surface::Headless(size) => (size, None),
             Surface::Window(screen) => (screen.size(), Some(screen)),
         };
         let mut browser = Self {
-            keeper,
+            context: None,
+            chromium,
             client,
+            shelf,
             book,
-            hands: Hands::new(size),
-            setup: Setup {
-                size: screen.is_none().then_some(size),
-            },
+            hands: Hands::new(size, setup.scale),
+            setup,
             options,
             screen,
             size,
+            agent,
             snapshots: Snapshots::default(),
-            _pump: pump,
-            _way_out: way_out,
         };
         browser.first_page().await?;
         Ok(browser)
     }
 
-    /// Chromium's process, which leads a group of the same number.
-    pub fn pid(&self) -> i32 {
-        self.keeper.pid().as_raw_nonzero().get()
+    /// Chromium's process, which leads a group of the same number, where it was started for this
+    /// browser.
+    pub fn pid(&self) -> Option<i32> {
+        match &self.chromium {
+            Chromium::Started { keeper, .. } => Some(keeper.pid().as_raw_nonzero().get()),
+            Chromium::Attached { .. } | Chromium::Shared => None,
+        }
     }
 
     /// Whether Chromium is gone, and why. Waits for nothing.
@@ -124,11 +159,21 @@ impl Computer for Browser {
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
-        let performed = self.carry_out(action).await?;
-        Ok(Performed {
-            text: join(performed.text, self.book.take_notes()),
-            ..performed
-        })
+        let outcome = self.carry_out(action).await;
+        let memory = self.chromium.memory().and_then(Memory::news);
+        match outcome {
+            Ok(performed) => {
+                let notes = join(self.book.take_notes(), memory);
+                Ok(Performed {
+                    text: join(performed.text, notes),
+                    ..performed
+                })
+            }
+            Err(DeviceError::Refused { message }) => Err(DeviceError::Refused {
+                message: join(Some(message), memory).unwrap_or_default(),
+            }),
+            Err(error) => Err(error),
+        }
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
@@ -147,8 +192,14 @@ impl Computer for Browser {
     async fn close(mut self) -> Result<(), DeviceError> {
         let limit = self.options.answer_limit;
         let _its_process_ends_anyway = timeout(limit, self.release()).await;
+        if let Some(context) = self.context.take() {
+            return Ok(context.dispose(limit).await?);
+        }
         self.client.notify(None, "Browser.close", json!({}));
-        let ended = self.keeper.end().await;
+        let ended = match self.chromium {
+            Chromium::Started { keeper, .. } => keeper.end().await,
+            Chromium::Attached { .. } | Chromium::Shared => Ok(()),
+        };
         let screen_ended = match self.screen.take() {
             Some(screen) => screen.close().await,
             None => Ok(()),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::error::{CdpError, Gone};
+use crate::socket::Socket;
 use crate::wire;
 
 /// Commands that wait to be written; Chromium reads faster than anyone can ask.
@@ -36,7 +38,7 @@ pub(crate) struct Client(Arc<Shared>);
 struct Shared {
     next_id: AtomicU64,
     pending: Mutex<HashMap<u64, Pending>>,
-    queue: mpsc::Sender<Vec<u8>>,
+    queue: mpsc::Sender<String>,
     lost: watch::Sender<Option<String>>,
 }
 
@@ -54,7 +56,16 @@ enum Problem {
     Refused(String),
 }
 
-/// The tasks that read and write. They end with the pipe, or when this is dropped.
+/// The road to a browser.
+#[derive(Debug)]
+pub(crate) enum Transport {
+    /// Our ends of the two pipes that nobody else has.
+    Pipes { input: OwnedFd, output: OwnedFd },
+    /// A connection to one that was there before.
+    Socket(Box<Socket>),
+}
+
+/// The tasks that read and write. They end with the road, or when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Pump {
     tasks: [JoinHandle<()>; 2],
@@ -71,17 +82,14 @@ impl Drop for Pump {
 }
 
 impl Client {
-    /// A client on our two pipe ends. `on_event` gets every event in order and must not wait.
+    /// A client on our end of a road. `on_event` gets every event in order and must not wait.
     ///
     /// # Errors
-    /// When the descriptors are no pipes.
+    /// When descriptors are no pipes.
     pub(crate) fn start(
-        from_browser: OwnedFd,
-        to_browser: OwnedFd,
+        transport: Transport,
         mut on_event: impl FnMut(&Self, Event) + Send + 'static,
     ) -> io::Result<(Self, Pump)> {
-        let reader = pipe::Receiver::from_owned_fd(from_browser)?;
-        let writer = pipe::Sender::from_owned_fd(to_browser)?;
         let (queue, commands) = mpsc::channel(QUEUE);
         let client = Self(Arc::new(Shared {
             next_id: AtomicU64::new(1),
@@ -89,19 +97,32 @@ impl Client {
             queue,
             lost: watch::Sender::new(None),
         }));
-        let reading = Arc::downgrade(&client.0);
-        let read = async move {
-            let why =
-                wire::read_all(reader, |message| take(&reading, message, &mut on_event)).await;
-            lose(&reading, &why);
-        };
-        let writing = Arc::downgrade(&client.0);
-        let write = async move {
-            if let Err(error) = wire::write_all(writer, commands).await {
-                lose(&writing, &format!("writing to its pipe failed: {error}"));
+        let (reading, writing) = (Arc::downgrade(&client.0), Arc::downgrade(&client.0));
+        let heard = Arc::downgrade(&client.0);
+        let each = move |message| take(&heard, message, &mut on_event);
+        let over = move |why: String| lose(&reading, &why);
+        let unsaid = move |said: io::Result<()>| {
+            if let Err(error) = said {
+                lose(&writing, &format!("writing to it failed: {error}"));
             }
         };
-        let tasks = [tokio::spawn(read), tokio::spawn(write)];
+        let tasks = match transport {
+            Transport::Pipes { input, output } => {
+                let input = pipe::Receiver::from_owned_fd(input)?;
+                let output = pipe::Sender::from_owned_fd(output)?;
+                [
+                    tokio::spawn(async move { over(wire::read_all(input, each).await) }),
+                    tokio::spawn(async move { unsaid(wire::write_all(output, commands).await) }),
+                ]
+            }
+            Transport::Socket(socket) => {
+                let (output, input) = (*socket).split();
+                [
+                    tokio::spawn(async move { over(wire::hear_all(input, each).await) }),
+                    tokio::spawn(async move { unsaid(wire::say_all(output, commands).await) }),
+                ]
+            }
+        };
         let pump = Pump {
             tasks,
             shared: Arc::downgrade(&client.0),
@@ -200,9 +221,7 @@ impl Client {
         if let Some(session) = session {
             message["sessionId"] = session.into();
         }
-        let mut bytes = message.to_string().into_bytes();
-        bytes.push(0);
-        self.0.queue.try_send(bytes).map_err(|_| {
+        self.0.queue.try_send(message.to_string()).map_err(|_| {
             self.lose("it takes no more commands");
             CdpError::Lost {
                 why: "it takes no more commands".to_owned(),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::error::CdpError;
 use crate::hands::Mouse;
 use crate::page::Page;
+use crate::scale::Scale;
 
 const DRAG: &str = "Input.dispatchDragEvent";
 
@@ -45,6 +46,7 @@ impl Dragged {
         let nowhere = Mouse {
             x: 0,
             y: 0,
+            scale: Scale::default(),
             modifiers: 0,
             buttons: 0,
         };
@@ -52,8 +54,9 @@ impl Dragged {
     }
 
     async fn tell(&self, page: &Page, kind: &str, mouse: Mouse) -> Result<(), CdpError> {
+        let (x, y) = mouse.in_page();
         let params = json!({
-            "type": kind, "x": mouse.x, "y": mouse.y, "modifiers": mouse.modifiers,
+            "type": kind, "x": x, "y": y, "modifiers": mouse.modifiers,
             "data": self.data,
         });
         page.call(DRAG, params).await.map(|_| ())

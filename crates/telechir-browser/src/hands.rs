@@ -7,6 +7,7 @@ use crate::dragged::Dragged;
 use crate::error::CdpError;
 use crate::layout::Stroke;
 use crate::page::Page;
+use crate::scale::Scale;
 
 /// The pointer and everything that an action left pressed on purpose.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct Hands {
     pub(crate) x: u32,
     /// Pixels from the top edge.
     pub(crate) y: u32,
+    /// How they become a page's.
+    pub(crate) scale: Scale,
     /// What a page lets the pointer carry.
     pub(crate) dragged: Option<Dragged>,
     buttons: Vec<Button>,
@@ -23,10 +26,11 @@ pub(crate) struct Hands {
 
 impl Hands {
     /// Nothing pressed, the pointer in the middle as on a fresh screen.
-    pub(crate) const fn new(size: Size) -> Self {
+    pub(crate) const fn new(size: Size, scale: Scale) -> Self {
         Self {
             x: size.width / 2,
             y: size.height / 2,
+            scale,
             dragged: None,
             buttons: Vec::new(),
             keys: Vec::new(),
@@ -83,6 +87,7 @@ impl Hands {
             let at = Mouse {
                 x,
                 y,
+                scale: self.scale,
                 modifiers,
                 buttons: self.buttons(),
             };
@@ -105,6 +110,7 @@ pub(crate) const KEY: &str = "Input.dispatchKeyEvent";
 pub(crate) struct Mouse {
     pub(crate) x: u32,
     pub(crate) y: u32,
+    pub(crate) scale: Scale,
     pub(crate) modifiers: u8,
     pub(crate) buttons: u8,
 }
@@ -112,11 +118,17 @@ pub(crate) struct Mouse {
 impl Mouse {
     /// A mouse event's parameters.
     pub(crate) fn event(self, kind: &str, button: &str, count: u8) -> Value {
+        let (x, y) = self.in_page();
         json!({
-            "type": kind, "x": self.x, "y": self.y, "modifiers": self.modifiers,
+            "type": kind, "x": x, "y": y, "modifiers": self.modifiers,
             "button": button, "buttons": self.buttons, "clickCount": count,
             "pointerType": "mouse",
         })
+    }
+
+    /// Its place in the page's own pixels.
+    pub(crate) fn in_page(self) -> (f64, f64) {
+        (self.scale.to_page(self.x), self.scale.to_page(self.y))
     }
 }
 
@@ -197,7 +209,8 @@ impl Pressed {
     }
 
     /// Releases a button elsewhere than it was pressed.
-    pub(crate) async fn release_at(mut self, x: u32, y: u32) -> Result<(), CdpError> {
+    pub(crate) async fn release_at(mut self, mouse: Mouse) -> Result<(), CdpError> {
+        let (x, y) = mouse.in_page();
         if let Some((_, up)) = &mut self.release {
             up["x"] = x.into();
             up["y"] = y.into();

@@ -8,13 +8,17 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::json;
 use telechir_device::{DeviceError, Screen as _};
-use telechir_process::{Child, Spawn, Stdio, am_root};
+use telechir_process::{Cgroup, Child, Spawn, Stdio, am_root};
 use tracing::warn;
 
 use crate::book::Book;
-use crate::client::{Client, Pump};
+use crate::browser::Chromium;
+use crate::client::{Client, Transport};
+use crate::error::CdpError;
+use crate::memory::Memory;
 use crate::options::{Options, Sandbox, Surface};
 use crate::setup::Setup;
+use crate::shelf::{Shelf, Tabs};
 
 mod flags;
 mod keeper;
@@ -46,10 +50,12 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Launched {
     pub(crate) client: Client,
+    pub(crate) shelf: Arc<Shelf>,
     pub(crate) book: Arc<Book>,
-    pub(crate) pump: Pump,
-    pub(crate) keeper: Keeper,
-    pub(crate) way_out: WayOut,
+    pub(crate) setup: Setup,
+    /// What Chromium says it is.
+    pub(crate) agent: Arc<str>,
+    pub(crate) chromium: Chromium,
 }
 
 /// Starts Chromium and waits until it answers.
@@ -63,13 +69,14 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
     if options.sandbox == Sandbox::Off {
         warn!("Chromium runs without its sandbox, as was asked");
     }
+    let setup = Setup::of(surface, options)?;
     let profile =
         Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
     let ((their_in, our_out), (our_in, their_out)) = pipes()?;
     let way_out = WayOut::open(options)
         .await
         .map_err(|error| unavailable(format!("its way to the network: {error}")))?;
-    let flags = flags::of(surface, options, way_out.proxy.as_deref());
+    let flags = flags::of(surface, options, setup.scale, way_out.proxy.as_deref());
     let starting = Starting {
         program,
         flags,
@@ -77,38 +84,47 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
         options,
         profile: &profile,
     };
-    let mut child = spawn(starting, their_in, their_out).await?;
+    let group = Memory::group(options);
+    let mut child = spawn(starting, &group, their_in, their_out).await?;
+    let memory = Memory::of(group, child.pid());
     let tail = Tail::follow(child.take_stderr());
 
-    let setup = Setup {
-        size: match surface {
-            Surface::Headless(size) => Some(*size),
-            Surface::Window(_) => None,
-        },
+    let book = Arc::new(Book::new(setup.clone()));
+    let shelf = Arc::new(Shelf::new(Tabs::Given));
+    shelf.put(None, &book);
+    let reading = Arc::clone(&shelf);
+    let transport = Transport::Pipes {
+        input: our_in,
+        output: our_out,
     };
-    let book = Arc::new(Book::new(setup));
-    let reading = Arc::clone(&book);
-    let (client, pump) = Client::start(our_in, our_out, move |client, event| {
-        reading.take(client, &event)
-    })
-    .map_err(|error| unavailable(format!("its pipe: {error}")))?;
-    let keeper = Keeper::start(child, profile, client.clone());
+    let (client, pump) =
+        Client::start(transport, move |client, event| reading.take(client, &event))
+            .map_err(|error| unavailable(format!("its pipe: {error}")))?;
+    let keeper = Keeper::start(child, profile, memory, client.clone());
 
-    if let Err(error) = first_words(&client).await {
-        let said = tail.text().await;
-        let told = if said.is_empty() {
-            String::new()
-        } else {
-            format!(". It said: {said}")
-        };
-        return Err(unavailable(format!("{error}{told}")));
-    }
+    let agent = match first_words(&client).await {
+        Ok(agent) => agent,
+        Err(error) => {
+            let said = tail.text().await;
+            let told = if said.is_empty() {
+                String::new()
+            } else {
+                format!(". It said: {said}")
+            };
+            return Err(unavailable(format!("{error}{told}")));
+        }
+    };
     Ok(Launched {
         client,
+        shelf,
         book,
-        pump,
-        keeper,
-        way_out,
+        setup,
+        agent,
+        chromium: Chromium::Started {
+            keeper,
+            _pump: pump,
+            _way_out: way_out,
+        },
     })
 }
 
@@ -147,6 +163,7 @@ struct Starting<'a> {
 
 async fn spawn(
     starting: Starting<'_>,
+    group: &Cgroup,
     commands: OwnedFd,
     answers: OwnedFd,
 ) -> Result<Child, DeviceError> {
@@ -159,11 +176,12 @@ async fn spawn(
     } = starting;
     let mut spawn = Spawn::new(program)
         .args(flags)
-        .arg(profile.flag())
+        .args(profile.flags())
         .arg("about:blank")
         .envs(profile.environment())
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("LANG", "C.UTF-8")
+        .envs(options.persona.environment())
         // No bus is looked for or started unless the screen has one.
         .env("DBUS_SESSION_BUS_ADDRESS", "disabled:")
         // Without these a bar above the page complains that there are no keys.
@@ -175,8 +193,9 @@ async fn spawn(
             ]
             .map(|name| (name, "no")),
         )
-        .cwd(profile.path())
+        .cwd(profile.folder())
         .identity(options.identity)
+        .cgroup(group)
         .umask(0o077)
         .stderr(Stdio::Piped)
         .fd(3, commands)
@@ -184,15 +203,19 @@ async fn spawn(
     if let Surface::Window(screen) = surface {
         spawn = spawn.envs(screen.environment());
     }
+    if profile.is_kept() {
+        spawn = spawn.ending_gently();
+    }
     spawn
         .spawn()
         .await
         .map_err(|error| unavailable(chain(&error)))
 }
 
-async fn first_words(client: &Client) -> Result<(), crate::error::CdpError> {
+/// Says what Chromium says it is.
+async fn first_words(client: &Client) -> Result<Arc<str>, CdpError> {
     let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
-    client
+    let version = client
         .call(None, "Browser.getVersion", json!({}), START_LIMIT)
         .await?;
     client
@@ -217,7 +240,7 @@ async fn first_words(client: &Client) -> Result<(), crate::error::CdpError> {
     client
         .call(None, "Target.setAutoAttach", attach, START_LIMIT)
         .await?;
-    Ok(())
+    Ok(version["userAgent"].as_str().unwrap_or_default().into())
 }
 
 fn unavailable(message: impl Into<String>) -> DeviceError {

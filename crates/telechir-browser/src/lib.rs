@@ -3,28 +3,39 @@
 //! It knows pages, tabs and input; it does not know X11. A window's screen is given to it.
 
 mod address;
+mod attach;
 mod book;
 mod browser;
 mod capture;
 mod client;
+mod context;
 mod dragged;
 mod error;
 mod hands;
 mod keyboard;
 mod launch;
 mod layout;
+mod memory;
 mod navigate;
 mod options;
 mod page;
+mod persona;
 mod pointer;
+mod profiles;
+mod scale;
 mod script;
 mod settle;
 mod setup;
+mod shelf;
 mod snapshot;
+mod socket;
 mod tabs;
+mod tree;
 mod walker;
 mod wire;
 
 pub use browser::{Browser, Paired};
-pub use options::{Addresses, Options, Sandbox, Surface};
+pub use options::{Addresses, Options, Profile, Sandbox, Surface};
+pub use persona::{ColorScheme, Persona};
 pub use pointer::PIXELS_PER_CLICK;
+pub use profiles::{Claim, Listed, ProfileError, ProfileId, Profiles, Use, close_folder};

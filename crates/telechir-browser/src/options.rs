@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use telechir_device::BoxScreen;
+use telechir_device::{BoxScreen, DeviceError};
 use telechir_egress::Egress;
 use telechir_process::Identity;
 use telechir_protocol::Size;
+
+use crate::persona::Persona;
+use crate::scale::Scale;
 
 /// Where the page's pixels are.
 #[derive(Debug)]
@@ -41,8 +44,21 @@ pub enum Addresses {
     Judged,
 }
 
+/// Where what pages store goes.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// Into a fresh one that is removed at the end.
+    #[default]
+    Fresh,
+    /// Into this one, which is the browser's user's own and lasts. Whoever gives it sees to it
+    /// that no other browser has it.
+    Kept(PathBuf),
+    /// Into a copy of this one, which is removed at the end.
+    CopyOf(PathBuf),
+}
+
 /// How a browser is started and what it may do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The program; absent means the first Chromium found in the usual places.
     pub program: Option<PathBuf>,
@@ -50,17 +66,25 @@ pub struct Options {
     pub identity: Option<Identity>,
     /// Chromium's own sandbox.
     pub sandbox: Sandbox,
-    /// The folder in which a fresh profile is made; it is removed at the end.
+    /// The folder for a fresh profile and for all that is removed at the end.
     pub profiles: PathBuf,
+    /// Where what pages store goes.
+    pub profile: Profile,
     /// The proxy that all traffic takes, loopback too, such as `http://127.0.0.1:3128`. Not
     /// looked at where there is a way out of the session's own.
     pub proxy: Option<String>,
     /// The session's way out, which all traffic takes and nobody else can.
     pub egress: Option<Egress>,
+    /// Pixels of the screen to one of a page, from 0.25 to 4.
+    pub scale: f64,
+    /// What pages are told of whoever looks at them.
+    pub persona: Persona,
     /// Which addresses may be asked for.
     pub addresses: Addresses,
     /// The search page, with `{query}` where the words go. Absent means there is none.
     pub search: Option<String>,
+    /// Bytes of memory for all of its processes together, where a control group can be had.
+    pub memory_bytes: u64,
     /// Whether a model may run scripts in a page.
     pub scripts: bool,
     /// A page that is not there after so long is given up.
@@ -76,13 +100,30 @@ impl Default for Options {
             identity: None,
             sandbox: Sandbox::On,
             profiles: PathBuf::from("/tmp"),
+            profile: Profile::Fresh,
             proxy: None,
             egress: None,
+            scale: 1.0,
+            persona: Persona::default(),
             addresses: Addresses::Web,
             search: None,
+            memory_bytes: 4 << 30,
             scripts: false,
             navigation_limit: Duration::from_secs(30),
             answer_limit: Duration::from_secs(10),
         }
+    }
+}
+
+impl Options {
+    /// The scale, when Chromium draws at it.
+    pub(crate) fn scale(&self) -> Result<Scale, DeviceError> {
+        Scale::new(self.scale).ok_or_else(|| DeviceError::Unavailable {
+            what: "Chromium",
+            message: format!(
+                "it does not draw at a scale of {}, only from 0.25 to 4",
+                self.scale
+            ),
+        })
     }
 }

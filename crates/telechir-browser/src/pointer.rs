@@ -112,7 +112,7 @@ impl Pointer<'_> {
             }
         }
         self.drop_dragged(self.mouse(bits)).await?;
-        or_closed(held.release_at(self.hands.x, self.hands.y).await)?;
+        or_closed(held.release_at(self.mouse(bits)).await)?;
         or_closed(release_all(pressed).await)
     }
 
@@ -126,7 +126,7 @@ impl Pointer<'_> {
     ) -> Result<(), CdpError> {
         let factor = match unit {
             ScrollUnit::Clicks => PIXELS_PER_CLICK,
-            ScrollUnit::Pixels | ScrollUnit::Thousandths => 1.0,
+            ScrollUnit::Pixels | ScrollUnit::Thousandths => 1.0 / self.hands.scale.get(),
         };
         let (pressed, bits) = press_modifiers(self.page, modifiers, self.hands.modifiers()).await?;
         self.approach(at, bits).await?;
@@ -185,10 +185,11 @@ impl Pointer<'_> {
     }
 
     fn mouse(&self, bits: u8) -> Mouse {
-        let Hands { x, y, .. } = *self.hands;
+        let Hands { x, y, scale, .. } = *self.hands;
         Mouse {
             x,
             y,
+            scale,
             modifiers: bits | self.hands.modifiers(),
             buttons: self.hands.buttons(),
         }

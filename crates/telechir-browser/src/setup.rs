@@ -1,24 +1,59 @@
 //! What every new tab is told before its page runs.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use telechir_device::DeviceError;
 use telechir_protocol::Size;
 
 use crate::client::Client;
+use crate::options::{Options, Surface};
+use crate::scale::Scale;
 use crate::walker;
 
 /// The name of the world our own scripts run in, apart from the page's.
 pub(crate) const WORLD: &str = "telechir";
 
 /// How tabs are prepared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
-    /// The size of a page without a window; none when a window gives it.
+    /// The size of a page without a window, in its own pixels; none when a window gives it.
     pub(crate) size: Option<Size>,
+    /// Pixels of the screen to one of a page.
+    pub(crate) scale: Scale,
+    /// What has pages and frames say what they are told to, where flags do not.
+    pub(crate) persona: Vec<(&'static str, Value)>,
 }
 
 impl Setup {
+    /// For the tabs of a Chromium that was started with flags that say who it is.
+    pub(crate) fn of(surface: &Surface, options: &Options) -> Result<Self, DeviceError> {
+        let scale = options.scale()?;
+        let size = match surface {
+            Surface::Headless(size) => Some(scale.size(*size)),
+            Surface::Window(_) => None,
+        };
+        Ok(Self {
+            size,
+            scale,
+            persona: options.persona.beside_flags(),
+        })
+    }
+
+    /// For the tabs of a context without a window. `agent` is what Chromium says it is.
+    pub(crate) fn in_context(
+        size: Size,
+        options: &Options,
+        agent: &str,
+    ) -> Result<Self, DeviceError> {
+        let scale = options.scale()?;
+        Ok(Self {
+            size: Some(scale.size(size)),
+            scale,
+            persona: options.persona.commands(agent),
+        })
+    }
+
     /// Sends what a new tab needs, and lets its page run. Never waits.
-    pub(crate) fn prepare(self, client: &Client, session: &str) {
+    pub(crate) fn prepare(&self, client: &Client, session: &str) {
         let tell = |method, params| client.notify(Some(session), method, params);
         tell("Page.enable", json!({}));
         tell("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
@@ -29,27 +64,47 @@ impl Setup {
             json!({ "enabled": true }),
         );
         tell("Input.setInterceptDrags", json!({ "enabled": true }));
-        watch_frames(client, session);
+        watch_frames(client, session, self.is_someone());
         if let Some(size) = self.size {
             tell(
                 "Emulation.setDeviceMetricsOverride",
                 json!({
                     "width": size.width, "height": size.height,
-                    "deviceScaleFactor": 1, "mobile": false,
+                    "deviceScaleFactor": self.scale.get(), "mobile": false,
                 }),
             );
         }
+        self.be_someone(client, session);
         tell("Runtime.runIfWaitingForDebugger", json!({}));
     }
 
     /// Sends what a frame with a process of its own needs. Never waits.
-    pub(crate) fn prepare_frame(self, client: &Client, session: &str) {
+    pub(crate) fn prepare_frame(&self, client: &Client, session: &str) {
         client.notify(Some(session), "Page.enable", json!({}));
-        watch_frames(client, session);
+        watch_frames(client, session, self.is_someone());
+        self.prepare_other(client, session);
+    }
+
+    /// Sends what anything else needs that was made to wait: workers. Never waits.
+    pub(crate) fn prepare_other(&self, client: &Client, session: &str) {
+        if self.is_someone() {
+            self.be_someone(client, session);
+            client.notify(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
+        }
+    }
+
+    fn is_someone(&self) -> bool {
+        !self.persona.is_empty()
+    }
+
+    fn be_someone(&self, client: &Client, session: &str) {
+        for (method, params) in &self.persona {
+            client.notify(Some(session), method, params.clone());
+        }
     }
 
     /// What a tab in front gets beside: it has the focus, and says when it paints.
-    pub(crate) fn to_front(self, client: &Client, session: &str) {
+    pub(crate) fn to_front(&self, client: &Client, session: &str) {
         let tell = |method, params| client.notify(Some(session), method, params);
         tell(
             "Emulation.setFocusEmulationEnabled",
@@ -65,7 +120,7 @@ impl Setup {
     }
 
     /// What a tab that is no longer in front loses.
-    pub(crate) fn to_back(self, client: &Client, session: &str) {
+    pub(crate) fn to_back(&self, client: &Client, session: &str) {
         let tell = |method, params| client.notify(Some(session), method, params);
         tell(
             "Emulation.setFocusEmulationEnabled",
@@ -79,17 +134,22 @@ impl Setup {
 
 /// Puts the walker into every document to come, before its own scripts, and asks to hear of frames
 /// that get a process of their own.
-fn watch_frames(client: &Client, session: &str) {
+fn watch_frames(client: &Client, session: &str, is_someone: bool) {
     let walker = json!({ "source": walker::SOURCE, "worldName": WORLD, "runImmediately": true });
     client.notify(
         Some(session),
         "Page.addScriptToEvaluateOnNewDocument",
         walker,
     );
-    let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
-    let attach = json!({
-        "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": frames,
-    });
-    // None is made to wait: the workers of a page would wait, too, and for good.
+    // Who is to wait until it was told who looks at it must be heard of: the workers of a page
+    // wait, too, and nobody else lets them go on. So otherwise none is made to wait.
+    let attach = if is_someone {
+        json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": [{}] })
+    } else {
+        let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
+        json!({
+            "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": frames,
+        })
+    };
     client.notify(Some(session), "Target.setAutoAttach", attach);
 }

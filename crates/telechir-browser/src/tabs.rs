@@ -59,7 +59,10 @@ impl Browser {
 
     /// Opens an empty tab in front.
     pub(crate) async fn open_tab(&mut self) -> Result<Tab, DeviceError> {
-        let params = json!({ "url": "about:blank" });
+        let mut params = json!({ "url": "about:blank" });
+        if let Some(context) = &self.context {
+            params["browserContextId"] = context.id.as_str().into();
+        }
         let limit = self.options.answer_limit;
         let answer = self
             .client

@@ -1,14 +1,19 @@
-//! Messages on the pipe: JSON, each ended by a zero byte.
+//! Messages to and from a browser: JSON, on a pipe each ended by a zero byte, or on a WebSocket.
 
 use std::io;
 
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::socket::Socket;
 
 /// No honest message is longer; a picture of a large screen is a tenth of it.
-const LONGEST: usize = 256 << 20;
+pub(crate) const LONGEST: usize = 256 << 20;
 
 /// Takes messages out of the bytes that arrive.
 #[derive(Debug, Default)]
@@ -69,10 +74,45 @@ pub(crate) async fn read_all(mut pipe: Receiver, mut each: impl FnMut(Value)) ->
 /// Writes what arrives on the channel until it is closed or the pipe is.
 pub(crate) async fn write_all(
     mut pipe: Sender,
-    mut queue: mpsc::Receiver<Vec<u8>>,
+    mut queue: mpsc::Receiver<String>,
 ) -> io::Result<()> {
     while let Some(message) = queue.recv().await {
-        pipe.write_all(&message).await?;
+        let mut bytes = message.into_bytes();
+        bytes.push(0);
+        pipe.write_all(&bytes).await?;
+    }
+    Ok(())
+}
+
+/// The same of a socket.
+pub(crate) async fn hear_all(
+    mut socket: SplitStream<Socket>,
+    mut each: impl FnMut(Value),
+) -> String {
+    while let Some(message) = socket.next().await {
+        let value = match message {
+            Ok(Message::Text(text)) => serde_json::from_str(&text),
+            Ok(Message::Binary(bytes)) => serde_json::from_slice(&bytes),
+            Ok(Message::Close(_)) => break,
+            Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
+            Err(error) => return format!("its connection failed: {error}"),
+        };
+        match value {
+            Ok(value) => each(value),
+            Err(error) => return format!("it sent what is no JSON: {error}"),
+        }
+    }
+    "it ended the connection".to_owned()
+}
+
+/// The same to a socket.
+pub(crate) async fn say_all(
+    mut socket: SplitSink<Socket, Message>,
+    mut queue: mpsc::Receiver<String>,
+) -> io::Result<()> {
+    while let Some(message) = queue.recv().await {
+        let sent = socket.send(Message::text(message)).await;
+        sent.map_err(io::Error::other)?;
     }
     Ok(())
 }

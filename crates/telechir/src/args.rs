@@ -1,15 +1,20 @@
 //! Flags as they are typed. Values of optional flags need `=`.
 
+mod browser;
+
 use std::fmt;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use telechir_browser::ProfileId;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::Format;
 use telechir_shell::Docker;
 use telechir_x11::{Corner, KillSwitch, Typing};
+
+pub(crate) use browser::BrowserArguments;
 
 use crate::holder::Name;
 use crate::service::SERVICES;
@@ -41,6 +46,12 @@ pub(crate) enum Command {
         after_help = "Examples:\n  telechir sessions list\n  telechir sessions close work"
     )]
     Sessions(SessionsCommand),
+    /// Make, list or delete profiles of browsers: what pages stored, under a name.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  telechir profiles create shop\n  telechir exec --dialect anthropic-messages --browser=https://shop.example --profile shop < response.json\n  telechir profiles list"
+    )]
+    Profiles(ProfilesCommand),
     /// Hold a session: what `exec --session` starts.
     #[command(hide = true)]
     Hold(HoldArguments),
@@ -197,6 +208,8 @@ pub(crate) struct DeviceArguments {
     /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
+    #[command(flatten)]
+    pub(crate) page: BrowserArguments,
 }
 
 impl DeviceArguments {
@@ -323,6 +336,26 @@ pub(crate) enum SessionsCommand {
     Close {
         /// Its name.
         name: Name,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfilesCommand {
+    /// List the profiles: name, size, when a browser had it last, who has it now.
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make an empty profile.
+    Create {
+        /// Its name.
+        id: ProfileId,
+    },
+    /// Delete a profile with all that pages stored in it.
+    Delete {
+        /// Its name.
+        id: ProfileId,
     },
 }
 

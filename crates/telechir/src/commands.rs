@@ -5,6 +5,7 @@ mod conform;
 mod doctor;
 mod exec;
 mod policy;
+mod profiles;
 mod report;
 mod run;
 mod sessions;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => wait(run::run(arguments)),
         Command::Exec(arguments) => wait(exec::exec(arguments)),
         Command::Sessions(command) => wait(sessions::sessions(command)),
+        Command::Profiles(command) => profiles::profiles(command),
         Command::Hold(arguments) => wait(crate::holder::hold(arguments)),
         Command::Decode(arguments) => translate::decode(&arguments),
         Command::Encode(arguments) => translate::encode(&arguments),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use telechir_atspi::{AtSpi, BusSocket};
-use telechir_browser::{Addresses, Browser, Options, Sandbox as BrowserSandbox, Surface};
+use telechir_browser::{Addresses, Browser, Claim, Options, Sandbox as BrowserSandbox, Surface};
 use telechir_device::{
     Accessible, BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError,
     Editor as _, Screen, Shell,
@@ -30,6 +30,7 @@ pub(crate) struct Devices {
     pub(crate) desktop: Option<BoxComputer>,
     pub(crate) display: Display,
     pub(crate) browser: Option<BoxComputer>,
+    pub(crate) browser_display: Display,
     pub(crate) shell: Option<BoxShell>,
     pub(crate) editor: Option<BoxEditor>,
     network: Network,
@@ -40,17 +41,21 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Starts what the flags ask for. What was started before a failure is ended again.
+    /// Starts what the flags ask for. What was started before a failure is ended again. `who` is
+    /// what others are told who has the browser's profile.
     pub(crate) async fn start(
         arguments: &DeviceArguments,
         policy: &Policy,
+        who: &str,
     ) -> Result<Self, Failure> {
-        let folder = SessionFolder::create(arguments.workspace.as_deref()).await?;
+        let profile = claim(arguments, who)?;
+        let folder = SessionFolder::create(arguments.workspace.as_deref(), profile).await?;
         let mut devices = Self {
             folder,
             desktop: None,
             display: Display::Private,
             browser: None,
+            browser_display: Display::Private,
             shell: None,
             editor: None,
             network: Network::new(policy),
@@ -87,6 +92,7 @@ impl Devices {
                 .start_browser(arguments)
                 .await
                 .map_err(|e| unavailable("browser", &e))?;
+            self.folder.copied();
             self.browser_size = Some(browser.size());
             self.browser = Some(BoxComputer::new(browser));
         }
@@ -169,18 +175,8 @@ impl Devices {
         }
     }
 
-    async fn start_browser(&self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
-        let surface = if arguments.headless {
-            Surface::Headless(arguments.screen_size())
-        } else {
-            let screen = self
-                .private_display(arguments.screen_size(), false)
-                .await?
-                .into_screen()
-                .await?;
-            tracing::debug!(size = ?screen.size(), "the browser has a screen of its own");
-            Surface::Window(BoxScreen::new(screen))
-        };
+    async fn start_browser(&mut self, arguments: &DeviceArguments) -> Result<Browser, DeviceError> {
+        let page = &arguments.page;
         let options = Options {
             identity: self.folder.identity(),
             sandbox: if arguments.no_sandbox {
@@ -189,11 +185,30 @@ impl Devices {
                 BrowserSandbox::On
             },
             profiles: self.folder.path().to_owned(),
+            profile: self.folder.profile(),
             egress: self.network.way_out(Client::Browser),
+            scale: page.scale.unwrap_or(1.0),
+            persona: page.persona(),
             addresses: Addresses::Judged,
             ..Options::default()
         };
-        Browser::launch(surface, options).await
+        if let Some(address) = &page.cdp {
+            self.browser_display = Display::Existing;
+            return Browser::attach(address, arguments.screen_size(), options).await;
+        }
+        Browser::launch(self.surface(arguments).await?, options).await
+    }
+
+    /// Where the browser's pages are shown.
+    async fn surface(&self, arguments: &DeviceArguments) -> Result<Surface, DeviceError> {
+        let size = arguments.screen_size();
+        if arguments.headless {
+            return Ok(Surface::Headless(size));
+        }
+        let screen = self.private_display(size, false).await?;
+        let screen = screen.into_screen().await?;
+        tracing::debug!(size = ?screen.size(), "the browser has a screen of its own");
+        Ok(Surface::Window(BoxScreen::new(screen)))
     }
 
     async fn start_shell(&self, place: &str) -> Result<BoxShell, DeviceError> {
@@ -312,6 +327,15 @@ pub(crate) async fn applications_of(
     let own = display.accessibility_bus().await?;
     let [own, session] = [own, settings::session_bus()].map(|address| BusSocket::at(&address?));
     Ok(AtSpi::of_existing(own, session))
+}
+
+/// The browser's profile, when the flags name one.
+fn claim(arguments: &DeviceArguments, who: &str) -> Result<Option<Claim>, Failure> {
+    let Some(id) = &arguments.page.profile else {
+        return Ok(None);
+    };
+    let claim = settings::profiles()?.claim(id, arguments.page.profile_use(), who)?;
+    Ok(Some(claim))
 }
 
 /// A desktop with what the flags say of its use.

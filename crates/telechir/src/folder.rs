@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use telechir_browser::{Claim, Profile, Use};
 use telechir_process::guardian::{Guard, folder_prefix};
 use telechir_process::{Identity, am_root};
 use tempfile::TempDir;
@@ -25,20 +26,30 @@ pub(crate) struct SessionFolder {
     identity: Option<Identity>,
     // After the folder: it looks at what is left. Before the lock: it ends that user's processes.
     guard: Guard,
+    // After the guardian, by whose end nobody writes to it any more.
+    profile: Option<Claim>,
     // Held for its lock alone: another session takes another identity.
     _lock: Option<File>,
 }
 
 impl SessionFolder {
-    /// Makes the folder. `workspace` is one that the user named; it is kept.
-    pub(crate) async fn create(workspace: Option<&Path>) -> Result<Self, Failure> {
+    /// Makes the folder. `workspace` is one that the user named; it is kept. `profile` is the
+    /// browser's, and goes to the session's user.
+    pub(crate) async fn create(
+        workspace: Option<&Path>,
+        profile: Option<Claim>,
+    ) -> Result<Self, Failure> {
         let (identity, lock) = if am_root() {
-            claim(workspace.and_then(owner))?
+            let earlier = profile.as_ref().and_then(Claim::owner);
+            claim(workspace.and_then(owner).or(earlier))?
         } else {
             (None, None)
         };
         let parent = short_enough(std::env::temp_dir());
-        let guard = guardian::start(identity, lock.as_ref(), &parent).await?;
+        let guard = guardian::start(identity, lock.as_ref(), profile.as_ref(), &parent).await?;
+        if let Some(profile) = &profile {
+            profile.give_to(identity)?;
+        }
         let folder = tempfile::Builder::new()
             .prefix(&folder_prefix())
             .rand_bytes(1)
@@ -54,6 +65,7 @@ impl SessionFolder {
             workspace,
             identity,
             guard,
+            profile,
             _lock: lock,
         };
         session.make("home")?;
@@ -85,6 +97,22 @@ impl SessionFolder {
         self.workspace
             .clone()
             .unwrap_or_else(|| self.path().join("workspace"))
+    }
+
+    /// The browser's profile, as the browser is told of it.
+    pub(crate) fn profile(&self) -> Profile {
+        let Some(claim) = &self.profile else {
+            return Profile::Fresh;
+        };
+        match claim.usage() {
+            Use::Persist => Profile::Kept(claim.data()),
+            Use::ReadOnly => Profile::CopyOf(claim.data()),
+        }
+    }
+
+    /// Lets go of a profile that was copied, so that others can have it.
+    pub(crate) fn copied(&mut self) {
+        self.profile.take_if(|claim| claim.usage() == Use::ReadOnly);
     }
 
     /// Removes the folder; the guardian looks for what else is left, and ends.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use telechir_browser::{Claim, Use, close_folder};
 use telechir_process::guardian::{Charge, Guard, Notes, note, stand_watch, unnote};
 use telechir_process::{Identity, Spawn};
 use telechir_x11::ExistingDisplay;
@@ -14,21 +15,31 @@ use crate::failure::{Failure, chain};
 
 /// Under which the guardian finds the display that is not ours.
 const DISPLAY: &str = "display";
+/// Under which it finds the folder of a profile that the session's user could enter.
+const PROFILE: &str = "profile";
 /// A display that hangs is given up on.
 const CEILING: Duration = Duration::from_secs(1);
 
 /// Starts the guardian of this process. It looks for what the session leaves in `parent` and in
-/// memory, and holds the lock of the session's user until that user has no process.
+/// memory, and holds the locks of the session's user and of the browser's profile until that user
+/// has no process.
 pub(crate) async fn start(
     identity: Option<Identity>,
     lock: Option<&File>,
+    profile: Option<&Claim>,
     parent: &Path,
 ) -> Result<Guard, Failure> {
+    // A copy is made within our own life; who persists may be writing after it.
+    let profile = profile.filter(|claim| claim.usage() == Use::Persist);
+    let locks = [
+        lock.map(File::try_clone).transpose()?.map(Into::into),
+        profile.map(Claim::lock).transpose()?,
+    ];
     let mut roots: Vec<PathBuf> = vec![parent.to_owned(), "/tmp".into(), "/dev/shm".into()];
     roots.dedup();
     let charge = Charge {
         identity,
-        held: lock.map(File::try_clone).transpose()?.map(Into::into),
+        held: locks.into_iter().flatten().collect(),
         roots,
     };
     // This very program, also when its file was replaced meanwhile.
@@ -41,7 +52,11 @@ pub(crate) async fn start(
              signals of the kernel end what it started"
         ),
     });
-    Ok(guard.await?)
+    let guard = guard.await?;
+    if let Some(profile) = profile {
+        note(PROFILE, &profile.folder().to_string_lossy());
+    }
+    Ok(guard)
 }
 
 /// Has a display that is not ours left as it was, should we not come to it: keys and buttons up,
@@ -70,6 +85,9 @@ pub(crate) fn watch() -> Result<ExitCode, Failure> {
 
 /// Nobody hears what goes wrong here: the session is gone.
 fn clean(notes: Notes) {
+    if let Some(folder) = notes.get(PROFILE) {
+        close_folder(Path::new(folder));
+    }
     let Some((display, rest)) = notes.get(DISPLAY).and_then(|note| note.split_once('\n')) else {
         return;
     };

@@ -42,18 +42,26 @@ pub(crate) async fn open(
     dialect: Dialect,
     model: Option<&str>,
 ) -> Result<Open, Failure> {
-    let started = until_stopped(start(devices, safety, policy, Terminal::open())).await;
+    let started = until_stopped(start(
+        devices,
+        safety,
+        policy,
+        Terminal::open(),
+        "another call of telechir",
+    ))
+    .await;
     let mut open = started.map_err(|Stopped(number)| Failure::signal(number))??;
     open.view(dialect, model);
     Ok(open)
 }
 
-/// Starts the devices and opens a session on them.
+/// Starts the devices and opens a session on them; `who` says whose they are.
 pub(crate) async fn start(
     devices: &DeviceArguments,
     safety: &SafetyArguments,
     policy: Policy,
     approver: impl Approver + 'static,
+    who: &str,
 ) -> Result<Open, Failure> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
     let pictures = Pictures {
@@ -65,7 +73,7 @@ pub(crate) async fn start(
         format: devices.picture_format.unwrap_or_default(),
     };
     let marks = devices.marks;
-    let devices = Devices::start(devices, &policy).await?;
+    let devices = Devices::start(devices, &policy, who).await?;
     let network = devices.network_events();
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let journal = recording.map_or_else(temporary, Ok)?;
@@ -85,7 +93,10 @@ pub(crate) async fn start(
         };
     }
     if let Some(browser) = devices.browser {
-        builder = builder.browser(browser);
+        builder = match devices.browser_display {
+            Display::Private => builder.browser(browser),
+            Display::Existing => builder.existing_browser(browser),
+        };
     }
     if let Some(shell) = devices.shell {
         builder = builder.shell(shell);

@@ -7,8 +7,11 @@
 use std::env;
 use std::path::PathBuf;
 
+use telechir_browser::Profiles;
+use telechir_process::am_root;
 use tracing_subscriber::EnvFilter;
 
+use crate::failure::Failure;
 use crate::service::{REGION, Service, key_names};
 
 /// A provider's key and address. Not printable: the key is in no log.
@@ -110,6 +113,34 @@ pub(crate) fn session_bus() -> Option<String> {
 pub(crate) fn runtime_dir() -> Option<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     named.filter(|path| path.is_absolute())
+}
+
+/// Profiles of browsers, which last.
+pub(crate) fn profiles() -> Result<Profiles, Failure> {
+    let data = data_folder().ok_or_else(|| {
+        Failure::message("there is no place for profiles: set HOME or XDG_DATA_HOME to a folder")
+    })?;
+    Ok(Profiles::in_folder(data.join("profiles")))
+}
+
+/// The folder for what lasts beyond a session. Root's home is closed to the users that browsers of
+/// root run as, so root has a folder of the system's.
+fn data_folder() -> Option<PathBuf> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let usual = || {
+        if am_root() {
+            Some(PathBuf::from("/var/lib"))
+        } else {
+            absolute("HOME").map(|home| home.join(".local/share"))
+        }
+    };
+    absolute("XDG_DATA_HOME")
+        .or_else(usual)
+        .map(|data| data.join("telechir"))
 }
 
 /// Our own environment, for a shell on the host; keys of providers stay here.

@@ -127,6 +127,8 @@ impl Browser {
         is_to_press: bool,
     ) -> Result<Place, DeviceError> {
         let aimed = self.reader().aim(element, id, is_to_press).await?;
+        let scale = self.setup.scale;
+        let aimed = aimed.map(|(x, y)| (scale.to_screen(x), scale.to_screen(y)));
         match aimed {
             Some((x, y)) if x < self.size.width && y < self.size.height => {
                 if self.reader().is_framed(element) {

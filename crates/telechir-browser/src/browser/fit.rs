@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Browser;
 use crate::page::Page;
+use crate::scale::Scale;
 
 /// A window manager needs a moment, more so on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -24,8 +25,9 @@ impl Browser {
             }
         }
         let (_, page) = self.front().await?;
+        self.options.persona.check(&page).await?;
         match &mut self.screen {
-            Some(screen) => fills(screen, &page, deadline).await,
+            Some(screen) => fills(screen, self.setup.scale, &page, deadline).await,
             // A round trip, so that all that was sent before is in force.
             None => page
                 .evaluate("0")
@@ -36,8 +38,13 @@ impl Browser {
     }
 }
 
-async fn fills(screen: &mut BoxScreen, page: &Page, deadline: Instant) -> Result<(), DeviceError> {
-    let size = screen.size();
+async fn fills(
+    screen: &mut BoxScreen,
+    scale: Scale,
+    page: &Page,
+    deadline: Instant,
+) -> Result<(), DeviceError> {
+    let size = scale.size(screen.size());
     let whole = format!("{},{},0,0", size.width, size.height);
     loop {
         let found = page

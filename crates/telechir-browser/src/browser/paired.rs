@@ -9,6 +9,7 @@ use telechir_protocol::Size;
 
 use super::Browser;
 use crate::book::Tab;
+use crate::scale::Scale;
 use crate::snapshot::{Node, Scope, Tree};
 
 /// How often picture and page are taken again when the page changed between them.
@@ -81,7 +82,7 @@ impl Browser {
             if marks.len() == at_most {
                 break;
             }
-            let Some(region) = region_of(node, picture) else {
+            let Some(region) = region_of(node, picture, self.setup.scale) else {
                 continue;
             };
             // A button in a link that it fills is one thing to act on.
@@ -103,7 +104,7 @@ impl Browser {
 }
 
 /// What of an element is on the picture, when it can be seen there.
-fn region_of(node: &Node, picture: Size) -> Option<ScreenRegion> {
+fn region_of(node: &Node, picture: Size, scale: Scale) -> Option<ScreenRegion> {
     let [left, top, width, height] = node.place?;
     let edges = [
         left,
@@ -111,6 +112,7 @@ fn region_of(node: &Node, picture: Size) -> Option<ScreenRegion> {
         left.saturating_add(width),
         top.saturating_add(height),
     ];
+    let edges = edges.map(|edge| scale.edge(edge));
     let region = ScreenRegion::seen(picture, edges)?;
     let size = region.size();
     (size.width >= SMALLEST && size.height >= SMALLEST).then_some(region)

@@ -4,6 +4,7 @@ use telechir_device::Screen as _;
 use telechir_protocol::Size;
 
 use crate::options::{Options, Sandbox, Surface};
+use crate::scale::Scale;
 
 /// For every browser.
 const ALWAYS: &[&str] = &[
@@ -42,7 +43,6 @@ const ALWAYS: &[&str] = &[
     "--disable-smooth-scrolling",
     "--wm-window-animations-disabled",
     "--animation-duration-scale=0",
-    "--force-device-scale-factor=1",
     "--force-color-profile=srgb",
     "--mute-audio",
     "--disable-gpu",
@@ -65,7 +65,12 @@ GlobalMediaControls,AimEnabled,LensOverlay,GlicUI,AcceptCHFrame";
 const SHARED_MEMORY: u64 = 128 << 20;
 
 /// The flags for this surface and these options.
-pub(super) fn of(surface: &Surface, options: &Options, proxy: Option<&str>) -> Vec<String> {
+pub(super) fn of(
+    surface: &Surface,
+    options: &Options,
+    scale: Scale,
+    proxy: Option<&str>,
+) -> Vec<String> {
     let mut flags: Vec<String> = ALWAYS.iter().map(|flag| (*flag).to_owned()).collect();
     flags.push(FEATURES_OFF.to_owned());
     let size = match surface {
@@ -80,8 +85,10 @@ pub(super) fn of(surface: &Surface, options: &Options, proxy: Option<&str>) -> V
             screen.size()
         }
     };
-    let Size { width, height } = size;
+    let Size { width, height } = scale.size(size);
     flags.push(format!("--window-size={width},{height}"));
+    flags.push(format!("--force-device-scale-factor={}", options.scale));
+    flags.extend(options.persona.flags());
     if options.sandbox == Sandbox::Off {
         flags.push("--no-sandbox".to_owned());
     }

@@ -7,17 +7,22 @@ use telechir_process::{Child, Pid, Signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tracing::warn;
 
 use super::profile::Profile;
 use crate::client::Client;
+use crate::memory::Memory;
 
-/// Chromium writes its profile when it is asked to close; nobody will read it.
+/// Chromium writes its profile when it is asked to close; nobody will read a fresh one.
 const GRACE: Duration = Duration::from_secs(2);
+/// One that lasts must be whole.
+const GRACE_OF_KEPT: Duration = Duration::from_secs(10);
 
 /// The owner of one browser process. Dropping it kills the process and removes its profile.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pid: Pid,
+    memory: Memory,
     end: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<io::Result<()>>>,
 }
@@ -25,18 +30,24 @@ pub(crate) struct Keeper {
 /// Fields are dropped in order: first the process, then what it wrote.
 struct Held {
     child: Child,
+    memory: Memory,
     profile: Profile,
 }
 
 impl Keeper {
     /// Watches the process; when it ends, the client's commands fail.
-    pub(super) fn start(child: Child, profile: Profile, client: Client) -> Self {
+    pub(super) fn start(child: Child, profile: Profile, memory: Memory, client: Client) -> Self {
         let (end, asked) = oneshot::channel();
         let pid = child.pid();
-        let held = Held { child, profile };
+        let held = Held {
+            child,
+            memory: memory.clone(),
+            profile,
+        };
         let task = tokio::spawn(keep(held, client, asked));
         Self {
             pid,
+            memory,
             end: Some(end),
             task: Some(task),
         }
@@ -45,6 +56,11 @@ impl Keeper {
     /// The process, which leads a group of the same number.
     pub(crate) const fn pid(&self) -> Pid {
         self.pid
+    }
+
+    /// What bounds its memory.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Ends the process and removes its profile.
@@ -73,7 +89,10 @@ async fn keep(held: Held, client: Client, asked: oneshot::Receiver<()>) -> io::R
         // Both can be dropped and called again.
         status = held.child.wait() => {
             let why = match status {
-                Ok(status) => format!("it ended with {status}"),
+                Ok(status) => match held.memory.reason() {
+                    Some(memory) => format!("it ended with {status}: {memory}"),
+                    None => format!("it ended with {status}"),
+                },
                 Err(error) => format!("its end could not be watched: {error}"),
             };
             client.lose(&why);
@@ -81,10 +100,13 @@ async fn keep(held: Held, client: Client, asked: oneshot::Receiver<()>) -> io::R
             let _its_owner_is_gone = (&mut asked).await;
         }
         _ = &mut asked => {
-            let _it_is_ended_below = timeout(GRACE, held.child.wait()).await;
+            let grace = if held.profile.is_kept() { GRACE_OF_KEPT } else { GRACE };
+            if timeout(grace, held.child.wait()).await.is_err() && held.profile.is_kept() {
+                warn!("Chromium did not end by itself: what pages stored last may be lost");
+            }
         }
     }
-    let Held { child, profile } = held;
+    let Held { child, profile, .. } = held;
     let ended = child.end(Duration::ZERO).await;
     profile.remove().await?;
     ended.map(|_| ())

@@ -1,26 +1,33 @@
-//! A fresh profile that only the browser's user can read, gone when it is dropped.
+//! Where the browser writes: a private folder that is gone when this is dropped, and in it a fresh
+//! profile, unless one that lasts was given.
 
 use std::ffi::OsString;
 use std::fs::{Permissions, create_dir, remove_dir_all, set_permissions, write};
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown, lchown};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use telechir_process::Identity;
 use tempfile::TempDir;
 
-use crate::options::Options;
+use crate::options::{self, Options};
+use crate::tree;
 
 /// Killed processes let go of their files within milliseconds.
 const ATTEMPTS: u32 = 100;
 const AT_ONCE: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The folder of one browser.
+/// The folder of one browser, and its profile.
 #[derive(Debug)]
-pub(crate) struct Profile(Option<TempDir>);
+pub(crate) struct Profile {
+    folder: Option<TempDir>,
+    /// A profile that lasts.
+    kept: Option<PathBuf>,
+}
 
 impl Profile {
     /// Makes it.
@@ -29,37 +36,56 @@ impl Profile {
             .prefix("chromium-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&options.profiles)?;
-        let preferences = folder.path().join("Default");
-        create_dir(&preferences)?;
-        let file = preferences.join("Preferences");
-        write(&file, first_preferences())?;
-        set_permissions(&preferences, Permissions::from_mode(0o700))?;
-        let temporary = folder.path().join("tmp");
-        create_dir(&temporary)?;
-        if let Some(identity) = options.identity {
-            for path in [folder.path(), &preferences, &file, &temporary] {
-                chown(path, Some(identity.uid), Some(identity.gid))?;
+        create_dir(folder.path().join("tmp"))?;
+        let kept = match &options.profile {
+            options::Profile::Fresh => None,
+            options::Profile::Kept(kept) => Some(kept.clone()),
+            options::Profile::CopyOf(original) => {
+                tree::copy(original, folder.path())?;
+                None
             }
+        };
+        let profile = kept.as_deref().unwrap_or_else(|| folder.path());
+        tree::let_go(profile);
+        prepare(profile, options.identity)?;
+        if let Some(identity) = options.identity {
+            let us = Identity::current().uid;
+            tree::give(folder.path(), us, identity)?;
+            chown(folder.path(), Some(identity.uid), Some(identity.gid))?;
         }
-        Ok(Self(Some(folder)))
+        Ok(Self {
+            folder: Some(folder),
+            kept,
+        })
     }
 
-    pub(super) fn path(&self) -> PathBuf {
-        self.0
+    /// What is removed at the end.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder
             .as_ref()
             .map(|folder| folder.path().to_owned())
             .unwrap_or_default()
     }
 
-    pub(super) fn flag(&self) -> OsString {
-        let mut flag = OsString::from("--user-data-dir=");
-        flag.push(self.path());
-        flag
+    /// Whether what pages stored must be written before the end.
+    pub(super) const fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Where the profile is; caches are not part of one that lasts.
+    pub(super) fn flags(&self) -> Vec<OsString> {
+        let mut profile = OsString::from("--user-data-dir=");
+        profile.push(self.kept.clone().unwrap_or_else(|| self.folder()));
+        let mut cache = OsString::from("--disk-cache-dir=");
+        cache.push(self.folder().join("cache"));
+        std::iter::once(profile)
+            .chain(self.is_kept().then_some(cache))
+            .collect()
     }
 
     /// Everything Chromium writes elsewhere goes here too.
     pub(super) fn environment(&self) -> [(&'static str, PathBuf); 4] {
-        let path = self.path();
+        let path = self.folder();
         [
             ("TMPDIR", path.join("tmp")),
             ("XDG_CONFIG_HOME", path.join("config")),
@@ -70,7 +96,7 @@ impl Profile {
 
     /// Removes it; the browser must have ended.
     pub(super) async fn remove(mut self) -> io::Result<()> {
-        let Some(folder) = self.0.take() else {
+        let Some(folder) = self.folder.take() else {
             return Ok(());
         };
         let path = folder.keep();
@@ -83,7 +109,7 @@ impl Drop for Profile {
     /// The browser was killed just now and may still be writing. That takes milliseconds, and our
     /// own process may be about to end, so it is waited for here; what takes longer is not.
     fn drop(&mut self) {
-        if let Some(folder) = self.0.take() {
+        if let Some(folder) = self.folder.take() {
             let path = folder.keep();
             if remove_within(&path, AT_ONCE).is_err() {
                 let _without_threads_the_folder_stays = thread::Builder::new()
@@ -105,6 +131,26 @@ fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
         }
         thread::park_timeout(PAUSE);
     }
+}
+
+/// Writes the first preferences into a profile that has none.
+fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
+    let folder = profile.join("Default");
+    let file = folder.join("Preferences");
+    if file.exists() {
+        return Ok(());
+    }
+    if !folder.exists() {
+        create_dir(&folder)?;
+    }
+    write(&file, first_preferences())?;
+    set_permissions(&folder, Permissions::from_mode(0o700))?;
+    if let Some(identity) = identity {
+        for path in [&folder, &file] {
+            lchown(path, Some(identity.uid), Some(identity.gid))?;
+        }
+    }
+    Ok(())
 }
 
 /// What has no flag: nothing is saved, suggested, translated, printed or looked up.

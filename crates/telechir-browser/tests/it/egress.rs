@@ -392,7 +392,7 @@ async fn nobody_else_can_use_its_proxy() {
     // The tests' own user is not the browser's.
     assert_ne!(identity.uid, 0);
     let url = format!("http://{}/x", scene.good);
-    let line = std::fs::read(format!("/proc/{}/cmdline", browser.pid())).unwrap();
+    let line = std::fs::read(format!("/proc/{}/cmdline", browser.pid().unwrap())).unwrap();
     let line = String::from_utf8_lossy(&line).into_owned();
     let flag = |word: &str| {
         word.strip_prefix("--proxy-server=http://")

@@ -11,7 +11,7 @@ use telechir_process::am_root;
 use crate::common::{SIZE, click, go, headless, headless_with, options, page, perform};
 
 /// All processes of the group that this one leads.
-fn group(leader: i32) -> Vec<i32> {
+pub(crate) fn group(leader: i32) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter(|pid| stat(*pid).is_some_and(|(state, pgrp)| pgrp == leader && state != 'Z'))
@@ -47,7 +47,7 @@ fn namespace(pid: &str, kind: &str) -> String {
         .to_string()
 }
 
-async fn eventually(mut holds: impl FnMut() -> bool) -> bool {
+pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(5) {
         if holds() {
@@ -63,7 +63,7 @@ fn profiles(folder: &Path) -> usize {
 }
 
 /// A folder in which the browser's user may have a profile.
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -74,7 +74,7 @@ fn folder() -> tempfile::TempDir {
 async fn renderers_are_confined_and_nothing_runs_as_root() {
     let mut browser = headless().await;
     go(&mut browser, &page("x")).await.unwrap();
-    let renderers = renderers(browser.pid());
+    let renderers = renderers(browser.pid().unwrap());
     assert!(!renderers.is_empty());
     for pid in renderers {
         let pid_text = pid.to_string();
@@ -84,7 +84,7 @@ async fn renderers_are_confined_and_nothing_runs_as_root() {
         assert_ne!(namespace(&pid_text, "net"), namespace("self", "net"));
     }
     if am_root() {
-        for pid in group(browser.pid()) {
+        for pid in group(browser.pid().unwrap()) {
             let uids = status(pid, "Uid");
             assert!(uids.split_whitespace().all(|uid| uid != "0"), "{uids}");
         }
@@ -96,7 +96,7 @@ async fn no_port_is_open() {
     let mut browser = headless().await;
     go(&mut browser, &page("x")).await.unwrap();
     let mut sockets = Vec::new();
-    for pid in group(browser.pid()) {
+    for pid in group(browser.pid().unwrap()) {
         let Ok(fds) = fs::read_dir(format!("/proc/{pid}/fd")) else {
             continue;
         };
@@ -129,7 +129,7 @@ async fn closing_leaves_no_process_and_no_profile() {
         ..options()
     })
     .await;
-    let pid = browser.pid();
+    let pid = browser.pid().unwrap();
     assert_eq!(profiles(folder.path()), 1);
     browser.close().await.unwrap();
     assert!(
@@ -149,7 +149,7 @@ async fn dropping_leaves_no_process_and_no_profile() {
     })
     .await;
     go(&mut browser, &page("x")).await.unwrap();
-    let pid = browser.pid();
+    let pid = browser.pid().unwrap();
     drop(browser);
     assert!(
         eventually(|| group(pid).is_empty()).await,
@@ -191,7 +191,7 @@ async fn a_killed_browser_is_a_lost_one_within_two_seconds() {
     go(&mut browser, &page("<body onmousedown='for(;;);'>"))
         .await
         .unwrap();
-    let (pid, lost) = (browser.pid(), browser.lost());
+    let (pid, lost) = (browser.pid().unwrap(), browser.lost());
     let pending = perform(&mut browser, click(10, 10));
     let killed = async {
         tokio::time::sleep(Duration::from_millis(200)).await;

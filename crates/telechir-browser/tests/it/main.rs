@@ -1,8 +1,11 @@
 //! The browser against a real Chromium and a page that reports what truly happened to it.
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod attached;
 mod common;
+mod contexts;
 mod contract;
+mod cycles;
 mod dialogs;
 mod egress;
 mod elements;
@@ -12,6 +15,7 @@ mod input;
 mod isolation;
 mod navigation;
 mod pixels;
+mod profiles;
 mod screen;
 mod shadow;
 mod snapshots;

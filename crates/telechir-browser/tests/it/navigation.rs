@@ -131,7 +131,7 @@ async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
     go(&mut browser, &page("<title>before</title>"))
         .await
         .unwrap();
-    let renderers = crate::isolation::renderers(browser.pid());
+    let renderers = crate::isolation::renderers(browser.pid().unwrap());
     for pid in renderers {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -129,7 +129,7 @@ fn write_table(rows: &[Row]) -> Result<(), Failure> {
 }
 
 /// Seconds as people say them.
-fn duration(seconds: u64) -> String {
+pub(super) fn duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),

@@ -254,7 +254,7 @@ async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Tro
     let line = ["telechir"].iter().chain(flags);
     let flags = Flags::try_parse_from(line).map_err(|error| Trouble::broken(error.to_string()))?;
     let began = Instant::now();
-    match Devices::start(&flags.devices, &Policy::default_policy()).await {
+    match Devices::start(&flags.devices, &Policy::default_policy(), "telechir doctor").await {
         Ok(devices) => Ok((devices, began.elapsed().as_millis())),
         Err(failure) => {
             // It begins with the flag, which the check says already.

@@ -11,7 +11,7 @@ use crate::folder::SessionFolder;
 
 /// The folder of a session, made as every session makes it.
 pub(super) async fn folder() -> Result<SessionFolder, Trouble> {
-    SessionFolder::create(None)
+    SessionFolder::create(None, None)
         .await
         .map_err(|failure| no_session(failure.text()))
 }

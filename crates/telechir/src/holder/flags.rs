@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 use serde::{Deserialize, Serialize};
 use telechir_protocol::Size;
 
-use crate::args::{DeviceArguments, SafetyArguments};
+use crate::args::{BrowserArguments, DeviceArguments, SafetyArguments};
 use crate::failure::Failure;
 
 /// Flags with their values, in the form they are given to a holder.
@@ -49,6 +49,7 @@ impl Flags {
         flags.add("--stop-key", stop_key.map(ToString::to_string));
         flags.add("--marks", devices.marks.map(|most| most.to_string()));
         flags.add("--no-sandbox", devices.no_sandbox.then(String::new));
+        flags.add_browser(&devices.page);
         flags.add("--record", safety.record.as_deref().map(whole));
         flags.add("--run", safety.run.clone());
         flags.add("--idle", idle.map(|seconds| seconds.to_string()));
@@ -103,6 +104,17 @@ impl Flags {
             }
         }
         Ok(())
+    }
+
+    fn add_browser(&mut self, page: &BrowserArguments) {
+        self.add("--profile", page.profile.as_ref().map(ToString::to_string));
+        self.add("--no-persist", page.no_persist.then(String::new));
+        self.add("--cdp", page.cdp.clone());
+        self.add("--scale", page.scale.map(|scale| scale.to_string()));
+        self.add("--locale", page.locale.clone());
+        self.add("--timezone", page.timezone.clone());
+        self.add("--user-agent", page.user_agent.clone());
+        self.add("--color-scheme", page.color_scheme.clone());
     }
 
     fn add(&mut self, flag: &str, value: Option<String>) {

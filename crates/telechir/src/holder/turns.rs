@@ -166,7 +166,8 @@ impl Holder {
     async fn live(&mut self, arguments: &HoldArguments, policy: Policy) -> (Option<Open>, End) {
         let started = {
             let desk = self.desk.clone();
-            let start = session::start(&arguments.devices, &arguments.safety, policy, desk);
+            let who = format!("session {}", arguments.name);
+            let start = session::start(&arguments.devices, &arguments.safety, policy, desk, &who);
             tokio::select! {
                 biased;
                 end = ask_for_end(&mut self.signals, &mut self.queues.closes) => Err(end),

@@ -15,6 +15,7 @@ mod existing;
 mod journal_kills;
 mod kills;
 mod network;
+mod profiles;
 mod providers;
 mod scales;
 mod sessions;

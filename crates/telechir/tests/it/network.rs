@@ -10,7 +10,7 @@ use crate::exec::{anthropic, bash, member};
 use crate::telechir::Telechir;
 
 /// A page of this machine, for as long as the test lives, that shows this.
-fn page(body: String) -> u16 {
+pub(crate) fn page(body: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {

@@ -1,0 +1,103 @@
+//! Profiles without a browser: made, listed, held by one, removed.
+
+use super::*;
+
+fn id(name: &str) -> ProfileId {
+    name.parse().unwrap()
+}
+
+fn place() -> (tempfile::TempDir, Profiles) {
+    let folder = tempfile::tempdir().unwrap();
+    let profiles = Profiles::in_folder(folder.path().join("deep/profiles"));
+    (folder, profiles)
+}
+
+#[test]
+fn names_are_plain() {
+    assert!("shop-1_a".parse::<ProfileId>().is_ok());
+    for name in ["", ".", "..", "a/b", "é", "a b", &"x".repeat(33)] {
+        assert!(name.parse::<ProfileId>().is_err(), "{name:?}");
+    }
+}
+
+#[test]
+fn what_was_made_is_listed_until_it_is_removed() {
+    let (_folder, profiles) = place();
+    assert_eq!(profiles.list().unwrap(), []);
+    profiles.create(&id("b")).unwrap();
+    profiles.create(&id("a")).unwrap();
+    assert!(matches!(
+        profiles.create(&id("a")),
+        Err(ProfileError::Exists(_))
+    ));
+    let listed = profiles.list().unwrap();
+    assert_eq!(listed.len(), 2);
+    assert_eq!(
+        (&listed[0].id, listed[0].used, &listed[0].holder),
+        (&id("a"), None, &None)
+    );
+    profiles.delete(&id("a")).unwrap();
+    assert!(matches!(
+        profiles.delete(&id("a")),
+        Err(ProfileError::Missing(_))
+    ));
+    assert_eq!(profiles.list().unwrap().len(), 1);
+}
+
+#[test]
+fn one_browser_has_it_and_others_are_told_who() {
+    let (_folder, profiles) = place();
+    let shop = id("shop");
+    profiles.create(&shop).unwrap();
+    let claim = profiles.claim(&shop, Use::Persist, "session work").unwrap();
+    let who = format!("session work (process {})", std::process::id());
+    for usage in [Use::Persist, Use::ReadOnly] {
+        let refused = profiles.claim(&shop, usage, "session other").unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!("use profile shop: {who} has it, and a profile serves one browser at a time")
+        );
+    }
+    assert!(matches!(
+        profiles.delete(&shop),
+        Err(ProfileError::Held { .. })
+    ));
+    assert_eq!(profiles.list().unwrap()[0].holder, Some(who));
+    drop(claim);
+    let listed = profiles.list().unwrap().remove(0);
+    assert_eq!(listed.holder, None);
+    assert!(listed.used.is_some());
+    let copies = [(); 2].map(|()| profiles.claim(&shop, Use::ReadOnly, "a copy").unwrap());
+    assert!(profiles.claim(&shop, Use::Persist, "session work").is_err());
+    drop(copies);
+    profiles.claim(&shop, Use::Persist, "session work").unwrap();
+}
+
+#[test]
+fn only_its_owner_can_enter_it() {
+    let (place, profiles) = place();
+    profiles.create(&id("a")).unwrap();
+    let folder = profiles.folder.join("a");
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(mode(&folder.join(DATA)), 0o700);
+    assert_eq!(mode(&folder.join(LOCK)), 0o600);
+    let claim = profiles.claim(&id("a"), Use::Persist, "a test").unwrap();
+    let Some(identity) = Identity::unprivileged(3_876).filter(|_| am_root()) else {
+        return;
+    };
+    let closed = Permissions::from_mode(0o700);
+    fs::set_permissions(place.path(), closed).unwrap();
+    let refused = claim.give_to(Some(identity)).unwrap_err();
+    assert!(refused.to_string().contains("cannot enter"), "{refused}");
+    let open = Permissions::from_mode(0o755);
+    fs::set_permissions(place.path(), open).unwrap();
+    let kept = folder.join(DATA).join("file");
+    fs::write(&kept, "").unwrap();
+    claim.give_to(Some(identity)).unwrap();
+    assert_eq!(fs::metadata(&kept).unwrap().uid(), identity.uid);
+    assert_eq!(claim.owner(), Some(identity));
+    assert_eq!(mode(&folder), 0o711);
+    drop(claim);
+    assert_eq!(mode(&folder), 0o700);
+}

@@ -1,0 +1,85 @@
+//! Pixels of the screen, which pictures and places have, and pixels of pages, which Chromium has.
+
+use telechir_protocol::Size;
+
+/// How many of a screen's pixels are one of a page's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale(f64);
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self(1.0)
+    }
+}
+
+impl Scale {
+    /// One that is within what Chromium draws; none beyond it.
+    pub(crate) fn new(scale: f64) -> Option<Self> {
+        (0.25..=4.0).contains(&scale).then_some(Self(scale))
+    }
+
+    pub(crate) const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// A page's length for one of the screen.
+    pub(crate) fn to_page(self, screen: u32) -> f64 {
+        f64::from(screen) / self.0
+    }
+
+    /// The page's size on a screen of this size.
+    pub(crate) fn size(self, screen: Size) -> Size {
+        let length = |screen| whole(self.to_page(screen).round());
+        Size::new(length(screen.width), length(screen.height))
+    }
+
+    /// The screen's pixel in the middle of a page's.
+    pub(crate) fn to_screen(self, page: u32) -> u32 {
+        if self.0 == 1.0 {
+            return page;
+        }
+        whole(((f64::from(page) + 0.5) * self.0).floor())
+    }
+
+    /// An edge of the screen for one of a page.
+    pub(crate) fn edge(self, page: i32) -> i32 {
+        #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+        let edge = (f64::from(page) * self.0).round() as i32;
+        edge
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it saturates, and none is below zero"
+)]
+fn whole(length: f64) -> u32 {
+    length as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_back_to_the_pixel_of_the_page() {
+        for scale in [0.5, 1.0, 1.25, 1.5, 2.0, 3.0] {
+            let scale = Scale::new(scale).unwrap();
+            for page in 0..2000 {
+                let screen = scale.to_screen(page);
+                let back = scale.to_page(screen);
+                assert!((back - f64::from(page)).abs() <= 1.0, "{page} at {scale:?}");
+            }
+        }
+        assert_eq!(Scale::default().to_screen(7), 7);
+        assert_eq!(Scale::new(2.0).unwrap().to_screen(7), 15);
+    }
+
+    #[test]
+    fn what_chromium_does_not_draw_is_no_scale() {
+        for wrong in [0.0, -1.0, 0.1, 9.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Scale::new(wrong), None, "{wrong}");
+        }
+    }
+}

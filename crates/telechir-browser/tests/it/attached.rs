@@ -1,0 +1,203 @@
+//! A Chromium that somebody else started: used, left as it was, and missed when it is gone.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use telechir_browser::Browser;
+use telechir_device::{Computer as _, DeviceError};
+use telechir_process::{Child, Spawn, Stdio};
+use telechir_testkit::gate::{Part, require};
+use telechir_testkit::site::Site;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::unix::pipe::Receiver;
+
+use crate::common::{SIZE, click_on, go, options, perform, read, ref_of, title};
+
+const CHROMIUM: &str = "/usr/lib/chromium/chromium";
+const PAGE: &str = "<script>document.title = `knows ${document.cookie || 'nothing'}`;\
+    document.cookie = 'login=ada'</script>\
+    <button onclick=\"window.open('{here}/other', '_blank')\">open</button>";
+
+/// Somebody's Chromium, with a page of theirs.
+struct Foreign {
+    chromium: Child,
+    socket: String,
+    _folder: TempDir,
+}
+
+impl Foreign {
+    async fn start(page: &str) -> Self {
+        require(Part::Chromium);
+        let folder = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let mut chromium = Spawn::new(CHROMIUM)
+            .args([
+                "--headless=new",
+                "--remote-debugging-port=0",
+                "--no-first-run",
+            ])
+            .arg(format!(
+                "--user-data-dir={}",
+                folder.path().join("x").display()
+            ))
+            .arg(page)
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", folder.path())
+            .env("TMPDIR", folder.path())
+            .identity(options().identity)
+            .stderr(Stdio::Piped)
+            .spawn()
+            .await
+            .unwrap();
+        let said = Receiver::from_owned_fd(chromium.take_stderr().unwrap()).unwrap();
+        let mut lines = BufReader::new(said).lines();
+        let socket = loop {
+            let line = lines.next_line().await.unwrap().unwrap();
+            if let Some((_, socket)) = line.split_once("DevTools listening on ") {
+                break socket.to_owned();
+            }
+        };
+        // Read on, or it would stop at a full pipe.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Self {
+            chromium,
+            socket,
+            _folder: folder,
+        }
+    }
+
+    /// Host and port.
+    fn address(&self) -> &str {
+        let rest = self.socket.strip_prefix("ws://").unwrap();
+        rest.split('/').next().unwrap()
+    }
+
+    /// The addresses of its pages, as it tells them to anybody.
+    fn pages(&self) -> Vec<String> {
+        let mut stream = TcpStream::connect(self.address()).unwrap();
+        write!(
+            stream,
+            "GET /json/list HTTP/1.1\r\nHost: {}\r\n\r\n",
+            self.address()
+        )
+        .unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length:"));
+        let mut body = vec![0; length.unwrap().trim().parse().unwrap()];
+        stream.read_exact(&mut body).unwrap();
+        let targets: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let targets = targets.as_array().unwrap().iter();
+        let pages = targets.filter(|target| target["type"] == "page");
+        pages
+            .map(|page| page["url"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
+    let pages = [
+        ("page", PAGE),
+        ("theirs", PAGE),
+        ("other", "<title>other</title>"),
+    ];
+    let site = Site::serve(pages).await.unwrap();
+    let theirs = site.url("theirs");
+    let foreign = Foreign::start(&theirs).await;
+    for address in [
+        format!("http://{}", foreign.address()),
+        foreign.socket.clone(),
+    ] {
+        let mut browser = Browser::attach(&address, SIZE, options()).await.unwrap();
+        assert_eq!(
+            browser.context().await.unwrap().tabs.len(),
+            1,
+            "theirs is not seen"
+        );
+        go(&mut browser, &site.url("page")).await.unwrap();
+        assert_eq!(
+            title(&mut browser).await,
+            "knows nothing",
+            "nor what is stored there"
+        );
+        assert_eq!(browser.capture().await.unwrap().size(), SIZE);
+        let told = read(&mut browser, "all").await;
+        perform(&mut browser, click_on(ref_of(&told, "open")))
+            .await
+            .unwrap();
+        let mut tabs = browser.context().await.unwrap().tabs;
+        // A popup is known once it was attached to.
+        while tabs.len() < 2 {
+            tabs = browser.context().await.unwrap().tabs;
+        }
+        assert!(foreign.pages().len() >= 3);
+        browser.close().await.unwrap();
+        assert_eq!(
+            foreign.pages(),
+            std::slice::from_ref(&theirs),
+            "as it was before"
+        );
+    }
+    assert_eq!(foreign.chromium.try_wait().unwrap(), None, "it goes on");
+    // Not closed but lost, as when we are killed.
+    drop(
+        Browser::attach(&foreign.socket, SIZE, options())
+            .await
+            .unwrap(),
+    );
+    while foreign.pages().len() > 1 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_browser_that_goes_away_is_said_to_be_gone() {
+    let foreign = Foreign::start("about:blank").await;
+    let mut browser = Browser::attach(&foreign.socket, SIZE, options())
+        .await
+        .unwrap();
+    drop(foreign);
+    let lost = browser.lost().await.to_string();
+    assert!(lost.contains("browser"), "{lost}");
+    let later = go(&mut browser, "about:blank").await.unwrap_err();
+    assert!(
+        matches!(later, DeviceError::Disconnected { .. }),
+        "{later:?}"
+    );
+    assert!(browser.is_lost().is_some());
+}
+
+#[tokio::test]
+async fn an_address_without_a_browser_is_one_message_without_its_secrets() {
+    let site = Site::serve([("page", PAGE)]).await.unwrap();
+    let place = site.url("");
+    let place = place.trim_end_matches('/');
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    for (address, words) in [
+        (format!("{place}?token=secret"), "is no browser's address"),
+        (
+            place.replace("http", "ws") + "/page?token=secret",
+            "its socket answered",
+        ),
+        (format!("http://127.0.0.1:{port}"), "refused"),
+        ("ftp://host".to_owned(), "an address begins with"),
+    ] {
+        let refused = Browser::attach(&address, SIZE, options())
+            .await
+            .unwrap_err();
+        let text = refused.to_string();
+        assert!(text.contains(words) && !text.contains("secret"), "{text}");
+    }
+}

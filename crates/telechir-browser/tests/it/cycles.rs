@@ -1,0 +1,147 @@
+//! Browsers and contexts that come and go, again and again, and what is left of them.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "how often is asked for on the command line"
+)]
+#![expect(clippy::print_stdout, reason = "a long run says what it found")]
+
+use std::fs;
+
+use telechir_browser::{Options, Persona};
+use telechir_device::Computer as _;
+use telechir_process::Cgroup;
+use telechir_process::confinement::Limits;
+
+use crate::common::{SIZE, go, headless, headless_with, options, page, script};
+use crate::isolation::{eventually, folder, group};
+
+/// How often each is opened and closed; more where it is asked for.
+fn cycles(usual: u32) -> u32 {
+    let asked = std::env::var("TELECHIR_CYCLES").ok();
+    asked
+        .and_then(|cycles| cycles.parse().ok())
+        .unwrap_or(usual)
+}
+
+/// Whether nothing else runs in this process, so that what it holds is ours.
+fn is_alone() -> bool {
+    std::env::var_os("TELECHIR_CYCLES").is_some()
+}
+
+/// Descriptors and threads of this process, and kibibytes of its memory.
+fn held() -> (usize, usize, u64) {
+    let count = |folder: &str| fs::read_dir(folder).unwrap().count();
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let memory = memory.unwrap().trim().trim_end_matches(" kB");
+    (
+        count("/proc/self/fd"),
+        count("/proc/self/task"),
+        memory.parse().unwrap(),
+    )
+}
+
+/// Fails when more is held than after the first time round.
+#[track_caller]
+fn assert_no_growth(before: (usize, usize, u64)) {
+    if is_alone() {
+        let after = held();
+        println!("descriptors, threads, KiB: {before:?}, then {after:?}");
+        assert!(
+            after.0 <= before.0 && after.1 <= before.1,
+            "{before:?} {after:?}"
+        );
+        assert!(after.2 < before.2 + 16 * 1024, "{before:?} {after:?}");
+    }
+}
+
+#[tokio::test]
+async fn browsers_that_were_closed_or_dropped_leave_nothing() {
+    let folder = folder();
+    let mut before = None;
+    for cycle in 0..cycles(4) {
+        let mut browser = headless_with(Options {
+            profiles: folder.path().to_owned(),
+            ..options()
+        })
+        .await;
+        go(&mut browser, &page("<p>x")).await.unwrap();
+        let pid = browser.pid().unwrap();
+        if cycle % 2 == 0 {
+            browser.close().await.unwrap();
+        } else {
+            drop(browser);
+        }
+        let is_gone = || group(pid).is_empty() && fs::read_dir(folder.path()).unwrap().count() == 0;
+        assert!(
+            eventually(is_gone).await,
+            "in cycle {cycle}: {:?}",
+            group(pid)
+        );
+        if cycle == 1 {
+            before = Some(held());
+        }
+    }
+    assert_no_growth(before.unwrap());
+}
+
+#[tokio::test]
+async fn contexts_that_were_closed_or_dropped_leave_nothing() {
+    let browser = headless().await;
+    let pid = browser.pid().unwrap();
+    let (mut before, mut processes) = (None, usize::MAX);
+    for cycle in 0..cycles(8) {
+        let mut context = browser.isolated(SIZE, Persona::default()).await.unwrap();
+        go(&mut context, &page("<p>x")).await.unwrap();
+        if cycle % 2 == 0 {
+            context.close().await.unwrap();
+        } else {
+            drop(context);
+        }
+        if cycle == 1 {
+            // Some that Chromium keeps ready are there from now on.
+            processes = group(pid).len() + 1;
+            before = Some(held());
+        }
+    }
+    assert!(
+        eventually(|| group(pid).len() <= processes).await,
+        "{} processes, {processes} after the first two",
+        group(pid).len()
+    );
+    assert_no_growth(before.unwrap());
+    browser.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_that_takes_all_memory_is_ended_and_why_is_said() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let mut browser = headless_with(Options {
+        scripts: true,
+        memory_bytes: 512 << 20,
+        ..options()
+    })
+    .await;
+    go(&mut browser, &page("<title>x</title>")).await.unwrap();
+    let script_text = "window.kept = []; for (let i = 0; i < 4000; i++) {\
+        kept.push(new Uint8Array(1 << 20).fill(i)) } 'all of it'";
+    let action = telechir_protocol::Action::Javascript {
+        script: script_text.to_owned(),
+        tab: None,
+    };
+    let ended = crate::common::perform(&mut browser, action)
+        .await
+        .unwrap_err();
+    // The browser's own process may be the one, and then says so itself.
+    let said = match (ended, browser.is_lost()) {
+        (_, Some(lost)) => lost,
+        (ended, None) => ended.to_string(),
+    };
+    assert!(said.contains("more than 512 MiB of memory"), "{said}");
+    if browser.is_lost().is_none() {
+        go(&mut browser, &page("<title>y</title>")).await.unwrap();
+        assert_eq!(script(&mut browser, "1 + 1").await, "2");
+    }
+}

@@ -1,0 +1,101 @@
+//! What pages stored, in browsers to come: kept where a profile says so, nowhere else.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use telechir_browser::{Browser, Claim, Options, Profile, ProfileId, Profiles, Use};
+use telechir_device::Computer as _;
+use telechir_protocol::Action;
+use telechir_testkit::site::Site;
+
+use crate::common::{ask, go, headless_with, options};
+
+/// Says what an earlier visit stored, and stores it.
+const PAGE: &str = "<title>x</title><p id=p></p><script>\
+    const stored = () => [document.cookie, localStorage.seen].join(' and ');\
+    p.textContent = `knows ${stored()}.`;\
+    document.cookie = 'login=ada; max-age=99999';\
+    localStorage.seen = 'before';</script>";
+const NOTHING: &str = "knows and .";
+const ALL: &str = "knows login=ada and before.";
+
+/// A folder of profiles with one in it.
+struct Place {
+    _folder: tempfile::TempDir,
+    profiles: Profiles,
+    site: Site,
+}
+
+fn shop() -> ProfileId {
+    "shop".parse().unwrap()
+}
+
+impl Place {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let profiles = Profiles::in_folder(folder.path().join("profiles"));
+        profiles.create(&shop()).unwrap();
+        Self {
+            _folder: folder,
+            profiles,
+            site: Site::serve([("page", PAGE)]).await.unwrap(),
+        }
+    }
+
+    /// A browser with the profile.
+    async fn browser(&self, usage: Use) -> (Browser, Claim) {
+        let claim = self.profiles.claim(&shop(), usage, "a test").unwrap();
+        claim.give_to(options().identity).unwrap();
+        let profile = match usage {
+            Use::Persist => Profile::Kept(claim.data()),
+            Use::ReadOnly => Profile::CopyOf(claim.data()),
+        };
+        let options = Options {
+            profile,
+            ..options()
+        };
+        (headless_with(options).await, claim)
+    }
+
+    /// What the page in this browser knows, which is then closed.
+    async fn knows(&self, mut browser: Browser) -> String {
+        go(&mut browser, &self.site.url("page")).await.unwrap();
+        let text = ask(&mut browser, Action::PageText { tab: None }).await;
+        browser.close().await.unwrap();
+        text
+    }
+}
+
+#[tokio::test]
+async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_no_other() {
+    let place = Place::new().await;
+    let (first, claim) = place.browser(Use::Persist).await;
+    if let Some(identity) = options().identity {
+        let data = claim.data().join("Default/Preferences");
+        assert_eq!(fs::metadata(data).unwrap().uid(), identity.uid);
+    }
+    let text = place.knows(first).await;
+    assert!(text.contains(NOTHING), "{text}");
+    drop(claim);
+
+    let (copy, claim) = place.browser(Use::ReadOnly).await;
+    let text = place.knows(copy).await;
+    assert!(text.contains(ALL), "{text}");
+    drop(claim);
+
+    let text = place.knows(headless_with(options()).await).await;
+    assert!(text.contains(NOTHING), "{text}");
+    let (again, _claim) = place.browser(Use::Persist).await;
+    let text = place.knows(again).await;
+    assert!(text.contains(ALL), "{text}");
+}
+
+#[tokio::test]
+async fn a_copy_is_thrown_away_with_what_was_stored_in_it() {
+    let place = Place::new().await;
+    let (copy, claim) = place.browser(Use::ReadOnly).await;
+    let text = place.knows(copy).await;
+    assert!(text.contains(NOTHING), "{text}");
+    assert_eq!(fs::read_dir(claim.data()).unwrap().count(), 0);
+}

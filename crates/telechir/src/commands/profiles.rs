@@ -1,0 +1,73 @@
+//! `profiles`: what pages stored, under a name, for browsers to come.
+
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use telechir_browser::Listed;
+
+use crate::args::ProfilesCommand;
+use crate::failure::Failure;
+use crate::input::{write_json, write_text};
+use crate::settings;
+
+pub(crate) fn profiles(command: ProfilesCommand) -> Result<ExitCode, Failure> {
+    let profiles = settings::profiles()?;
+    match command {
+        ProfilesCommand::List { json } => list(profiles.list()?, json)?,
+        ProfilesCommand::Create { id } => profiles.create(&id)?,
+        ProfilesCommand::Delete { id } => profiles.delete(&id)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A profile in the list.
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_seconds_ago: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<String>,
+}
+
+impl From<Listed> for Row {
+    fn from(listed: Listed) -> Self {
+        let ago = |used| SystemTime::now().duration_since(used).unwrap_or_default();
+        Self {
+            id: listed.id.to_string(),
+            bytes: listed.bytes,
+            used_seconds_ago: listed.used.map(|used| ago(used).as_secs()),
+            held_by: listed.holder,
+        }
+    }
+}
+
+fn list(listed: Vec<Listed>, json: bool) -> Result<(), Failure> {
+    let rows: Vec<Row> = listed.into_iter().map(Row::from).collect();
+    if json {
+        return write_json(&rows, true);
+    }
+    let mut text = String::new();
+    if rows.is_empty() {
+        text.push_str("no profiles\n");
+    } else {
+        text.push_str(&line("NAME", "SIZE", "USED", "HELD BY"));
+    }
+    for row in &rows {
+        let size = format!("{:.1} MB", row.bytes as f64 / 1e6);
+        let used = row.used_seconds_ago.map_or_else(
+            || "never".to_owned(),
+            |seconds| format!("{} ago", super::sessions::duration(seconds)),
+        );
+        let holder = row.held_by.as_deref().unwrap_or_default();
+        text.push_str(&line(&row.id, &size, &used, holder));
+    }
+    write_text(&text)
+}
+
+fn line(name: &str, size: &str, used: &str, holder: &str) -> String {
+    let line = format!("{name:<32}  {size:>10}  {used:>14}  {holder}");
+    format!("{}\n", line.trim_end())
+}

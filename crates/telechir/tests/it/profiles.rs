@@ -1,0 +1,168 @@
+//! Profiles of browsers: made, held by one session, kept through a kill, deleted.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use telechir_testkit::gate::{Part, require};
+
+use crate::exec::{anthropic, member};
+use crate::network::page;
+use crate::telechir::{Ran, Telechir};
+
+/// Says what an earlier visit stored, and stores it.
+const PAGE: &str = "<title>x</title><p id=p></p><script>\
+    p.textContent = `knows ${document.cookie} and ${localStorage.seen}.`;\
+    document.cookie = 'login=ada; max-age=99999';\
+    localStorage.seen = 'before';</script>";
+const ALL: &str = "knows login=ada and before.";
+
+/// A place for profiles and sessions, and a policy that lets the page through.
+struct Scene {
+    telechir: Telechir,
+    url: String,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let telechir = Telechir::new();
+        let run = telechir.folder().join("run");
+        fs::create_dir(&run).expect("a folder");
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(&run, private).expect("permissions");
+        let port = page(PAGE.to_owned());
+        let rule = format!(
+            "[[url]]\nhost = ['127.0.0.1']\nport = [{port}]\nverdict = 'allow'\nreason = 'A test.'\n"
+        );
+        fs::write(telechir.folder().join("policy.toml"), rule).expect("a policy");
+        Self {
+            telechir,
+            url: format!("http://127.0.0.1:{port}/"),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.telechir.command(arguments);
+        let folder = self.telechir.folder();
+        command.env("XDG_RUNTIME_DIR", folder.join("run"));
+        command.env("XDG_DATA_HOME", folder.join("data"));
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(&mut self.command(arguments), "")
+    }
+
+    /// Reads the page in a browser with the profile.
+    fn read(&self, more: &[&str]) -> Ran {
+        let browser = format!("--browser={}", self.url);
+        let policy = self.telechir.folder().join("policy.toml");
+        let policy = format!("--policy={}", policy.display());
+        let first = ["exec", "--dialect", "anthropic-messages", "--profile=shop"];
+        let arguments = [&first[..], &[&browser, &policy], more].concat();
+        let call = anthropic(&[member("toolu_1", "browser", "get_page_text", json!({}))]);
+        Ran::of(&mut self.command(&arguments), &call)
+    }
+
+    fn list(&self) -> Value {
+        self.run(&["profiles", "list", "--json"]).json()
+    }
+
+    fn holder(&self) -> Pid {
+        let listed = self.run(&["sessions", "list", "--json"]).json();
+        let pid = listed[0]["pid"].as_i64().expect("a number");
+        Pid::from_raw(i32::try_from(pid).expect("small")).expect("a process")
+    }
+}
+
+#[test]
+fn profiles_are_made_listed_and_deleted() {
+    let scene = Scene::new();
+    assert_eq!(scene.run(&["profiles", "list"]).stdout, "no profiles\n");
+    assert_eq!(scene.run(&["profiles", "create", "shop"]).code, Some(0));
+    let again = scene.run(&["profiles", "create", "shop"]);
+    again.fails(1, &["make profile shop", "there already"]);
+    let listed = scene.list();
+    assert_eq!(listed[0]["id"], "shop");
+    assert_eq!(listed[0].get("used_seconds_ago"), None);
+    let text = scene.run(&["profiles", "list"]).stdout;
+    assert!(text.contains("shop") && text.contains("never"), "{text}");
+    assert_eq!(scene.run(&["profiles", "delete", "shop"]).code, Some(0));
+    assert_eq!(scene.list(), json!([]));
+    scene
+        .run(&["profiles", "delete", "shop"])
+        .fails(1, &["find profile shop", "telechir profiles create shop"]);
+    scene
+        .run(&["profiles", "create", "../x"])
+        .code
+        .expect("a code");
+    assert_eq!(scene.list(), json!([]), "no name leads elsewhere");
+}
+
+#[test]
+fn a_profile_that_is_missing_or_held_is_one_message() {
+    require(Part::Chromium);
+    let scene = Scene::new();
+    let missing = scene.read(&["--headless"]);
+    missing.fails(1, &["find profile shop", "telechir profiles create shop"]);
+    scene.run(&["profiles", "create", "shop"]);
+    let first = scene.read(&["--headless", "--session", "work"]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let process = scene.holder().as_raw_nonzero();
+    let who = format!("session work (process {process}) has it");
+    scene
+        .read(&["--headless"])
+        .fails(1, &["use profile shop", &who, "one browser at a time"]);
+    scene
+        .read(&["--headless", "--no-persist"])
+        .fails(1, &["use profile shop", &who]);
+    scene
+        .run(&["profiles", "delete", "shop"])
+        .fails(1, &["use profile shop", &who]);
+    assert_eq!(
+        scene.list()[0]["held_by"],
+        format!("session work (process {process})")
+    );
+    let closed = scene.run(&["sessions", "close", "work"]);
+    assert_eq!(closed.code, Some(0), "{}", closed.stderr);
+    let again = scene.read(&["--headless", "--no-persist"]);
+    assert!(again.json().to_string().contains(ALL), "{again:?}");
+    scene.telechir.assert_nothing_left();
+}
+
+/// What a page stored a moment ago is not lost with the process that held the browser.
+fn survives(surface: &[&str]) {
+    require(Part::Chromium);
+    let scene = Scene::new();
+    scene.run(&["profiles", "create", "shop"]);
+    let session = [surface, &["--session", "work"]].concat();
+    let first = scene.read(&session);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    kill_process(scene.holder(), Signal::KILL).expect("it runs");
+    let start = Instant::now();
+    while !scene.telechir.processes().is_empty() {
+        let left = scene.telechir.processes();
+        assert!(start.elapsed() < Duration::from_secs(5), "{left:?}");
+        std::thread::yield_now();
+    }
+    scene.telechir.assert_nothing_left();
+    let profile = scene.telechir.folder().join("data/telechir/profiles/shop");
+    let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&profile).expect("a profile"));
+    assert_eq!(mode & 0o777, 0o700, "nobody else can enter it");
+    let again = scene.read(surface);
+    assert!(again.json().to_string().contains(ALL), "{again:?}");
+    scene.telechir.assert_nothing_left();
+}
+
+#[test]
+fn a_profile_survives_kill_9() {
+    survives(&["--headless"]);
+}
+
+#[test]
+fn a_profile_of_a_browser_in_a_window_survives_kill_9() {
+    require(Part::XServer);
+    survives(&[]);
+}
