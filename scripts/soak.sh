@@ -11,6 +11,8 @@
 # Before, types texts of all scripts into a real editor and reads them back from its file,
 # TYPING_RUNS times (100).
 #
+# Opens and closes browsers and contexts BROWSER_CYCLES times (100), and looks for what is left.
+#
 # Bodies of a hundred million bytes, for every dialect.
 #
 # Last, fuzzes every reader of what comes from outside, FUZZ_SECONDS each (600): scripts/fuzz.sh.
@@ -28,6 +30,9 @@ cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture 
   journal_kills::strike::a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more
 
 scripts/settling.sh
+
+TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-browser --test it -- \
+  cycles:: --nocapture --test-threads=1
 
 TELECHIR_BODY_BYTES=100000000 cargo test --quiet --package telechir-providers --test it -- \
   --exact bombs::bodies::a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long --nocapture
