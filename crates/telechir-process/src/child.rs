@@ -9,12 +9,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_send_signal, waitid,
 };
 use tokio::time::timeout;
 
+use crate::guardian::processes;
 use crate::{Watch, guardian};
 
 /// A running program. When it is dropped, its group is killed and it is reaped.
@@ -117,6 +119,17 @@ impl Child {
         self.pid
     }
 
+    /// Waits until nobody of its group runs any more.
+    ///
+    /// # Errors
+    /// When the system cannot tell.
+    pub async fn wait_for_group(&self) -> io::Result<()> {
+        for pidfd in processes::in_group(self.pid.as_raw_nonzero().get()) {
+            Watch::reading(pidfd)?.read(is_over).await?;
+        }
+        Ok(())
+    }
+
     /// Asks the group to end, kills what is left of it after `grace`, and reaps the program.
     ///
     /// # Errors
@@ -153,6 +166,15 @@ fn or_gone(result: Result<(), Errno>) -> io::Result<()> {
     match result {
         Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Whether a process is over that need not be our child.
+fn is_over(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut fds = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
+    match poll(&mut fds, Some(&Timespec::default()))? {
+        0 => Err(Errno::WOULDBLOCK.into()),
+        _ => Ok(()),
     }
 }
 

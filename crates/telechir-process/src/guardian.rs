@@ -11,7 +11,7 @@
 
 mod guard;
 mod link;
-mod processes;
+pub(crate) mod processes;
 mod sweep;
 mod traces;
 mod ward;

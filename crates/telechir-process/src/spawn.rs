@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{Resource, Rlimit};
 
 use crate::guardian::{self, Watched};
 use crate::program::{find_program, package_of};
@@ -227,8 +227,9 @@ impl Spawn {
         self
     }
 
-    /// Asks it to end, instead of killing it, when our process ends: for programs that have
-    /// something to write then. What does not end within a second the guardian kills.
+    /// Lets it end by itself when our process does, as by the end of a pipe: for programs that have
+    /// something to write then. The guardian gives it a second and a half and kills what is left;
+    /// no death signal comes before.
     #[must_use]
     pub const fn ending_gently(mut self) -> Self {
         self.gentle = true;
@@ -313,11 +314,7 @@ impl Spawn {
             landlock: self.landlock,
             groups: self.groups,
             outlives: self.outlives,
-            death: if self.gentle {
-                Signal::TERM
-            } else {
-                Signal::KILL
-            },
+            gentle: self.gentle,
             guardian: watched.as_ref().map(Watched::link),
             name,
         };

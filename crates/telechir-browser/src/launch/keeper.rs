@@ -100,9 +100,13 @@ async fn keep(held: Held, client: Client, asked: oneshot::Receiver<()>) -> io::R
             let _its_owner_is_gone = (&mut asked).await;
         }
         _ = &mut asked => {
-            let grace = if held.profile.is_kept() { GRACE_OF_KEPT } else { GRACE };
-            if timeout(grace, held.child.wait()).await.is_err() && held.profile.is_kept() {
-                warn!("Chromium did not end by itself: what pages stored last may be lost");
+            if held.profile.is_kept() {
+                // One of its other processes writes cookies, after the first has ended.
+                if timeout(GRACE_OF_KEPT, held.child.wait_for_group()).await.is_err() {
+                    warn!("Chromium did not end by itself: what pages stored last may be lost");
+                }
+            } else {
+                let _it_is_ended_below = timeout(GRACE, held.child.wait()).await;
             }
         }
     }

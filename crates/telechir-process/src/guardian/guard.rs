@@ -171,7 +171,7 @@ pub(crate) fn unowns_group(folder: &Path) {
     tell(Change::Ungroup(folder.to_owned()));
 }
 
-/// Has the guardian give a program a moment that the kernel asks to end when we do.
+/// Has the guardian give a program a moment that ends by itself when we do.
 pub(crate) fn ends_gently(pid: Pid) {
     let pid = pid.as_raw_nonzero().get();
     if current().is_some()

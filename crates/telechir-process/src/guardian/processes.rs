@@ -114,6 +114,17 @@ pub(super) fn began(pid: i32) -> Option<u64> {
     fields(&stat)?.get(19)?.parse().ok()
 }
 
+/// What tells of the ends of all in a group that are not over.
+pub(crate) fn in_group(leader: i32) -> Vec<OwnedFd> {
+    let open = |pid: i32| {
+        let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+        // Only now is the number surely its own.
+        (read(pid)?.group == leader).then_some(pidfd)
+    };
+    let members = all().into_iter().filter(|process| process.group == leader);
+    members.filter_map(|process| open(process.pid)).collect()
+}
+
 /// All that are not over.
 fn all() -> Vec<Process> {
     numbers().filter_map(read).collect()

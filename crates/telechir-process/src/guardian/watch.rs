@@ -20,7 +20,7 @@ const CEILING: Duration = Duration::from_millis(1_800);
 /// Of which processes may take so long.
 const FOR_PROCESSES: Duration = Duration::from_millis(1_400);
 
-/// What the kernel asked to end, such as a browser that writes what pages stored, has so long for it.
+/// What ends by itself with its owner, such as a browser that writes what pages stored, has so long for it.
 const GRACE: Duration = Duration::from_millis(1_500);
 
 /// What [`note`](super::note) left, by key.
@@ -106,7 +106,7 @@ impl Watch {
         let us = getpid().as_raw_nonzero().get();
         let spared = [us, self.ward.owner];
         let notes = std::mem::take(&mut self.ward.notes);
-        // While the owner lives nobody asked them.
+        // While the owner lives they have no reason to end.
         let is_gone = getppid() != Pid::from_raw(self.ward.owner);
         let start = if is_gone && await_gentle(&notes) {
             Instant::now()
@@ -126,17 +126,19 @@ impl Watch {
     }
 }
 
-/// Waits for programs that the kernel asked to end when their parent did. Says whether there
-/// are any.
+/// Waits for programs that end by themselves when their parent did. Says whether there are any.
 fn await_gentle(notes: &Notes) -> bool {
-    let gentle: Vec<OwnedFd> = notes.iter().filter_map(gentle).collect();
+    let gentle: Vec<OwnedFd> = notes.iter().flat_map(gentle).collect();
     sweep::wait(&gentle, GRACE);
     !gentle.is_empty()
 }
 
-fn gentle((key, began): (&String, &String)) -> Option<OwnedFd> {
-    let pid: i32 = key.strip_prefix(GENTLE)?.parse().ok()?;
-    let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-    // Only now is the number surely its own.
-    (processes::began(pid)?.to_string() == *began).then_some(pidfd)
+/// The group that such a program leads: one of Chromium's other processes writes cookies, after
+/// the first has ended.
+fn gentle((key, began): (&String, &String)) -> Vec<OwnedFd> {
+    let pid = key.strip_prefix(GENTLE).and_then(|pid| pid.parse().ok());
+    // Before it is reaped its number is its own.
+    let leader =
+        pid.filter(|pid| processes::began(*pid).map(|it| it.to_string()).as_ref() == Some(began));
+    leader.map(processes::in_group).unwrap_or_default()
 }

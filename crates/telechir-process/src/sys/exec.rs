@@ -37,8 +37,8 @@ pub(crate) struct Plan {
     pub(crate) landlock: Option<OwnedFd>,
     pub(crate) groups: Vec<OwnedFd>,
     pub(crate) outlives: bool,
-    /// What it gets when our process ends.
-    pub(crate) death: Signal,
+    /// Whether it ends by itself when our process does.
+    pub(crate) gentle: bool,
     pub(crate) guardian: Option<Arc<Link>>,
 }
 
@@ -188,15 +188,15 @@ fn become_program(
     if let Some(ruleset) = &raised.landlock {
         restrict(ruleset).map_err(at(Step::Landlock))?;
     }
-    if !plan.outlives {
-        die_with(parent, plan.death).map_err(at(Step::DeathSignal))?;
+    if !(plan.outlives || plan.gentle) {
+        die_with(parent).map_err(at(Step::DeathSignal))?;
     }
     Err((Step::Execute, execute(plan, argv, env)))
 }
 
 /// Comes after the change of user, which would clear the signal.
-fn die_with(parent: Pid, death: Signal) -> Result<(), Errno> {
-    rustix::process::set_parent_process_death_signal(Some(death))?;
+fn die_with(parent: Pid) -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() == Some(parent) {
         Ok(())
     } else {

@@ -188,14 +188,13 @@ async fn helper_that_owns() {
     }
 }
 
-/// Takes its time to end, and says when it is done.
+/// Ends by itself with its owner, takes its time, and says when it is done.
 fn gentle(root: &Path) -> Spawn {
     let said = root.join("said").display().to_string();
-    sh(&format!(
-        "trap 'sleep 0.4; echo whole >{said}; exit' TERM; while :; do sleep 0.05; done"
-    ))
-    .env("PATH", "/usr/bin:/bin")
-    .ending_gently()
+    sh(&format!("cat; sleep 0.4; echo whole >{said}"))
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::Piped)
+        .ending_gently()
 }
 
 /// How many processes hold our lifeline, ourselves included.

@@ -6,6 +6,7 @@
 )]
 
 mod approval;
+mod attached;
 mod bad_input;
 mod conform;
 mod doctor;
