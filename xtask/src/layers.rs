@@ -143,8 +143,8 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "hyper",
-        &["telechir-agent", "telechir-egress"],
-        "one crate speaks to providers, one is a proxy",
+        &["telechir-agent", "telechir-browser", "telechir-egress"],
+        "one crate speaks to providers, one opens a browser's socket, one is a proxy",
     ),
     (
         "axum",
