@@ -19,9 +19,9 @@ use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
 use x11rb::protocol::res::{self, ClientIdMask, ClientIdSpec, ConnectionExt as _};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
-use self::habits::Habits;
+use self::habits::{CURIOUS, Habits};
 use self::stillness::{Area, Next, Since, Stillness};
-use self::work::{Cast, PATIENCE, Work};
+use self::work::{Cast, PATIENCE, Sleep, Work};
 use crate::connection::Connection;
 use crate::error::XError;
 
@@ -153,11 +153,15 @@ impl DamageWatch {
                     let look = self.work.look(stillness.last_change(), now);
                     // What they had drawn before they slept is told by now, and taken in first.
                     stillness.looked(now, now.elapsed(), look);
-                    let actor = wait.acted.zip(self.work.actor());
-                    if let Some((acted, actor)) = actor
-                        && let Some(after) = self.habits.of(actor)
-                    {
-                        stillness.expect(acted + after);
+                    if let Some((acted, actor)) = wait.acted.zip(self.work.actor()) {
+                        if let Some(after) = self.habits.of(actor) {
+                            stillness.expect(acted + after);
+                        } else if look.is_some_and(|look| look.sleep == Sleep::Sound)
+                            && self.habits.is_new(actor)
+                            && self.work.has_alarm(actor, CURIOUS)
+                        {
+                            stillness.wonder(acted + CURIOUS);
+                        }
                     }
                 }
                 // Either a change wakes us, or the moment when something is to be decided.
@@ -212,7 +216,10 @@ impl DamageWatch {
         let (Some(acted), Some(actor)) = (acted, self.work.actor()) else {
             return;
         };
-        if stillness.was_disappointed(now) {
+        self.habits.meet(actor);
+        if let Some(after) = stillness.learned(acted) {
+            self.habits.was_late(actor, after);
+        } else if stillness.was_disappointed(now) {
             self.habits.was_wrong(actor);
         } else if let Some(after) = stillness.kept(acted) {
             self.habits.was_right(actor, after);

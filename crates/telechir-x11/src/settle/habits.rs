@@ -15,9 +15,17 @@ const BLUR: Duration = Duration::from_millis(50);
 const MOST_WRONG: u32 = 3;
 /// Programs that are remembered.
 const MOST: usize = 64;
+/// So often a program is met before it is known; the first time is its start.
+const MEETINGS: u32 = 4;
+/// What a program that is not known does late, it does so long after the action.
+pub(super) const CURIOUS: Duration = Duration::from_millis(650);
 
 #[derive(Debug, Default)]
-pub(super) struct Habits(HashMap<u32, Habit>);
+pub(super) struct Habits {
+    known: HashMap<u32, Habit>,
+    /// How often programs were met.
+    met: HashMap<u32, u32>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Habit {
@@ -36,12 +44,12 @@ impl Habits {
         if after > LATEST {
             return;
         }
-        if self.0.len() >= MOST {
-            self.0.clear();
+        if self.known.len() >= MOST {
+            self.known.clear();
         }
         let again = Habit {
             after,
-            is_trusted: match self.0.get(&program) {
+            is_trusted: match self.known.get(&program) {
                 None => true,
                 // It was wrong before, so that once proves nothing.
                 Some(habit) => habit.is_trusted || habit.after.abs_diff(after) < BLUR,
@@ -49,18 +57,32 @@ impl Habits {
             right: 0,
             wrong: 0,
         };
-        self.0.insert(program, again);
+        self.known.insert(program, again);
+    }
+
+    /// A wait was for this program.
+    pub(super) fn meet(&mut self, program: u32) {
+        if self.met.len() >= MOST {
+            self.met.clear();
+        }
+        *self.met.entry(program).or_default() += 1;
+    }
+
+    /// Whether it is not known yet what a program does late.
+    pub(super) fn is_new(&self, program: u32) -> bool {
+        let met = self.met.get(&program).copied().unwrap_or_default();
+        met < MEETINGS && !self.known.contains_key(&program)
     }
 
     /// How long after an action the program's last change is to be expected.
     pub(super) fn of(&self, program: u32) -> Option<Duration> {
-        let habit = self.0.get(&program)?;
+        let habit = self.known.get(&program)?;
         habit.is_trusted.then_some(habit.after)
     }
 
     /// The change that was expected came, the last one so long after the action.
     pub(super) fn was_right(&mut self, program: u32, after: Duration) {
-        if let Some(habit) = self.0.get_mut(&program) {
+        if let Some(habit) = self.known.get_mut(&program) {
             habit.after = habit.after.max(after.min(LATEST));
             habit.right += 1;
             habit.wrong = 0;
@@ -69,7 +91,7 @@ impl Habits {
 
     /// The change that was expected did not come.
     pub(super) fn was_wrong(&mut self, program: u32) {
-        if let Some(habit) = self.0.get_mut(&program) {
+        if let Some(habit) = self.known.get_mut(&program) {
             habit.wrong += 1;
             // Not all that it does has that effect.
             habit.is_trusted = habit.wrong <= habit.right.min(MOST_WRONG);
@@ -90,6 +112,18 @@ mod tests {
         habits.was_late(7, MS(610));
         assert_eq!(habits.of(7), Some(MS(610)));
         assert_eq!(habits.of(8), None);
+    }
+
+    #[test]
+    fn a_program_is_known_when_it_was_late_or_met_often() {
+        let mut habits = Habits::default();
+        for _ in 0..MEETINGS {
+            assert!(habits.is_new(7));
+            habits.meet(7);
+        }
+        assert!(!habits.is_new(7));
+        habits.was_late(8, MS(610));
+        assert!(!habits.is_new(8));
     }
 
     #[test]

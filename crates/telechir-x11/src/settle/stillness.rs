@@ -48,8 +48,11 @@ const TIMER_PATIENCE: Duration = Duration::from_millis(400);
 const TIMER_EFFECT: Duration = Duration::from_millis(1);
 /// What is expected comes at most so much earlier or later.
 const PUNCTUAL: Duration = Duration::from_millis(50);
-/// Programs that work for so long after the last change do so without showing it.
+/// Programs that work for so long after the last change do so without showing it, unless they get
+/// no core to work on.
 const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
+/// What changes after such a pause is something else than what changed before.
+const PAUSE: Duration = Duration::from_millis(150);
 
 /// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,12 +100,18 @@ pub(super) struct Stillness {
     sleep: Option<Sleep>,
     /// Since when somebody is awake.
     awake_since: Option<Instant>,
+    /// They work, and get no core.
+    is_starved: bool,
     /// How long a look takes.
     cost: Duration,
     /// What changed within the time that a video is known after.
     changes: VecDeque<(Instant, Area)>,
     /// When something is used to change.
     expected: Option<Instant>,
+    /// Until when something may change of which nothing is known.
+    curious: Option<Instant>,
+    /// When something changed after a pause.
+    resumed: Option<Instant>,
     /// All that changed.
     touched: Option<Area>,
     /// What is known to change by itself.
@@ -136,9 +145,12 @@ impl Stillness {
             is_calm,
             sleep: None,
             awake_since: None,
+            is_starved: false,
             cost: Duration::ZERO,
             changes: VecDeque::new(),
             expected: None,
+            curious: None,
+            resumed: None,
             touched: None,
             known,
             stirring: None,
@@ -155,6 +167,17 @@ impl Stillness {
         self.expected = Some(at);
     }
 
+    /// Something may change until then.
+    pub(super) const fn wonder(&mut self, until: Instant) {
+        self.curious = Some(until);
+    }
+
+    /// How long after the action something changed of which nothing was known.
+    pub(super) fn learned(&self, acted: Instant) -> Option<Duration> {
+        self.curious?;
+        Some(self.resumed? - acted)
+    }
+
     /// How long after the action something changed that was expected.
     pub(super) fn kept(&self, acted: Instant) -> Option<Duration> {
         let at = self.expected?;
@@ -167,10 +190,19 @@ impl Stillness {
         expected.is_some_and(|at| self.last_change + PUNCTUAL < at)
     }
 
-    /// Until when what is expected may come.
+    /// Until when what is expected may come, or what is not known.
     fn expects(&self) -> Option<Instant> {
-        let at = self.expected?;
+        let Some(at) = self.expected else {
+            return self.curious;
+        };
         (self.last_change + PUNCTUAL < at).then(|| at + PUNCTUAL)
+    }
+
+    /// Whether what is expected may be about to come: who works then may be late with it.
+    fn is_expectant(&self, now: Instant) -> bool {
+        let has_looked = |until| self.last_look.is_some_and(|last| last >= until);
+        self.expects()
+            .is_some_and(|until| now < until || !has_looked(until))
     }
 
     pub(super) const fn last_change(&self) -> Instant {
@@ -206,6 +238,9 @@ impl Stillness {
             self.touched = Some(join(self.touched, area));
         }
         if is_news {
+            if now > self.last_change + PAUSE {
+                self.resumed = Some(now);
+            }
             self.last_change = now;
             self.is_calm = false;
             self.sleep = None;
@@ -229,6 +264,7 @@ impl Stillness {
             None => now >= self.quiet_at() + self.settle.quiet / 2,
         };
         self.sleep = look.map(|look| look.sleep);
+        self.is_starved = look.is_some_and(|look| look.is_starved);
         self.cost = cost;
         self.last_look = Some(now);
     }
@@ -261,7 +297,7 @@ impl Stillness {
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        if self.timer().is_some() || self.expects().is_some_and(|until| now < until) {
+        if self.timer().is_some() || self.is_expectant(now) {
             return false;
         }
         let least = match self.touched {
@@ -271,7 +307,8 @@ impl Stillness {
         if self.is_asleep() && now >= self.last_change + least {
             return true;
         }
-        now >= self.quiet_at() && (self.is_calm || now >= self.last_change + BUSY_PATIENCE)
+        let is_vain = now >= self.last_change + BUSY_PATIENCE && !self.is_starved;
+        now >= self.quiet_at() && (self.is_calm || is_vain)
     }
 
     /// All sleep until somebody does something.

@@ -13,6 +13,8 @@ use super::timers::{self, Alarm, Timer};
 
 /// Over a shorter time the background is not measured: an action's own work would be most of it.
 const LEAST_BACKGROUND: Duration = Duration::from_millis(300);
+/// What they take by themselves shows in a wait that is so long.
+const LONG: Duration = Duration::from_millis(40);
 /// Over a shorter time a share says nothing: a program's shortest turn would be most of it.
 const LEAST_SHARE: Duration = Duration::from_millis(20);
 /// More processes than a desktop has; reading on would take longer than it is worth.
@@ -29,8 +31,10 @@ const SLOWEST: Duration = Duration::from_secs(1);
 const BLUR: Duration = Duration::from_millis(12);
 /// A timer that is set again for as long as before, give or take so much, is the same.
 const SAME: Duration = Duration::from_millis(4);
-/// A timer of a thread is not waited for any more after so many times in vain.
+/// A timer of a thread is not waited for any more after so many times in vain, and so long in all:
+/// LibreOffice looks every 10 ms whether it may go on with what it has put off.
 const VAIN: u32 = 2;
+const VAIN_TIME: Duration = Duration::from_millis(120);
 /// Nor is any that is not short, after so many of whatever length.
 const VAIN_IN_ALL: u32 = 4;
 /// A timer that is over has its effect by then, unless its thread had nothing to do.
@@ -52,6 +56,8 @@ pub(super) struct Cast {
 pub(super) struct Look {
     /// They work more than they do by themselves.
     pub(super) is_busy: bool,
+    /// They had a core for less than half of the time that they wanted one for.
+    pub(super) is_starved: bool,
     pub(super) sleep: Sleep,
 }
 
@@ -76,6 +82,8 @@ type Thread = (u32, u32);
 struct Turns {
     /// Nanoseconds that it ran, or was ready to.
     wanted: u64,
+    /// Nanoseconds that it ran.
+    ran: u64,
     count: u64,
 }
 
@@ -101,13 +109,27 @@ struct Vain {
     /// How long the last of them was, and how many in a row.
     span: Duration,
     times: u32,
+    /// How long these were waited for.
+    spent: Duration,
     in_all: u32,
 }
 
 impl Vain {
+    /// One more.
+    fn waste(&mut self, span: Duration) {
+        if self.span.abs_diff(span) >= SAME {
+            (self.times, self.spent) = (0, Duration::ZERO);
+            self.span = span;
+        }
+        self.times += 1;
+        self.spent += span;
+        self.in_all += 1;
+    }
+
     /// Whether another would be waited for in vain, too.
     fn holds(self, span: Duration) -> bool {
-        let is_such = self.span.abs_diff(span) < SAME && self.times >= VAIN;
+        let is_such =
+            self.span.abs_diff(span) < SAME && self.times >= VAIN && self.spent >= VAIN_TIME;
         is_such || (span > SHORT && self.in_all >= VAIN_IN_ALL)
     }
 }
@@ -124,6 +146,10 @@ pub(super) struct Work {
     gap: Duration,
     /// Nanoseconds that all threads together wanted a core for, at each of the last looks.
     used: VecDeque<(Instant, u64)>,
+    /// The same when this wait began.
+    begun: Option<(Instant, u64)>,
+    /// Nanoseconds that all threads together had a core for since then.
+    ran: u64,
     /// Timers that go off later than this are not waited for.
     patience: Option<Instant>,
     /// The timer that is waited for.
@@ -168,6 +194,8 @@ impl Work {
         if let Some(new) = new {
             self.used = VecDeque::from([new]);
         }
+        self.begun = new;
+        self.ran = 0;
         for seen in self.threads.values_mut() {
             seen.began = seen.turns.wanted;
         }
@@ -197,6 +225,7 @@ impl Work {
         {
             return None;
         }
+        self.forget_background(now);
         let most = 0.1 + self.background * 1.2;
         // Who waits for a core matters only when it seems that nobody does.
         let is_awake = if did_run && self.share() > most {
@@ -212,7 +241,38 @@ impl Work {
         };
         let is_busy = self.share() > most;
         self.was_still = !is_awake;
-        Some(Look { is_busy, sleep })
+        Some(Look {
+            is_busy,
+            is_starved: self.is_starved(),
+            sleep,
+        })
+    }
+
+    /// Whether a thread of this program sleeps for no longer than this.
+    pub(super) fn has_alarm(&self, program: u32, at_most: Duration) -> bool {
+        let mut of_it = self.threads.iter().filter(|((of, _), _)| *of == program);
+        of_it.any(|(_, seen)| match seen.timer {
+            Some(Timer::At(alarm)) => alarm.span <= at_most,
+            Some(Timer::Never | Timer::Unknown) | None => false,
+        })
+    }
+
+    /// What they did after the last wait may have been the end of what was done before it. Who
+    /// takes less now does not take as much by itself.
+    fn forget_background(&mut self, now: Instant) {
+        if let (Some(first), Some(last)) = (self.begun, self.used.back())
+            && now - first.0 >= LONG
+        {
+            self.background = self.background.min(share(first, *last));
+        }
+    }
+
+    fn is_starved(&self) -> bool {
+        let wanted = match (self.begun, self.used.back()) {
+            (Some((_, first)), Some((_, last))) => last.saturating_sub(first),
+            _ => 0,
+        };
+        self.ran * 2 < wanted
     }
 
     /// Reads every thread's turns; says whether one had any since the last time, began or ended.
@@ -232,6 +292,8 @@ impl Work {
                     if Some(thread.0) != self.cast.server {
                         let had = old.map_or(0, |seen| seen.turns.wanted + seen.untold);
                         used += turns.wanted.saturating_sub(had);
+                        let had = old.map_or(0, |seen| seen.turns.ran);
+                        self.ran += turns.ran.saturating_sub(had);
                     }
                     Seen {
                         turns,
@@ -325,13 +387,7 @@ impl Work {
             self.vain.remove(&thread);
             return;
         }
-        let vain = self.vain.entry(thread).or_default();
-        if vain.span.abs_diff(alarm.span) >= SAME {
-            vain.span = alarm.span;
-            vain.times = 0;
-        }
-        vain.times += 1;
-        vain.in_all += 1;
+        self.vain.entry(thread).or_default().waste(alarm.span);
     }
 
     fn learn_rhythms(&mut self, now: Instant) {
@@ -440,8 +496,10 @@ fn parse(schedstat: &str) -> Turns {
         .split_ascii_whitespace()
         .map(|number| number.parse::<u64>().unwrap_or(0));
     let mut next = || numbers.next().unwrap_or(0);
+    let (ran, waited) = (next(), next());
     Turns {
-        wanted: next() + next(),
+        wanted: ran + waited,
+        ran,
         count: next(),
     }
 }

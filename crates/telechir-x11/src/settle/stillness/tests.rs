@@ -41,6 +41,8 @@ fn wait(known: &[Area], mut step: impl FnMut(u64) -> (Vec<Area>, Option<Programs
 #[derive(Clone, Copy)]
 enum Programs {
     Work,
+    /// They would, if they got a core.
+    Starve,
     /// Now and then, not much.
     Stir,
     Sleep,
@@ -66,9 +68,10 @@ const fn restless(area: Area) -> Next {
 impl Programs {
     fn at(self, start: Instant) -> Look {
         Look {
-            is_busy: matches!(self, Self::Work),
+            is_busy: matches!(self, Self::Work | Self::Starve),
+            is_starved: matches!(self, Self::Starve),
             sleep: match self {
-                Self::Work | Self::Stir => Sleep::Awake,
+                Self::Work | Self::Starve | Self::Stir => Sleep::Awake,
                 Self::Sleep => Sleep::Sound,
                 Self::SleepUntil(ms) => Sleep::Until(start + Duration::from_millis(ms)),
                 Self::SleepSomehow => Sleep::Unknown,
@@ -124,6 +127,41 @@ fn programs_that_work_for_ever_are_not() {
 }
 
 #[test]
+fn who_gets_no_core_is_waited_for_longer() {
+    let (ms, next) = wait(&[], |ms| {
+        let programs = if ms < 1600 {
+            Programs::Starve
+        } else {
+            Programs::Sleep
+        };
+        (once(ms, 1599, area(90, 30)), Some(programs))
+    });
+    assert!((1605..1615).contains(&ms), "{ms}");
+    assert_eq!(next, done(None));
+}
+
+#[test]
+fn of_whom_nothing_is_known_something_late_is_learned() {
+    let start = Instant::now();
+    let ms = |ms| start + Duration::from_millis(ms);
+    let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
+    stillness.knows_all();
+    let asleep = Some(Programs::Sleep.at(start));
+    stillness.changed(ms(20), &[area(90, 30)]);
+    stillness.looked(ms(30), Duration::ZERO, asleep);
+    assert_eq!(stillness.learned(start), None);
+    stillness.wonder(ms(650));
+    assert_eq!(stillness.next(ms(40)), Next::Wait(ms(650)));
+    stillness.changed(ms(610), &[area(90, 30)]);
+    assert_eq!(stillness.learned(start), Some(Duration::from_millis(610)));
+    // How they are is looked at once more before it is over.
+    stillness.looked(ms(615), Duration::ZERO, asleep);
+    assert_eq!(stillness.next(ms(650)), Next::Look);
+    stillness.looked(ms(650), Duration::ZERO, asleep);
+    assert_eq!(stillness.next(ms(650)), done(None));
+}
+
+#[test]
 fn it_is_over_soon_when_all_sleep() {
     let (ms, next) = wait(&[], |ms| {
         let programs = if ms < 22 {
@@ -145,6 +183,7 @@ fn where_others_may_draw_as_well_the_quiet_is_whole() {
         let now = start + Duration::from_millis(ms);
         let look = Look {
             is_busy: false,
+            is_starved: false,
             sleep: Sleep::Sound,
         };
         stillness.looked(now, Duration::ZERO, Some(look));

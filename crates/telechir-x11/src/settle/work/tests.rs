@@ -6,6 +6,7 @@ use super::*;
 fn counts_running_and_waiting() {
     let turns = Turns {
         wanted: 291_447_510,
+        ran: 233_012_968,
         count: 943,
     };
     assert_eq!(parse("233012968 58434542 943\n"), turns);
@@ -88,13 +89,16 @@ async fn who_works_is_awake_and_busy() {
 #[test]
 fn a_timer_that_shows_nothing_is_not_waited_for_for_ever() {
     let ms = Duration::from_millis;
-    let mut vain = Vain::default();
-    for _ in 0..VAIN {
-        assert!(!vain.holds(ms(50)));
-        vain.span = ms(50);
-        vain.times += 1;
-        vain.in_all += 1;
-    }
-    assert!(vain.holds(ms(51)));
-    assert!(!vain.holds(ms(250)));
+    let wasted = |span: u64, times: u32| {
+        let mut vain = Vain::default();
+        (0..times).for_each(|_| vain.waste(ms(span)));
+        vain
+    };
+    assert!(!wasted(90, 1).holds(ms(91)));
+    assert!(wasted(90, 2).holds(ms(91)));
+    assert!(!wasted(90, 2).holds(ms(250)));
+    assert!(wasted(90, 4).holds(ms(250)));
+    // Who looks again and again after a short while is given as long in all.
+    assert!(!wasted(10, 11).holds(ms(10)));
+    assert!(wasted(10, 12).holds(ms(10)));
 }
