@@ -180,7 +180,10 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
         assert_eq!(page.shows("-").await, "-");
         // A title has no line breaks, and marks of its own around Hebrew and Arabic.
         let is_plain = |c: &char| !c.is_ascii() && !('\u{590}'..='\u{6ff}').contains(c);
+        // Marks keep a letter to stand on: what follows a mark on a flag, Chromium puts before it.
         let text: String = mixed(run, 3_000)
+            .replace("e\u{301}", "я\u{301}")
+            .replace("n\u{303}", "н\u{303}")
             .chars()
             .filter(is_plain)
             .take(100)
