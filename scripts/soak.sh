@@ -9,7 +9,7 @@
 # (scripts/settling.sh).
 #
 # Before, types texts of all scripts into a real editor and reads them back from its file,
-# TYPING_RUNS times (100).
+# TYPING_RUNS times (100), and fills in a sheet of LibreOffice's.
 #
 # Opens and closes browsers and contexts BROWSER_CYCLES times (100), and looks for what is left.
 #

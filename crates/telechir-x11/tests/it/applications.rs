@@ -11,7 +11,7 @@ use telechir_x11::Desktop;
 
 use crate::programs::{holds, press, started};
 use crate::stage;
-use crate::typing::{mixed, runs};
+use crate::typing::{asked_runs, mixed, runs};
 use crate::windows::{act, told};
 
 const REST: Settle = Settle {
@@ -201,4 +201,62 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
         times[times.len() / 2]
     );
     page.desktop.close().await.unwrap();
+}
+
+/// Only in a long run, which installs it.
+#[tokio::test]
+async fn a_sheet_is_computed_and_saved() {
+    if asked_runs().is_none() {
+        return;
+    }
+    let folder = stage::session_dir();
+    let path = stage::workspace(&folder).join("sheet.csv");
+    std::fs::write(&path, "item,price\npen,2\n").unwrap();
+    stage::own(&path);
+    let words = ["--norestore", "--nologo", path.to_str().unwrap()];
+    let mut desktop = started(stage::managed(&folder).await, "localc", &words).await;
+    let start = Instant::now();
+    // The question how to read the file, which comes some time after the first window.
+    while !told(&mut desktop, Action::ListWindows)
+        .await
+        .contains("Text Import")
+    {
+        assert!(start.elapsed() < Duration::from_secs(60), "no question");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    desktop.settle(REST).await.unwrap();
+    press(&mut desktop, "Return").await;
+    while !told(&mut desktop, Action::ListWindows)
+        .await
+        .contains("sheet.csv")
+    {
+        assert!(start.elapsed() < Duration::from_secs(60), "no sheet");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    desktop.settle(REST).await.unwrap();
+    press(&mut desktop, "ctrl+End").await;
+    press(&mut desktop, "Down").await;
+    press(&mut desktop, "Home").await;
+    // A tabulator goes right, and Enter goes back to where the row began.
+    let rows = stage::type_text("Straße 漢😀\t40\nsum\t=SUM(B2:B3)\n");
+    desktop.perform(&rows).await.unwrap();
+    desktop.settle(REST).await.unwrap();
+    press(&mut desktop, "ctrl+s").await;
+    let expected = "item,price\npen,2\nStraße 漢😀,40\nsum,42\n";
+    let saved = loop {
+        let saved = std::fs::read_to_string(&path).unwrap();
+        if saved == expected || start.elapsed() > Duration::from_secs(120) {
+            break saved;
+        }
+        // Whether to keep the file's format: yes.
+        if told(&mut desktop, Action::ListWindows)
+            .await
+            .contains("Confirm File Format")
+        {
+            press(&mut desktop, "Return").await;
+        }
+        desktop.settle(REST).await.unwrap();
+    };
+    assert_eq!(saved, expected);
+    desktop.close().await.unwrap();
 }

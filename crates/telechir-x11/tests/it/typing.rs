@@ -15,9 +15,13 @@ const RUNS: u32 = 10;
     clippy::disallowed_methods,
     reason = "a long run says how long it is to be"
 )]
+pub(crate) fn asked_runs() -> Option<u32> {
+    let asked = std::env::var("TELECHIR_TYPING_RUNS").ok()?;
+    asked.parse().ok()
+}
+
 pub(crate) fn runs() -> u32 {
-    let asked = std::env::var("TELECHIR_TYPING_RUNS").ok();
-    asked.and_then(|runs| runs.parse().ok()).unwrap_or(RUNS)
+    asked_runs().unwrap_or(RUNS)
 }
 
 /// So many characters of everything there is, others in every run.
