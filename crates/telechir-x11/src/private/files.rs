@@ -163,7 +163,8 @@ impl Reservation {
             let mut bytes = [0; 2];
             random.read_exact(&mut bytes)?;
             let number = LOWEST + u16::from_ne_bytes(bytes) % SPAN;
-            if socket_path(number).exists() {
+            // A keymap that a killed server of another user left would keep ours from starting.
+            if socket_path(number).exists() || keymap(number).exists() {
                 continue;
             }
             let lock = lock(number);
@@ -185,11 +186,19 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // A server that was killed leaves its socket. While the lock is there, it is nobody else's.
-        let _best_effort = fs::remove_file(socket_path(self.number));
+        // A server that was killed leaves its socket, and when that was at its start its keymap.
+        // While the lock is there, they are nobody else's.
+        for file in [socket_path(self.number), keymap(self.number)] {
+            let _best_effort = fs::remove_file(file);
+        }
         let _best_effort = fs::remove_file(lock(self.number));
         guardian::unowns_file(&lock(self.number));
     }
+}
+
+/// What a server has its keymap compiled into while it starts.
+fn keymap(number: u16) -> PathBuf {
+    format!("/tmp/server-{number}.xkm").into()
 }
 
 /// A lock before it has its name, whole from the moment it has it.
@@ -217,4 +226,19 @@ impl Drop for Made {
 
 fn lock(number: u16) -> PathBuf {
     format!("/tmp/.X{number}-lock").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_display_is_left() {
+        let reservation = Reservation::take().unwrap();
+        let left = [keymap(reservation.number()), lock(reservation.number())];
+        fs::write(&left[0], "half of it").unwrap();
+        assert!(left[1].exists());
+        drop(reservation);
+        assert!(!left.iter().any(|file| file.exists()), "{left:?}");
+    }
 }
