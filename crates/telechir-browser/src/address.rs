@@ -62,13 +62,16 @@ fn has_scheme(text: &str) -> bool {
     is_name && (!is_port || known.contains(&scheme.to_ascii_lowercase().as_str()))
 }
 
-/// The search page for these words.
+/// The search page for these words; without words the search engine's first page.
 pub(crate) fn search(pattern: Option<&str>, query: Option<&str>) -> Result<String, DeviceError> {
     let pattern = pattern.ok_or_else(|| {
         refused("No search page is configured here; navigate to an address instead.")
     })?;
-    let words: String =
-        url::form_urlencoded::byte_serialize(query.unwrap_or_default().as_bytes()).collect();
+    let Some(query) = query.filter(|query| !query.trim().is_empty()) else {
+        let whole = Url::parse(pattern).ok().and_then(|url| url.join("/").ok());
+        return Ok(whole.map_or_else(|| pattern.replace("{query}", ""), String::from));
+    };
+    let words: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
     Ok(pattern.replace("{query}", &words))
 }
 
@@ -155,6 +158,10 @@ mod tests {
     fn words_of_a_search_are_encoded() {
         let found = search(Some("https://s/?q={query}"), Some("a&b ü"));
         assert_eq!(found.unwrap(), "https://s/?q=a%26b+%C3%BC");
+        assert_eq!(
+            search(Some("https://s/?q={query}"), None).unwrap(),
+            "https://s/"
+        );
         assert!(search(None, Some("a")).is_err());
     }
 }

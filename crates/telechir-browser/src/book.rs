@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::Value;
+use telechir_protocol::StateChange;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -12,11 +13,18 @@ use crate::client::{Client, Event, lock};
 use crate::error::Gone;
 use crate::setup::Setup;
 
+mod console;
+mod downloads;
 mod frames;
+mod network;
 mod notes;
 
+use console::Console;
+use downloads::Downloads;
+pub(crate) use downloads::{LARGEST, Whole};
 pub(crate) use frames::Frame;
 use frames::Frames;
+use network::Network;
 use notes::Notes;
 
 /// A request that runs longer counts as a long poll and no longer as loading.
@@ -80,6 +88,20 @@ struct State {
     drag: Option<Value>,
     notes: Notes,
     frames: Frames,
+    downloads: Downloads,
+    /// A file picker that a page wanted, by the page's session.
+    choosers: HashMap<String, Chooser>,
+    networks: HashMap<String, Network>,
+    console: Console,
+}
+
+/// A file picker that was not shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chooser {
+    /// The control that it is for, by Chromium's number.
+    pub(crate) node: i64,
+    /// Whether it takes several files.
+    pub(crate) is_multiple: bool,
 }
 
 impl Book {
@@ -171,6 +193,93 @@ impl Book {
         lock(&self.state).notes.take()
     }
 
+    /// Takes what changed beside the actions, of what is still there.
+    pub(crate) fn take_changes(&self) -> Vec<StateChange> {
+        let mut state = lock(&self.state);
+        let changes = state.notes.take_changes();
+        let is_there = |change: &StateChange| match change {
+            StateChange::TabOpened { tab_id } => state.tabs.iter().any(|tab| tab.name == *tab_id),
+            StateChange::DownloadStarted { .. }
+            | StateChange::DownloadCompleted { .. }
+            | StateChange::DownloadFailed { .. } => true,
+        };
+        changes.into_iter().filter(is_there).collect()
+    }
+
+    /// Adds a sentence to what happened beside the actions.
+    pub(crate) fn note(&self, sentence: String) {
+        lock(&self.state).notes.add(sentence);
+    }
+
+    /// Says what a page wanted that only a person may give.
+    pub(crate) fn wish(&self, what: &str) {
+        lock(&self.state).notes.wish(what);
+    }
+
+    /// From here on files that pages give are kept.
+    pub(crate) fn keep_downloads(&self) {
+        lock(&self.state).downloads.are_kept = true;
+    }
+
+    /// Takes the files that came whole since the last time.
+    pub(crate) fn take_whole(&self) -> Vec<Whole> {
+        lock(&self.state).downloads.take_whole()
+    }
+
+    /// Says what became of a file that came whole: where it is and how long, or why it is not.
+    pub(crate) fn say_download(&self, of: Whole, kept: Result<(String, u64), String>) {
+        let notes = &mut lock(&self.state).notes;
+        match kept {
+            Ok((path, bytes)) => of.say_kept(notes, path, bytes),
+            Err(why) => of.say_failed(notes, &why),
+        }
+    }
+
+    /// Says how far the files came that are under way.
+    pub(crate) fn say_downloads(&self) {
+        let mut state = lock(&self.state);
+        let State {
+            downloads, notes, ..
+        } = &mut *state;
+        downloads.say_running(notes);
+    }
+
+    /// The file picker that the page wanted last.
+    pub(crate) fn chooser(&self, session: &str) -> Option<Chooser> {
+        lock(&self.state).choosers.get(session).copied()
+    }
+
+    /// What the page in a tab fetched, in lines.
+    pub(crate) fn network(&self, session: &str) -> String {
+        let state = lock(&self.state);
+        state
+            .networks
+            .get(session)
+            .map_or_else(|| Network::default().told(), Network::told)
+    }
+
+    /// Keeps what these sessions log from here on.
+    pub(crate) fn listen(&self, sessions: &[String]) {
+        let mut state = lock(&self.state);
+        sessions
+            .iter()
+            .for_each(|session| state.console.listen(session));
+    }
+
+    /// Takes what these sessions logged since they are listened to.
+    pub(crate) fn logged(&self, sessions: &[String]) -> Vec<String> {
+        let mut state = lock(&self.state);
+        sessions
+            .iter()
+            .flat_map(|session| state.console.take_lines(session))
+            .collect()
+    }
+
+    /// The session of a tab and those of its frames that have their own.
+    pub(crate) fn sessions_of(&self, session: &str) -> Vec<String> {
+        lock(&self.state).frames.sessions_of(session)
+    }
+
     /// When the tab last did something, and whether it still loads.
     pub(crate) fn activity(&self, target: &str) -> (Option<Instant>, bool) {
         let now = Instant::now();
@@ -238,7 +347,8 @@ impl State {
                 let target = text(&params["targetId"]);
                 self.forget(|tab| tab.target == target);
             }
-            "Browser.downloadWillBegin" => self.notes.download(params),
+            "Browser.downloadWillBegin" => self.downloads.begin(client, &mut self.notes, params),
+            "Browser.downloadProgress" => self.downloads.progress(client, &mut self.notes, params),
             _ => {}
         }
     }
@@ -264,6 +374,9 @@ impl State {
             requests: HashMap::new(),
             stirred: Instant::now(),
         };
+        self.notes.change(StateChange::TabOpened {
+            tab_id: tab.name.clone(),
+        });
         self.newcomers.push(tab.target.clone());
         self.tabs.push(tab);
     }
@@ -281,6 +394,8 @@ impl State {
 
     fn forget(&mut self, gone: impl Fn(&Tab) -> bool) {
         for tab in self.tabs.extract_if(.., |tab| gone(tab)) {
+            self.choosers.remove(&tab.session);
+            self.networks.remove(&tab.session);
             self.recent.retain(|old| *old != tab.target);
             self.newcomers.retain(|old| *old != tab.target);
             if self.active.as_ref() == Some(&tab.target) {
@@ -318,15 +433,53 @@ impl State {
     fn of_page(&mut self, client: &Client, session: &str, method: &str, params: &Value) {
         match method {
             "Page.javascriptDialogOpening" => self.notes.dialog(client, session, params),
-            "Page.fileChooserOpened" => self.notes.file_chooser(),
+            "Page.fileChooserOpened" => self.choose(session, params),
             "Input.dragIntercepted" => self.drag = Some(params["data"].clone()),
             "Inspector.targetCrashed" => {
                 client.fail_session(session, Gone::Crashed);
+                self.note_crash(session);
             }
+            "Page.frameRequestedNavigation" => self.notes.elsewhere(params),
+            "Network.responseReceived" => self.notes.document(params),
             _ => {}
+        }
+        self.console.take(session, method, params);
+        if self.tabs.iter().any(|tab| tab.session == session) {
+            self.networks
+                .entry(session.to_owned())
+                .or_default()
+                .take(method, params);
         }
         if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.session == session) {
             tab.take(client, method, params);
+        }
+    }
+}
+
+impl State {
+    /// Remembers a file picker that was not shown, for the files that may come for it.
+    fn choose(&mut self, session: &str, params: &Value) {
+        let is_multiple = params["mode"] == "selectMultiple";
+        let files = if is_multiple { "files" } else { "a file" };
+        match params["backendNodeId"].as_i64() {
+            Some(node) => {
+                self.choosers.insert(session.to_owned(), Chooser { node, is_multiple });
+                self.notes.add(format!(
+                    "The page asked for {files}; no file picker is shown here, and the page waits: file_upload on the element that asked gives it {files}."
+                ));
+            }
+            None => self.notes.add(format!(
+                "The page asked for {files}; no file picker is shown here, and this page can be given none."
+            )),
+        }
+    }
+
+    fn note_crash(&mut self, session: &str) {
+        if let Some(tab) = self.tabs.iter().find(|tab| tab.session == session) {
+            let name = &tab.name;
+            self.notes.add(format!(
+                "The page in {name} crashed; reload it or go to another address."
+            ));
         }
     }
 }

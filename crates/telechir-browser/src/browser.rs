@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::book::Book;
 use crate::client::{Client, Pump};
 use crate::context::Context;
+use crate::exchange::Exchange;
 use crate::hands::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::memory::Memory;
@@ -23,11 +24,16 @@ use crate::snapshot::Snapshots;
 use crate::{capture, settle};
 
 mod actions;
+mod anew;
 mod elements;
+mod files;
 mod fit;
+mod hung;
+mod logs;
 mod paired;
 
 use actions::{Family, family};
+use hung::is_late;
 pub use paired::Paired;
 
 /// A Chromium with one window or none. It ends when this is dropped.
@@ -48,6 +54,10 @@ pub struct Browser {
     /// What Chromium says it is.
     pub(crate) agent: Arc<str>,
     pub(crate) snapshots: Snapshots,
+    /// The world of our scripts in the document that was last in front, by tab and document.
+    pub(crate) world: Option<((String, Option<String>), i64)>,
+    /// Files for pages and from pages, where there is a workspace.
+    pub(crate) exchange: Option<Arc<Exchange>>,
 }
 
 /// The Chromium behind a browser, as far as it is this one's.
@@ -81,7 +91,11 @@ impl Browser {
     /// # Errors
     /// When Chromium is missing, must not start (as root), does not start, or does not fill the
     /// screen it was given.
-    pub async fn launch(surface: Surface, options: Options) -> Result<Self, DeviceError> {
+    pub async fn launch(mut surface: Surface, options: Options) -> Result<Self, DeviceError> {
+        let exchange = Exchange::create(&options).map_err(|error| DeviceError::Unavailable {
+            what: "Chromium",
+            message: format!("its folder for files: {error}"),
+        })?;
         let Launched {
             client,
             shelf,
@@ -89,7 +103,7 @@ impl Browser {
             setup,
             agent,
             chromium,
-        } = launch::launch(&surface, &options).await?;
+        } = launch::launch(&mut surface, &options).await?;
         let (size, screen) = match surface {
             Surface::Headless(size) => (size, None),
             Surface::Window(screen) => (screen.size(), Some(screen)),
@@ -107,8 +121,14 @@ impl Browser {
             size,
             agent,
             snapshots: Snapshots::default(),
+            world: None,
+            exchange: exchange.map(Arc::new),
         };
+        browser.open_downloads().await?;
         browser.first_page().await?;
+        // That it began with a tab is no news.
+        browser.book.take_changes();
+        browser.book.take_notes();
         Ok(browser)
     }
 
@@ -140,28 +160,35 @@ impl Computer for Browser {
 
     fn supports(&self, kind: &ActionKind) -> bool {
         let is_switched_off = (*kind == ActionKind::Search && self.options.search.is_none())
-            || (*kind == ActionKind::Javascript && !self.options.scripts);
+            || (*kind == ActionKind::Javascript && !self.options.scripts)
+            || (*kind == ActionKind::FileUpload && self.exchange.is_none());
         family(*kind) != Family::None && !is_switched_off
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        match &mut self.screen {
+        let frame = match &mut self.screen {
             Some(screen) => screen.capture().await,
-            None => {
-                let page = self.living_page().await?;
-                capture::capture(&page).await
-            }
-        }
+            None => self.picture().await,
+        };
+        self.or_anew(frame).await
     }
 
     async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
-        self.in_view(at_most).await
+        let marks = self.in_view(at_most).await;
+        self.or_anew(marks).await
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
-        let outcome = self.carry_out(action).await;
+        let mut done = self.carry_out(action).await;
+        if let Err(error) = done {
+            done = Err(if is_late(&error, self.options.answer_limit) {
+                self.unstick(error).await
+            } else {
+                error
+            });
+        }
         let memory = self.chromium.memory().and_then(Memory::news);
-        match outcome {
+        match self.or_anew(done).await {
             Ok(performed) => {
                 let notes = join(self.book.take_notes(), memory);
                 Ok(Performed {
@@ -177,11 +204,13 @@ impl Computer for Browser {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        settle::settle(&self.client, &self.book, self.screen.as_mut(), settle).await
+        let settled = settle::settle(&self.client, &self.book, self.screen.as_mut(), settle).await;
+        self.or_anew(settled).await
     }
 
     async fn context(&mut self) -> Result<PageContext, DeviceError> {
-        self.page_context().await
+        let context = self.told_context().await;
+        self.or_anew(context).await
     }
 
     async fn release(&mut self) -> Result<(), DeviceError> {
@@ -209,6 +238,30 @@ impl Computer for Browser {
             message: error.to_string(),
         })?;
         screen_ended
+    }
+}
+
+impl Browser {
+    /// The pixels of a page without a window.
+    async fn picture(&mut self) -> Result<Frame, DeviceError> {
+        let page = self.living_page().await?;
+        let frame = capture::capture(&page).await;
+        match frame {
+            Err(error) if is_late(&error, self.options.answer_limit) => {
+                Err(self.unstick(error).await)
+            }
+            other => other,
+        }
+    }
+
+    /// Where the browser is, and what happened in it that was not told yet.
+    async fn told_context(&mut self) -> Result<PageContext, DeviceError> {
+        let mut context = self.page_context().await?;
+        self.keep_downloads().await;
+        self.book.say_downloads();
+        context.changes = self.book.take_changes();
+        context.notes = self.book.take_notes();
+        Ok(context)
     }
 }
 

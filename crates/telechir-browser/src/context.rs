@@ -109,6 +109,9 @@ impl Isolated {
             size: self.size,
             agent: self.agent,
             snapshots: Snapshots::default(),
+            world: None,
+            // What its pages give is refused, and they are given nothing.
+            exchange: None,
         };
         let tab = browser.open_tab().await?;
         let page = browser.page_of(&tab);

@@ -1,7 +1,9 @@
 //! Starts Chromium: finds it, gives it a fresh profile, a pipe and nothing else.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +45,8 @@ const PLACES: [&str; 9] = [
     "/usr/bin/google-chrome-stable",
     "/run/current-system/sw/bin/chromium",
 ];
+/// Where Chromium finds no program: links such as `mailto:` would start one that nothing confines.
+const NOWHERE: &str = "/nonexistent";
 /// A cold start on a loaded machine takes seconds.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
@@ -59,7 +63,10 @@ pub(crate) struct Launched {
 }
 
 /// Starts Chromium and waits until it answers.
-pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launched, DeviceError> {
+pub(crate) async fn launch(
+    surface: &mut Surface,
+    options: &Options,
+) -> Result<Launched, DeviceError> {
     let program = find(options)?;
     if am_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
         return Err(unavailable(
@@ -80,7 +87,7 @@ pub(crate) async fn launch(surface: &Surface, options: &Options) -> Result<Launc
     let starting = Starting {
         program,
         flags,
-        surface,
+        surface: &mut *surface,
         options,
         profile: &profile,
     };
@@ -156,7 +163,8 @@ fn pipes() -> Result<(Pipe, Pipe), DeviceError> {
 struct Starting<'a> {
     program: PathBuf,
     flags: Vec<String>,
-    surface: &'a Surface,
+    // Alone: what is shared of a screen could not wait in another thread.
+    surface: &'a mut Surface,
     options: &'a Options,
     profile: &'a Profile,
 }
@@ -174,12 +182,17 @@ async fn spawn(
         options,
         profile,
     } = starting;
+    let search_path = if is_script(&program) {
+        "/usr/local/bin:/usr/bin:/bin"
+    } else {
+        NOWHERE
+    };
     let mut spawn = Spawn::new(program)
         .args(flags)
         .args(profile.flags())
         .arg("about:blank")
         .envs(profile.environment())
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("PATH", search_path)
         .env("LANG", "C.UTF-8")
         .envs(options.persona.environment())
         // No bus is looked for or started unless the screen has one.
@@ -210,6 +223,13 @@ async fn spawn(
         .spawn()
         .await
         .map_err(|error| unavailable(chain(&error)))
+}
+
+/// A wrapper needs the programs that it calls.
+fn is_script(program: &Path) -> bool {
+    let mut beginning = [0; 2];
+    let read = File::open(program).and_then(|mut file| file.read_exact(&mut beginning));
+    read.is_ok() && beginning == *b"#!"
 }
 
 /// Says what Chromium says it is.

@@ -11,6 +11,7 @@ mod client;
 mod context;
 mod dragged;
 mod error;
+mod exchange;
 mod hands;
 mod keyboard;
 mod launch;
@@ -35,7 +36,7 @@ mod walker;
 mod wire;
 
 pub use browser::{Browser, Paired};
-pub use options::{Addresses, Options, Profile, Sandbox, Surface};
+pub use options::{Addresses, Files, Options, Profile, Sandbox, Surface};
 pub use persona::{ColorScheme, Persona};
 pub use pointer::PIXELS_PER_CLICK;
 pub use profiles::{Claim, Listed, ProfileError, ProfileId, Profiles, Use, close_folder};

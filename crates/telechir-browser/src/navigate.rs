@@ -11,6 +11,9 @@ use crate::book::{Book, Tab};
 use crate::error::{CdpError, millis, refused};
 use crate::page::Page;
 
+/// What broke a load off is heard of within milliseconds, on a busy machine later.
+const HEARD_OF: Duration = Duration::from_secs(1);
+
 /// Which way through the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -43,6 +46,9 @@ impl Navigation<'_> {
                     "The address is a download; this browser keeps no files.",
                 ));
             }
+            if error == "net::ERR_ABORTED" && self.crashes().await {
+                return Err(refused("The page crashed while it was loading."));
+            }
             let refusal = self.egress.and_then(|egress| egress.why_refused(url));
             let why = refusal.map(|why| format!(" {why}")).unwrap_or_default();
             return Err(refused(format!(
@@ -58,6 +64,22 @@ impl Navigation<'_> {
             }
             // A place within the same document: it is there already.
             None => Ok(()),
+        }
+    }
+
+    /// Whether the page of a load that failed crashed, which is heard of a little later.
+    async fn crashes(&self) -> bool {
+        let deadline = Instant::now() + HEARD_OF;
+        let mut changes = self.book.watch();
+        loop {
+            match self.book.target(&self.tab.target) {
+                Some(tab) if tab.crashes > self.tab.crashes => return true,
+                Some(_) => {}
+                None => return false,
+            }
+            if timeout_at(deadline, changes.changed()).await.is_err() {
+                return false;
+            }
         }
     }
 

@@ -57,6 +57,15 @@ pub enum Profile {
     CopyOf(PathBuf),
 }
 
+/// Files between pages and the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// The folder whose files may be given to pages.
+    pub workspace: PathBuf,
+    /// Whether files that pages give are kept, in the workspace's folder `downloads`.
+    pub keeps_downloads: bool,
+}
+
 /// How a browser is started and what it may do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -81,6 +90,8 @@ pub struct Options {
     pub persona: Persona,
     /// Which addresses may be asked for.
     pub addresses: Addresses,
+    /// Files that may be given to pages and kept from them. Absent means none.
+    pub files: Option<Files>,
     /// The search page, with `{query}` where the words go. Absent means there is none.
     pub search: Option<String>,
     /// Bytes of memory for all of its processes together, where a control group can be had.
@@ -106,6 +117,7 @@ impl Default for Options {
             scale: 1.0,
             persona: Persona::default(),
             addresses: Addresses::Web,
+            files: None,
             search: None,
             memory_bytes: 4 << 30,
             scripts: false,

@@ -74,7 +74,11 @@ impl Pointer<'_> {
         let bits = self.hands.modifiers();
         self.approach(at, bits).await?;
         if button == Button::Left && self.hands.buttons() & button_bit(button) != 0 {
-            self.drop_dragged(self.mouse(bits)).await?;
+            let was_dropped = self.drop_dragged(self.mouse(bits)).await?;
+            if was_dropped {
+                self.hands.let_go_of_button(button);
+                return Ok(());
+            }
         }
         self.hands.let_go_of_button(button);
         let event = self
@@ -111,8 +115,11 @@ impl Pointer<'_> {
                 sleep(pause).await;
             }
         }
-        self.drop_dragged(self.mouse(bits)).await?;
-        or_closed(held.release_at(self.mouse(bits)).await)?;
+        if self.drop_dragged(self.mouse(bits)).await? {
+            held.keep();
+        } else {
+            or_closed(held.release_at(self.mouse(bits)).await)?;
+        }
         or_closed(release_all(pressed).await)
     }
 
@@ -156,16 +163,16 @@ impl Pointer<'_> {
         dragged.move_to(self.page, mouse).await
     }
 
-    /// Drops what is dragged, when something is.
-    async fn drop_dragged(&mut self, mouse: Mouse) -> Result<(), CdpError> {
+    /// Drops what is dragged, when something is. A page hears of no release then: it ended the drag.
+    async fn drop_dragged(&mut self, mouse: Mouse) -> Result<bool, CdpError> {
         if self.hands.dragged.is_none() {
             // A round trip: a drag that began with the last move is known after it.
             self.page.evaluate("0").await?;
             self.hands.dragged = self.book.take_drag().map(Dragged::new);
         }
         match self.hands.dragged.take() {
-            Some(dragged) => dragged.drop_at(self.page, mouse).await,
-            None => Ok(()),
+            Some(dragged) => dragged.drop_at(self.page, mouse).await.map(|()| true),
+            None => Ok(false),
         }
     }
 

@@ -64,6 +64,8 @@ impl Setup {
             json!({ "enabled": true }),
         );
         tell("Input.setInterceptDrags", json!({ "enabled": true }));
+        // No window asks for a key to be touched, over the page.
+        tell("WebAuthn.enable", json!({ "enableUI": false }));
         watch_frames(client, session, self.is_someone());
         if let Some(size) = self.size {
             tell(

@@ -6,6 +6,7 @@
 mod changes;
 mod compact;
 mod document;
+mod files;
 mod find;
 mod node;
 mod outline;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use telechir_device::{DeviceError, PageContext};
 use telechir_protocol::TabState;
 use tokio::time::{Instant, timeout_at};
@@ -11,6 +11,7 @@ use crate::Browser;
 use crate::book::Tab;
 use crate::error::{CdpError, refused};
 use crate::page::Page;
+use crate::setup::WORLD;
 
 /// A page that does not say at once whether it is visible is busy, which a visible one is.
 const LOOK: Duration = Duration::from_secs(1);
@@ -24,9 +25,16 @@ impl Browser {
             return Err(lost.into());
         }
         for tab in self.book.take_newcomers() {
-            if self.book.active().is_none() || self.is_visible(&tab).await? {
+            let is_in_front = self.book.active().is_none() || self.is_visible(&tab).await?;
+            let place = if is_in_front {
                 self.bring_to_front(&tab).await?;
-            }
+                "in front now"
+            } else {
+                "behind the one in front"
+            };
+            let name = &tab.name;
+            self.book
+                .note(format!("A page opened {name}, which is {place}."));
         }
         let tab = match self.book.active() {
             Some(tab) => tab,
@@ -149,7 +157,11 @@ impl Browser {
             let tabs = self.tab_states().await?;
             if let Some(active) = tabs.iter().find(|tab| tab.active) {
                 let url = Some(active.url.clone());
-                return Ok(PageContext { url, tabs });
+                return Ok(PageContext {
+                    url,
+                    tabs,
+                    ..PageContext::default()
+                });
             }
         }
         Err(refused(
@@ -166,7 +178,7 @@ impl Browser {
             .call(None, "Target.getTargets", json!({}), limit)
             .await?;
         self.book.rename(&targets["targetInfos"]);
-        let newest = self.title_of(&front).await;
+        let newest = self.heard_of(&front).await;
         let state = |tab: Tab| {
             let active = tab.target == front.target;
             TabState {
@@ -180,12 +192,40 @@ impl Browser {
     }
 
     /// What the page itself says its title is: Chromium hears of a new one a little later. None
-    /// when it has none, hangs, or is gone.
-    async fn title_of(&mut self, tab: &Tab) -> Option<String> {
-        let look = json!({ "expression": "document.title" });
+    /// when it has none, hangs, or is gone. What it wanted of a person is noted, too.
+    async fn heard_of(&mut self, tab: &Tab) -> Option<String> {
+        let document = (tab.target.clone(), tab.document.clone());
+        let known = self.world.take().filter(|(of, _)| *of == document);
         let page = self.page_of(tab);
-        let answer = page.call_within("Runtime.evaluate", look, LOOK).await;
-        let title = answer.ok()?["result"]["value"].as_str()?.to_owned();
+        let world = match known {
+            Some((_, world)) => world,
+            None => {
+                let params = json!({ "frameId": tab.target, "worldName": WORLD });
+                let made = page
+                    .call_within("Page.createIsolatedWorld", params, LOOK)
+                    .await;
+                made.ok()?["executionContextId"].as_i64()?
+            }
+        };
+        let look = json!({
+            "expression": "[document.title, globalThis.telechirWalker?.takeWishes()]",
+            "contextId": world, "returnByValue": true,
+        });
+        let answer = page
+            .call_within("Runtime.evaluate", look, LOOK)
+            .await
+            .ok()?;
+        self.world = Some((document, world));
+        let told = &answer["result"]["value"];
+        for wish in told[1]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            self.book.wish(wish);
+        }
+        let title = told[0].as_str()?.to_owned();
         (!title.is_empty()).then_some(title)
     }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use telechir_protocol::{ActionKind, Held, Size, TabState};
+use telechir_protocol::{ActionKind, Held, Size, StateChange, TabState};
 
 use crate::{DeviceError, Frame, Mark, ScreenAction, ScreenRegion, Viewport};
 
@@ -100,6 +100,10 @@ pub struct PageContext {
     pub url: Option<String>,
     /// All tabs; exactly one is active when there are any.
     pub tabs: Vec<TabState>,
+    /// What happened beside what was asked, since it was told last.
+    pub changes: Vec<StateChange>,
+    /// The same and more in words: dialogs, downloads, crashes.
+    pub notes: Option<String>,
 }
 
 /// Ends with the reason when a person stops a computer; never when nobody does.

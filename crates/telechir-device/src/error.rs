@@ -33,6 +33,14 @@ pub enum DeviceError {
         /// The limit.
         limit_ms: u64,
     },
+    /// What it was asked of did not answer, and was made to answer again.
+    #[error("get an answer from the page within {limit_ms} ms: {remedy}")]
+    Unresponsive {
+        /// The limit.
+        limit_ms: u64,
+        /// What was done about it, and what is there now.
+        remedy: &'static str,
+    },
     /// A part that is needed is not installed or not allowed; the message says how to get it.
     #[error("start {what}: {message}")]
     Unavailable {
@@ -73,7 +81,7 @@ impl DeviceError {
             Self::Refused { .. } => FailureKind::InvalidInput,
             Self::Unsupported { .. } => FailureKind::Unsupported,
             Self::Stale { .. } => FailureKind::Stale,
-            Self::Timeout { .. } => FailureKind::Timeout,
+            Self::Timeout { .. } | Self::Unresponsive { .. } => FailureKind::Timeout,
             Self::Stopped { .. } => FailureKind::Cancelled,
             Self::Unavailable { .. } | Self::Restarted { .. } | Self::Disconnected { .. } => {
                 FailureKind::Device
@@ -84,6 +92,7 @@ impl DeviceError {
             Self::Unsupported { .. }
             | Self::Stale { .. }
             | Self::Timeout { .. }
+            | Self::Unresponsive { .. }
             | Self::Unavailable { .. }
             | Self::Restarted { .. }
             | Self::Stopped { .. }

@@ -90,6 +90,11 @@ impl Labels {
         }
     }
 
+    /// The picture that the numbers are on.
+    pub fn newest(&self) -> Option<&FrameId> {
+        self.newest.as_ref().map(|(frame, _)| frame)
+    }
+
     /// What a number means; without a frame it is one of the newest labelled picture.
     ///
     /// # Errors

@@ -153,6 +153,48 @@ pub struct TabState {
     pub active: bool,
 }
 
+/// What happened in a browser beside what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StateChange {
+    /// A tab is there that was not: opened by a call, or by a page.
+    TabOpened {
+        /// The name to use in calls.
+        tab_id: String,
+    },
+    /// A page began to give a file.
+    DownloadStarted {
+        /// The download's name.
+        download_id: String,
+        /// Where the file comes from.
+        url: String,
+    },
+    /// A file is there, whole.
+    DownloadCompleted {
+        /// The download's name.
+        download_id: String,
+        /// Where the file came from.
+        url: String,
+        /// Where it is, as programs of the session name it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// How long it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size_bytes: Option<u64>,
+    },
+    /// A file did not come, or was refused.
+    DownloadFailed {
+        /// The download's name.
+        download_id: String,
+        /// Where the file was to come from.
+        url: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
 /// The one result of a [`ComputerCall`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -194,6 +236,9 @@ pub struct ComputerResult {
     /// The browser's tabs, where there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tabs: Vec<TabState>,
+    /// What happened in the browser beside what was asked. The result's words say it, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state_changes: Vec<StateChange>,
     /// Checks that a person acknowledged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acknowledged_safety_checks: Vec<SafetyCheck>,
@@ -285,6 +330,7 @@ impl ComputerResult {
             steps: Vec::new(),
             current_url: None,
             tabs: Vec::new(),
+            state_changes: Vec::new(),
             acknowledged_safety_checks: Vec::new(),
             family: None,
             meta: Meta::default(),

@@ -48,8 +48,8 @@ pub use call::{
     AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolCallLike, ToolResult,
 };
 pub use computer::{
-    ComputerCall, ComputerResult, Held, SafetyCheck, SafetySource, Sighting, StepOutcome,
-    StepState, TabState,
+    ComputerCall, ComputerResult, Held, SafetyCheck, SafetySource, Sighting, StateChange,
+    StepOutcome, StepState, TabState,
 };
 pub use content::{
     Content, ErrorContent, HostedCall, Message, Meta, OtherContent, Raw, ReasoningContent, Role,

@@ -12,7 +12,7 @@ use telechir_device::{
     Performed, ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport,
 };
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
-use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size};
+use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
 
 use crate::observe::Kept;
 use crate::{DeviceKind, Limits, PictureRule};
@@ -135,7 +135,20 @@ impl Screen {
         if done.is_ok() {
             hold(&mut self.held, action);
         }
+        let done = done.map_err(|error| self.in_label_s_words(error, action));
         self.note(done)
+    }
+
+    /// A model that aimed at a number knows no ref: what is gone is said by its number and the
+    /// newest labelled picture.
+    fn in_label_s_words(&self, error: DeviceError, action: &Action) -> DeviceError {
+        match (&error, action.target(), self.labels.newest()) {
+            (DeviceError::Stale { .. }, Some(Target::Label { n, .. }), Some(newest)) => {
+                let target = format!("label {n} of {newest}, the newest labelled picture");
+                DeviceError::Stale { target }
+            }
+            _ => error,
+        }
     }
 
     /// Where a window or a monitor is.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Html;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
@@ -152,6 +153,12 @@ impl PageWitness {
         });
         let routes = Router::new()
             .route("/", get(|| async { Html(page()) }))
+            .route(
+                "/conformance",
+                get(move || async move { Html(conformance(address)) }),
+            )
+            .route("/conformance/inner", get(|| async { Html(INNER) }))
+            .route("/conformance/report.js", get(script))
             .route("/heard", post(hear))
             .route("/orders", get(order))
             .with_state(Arc::clone(&heard));
@@ -168,6 +175,12 @@ impl PageWitness {
     /// The page's address.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
+    }
+
+    /// The address of a page with every kind of element, which tells the same. Its ids are in
+    /// `page/conformance.html`.
+    pub fn conformance(&self) -> String {
+        format!("http://{}/conformance", self.address)
     }
 
     /// Everything that happened since the last time, once no more arrives.
@@ -385,4 +398,17 @@ fn page() -> String {
         .replace("SQUARE", &SQUARE_PIXELS.to_string())
 }
 
+/// The page with every kind of element; a frame of it is another site's.
+fn conformance(address: SocketAddr) -> String {
+    let elsewhere = format!("http://localhost:{}", address.port());
+    CONFORMANCE.replace("{elsewhere}", &elsewhere)
+}
+
+async fn script() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/javascript")], REPORT)
+}
+
 const PAGE: &str = include_str!("page/witness.html");
+const CONFORMANCE: &str = include_str!("page/conformance.html");
+const INNER: &str = include_str!("page/inner.html");
+const REPORT: &str = include_str!("page/report.js");

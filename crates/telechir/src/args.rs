@@ -157,6 +157,13 @@ pub(crate) struct DeviceArguments {
     /// Run the browser without a window: denser, and a little less like a person's.
     #[arg(long, requires = "browser")]
     pub(crate) headless: bool,
+    /// Keep what pages let the browser download, in the folder `downloads` of the workspace;
+    /// without it downloads are refused.
+    #[arg(long, requires = "browser")]
+    pub(crate) downloads: bool,
+    /// Where the browser searches, with {query} where the words go.
+    #[arg(long, value_name = "URL", requires = "browser", value_parser = search_page)]
+    pub(crate) search: Option<String>,
     /// Give a shell in a sandbox; with =docker, =podman or =podman:IMAGE one in a container, with
     /// =host one on this machine, unconfined.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_place)]
@@ -247,6 +254,12 @@ impl DeviceArguments {
     pub(crate) fn opening_page(&self) -> Option<&str> {
         self.browser.as_deref().filter(|url| !url.is_empty())
     }
+}
+
+fn search_page(url: &str) -> Result<String, String> {
+    let is_one = url.contains("{query}") && url.starts_with("http");
+    let whole = || "no address such as https://duckduckgo.com/?q={query}".to_owned();
+    is_one.then(|| url.to_owned()).ok_or_else(whole)
 }
 
 /// Corners of the screen by name.

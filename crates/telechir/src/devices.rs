@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use telechir_atspi::{AtSpi, BusSocket};
-use telechir_browser::{Addresses, Browser, Claim, Options, Sandbox as BrowserSandbox, Surface};
+use telechir_browser::{
+    Addresses, Browser, Claim, Files, Options, Sandbox as BrowserSandbox, Surface,
+};
 use telechir_device::{
     Accessible, BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError,
     Editor as _, Screen, Shell,
@@ -22,6 +24,10 @@ use crate::folder::SessionFolder;
 use crate::guardian;
 use crate::network::{Events, Network};
 use crate::settings;
+
+/// Where a browser searches unless it is told another place: what models mean by their function
+/// of that name.
+const SEARCH: &str = "https://www.google.com/search?q={query}";
 
 /// Started devices, to be handed to a session.
 #[derive(Debug)]
@@ -190,6 +196,18 @@ impl Devices {
             scale: page.scale.unwrap_or(1.0),
             persona: page.persona(),
             addresses: Addresses::Judged,
+            files: Some(Files {
+                workspace: self.folder.workspace(),
+                keeps_downloads: arguments.downloads,
+            }),
+            search: Some(
+                arguments
+                    .search
+                    .clone()
+                    .unwrap_or_else(|| SEARCH.to_owned()),
+            ),
+            // Judged, too: without a rule of the policy a person is asked.
+            scripts: true,
             ..Options::default()
         };
         if let Some(address) = &page.cdp {

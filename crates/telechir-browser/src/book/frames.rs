@@ -44,6 +44,22 @@ impl Frames {
         Some(session.clone())
     }
 
+    /// A session and all that came from it.
+    pub(super) fn sessions_of(&self, session: &str) -> Vec<String> {
+        let mut found = vec![session.to_owned()];
+        let mut looked_at = 0;
+        while let Some(parent) = found.get(looked_at).cloned() {
+            let of_parent = self
+                .own_sessions
+                .iter()
+                .filter(|(_, own)| own.parent == parent);
+            let children: Vec<String> = of_parent.map(|(child, _)| child.clone()).collect();
+            found.extend(children);
+            looked_at += 1;
+        }
+        found
+    }
+
     /// Takes in that a frame has a process, and so a session, of its own. What was known of it
     /// was so elsewhere.
     pub(super) fn attach(&mut self, parent: &str, session: &str, frame: &str) {

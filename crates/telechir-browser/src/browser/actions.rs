@@ -25,8 +25,12 @@ impl Browser {
             // Whatever comes here is permitted: where a rule asks, a person was asked.
             egress.grant(url.as_str());
         }
+        self.load(url.as_str(), tab).await
+    }
+
+    async fn load(&mut self, url: &str, tab: Option<&str>) -> Result<(), DeviceError> {
         let (tab, page) = self.tab(tab).await?;
-        let gone = self.navigation(&tab, &page).go_to(url.as_str()).await;
+        let gone = self.navigation(&tab, &page).go_to(url).await;
         if matches!(gone, Err(DeviceError::Timeout { .. })) {
             self.replace(&tab).await?;
         }
@@ -34,7 +38,7 @@ impl Browser {
     }
 
     /// A tab whose load hangs can hang the next one too: an empty tab takes its place.
-    async fn replace(&mut self, tab: &Tab) -> Result<(), DeviceError> {
+    pub(super) async fn replace(&mut self, tab: &Tab) -> Result<(), DeviceError> {
         self.open_tab().await?;
         let params = json!({ "targetId": tab.target });
         self.client.notify(None, "Target.closeTarget", params);
@@ -224,7 +228,9 @@ impl Browser {
             Action::Reload { tab } => self.reload(tab.as_deref()).await,
             Action::Search { query } => {
                 let url = address::search(self.options.search.as_deref(), query.as_deref())?;
-                self.navigate(&url, None).await
+                let url = address::resolve(&url, self.options.addresses)?;
+                // Nobody judged this address: the way out does.
+                self.load(url.as_str(), None).await
             }
             Action::OpenBrowser { url: Some(url) } => self.navigate(url, None).await,
             Action::OpenBrowser { url: None } => self.front().await.map(|_| ()),
@@ -267,6 +273,24 @@ impl Browser {
                 let (tab, _) = self.living_tab(tab.as_deref()).await?;
                 self.scroll_to(&tab, id).await?;
                 Ok(format!("{id} is in view."))
+            }
+            Action::FileUpload {
+                at,
+                paths,
+                documents,
+                tab,
+            } => {
+                let id = element_of(at)?;
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.upload(&tab, id, paths, documents).await
+            }
+            Action::ReadConsole { tab } => {
+                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                self.console(&tab).await
+            }
+            Action::ReadNetwork { tab } => {
+                let (tab, _) = self.tab(tab.as_deref()).await?;
+                Ok(self.book.network(&tab.session))
             }
             Action::Javascript { script, tab } if self.options.scripts => {
                 let (_, page) = self.living_tab(tab.as_deref()).await?;
@@ -348,14 +372,14 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::Find
         | K::FormInput
         | K::ScrollTo
+        | K::FileUpload
+        | K::ReadConsole
+        | K::ReadNetwork
         | K::Javascript => Family::Read,
         K::Screenshot
         | K::ObserveScreen
         | K::Zoom
         | K::Wait
-        | K::FileUpload
-        | K::ReadConsole
-        | K::ReadNetwork
         | K::ListWindows
         | K::FocusWindow
         | K::MaximizeWindow

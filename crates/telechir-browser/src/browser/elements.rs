@@ -166,7 +166,7 @@ impl Browser {
     }
 
     /// The element that a ref means, which must be in this tab.
-    fn element(&mut self, tab: &Tab, id: &str) -> Result<ElementId, DeviceError> {
+    pub(super) fn element(&mut self, tab: &Tab, id: &str) -> Result<ElementId, DeviceError> {
         match self.snapshots.meaning(id) {
             Meaning::Element(element) => {
                 let other = self.reader().tab_of(element).map(str::to_owned);
@@ -187,7 +187,7 @@ impl Browser {
     }
 
     /// A ref that names nothing any more.
-    fn stale(&self, tab: &Tab, id: &str) -> DeviceError {
+    pub(super) fn stale(&self, tab: &Tab, id: &str) -> DeviceError {
         let target = match self.snapshots.newest(&tab.target) {
             Some(newest) => format!("{id} (the newest snapshot of {} is {newest})", tab.name),
             None => format!("{id} ({} has not been read since)", tab.name),
@@ -195,7 +195,7 @@ impl Browser {
         DeviceError::Stale { target }
     }
 
-    fn reader(&mut self) -> Reader<'_> {
+    pub(super) fn reader(&mut self) -> Reader<'_> {
         Reader {
             client: &self.client,
             book: &self.book,

@@ -135,6 +135,13 @@ fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
 
 /// Writes the first preferences into a profile that has none.
 fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
+    let state = profile.join("Local State");
+    if !state.exists() {
+        write(&state, first_state())?;
+        if let Some(identity) = identity {
+            lchown(&state, Some(identity.uid), Some(identity.gid))?;
+        }
+    }
     let folder = profile.join("Default");
     let file = folder.join("Preferences");
     if file.exists() {
@@ -153,8 +160,11 @@ fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
     Ok(())
 }
 
-/// What has no flag: nothing is saved, suggested, translated, printed or looked up.
+/// What has no flag: nothing is saved, suggested, translated, printed or looked up,
+/// and no device is given to a page.
 fn first_preferences() -> String {
+    /// Chromium's number for what no site may.
+    const BLOCK: u8 = 2;
     json!({
         "alternate_error_pages": { "enabled": false },
         "autofill": { "credit_card_enabled": false, "profile_enabled": false },
@@ -162,11 +172,25 @@ fn first_preferences() -> String {
         "credentials_enable_service": false,
         "net": { "network_prediction_options": 2 },
         "printing": { "enabled": false },
-        "profile": { "password_manager_enabled": false, "password_manager_leak_detection": false },
+        // No choice of a device or of what to share is put over a page.
+        "hardware": { "screen_capture_enabled": false },
+        "profile": {
+            "password_manager_enabled": false, "password_manager_leak_detection": false,
+            "default_content_setting_values": {
+                "usb_guard": BLOCK, "serial_guard": BLOCK, "hid_guard": BLOCK,
+                "bluetooth_guard": BLOCK, "bluetooth_scanning": BLOCK,
+            },
+        },
         "safebrowsing": { "enabled": false },
         "search": { "suggest_enabled": false },
         "signin": { "allowed": false },
         "translate": { "enabled": false },
     })
     .to_string()
+}
+
+/// A site that wants a name and a password gets none, and nobody is asked: the page is what it
+/// shows without them.
+fn first_state() -> String {
+    json!({ "auth": { "schemes": "none" } }).to_string()
 }

@@ -43,3 +43,16 @@ const choose = (element, value) => {
   if (element.selectedIndex !== option.index) element.selectedIndex = option.index
   return { text: `selected ${JSON.stringify(cut(squeeze(option.text), 100))}` }
 }
+
+// The control that takes files for this element: itself, or what it labels.
+const fileControlOf = element => {
+  const control = element instanceof HTMLLabelElement ? element.control : element
+  return control instanceof HTMLInputElement && control.type === "file" ? control : null
+}
+const fileElement = id => fileControlOf(find(id))
+const fileControl = id => {
+  const element = find(id)
+  if (!element) return { gone: true }
+  const control = fileControlOf(element)
+  return control ? { multiple: control.multiple, disabled: isDisabled(control, "input") } : { none: true }
+}

@@ -5,9 +5,10 @@ use std::time::Duration;
 use telechir_browser::{Addresses, Browser, Options, Surface};
 use telechir_device::{Computer as _, DeviceError, Performed, ScreenAction, Settle, Viewport};
 use telechir_process::{Identity, am_root};
-use telechir_protocol::{Action, Button, Chord, ClickCount, Point, Size, Target};
+use telechir_protocol::{Action, Button, Chord, ClickCount, Point, Size, StateChange, Target};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
+use tokio::time::{Instant, sleep};
 
 pub(crate) const SIZE: Size = Size::new(1024, 768);
 /// Quiet for longer than a busy machine takes between two pictures.
@@ -165,4 +166,18 @@ pub(crate) async fn scripted() -> Browser {
         ..options()
     })
     .await
+}
+
+/// Everything that is told beside actions until these words are, within some seconds.
+pub(crate) async fn told(browser: &mut Browser, words: &str) -> (String, Vec<StateChange>) {
+    let (mut said, mut changes) = (String::new(), Vec::new());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !said.contains(words) {
+        assert!(Instant::now() < deadline, "no {words:?} in {said:?}");
+        let context = browser.context().await.unwrap();
+        said += &context.notes.unwrap_or_default();
+        changes.extend(context.changes);
+        sleep(Duration::from_millis(20)).await;
+    }
+    (said, changes)
 }

@@ -8,7 +8,9 @@ use telechir_browser::{Browser, Options, Surface};
 use telechir_device::{Computer as _, DeviceError};
 use telechir_process::am_root;
 
-use crate::common::{SIZE, click, go, headless, headless_with, options, page, perform};
+use crate::common::{
+    SIZE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of, title,
+};
 
 /// All processes of the group that this one leads.
 pub(crate) fn group(leader: i32) -> Vec<i32> {
@@ -32,6 +34,13 @@ pub(crate) fn renderers(leader: i32) -> Vec<i32> {
             .is_ok_and(|line| line.contains("--type=renderer"))
     };
     group(leader).into_iter().filter(is_renderer).collect()
+}
+
+/// The names of the programs that run in the group.
+pub(crate) fn programs(leader: i32) -> Vec<String> {
+    let name = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    let names = group(leader).into_iter().filter_map(name);
+    names.map(|name| name.trim().to_owned()).collect()
 }
 
 fn status(pid: i32, field: &str) -> String {
@@ -181,16 +190,20 @@ async fn the_profile_is_its_user_s_alone() {
 }
 
 #[tokio::test]
-async fn a_killed_browser_is_a_lost_one_within_two_seconds() {
+async fn a_killed_browser_is_told_and_a_fresh_one_is_there() {
     let folder = folder();
     let mut browser = headless_with(Options {
         profiles: folder.path().to_owned(),
         ..options()
     })
     .await;
-    go(&mut browser, &page("<body onmousedown='for(;;);'>"))
-        .await
-        .unwrap();
+    go(
+        &mut browser,
+        &page("<body onmousedown='for(;;);'><button>old</button>"),
+    )
+    .await
+    .unwrap();
+    let before = ref_of(&read(&mut browser, "all").await, "\"old\"");
     let (pid, lost) = (browser.pid().unwrap(), browser.lost());
     let pending = perform(&mut browser, click(10, 10));
     let killed = async {
@@ -199,17 +212,25 @@ async fn a_killed_browser_is_a_lost_one_within_two_seconds() {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         Instant::now()
     };
-    let (failed, since, _why) = tokio::join!(pending, killed, lost);
-    assert!(since.elapsed() < Duration::from_secs(2));
+    let noticed = async {
+        lost.await;
+        Instant::now()
+    };
+    let (failed, since, noticed) = tokio::join!(pending, killed, noticed);
+    assert!(noticed < since + Duration::from_secs(2));
+    let Err(error @ DeviceError::Restarted { .. }) = failed else {
+        panic!("{failed:?}");
+    };
     assert!(
-        matches!(failed, Err(DeviceError::Disconnected { .. })),
-        "{failed:?}"
+        error.to_string().contains("fresh, empty browser"),
+        "{error}"
     );
-    let later = perform(&mut browser, click(10, 10)).await;
-    assert!(
-        matches!(later, Err(DeviceError::Disconnected { .. })),
-        "{later:?}"
-    );
+    let gone = perform(&mut browser, click_on(before)).await;
+    assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
+    go(&mut browser, &page("<title>after</title>"))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "after");
     assert!(eventually(|| group(pid).is_empty()).await);
     drop(browser);
     assert!(eventually(|| profiles(folder.path()) == 0).await);

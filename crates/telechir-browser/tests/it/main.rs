@@ -3,12 +3,15 @@
 
 mod attached;
 mod common;
+mod conformance;
 mod contexts;
 mod contract;
 mod cycles;
 mod dialogs;
 mod egress;
 mod elements;
+mod events;
+mod files;
 mod frames;
 mod hostile;
 mod input;
@@ -17,6 +20,7 @@ mod navigation;
 mod pixels;
 mod profiles;
 mod screen;
+mod server;
 mod shadow;
 mod snapshots;
 mod tabs;

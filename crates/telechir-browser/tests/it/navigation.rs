@@ -107,25 +107,6 @@ async fn a_host_that_never_answers_ends_at_the_limit_and_the_next_load_works() {
 }
 
 #[tokio::test]
-async fn a_busy_page_is_a_time_out_and_the_browser_lives_on() {
-    let options = Options {
-        answer_limit: Duration::from_secs(1),
-        ..options()
-    };
-    let mut browser = headless_with(options).await;
-    go(&mut browser, &page("<body onmousedown='for(;;);'>"))
-        .await
-        .unwrap();
-    let start = Instant::now();
-    let late = perform(&mut browser, click(10, 10)).await;
-    assert!(matches!(late, Err(DeviceError::Timeout { .. })), "{late:?}");
-    assert!(start.elapsed() < Duration::from_secs(3));
-    go(&mut browser, &page("<title>after</title>"))
-        .await
-        .unwrap();
-}
-
-#[tokio::test]
 async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
     let mut browser = headless().await;
     go(&mut browser, &page("<title>before</title>"))

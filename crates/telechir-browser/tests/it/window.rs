@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_browser::{Browser, Surface};
+use telechir_browser::{Browser, Options, Surface};
 use telechir_device::{BoxScreen, Computer as _, Settle};
 use telechir_protocol::{Action, Button, ClickCount};
 use telechir_testkit::gate::{Part, require};
@@ -11,11 +11,16 @@ use telechir_testkit::page::PageWitness;
 use crate::common::{SETTLE, at, click, go, options, page, perform};
 use crate::pixels::check_squares;
 use crate::screen::TestScreen;
+use crate::server::{Answer, Server};
 
 async fn windowed() -> Browser {
+    windowed_with(options()).await
+}
+
+pub(crate) async fn windowed_with(options: Options) -> Browser {
     require(Part::Chromium);
     let screen = BoxScreen::new(TestScreen::open().await);
-    Browser::launch(Surface::Window(screen), options())
+    Browser::launch(Surface::Window(screen), options)
         .await
         .unwrap()
 }
@@ -84,6 +89,47 @@ async fn no_menu_of_chromium_s_own_stays_over_the_page() {
     };
     browser.settle(slow).await.unwrap();
     assert!(browser.capture().await.unwrap() == before);
+}
+
+#[tokio::test]
+async fn what_a_page_wants_of_a_person_puts_nothing_over_it() {
+    let mut browser = windowed().await;
+    crate::events::wishes_are_told(&mut browser).await;
+}
+
+#[tokio::test]
+async fn no_choice_of_chromium_s_own_is_put_over_the_page() {
+    let mut browser = windowed().await;
+    let site = Server::start(|_| {
+        Some(Answer::page(
+            "<title>asks</title><body style='background:rgb(1,2,3)' onclick='eval(unescape(location.hash.slice(1)))'>",
+        ))
+    })
+    .await;
+    for wish in [
+        "navigator.usb.requestDevice({filters:[]})",
+        "navigator.serial.requestPort()",
+        "navigator.mediaDevices.getDisplayMedia()",
+        "navigator.credentials.get({publicKey:{challenge:new Uint8Array(16)}})",
+        "showOpenFilePicker()",
+    ] {
+        let url = site
+            .url(&format!("/?{}#{wish}", wish.len()))
+            .replace("127.0.0.1", "localhost");
+        go(&mut browser, &url).await.unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        perform(&mut browser, click(300, 300)).await.unwrap();
+        // A window of its own would need a moment to be made.
+        let slow = Settle {
+            quiet: Duration::from_millis(500),
+            ..SETTLE
+        };
+        browser.settle(slow).await.unwrap();
+        let frame = browser.capture().await.unwrap();
+        for (x, y) in [(512, 20), (512, 200), (100, 100)] {
+            assert_eq!(frame.pixel(x, y), Some([1, 2, 3]), "{wish} at {x}, {y}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A browser's tabs as the block `browser_state`, by the rules the provider refuses others by.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{ComputerResult, TabState};
+use telechir_protocol::{ComputerResult, StateChange, TabState};
 
 use super::PROVIDER;
 use super::ask::Part;
@@ -64,6 +64,11 @@ fn changes(part: &Part, result: &ComputerResult) -> Option<Vec<Value>> {
         .property(PROVIDER, "state_changes")
         .and_then(Value::as_array)
         .cloned();
+    let known = known.or_else(|| {
+        let changes = result.state_changes.iter().map(change_json);
+        let changes: Vec<Value> = changes.take(MOST_CHANGES).collect();
+        (!changes.is_empty()).then_some(changes)
+    });
     if known.is_some() || part.name != "new_tab" {
         return known.map(|changes| changes.into_iter().take(MOST_CHANGES).collect());
     }
@@ -71,13 +76,27 @@ fn changes(part: &Part, result: &ComputerResult) -> Option<Vec<Value>> {
     Some(vec![json!({"type": "tab_opened", "tab_id": active.tab_id})])
 }
 
+/// A change with texts as short and clean as they must be.
+fn change_json(change: &StateChange) -> Value {
+    let mut json = serde_json::to_value(change).unwrap_or_default();
+    for member in json.as_object_mut().into_iter().flatten() {
+        if let Value::String(text) = member.1 {
+            *text = cleaned(text);
+        }
+    }
+    json
+}
+
+fn cleaned(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(LONGEST)
+        .collect()
+}
+
 fn tab_json(tab: &TabState, place: &str, report: &mut Report) -> Value {
     let mut clean = |what: &str, text: &str| {
-        let cleaned: String = text
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(LONGEST)
-            .collect();
+        let cleaned = cleaned(text);
         if cleaned != text {
             let why = "a state's texts have 4096 characters at most, and no control characters";
             report.kept(

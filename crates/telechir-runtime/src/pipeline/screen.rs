@@ -344,7 +344,13 @@ async fn close(session: &mut Session, at: usize, result: &mut ComputerResult) {
         return;
     }
     match screen.context(&session.limits).await {
-        Ok(context) => (result.current_url, result.tabs) = (context.url, context.tabs),
+        Ok(context) => {
+            (result.current_url, result.tabs) = (context.url, context.tabs);
+            result.state_changes = context.changes;
+            if let Some(notes) = context.notes {
+                add_notes(result, &notes);
+            }
+        }
         Err(error) => {
             let message = format!(
                 "Where the {} is could not be told: failed to {error}.",
@@ -352,5 +358,30 @@ async fn close(session: &mut Session, at: usize, result: &mut ComputerResult) {
             );
             session.recorder.announce(SessionEvent::Warning { message });
         }
+    }
+}
+
+/// Adds what happened beside the actions: to the words, or to those of the error, which are all
+/// that some dialects tell of one. Others tell only what the last step says.
+fn add_notes(result: &mut ComputerResult, notes: &str) {
+    if let Some(failure) = &mut result.error {
+        let old = failure.message.clone();
+        failure.message = format!("{old} {notes}");
+        for step in &mut result.steps {
+            if let StepState::Failed { failure } = &mut step.state
+                && failure.message == old
+            {
+                failure.message = format!("{old} {notes}");
+            }
+        }
+        return;
+    }
+    let with_notes = |said: &mut Option<String>| {
+        let said_before = said.take().map(|said| format!("{said}\n"));
+        *said = Some(said_before.unwrap_or_default() + notes);
+    };
+    with_notes(&mut result.text_output);
+    if let Some(last) = result.steps.last_mut() {
+        with_notes(&mut last.text);
     }
 }

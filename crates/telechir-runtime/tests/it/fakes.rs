@@ -164,6 +164,7 @@ impl Computer for FakeScreen {
         Ok(PageContext {
             url: Some(url),
             tabs,
+            ..PageContext::default()
         })
     }
 

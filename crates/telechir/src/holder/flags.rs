@@ -24,6 +24,8 @@ impl Flags {
         flags.add("--desktop", devices.desktop.clone());
         flags.add("--browser", devices.browser.clone());
         flags.add("--headless", devices.headless.then(String::new));
+        flags.add("--downloads", devices.downloads.then(String::new));
+        flags.add("--search", devices.search.clone());
         flags.add("--shell", devices.shell.clone());
         flags.add("--editor", devices.editor.then(String::new));
         flags.add("--memory", devices.memory.as_deref().map(whole));

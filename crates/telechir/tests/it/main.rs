@@ -8,6 +8,7 @@
 mod approval;
 mod attached;
 mod bad_input;
+mod browsing;
 mod conform;
 mod doctor;
 mod edits;

@@ -1,0 +1,276 @@
+//! What happens beside the actions: each has an outcome that is told, and the next action works.
+
+use std::time::{Duration, Instant};
+
+use telechir_browser::{Addresses, Browser, Options};
+use telechir_device::{Computer as _, DeviceError, Performed};
+use telechir_protocol::{Action, StateChange};
+
+use crate::common::{
+    SETTLE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of,
+    title, told,
+};
+use crate::server::{Answer, Server};
+
+/// Clicks the page and waits until these words are told of it.
+async fn clicked(browser: &mut Browser, words: &str) {
+    let done = perform(browser, click(300, 300)).await.unwrap();
+    heard(browser, done, words).await;
+}
+
+async fn heard(browser: &mut Browser, done: Performed, words: &str) {
+    if !done.text.unwrap_or_default().contains(words) {
+        told(browser, words).await;
+    }
+}
+
+/// Waits until the page in front has this title.
+async fn is_titled(browser: &mut Browser, wanted: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while title(browser).await != wanted {
+        assert!(Instant::now() < deadline, "it is not titled {wanted}");
+    }
+}
+
+fn answer(path: &str) -> Option<Answer> {
+    Some(match path {
+        "/locked" => Answer {
+            status: "401 Unauthorized",
+            head: "content-type: text/html\r\nwww-authenticate: Basic realm=\"vault\"\r\n"
+                .to_owned(),
+            body: b"<title>members only</title>".to_vec(),
+            said_length: None,
+        },
+        "/where" => Answer::page(
+            "<title>asks</title><body onclick=\"navigator.geolocation.getCurrentPosition(() => document.title = 'told', () => document.title = 'denied')\">",
+        ),
+        "/next" => Answer::page("<title>next</title><body onclick=\"document.title = 'clicked'\">"),
+        "/paper.pdf" => Answer::file("application/pdf", PDF),
+        _ => return None,
+    })
+}
+
+/// A page with one line of text.
+const PDF: &[u8] = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n\
+4 0 obj<</Length 44>>stream\nBT /F 24 Tf 20 100 Td (A line of paper) Tj ET\nendstream endobj\n\
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n\
+trailer<</Root 1 0 R>>\n%%EOF";
+
+/// A page that wants something of a person goes on without it, and the next one works.
+pub(crate) async fn wishes_are_told(browser: &mut Browser) {
+    let server = Server::start(answer).await;
+    go(browser, &server.url("/where")).await.unwrap();
+    clicked(browser, "\"geolocation\"; it was denied").await;
+    is_titled(browser, "denied").await;
+
+    let done = go(browser, &server.url("/locked")).await.unwrap();
+    heard(browser, done, "realm=\\\"vault\\\"").await;
+    is_titled(browser, "members only").await;
+
+    let asks = page(
+        "<title>asks</title><body onclick='setTimeout(() => { confirm(\"sure?\"); document.title = \"answered\" }, 100)'>",
+    );
+    go(browser, &asks).await.unwrap();
+    clicked(browser, "(confirm): \"sure?\"").await;
+    is_titled(browser, "answered").await;
+
+    let mail = page("<title>mail</title><body onclick=\"location = 'mailto:a@b.org'\">");
+    go(browser, &mail).await.unwrap();
+    clicked(browser, "another program to open \"mailto:a@b.org\"").await;
+    let programs = crate::isolation::programs(browser.pid().unwrap());
+    assert!(
+        programs.iter().all(|name| name.starts_with("chrom")),
+        "{programs:?}"
+    );
+
+    go(browser, &server.url("/next")).await.unwrap();
+    clicked(browser, "").await;
+    is_titled(browser, "clicked").await;
+}
+
+#[tokio::test]
+async fn what_a_page_wants_of_a_person_is_denied_and_told() {
+    let mut browser = headless().await;
+    wishes_are_told(&mut browser).await;
+    let prints = page("<title>prints</title><body onclick='print()'>");
+    go(&mut browser, &prints).await.unwrap();
+    clicked(&mut browser, "wanted to print").await;
+}
+
+#[tokio::test]
+async fn a_document_of_paper_is_shown() {
+    let mut browser = headless().await;
+    let server = Server::start(answer).await;
+    let done = go(&mut browser, &server.url("/paper.pdf")).await.unwrap();
+    heard(&mut browser, done, "is a PDF: the picture shows it").await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let frame = browser.capture().await.unwrap();
+        let pixels = (0..768).flat_map(|y| (0..1024).map(move |x| (x, y)));
+        let pixels: Vec<[u8; 3]> = pixels.filter_map(|(x, y)| frame.pixel(x, y)).collect();
+        let count = |colour: [u8; 3]| pixels.iter().filter(|pixel| **pixel == colour).count();
+        let (paper, ink) = (count([255; 3]), count([0; 3]));
+        if paper > 50_000 && ink > 200 {
+            break;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{paper} pixels of paper, {ink} of ink"
+        );
+        browser.settle(SETTLE).await.unwrap();
+    }
+    // The viewer's own controls are told and can be used.
+    let viewer = read(&mut browser, "").await;
+    assert!(viewer.contains("\"Zoom in\""), "{viewer}");
+    go(&mut browser, &server.url("/next")).await.unwrap();
+    clicked(&mut browser, "").await;
+    is_titled(&mut browser, "clicked").await;
+}
+
+#[tokio::test]
+async fn dialogs_without_an_end_are_ended() {
+    let mut browser = hasty().await;
+    let storm = page("<title>storm</title><body onmousedown='for (;;) alert(1)'>");
+    go(&mut browser, &storm).await.unwrap();
+    let late = perform(&mut browser, click(10, 10)).await;
+    assert!(
+        matches!(late, Err(DeviceError::Unresponsive { .. })),
+        "{late:?}"
+    );
+    let context = browser.context().await.unwrap();
+    let said = context.notes.unwrap_or_default();
+    assert!(said.contains("more such events"), "{said:?}");
+    go(&mut browser, &page("<title>after</title>"))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "after");
+}
+
+/// A browser that gives a page three seconds.
+async fn hasty() -> Browser {
+    headless_with(Options {
+        answer_limit: Duration::from_secs(3),
+        ..options()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_page_that_hangs_is_made_to_answer_and_the_next_click_works() {
+    let mut browser = hasty().await;
+    let hangs = "<title>hangs</title><button onclick='for(;;);'>hang</button><button onclick=\"document.title = 'clicked'\">go on</button>";
+    go(&mut browser, &page(hangs)).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    let start = Instant::now();
+    let late = perform(&mut browser, click_on(ref_of(&all, "\"hang\""))).await;
+    let Err(error @ DeviceError::Unresponsive { .. }) = late else {
+        panic!("{late:?}");
+    };
+    assert!(error.to_string().contains("was stopped"), "{error}");
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+    perform(&mut browser, click_on(ref_of(&all, "\"go on\"")))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "clicked");
+}
+
+#[tokio::test]
+async fn a_picture_of_a_page_that_hangs_is_an_error_and_the_next_one_is_a_picture() {
+    let mut browser = hasty().await;
+    let hangs = page("<title>hangs</title><body onclick='setTimeout(() => { for(;;); }, 20)'>");
+    go(&mut browser, &hangs).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        match browser.capture().await {
+            Err(DeviceError::Unresponsive { .. }) => break,
+            other => assert!(Instant::now() < deadline, "{other:?}"),
+        }
+    }
+    browser.capture().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_that_crashes_says_so_and_its_tab_goes_on() {
+    let mut browser = headless_with(Options {
+        addresses: Addresses::Judged,
+        ..options()
+    })
+    .await;
+    go(&mut browser, "chrome://crash").await.unwrap_err();
+    told(&mut browser, "The page in tab_1 crashed").await;
+    let click_it = perform(&mut browser, click(10, 10)).await.unwrap_err();
+    assert!(click_it.to_string().contains("crashed"), "{click_it}");
+    go(&mut browser, &page("<title>after</title>"))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "after");
+}
+
+#[tokio::test]
+async fn tabs_that_pages_open_are_told_once() {
+    let mut browser = headless().await;
+    let opens = page("<title>opener</title><body onclick=\"window.open('about:blank')\">");
+    go(&mut browser, &opens).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    let context = browser.context().await.unwrap();
+    let opened = StateChange::TabOpened {
+        tab_id: "tab_2".to_owned(),
+    };
+    assert_eq!(context.changes, [opened]);
+    assert!(
+        context
+            .notes
+            .unwrap_or_default()
+            .contains("A page opened tab_2, which is in front")
+    );
+    let context = browser.context().await.unwrap();
+    assert_eq!((context.changes, context.notes), (vec![], None));
+    perform(&mut browser, Action::NewTab { url: None })
+        .await
+        .unwrap();
+    let context = browser.context().await.unwrap();
+    let opened = StateChange::TabOpened {
+        tab_id: "tab_3".to_owned(),
+    };
+    assert_eq!((context.changes, context.notes), (vec![opened], None));
+}
+
+#[tokio::test]
+async fn what_a_page_logged_and_fetched_is_told() {
+    let mut browser = headless().await;
+    let server = Server::start(answer).await;
+    go(&mut browser, &server.url("/next")).await.unwrap();
+    let logs = page(
+        "<script>console.warn('careful', { a: 1 }, [2]); setTimeout(() => { throw new Error('no') }, 0)</script>",
+    );
+    go(&mut browser, &logs).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    for _ in 0..2 {
+        let said = perform(&mut browser, Action::ReadConsole { tab: None })
+            .await
+            .unwrap();
+        let said = said.text.unwrap();
+        assert!(said.contains("[warning] careful Object Array(1)"), "{said}");
+        assert!(said.contains("[uncaught] Error: no"), "{said}");
+    }
+    go(&mut browser, &server.url("/locked")).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    let said = perform(&mut browser, Action::ReadNetwork { tab: None })
+        .await
+        .unwrap();
+    let said = said.text.unwrap();
+    let line = said
+        .lines()
+        .find(|line| line.ends_with("/locked"))
+        .unwrap_or_default();
+    assert!(line.starts_with("GET 401 document text/html"), "{said}");
+    assert!(!said.contains("/next"), "{said}");
+}

@@ -1,0 +1,110 @@
+//! `execute_browser`: pages by refs, in ten verbs, for models that have functions only.
+
+use serde_json::{Value, json};
+
+use super::{Scene, in_order};
+
+const VERBS: [&str; 10] = [
+    "navigate",
+    "snapshot",
+    "extract_text",
+    "click",
+    "fill",
+    "press",
+    "list_tabs",
+    "open_tab",
+    "switch_tab",
+    "close_tab",
+];
+
+fn respond(calls: &[Value]) -> Value {
+    let call = |(at, arguments): (usize, &Value)| {
+        json!({"id": format!("call_{at}"), "type": "function",
+            "function": {"name": "execute_browser", "arguments": arguments.to_string()}})
+    };
+    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+    json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+        {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": calls}},
+    ]})
+}
+
+/// The words of each answer, in order.
+fn words(reply: &Value) -> Vec<String> {
+    let messages = reply.as_array().expect("messages").iter();
+    let tools = messages.filter(|message| message["role"] == "tool");
+    tools
+        .map(|message| message["content"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// The ref before a name in the short form: `t21 "Name"`.
+#[track_caller]
+fn ref_before(page: &str, name: &str) -> String {
+    let (before, _) = page
+        .split_once(&format!(" \"{name}\""))
+        .unwrap_or_else(|| panic!("no {name} in {page}"));
+    before
+        .rsplit([' ', '\n'])
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn every_verb_does_what_it_says() {
+    let scene = Scene::new();
+    let declared = scene
+        .run(&["tools", "--dialect", "functions", "--pages"], "")
+        .json()
+        .to_string();
+    for verb in VERBS {
+        assert!(
+            declared.contains(&format!("\"{verb}\"")),
+            "{verb} is not in {declared}"
+        );
+    }
+    let flags = scene.flags();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let page = scene.page();
+    let ways = [
+        json!({"action": "navigate", "url": page}),
+        json!({"action": "open_tab", "url": format!("{page}?other")}),
+        json!({"action": "list_tabs"}),
+        json!({"action": "switch_tab", "params": {"tab": "tab_1"}}),
+        json!({"action": "close_tab", "params": {"tab": "tab_2"}}),
+        json!({"action": "snapshot"}),
+        json!({"action": "extract_text"}),
+    ];
+    let said = words(&scene.exec("functions", &flags, &respond(&ways)));
+    assert_eq!(said.len(), ways.len(), "{said:?}");
+    assert!(
+        said.iter().all(|words| !words.starts_with("error")),
+        "{said:?}"
+    );
+    assert!(
+        said[2].contains("tab_1") && said[2].contains("?other"),
+        "{}",
+        said[2]
+    );
+    assert!(
+        !said[5].contains("?other") && said[6].contains("Every kind of element"),
+        "{said:?}"
+    );
+    scene.happened();
+    let (press, text) = (ref_before(&said[5], "Press"), ref_before(&said[5], "Text"));
+    let deeds = [
+        json!({"action": "click", "params": {"ref": press}}),
+        json!({"action": "fill", "params": {"ref": text, "value": "Ada"}}),
+        json!({"action": "press", "params": {"key": "Enter"}}),
+        json!({"action": "click", "params": {"ref": "b999"}}),
+    ];
+    let said = words(&scene.exec("functions", &[], &respond(&deeds)));
+    assert!(said[3].contains("no ref \"b999\""), "{said:?}");
+    let wanted = [
+        "click press",
+        "change text=Ada",
+        "keydown text:Enter",
+        "submit form",
+    ];
+    in_order(&scene.happened(), wanted);
+}
