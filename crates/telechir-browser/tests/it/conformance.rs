@@ -440,8 +440,12 @@ async fn places(walk: &mut Walk) {
     )
     .await;
     walk.step(
-        key("Tab"),
-        &["keydown field:Tab", "change field=éx", "keyup :Tab"],
+        key("Enter"),
+        &[
+            "keydown field:Enter",
+            "change field=éx",
+            "keyup field:Enter",
+        ],
     )
     .await;
 }
