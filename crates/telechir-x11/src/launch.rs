@@ -82,7 +82,7 @@ impl Watch<'_> {
                 status = child.wait(), if ended.is_none() => {
                     let status = status?;
                     if !status.success() {
-                        return Err(self.failed(status, &said.text()));
+                        return Err(self.failed(status, &said.to_the_end().await));
                     }
                     ended = Some(status);
                     self.end = self.end.min(Instant::now() + HANDED_OVER);

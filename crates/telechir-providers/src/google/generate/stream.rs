@@ -23,10 +23,10 @@ pub(super) enum Chunks {
 }
 
 impl Receive for Chunks {
-    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
+    fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         if matches!(self, Self::Unknown) {
-            let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-            *self = match first {
+            bytes = bytes.trim_ascii_start();
+            *self = match bytes.first() {
                 None => return Ok(Vec::new()),
                 Some(b'[' | b'{') => Self::Json(Pieces::default(), Box::default()),
                 Some(_) => Self::Events(Box::new(Events::new(Merged::default()))),

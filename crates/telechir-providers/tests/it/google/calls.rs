@@ -8,6 +8,8 @@ use telechir_protocol::{
     Target, ToolResult,
 };
 
+use crate::streams::is_the_same_however_cut;
+
 use super::{PARTS, STEPS, call, picture, reply, turn, turn_of_steps};
 
 fn computer(name: &str, args: serde_json::Value) -> ComputerCall {
@@ -362,4 +364,18 @@ fn only_the_first_of_several_candidates_is_the_turn_and_the_others_are_kept_and_
     assert!(kept.kept.is_some(), "{kept:?}");
     let (history, _) = PARTS.decode_history(response.to_string()).unwrap();
     assert_eq!(PARTS.encode_history(&history).unwrap().0, response);
+}
+
+#[test]
+fn white_space_before_a_stream_is_no_part_of_it() {
+    let chunk = json!({
+        "candidates": [{
+            "content": {"role": "model", "parts": [{"text": "Hello."}]}, "finishReason": "STOP"
+        }],
+        "modelVersion": "gemini-3.8-flash", "responseId": "r1"
+    });
+    for bytes in [format!(" \n\tdata: {chunk}\n\n"), format!("\n \t[{chunk}]")] {
+        let (_, received) = is_the_same_however_cut(PARTS, bytes.as_bytes(), &bytes);
+        assert_eq!(received.unwrap().response["responseId"], "r1", "{bytes}");
+    }
 }
