@@ -4,7 +4,7 @@
 //! quotes. What either refuses is unknown, and unknown means that a person is asked.
 
 use brush_parser::ast;
-use brush_parser::{Parser, ParserOptions};
+use brush_parser::{ParserOptions, Token, TokenizerOptions, parse_tokens, uncached_tokenize_str};
 use serde::Serialize;
 use telechir_protocol::Command;
 
@@ -14,6 +14,10 @@ pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 /// More brackets, or more words that open a block, are not given to the parser, whose recursion
 /// would follow them.
 const MAX_NESTING: usize = 40;
+
+/// More round brackets outside quotes are not given to the parser: each that is never closed
+/// doubles its time. One is enough for a command that nobody can be certain of.
+const MAX_GROUPS: usize = 8;
 
 /// What a command says, as far as it is certain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,13 +73,17 @@ fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
 fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     check_characters(line)?;
     check_nesting(line)?;
+    let unreadable = || "it could not be read as bash".to_owned();
+    let tokens = tokens(line).ok_or_else(unreadable)?;
+    let is_group = |token: &&Token| matches!(token, Token::Operator(word, _) if word == "(");
+    if tokens.iter().filter(is_group).count() > MAX_GROUPS {
+        return Err("it is nested too deeply".to_owned());
+    }
     let options = ParserOptions {
         enable_extended_globbing: false,
         ..ParserOptions::default()
     };
-    let program = Parser::new(line.as_bytes(), &options)
-        .parse_program()
-        .map_err(|_| "it could not be read as bash".to_owned())?;
+    let program = parse_tokens(&tokens, &options).map_err(|_| unreadable())?;
     let mut commands = Vec::new();
     for ast::CompoundListItem(list, separator) in
         program.complete_commands.iter().flat_map(|list| &list.0)
@@ -95,6 +103,14 @@ fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     } else {
         Ok(commands)
     }
+}
+
+fn tokens(line: &str) -> Option<Vec<Token>> {
+    let options = TokenizerOptions {
+        enable_extended_globbing: false,
+        ..TokenizerOptions::default()
+    };
+    uncached_tokenize_str(line, &options).ok()
 }
 
 /// bash takes these as ordinary characters, other readers do not; nobody needs them.

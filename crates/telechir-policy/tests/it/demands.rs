@@ -69,3 +69,18 @@ proptest! {
         check(which, letters.concat().as_bytes());
     }
 }
+
+/// Each bracket that is never closed would double the time of the parser.
+#[test]
+fn brackets_that_are_never_closed_are_not_followed() {
+    let open = "(".repeat(36);
+    for command in [
+        format!("coproc rm x{open}"),
+        format!("(({open}a"),
+        format!("for (({open};;)) ; do :; done"),
+        format!("{open} '{}'", ")".repeat(36)),
+    ] {
+        let reading = read_command(&Command::Line(command.clone()));
+        assert!(matches!(reading, Reading::Unknown(_)), "{command}");
+    }
+}
