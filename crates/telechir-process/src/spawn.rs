@@ -50,6 +50,7 @@ pub struct Spawn {
     groups: Vec<OwnedFd>,
     outlives: bool,
     gentle: bool,
+    last: bool,
 }
 
 /// What the child leads.
@@ -79,6 +80,7 @@ impl Spawn {
             groups: Vec::new(),
             outlives: false,
             gentle: false,
+            last: false,
         }
     }
 
@@ -228,11 +230,19 @@ impl Spawn {
     }
 
     /// Lets it end by itself when our process does, as by the end of a pipe: for programs that have
-    /// something to write then. The guardian gives it a second and a half and kills what is left;
+    /// something to write then. The guardian gives it three seconds and kills what is left;
     /// no death signal comes before.
     #[must_use]
     pub const fn ending_gently(mut self) -> Self {
         self.gentle = true;
+        self
+    }
+
+    /// Leaves its end to the guardian when our process ends: for programs that those need who end
+    /// gently. No death signal comes before.
+    #[must_use]
+    pub const fn ending_last(mut self, on: bool) -> Self {
+        self.last = on;
         self
     }
 
@@ -314,7 +324,7 @@ impl Spawn {
             landlock: self.landlock,
             groups: self.groups,
             outlives: self.outlives,
-            gentle: self.gentle,
+            is_spared: self.gentle || self.last,
             guardian: watched.as_ref().map(Watched::link),
             name,
         };

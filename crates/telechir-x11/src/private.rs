@@ -53,6 +53,9 @@ pub struct DisplayOptions {
     pub window_manager: bool,
     /// Whether applications get a session bus on which they say what they show.
     pub accessibility: bool,
+    /// Whether the server, should we be killed, ends by the guardian alone: when a program on it
+    /// has something to write then.
+    pub ends_last: bool,
 }
 
 impl DisplayOptions {
@@ -67,6 +70,7 @@ impl DisplayOptions {
             session_dir: session_dir.into(),
             window_manager: true,
             accessibility: false,
+            ends_last: false,
         }
     }
 }

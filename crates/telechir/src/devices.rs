@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_browser::{
-    Addresses, Browser, Claim, Files, Options, Sandbox as BrowserSandbox, Surface,
+    Addresses, Browser, Claim, Files, Options, Profile, Sandbox as BrowserSandbox, Surface,
 };
 use telechir_device::{
     Accessible, BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError,
@@ -169,6 +169,7 @@ impl Devices {
         options.workspace = Some(self.folder.workspace());
         options.missing = self.missing();
         options.network = self.network.way_out(Client::Desktop);
+        options.ends_last = matches!(self.folder.profile(), Profile::Kept(_));
         PrivateDisplay::start(options).await
     }
 

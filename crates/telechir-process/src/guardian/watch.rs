@@ -21,7 +21,7 @@ const CEILING: Duration = Duration::from_millis(1_800);
 const FOR_PROCESSES: Duration = Duration::from_millis(1_400);
 
 /// What ends by itself with its owner, such as a browser that writes what pages stored, has so long for it.
-const GRACE: Duration = Duration::from_millis(1_500);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// What [`note`](super::note) left, by key.
 pub type Notes = BTreeMap<String, String>;

@@ -37,8 +37,8 @@ pub(crate) struct Plan {
     pub(crate) landlock: Option<OwnedFd>,
     pub(crate) groups: Vec<OwnedFd>,
     pub(crate) outlives: bool,
-    /// Whether it ends by itself when our process does.
-    pub(crate) gentle: bool,
+    /// Whether it gets no death signal.
+    pub(crate) is_spared: bool,
     pub(crate) guardian: Option<Arc<Link>>,
 }
 
@@ -188,7 +188,7 @@ fn become_program(
     if let Some(ruleset) = &raised.landlock {
         restrict(ruleset).map_err(at(Step::Landlock))?;
     }
-    if !(plan.outlives || plan.gentle) {
+    if !(plan.outlives || plan.is_spared) {
         die_with(parent).map_err(at(Step::DeathSignal))?;
     }
     Err((Step::Execute, execute(plan, argv, env)))

@@ -57,6 +57,7 @@ pub(super) async fn start_server(
         .args(["-nolisten", "tcp", "-nolisten", "local", "-auth"])
         .arg(files::authority(folder))
         .identity(options.identity)
+        .ending_last(options.ends_last)
         .stderr(Stdio::Fd(log.into()))
         .fd(READY_FD, ready);
     let server = spawn(server).await?;
