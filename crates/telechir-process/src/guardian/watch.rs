@@ -106,9 +106,8 @@ impl Watch {
         let us = getpid().as_raw_nonzero().get();
         let spared = [us, self.ward.owner];
         let notes = std::mem::take(&mut self.ward.notes);
-        // While the owner lives they have no reason to end.
-        let is_gone = getppid() != Pid::from_raw(self.ward.owner);
-        let start = if is_gone && await_gentle(&notes) {
+        // After an orderly end there are none: they were ended before it.
+        let start = if await_gentle(&notes) {
             Instant::now()
         } else {
             start
