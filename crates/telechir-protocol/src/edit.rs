@@ -1,5 +1,6 @@
 //! File edits: the neutral form of apply_patch, text editors and memory tools.
 
+mod json;
 mod step;
 
 use serde::{Deserialize, Serialize};
@@ -23,16 +24,19 @@ pub enum EditTool {
 }
 
 /// One operation: its name (`create_file`, `str_replace`, `view`, …) and arguments.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditOperation {
     /// The provider's name of the operation.
     pub name: String,
     /// The file or folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
     pub path: Option<String>,
     /// The other arguments, as they came.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", serde(flatten))]
     pub args: Map<String, Value>,
 }
 

@@ -55,6 +55,26 @@ pub(crate) fn unknown_members() -> impl Strategy<Value = Map<String, Value>> {
     vec(("x_[a-z]{1,5}", json_value()), 0..3).prop_map(Map::from_iter)
 }
 
+/// Arguments that stand where the name does, or look like those that are written apart.
+pub(crate) fn odd_members() -> impl Strategy<Value = Map<String, Value>> {
+    let name = || proptest::sample::select(vec!["action", "name", "path", "args", "x_more"]);
+    let own = vec((name(), json_value()), 0..3);
+    let within = vec((name(), json_value()), 0..3);
+    (own, of(within)).prop_map(|(own, within)| {
+        let named = |members: Vec<(&str, Value)>| {
+            Map::from_iter(
+                members
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value)),
+            )
+        };
+        match within {
+            Some(within) => Map::from_iter([("args".to_owned(), named(within).into())]),
+            None => named(own),
+        }
+    })
+}
+
 pub(crate) fn meta() -> BoxedStrategy<Meta> {
     let raw = ("[a-z-]{1,9}", json_value()).prop_map(|(dialect, json)| Raw::new(dialect, json));
     (

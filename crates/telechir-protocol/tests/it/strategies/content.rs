@@ -193,7 +193,7 @@ pub(crate) fn function_result(
 
 pub(crate) fn edit_call() -> BoxedStrategy<EditCall> {
     let tools = proptest::sample::select(vec![EditTool::Patch, EditTool::Editor, EditTool::Memory]);
-    let operation = (name(), of(text()), unknown_members())
+    let operation = (name(), of(text()), odd_members())
         .prop_map(|(name, path, args)| EditOperation { name, path, args });
     (
         call_id(),
