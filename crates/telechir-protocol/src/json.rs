@@ -1,8 +1,12 @@
 //! Reading JSON members one by one, so that an error names the member and nothing is dropped.
 
+mod apart;
+
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
+
+pub(crate) use apart::{APART, from_apart, stands_apart};
 
 /// A member that is there but is not what it should be, or is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

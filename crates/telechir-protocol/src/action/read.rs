@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::alias::{self, Alias};
-use super::write::unwrapped;
+use super::write::OURS;
 use super::{Action, ActionKind, Button, ClickCount, InvalidAction, ObserveMode, ScrollUnit};
-use crate::json::{InvalidMember, Members, count_of, shown};
+use crate::json::{InvalidMember, Members, count_of, from_apart, shown};
 use crate::{Chord, Target};
 
 /// Members of an action that a call may hold itself when it has one action only.
@@ -80,7 +80,7 @@ impl Action {
 impl Action {
     /// An action that is not understood, of what is written beside its name.
     pub(crate) fn unknown(name: String, written: Map<String, Value>) -> Self {
-        let args = unwrapped(&written).cloned().unwrap_or(written);
+        let args = from_apart(&written, &OURS).cloned().unwrap_or(written);
         Self::Other { name, args }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Action, Button, ClickCount, ObserveMode, ScrollUnit};
-use crate::json::{milliseconds, number};
+use crate::json::{APART, milliseconds, number, stands_apart};
 use crate::{Chord, Modifier, Target};
 
 /// The members of an action in their order.
@@ -263,8 +263,8 @@ impl Action {
             Self::Javascript { script, tab } => named.put("script", script.as_str()).tab(tab),
             Self::Other { name: _, args } => {
                 let mut members = named;
-                if hides_name(args) {
-                    members.0.insert(WRAPPED.to_owned(), args.clone().into());
+                if stands_apart(args, &OURS) {
+                    members.0.insert(APART.to_owned(), args.clone().into());
                 } else {
                     members.0.extend(args.clone());
                 }
@@ -275,20 +275,8 @@ impl Action {
     }
 }
 
-/// The member that holds what would not stand beside the name of an unknown action.
-const WRAPPED: &str = "args";
-
-/// Whether these members of an unknown action have one that stands where its name does, or are
-/// what such ones are written as.
-fn hides_name(args: &Map<String, Value>) -> bool {
-    args.contains_key("action") || unwrapped(args).is_some()
-}
-
-/// The members of an unknown action that were written apart from its name.
-pub(super) fn unwrapped(args: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let within = args.get(WRAPPED)?.as_object()?;
-    (args.len() == 1 && hides_name(within)).then_some(within)
-}
+/// What the arguments of an unknown action stand beside.
+pub(super) const OURS: [&str; 1] = ["action"];
 
 impl Serialize for Action {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

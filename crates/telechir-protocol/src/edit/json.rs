@@ -8,19 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::EditOperation;
+use crate::json::{APART, from_apart, stands_apart};
 
-/// The member that holds what would not stand beside the name and the path.
-const WRAPPED: &str = "args";
-
-/// Whether the arguments, written beside name and path, would be read as something else.
-fn hides(args: &Map<String, Value>) -> bool {
-    args.contains_key("name") || args.contains_key("path") || unwrapped(args).is_some()
-}
-
-fn unwrapped(args: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let within = args.get(WRAPPED)?.as_object()?;
-    (args.len() == 1 && hides(within)).then_some(within)
-}
+/// What arguments stand beside.
+const OURS: [&str; 2] = ["name", "path"];
 
 impl Serialize for EditOperation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -29,8 +20,8 @@ impl Serialize for EditOperation {
         if let Some(path) = &self.path {
             map.serialize_entry("path", path)?;
         }
-        if hides(&self.args) {
-            map.serialize_entry(WRAPPED, &self.args)?;
+        if stands_apart(&self.args, &OURS) {
+            map.serialize_entry(APART, &self.args)?;
         } else {
             for (name, value) in &self.args {
                 map.serialize_entry(name, value)?;
@@ -57,7 +48,7 @@ impl<'de> Deserialize<'de> for EditOperation {
                 None
             }
         };
-        let args = unwrapped(&args).cloned().unwrap_or(args);
+        let args = from_apart(&args, &OURS).cloned().unwrap_or(args);
         Ok(Self { name, path, args })
     }
 }
