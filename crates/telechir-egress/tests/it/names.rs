@@ -153,3 +153,52 @@ async fn an_address_by_number_needs_a_rule_of_its_own() {
     let answer = proxy.get(&format!("http://127.0.0.2:{port}/")).await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
 }
+
+#[tokio::test]
+async fn what_only_resembles_a_named_host_is_refused() {
+    let policy = "
+        [[network]]
+        host = ['good.example']
+        address = ['loopback']
+        verdict = 'allow'
+        reason = 'The witness.'
+    ";
+    let (witness, proxy) = (
+        Witness::page().await,
+        Proxy::new(policy, Client::Shell).await,
+    );
+    proxy.names.set("good.example", &[&["127.0.0.1"]]);
+    let port = witness.port();
+    for host in [
+        "good.example.evil.example",
+        "evil.example\0.good.example",
+        "good.example\0.evil.example",
+        "good.example%00.evil.example",
+        "good.example\r\nX: .evil.example",
+        "good.example@evil.example",
+        "evil.example@good.example",
+        "evil.example#.good.example",
+        "evil.example/.good.example",
+        "evil.example\\.good.example",
+        "good.example,evil.example",
+        "good.example..",
+        ".good.example",
+        "ｇood.example",
+        "127.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::1]",
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+    ] {
+        let answer = proxy.get(&format!("http://{host}:{port}/")).await;
+        assert!(answer.starts_with("HTTP/1.1 40"), "{host:?}: {answer}");
+        let (_, head) = proxy.tunnel(&format!("{host}:{port}")).await;
+        assert!(head.starts_with("HTTP/1.1 40"), "{host:?}: {head}");
+    }
+    assert_eq!(proxy.names.asked(), [""; 0]);
+    assert_eq!(witness.seen(), [""; 0]);
+    let answer = proxy.get(&format!("http://Good.Example.:{port}/")).await;
+    assert!(answer.ends_with("hello"), "{answer}");
+}

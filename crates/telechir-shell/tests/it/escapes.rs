@@ -166,6 +166,21 @@ async fn nothing_can_be_typed_into_the_terminal() {
 }
 
 #[tokio::test]
+async fn a_terminal_that_is_asked_what_it_is_types_no_answer() {
+    let (mut shell, _kept) = sandboxed().await;
+    let questions = r"\033[c\033[6n\033]10;?\007\033[21t";
+    let attempt = format!(
+        "stty -icanon min 0 time 0 </dev/tty; printf '{questions}' | tee /dev/tty; sleep 0.3; \
+         dd bs=100 count=1 </dev/tty 2>/dev/null | wc -c; stty icanon </dev/tty"
+    );
+    let output = run(&mut shell, &attempt).await;
+    let expected = "\u{1b}[c\u{1b}[6n\u{1b}]10;?\u{7}\u{1b}[21t0\n";
+    assert_eq!(output.stdout, expected, "{output:?}");
+    let next = run(&mut shell, "echo next").await;
+    assert_eq!((next.stdout.as_str(), next.exit_code), ("next\n", Some(0)));
+}
+
+#[tokio::test]
 async fn processes_of_the_host_are_not_seen() {
     let (mut shell, _kept) = sandboxed().await;
     let us = std::process::id();
