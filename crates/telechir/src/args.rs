@@ -4,13 +4,14 @@ mod browser;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use telechir_browser::ProfileId;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
-use telechir_runtime::Format;
+use telechir_runtime::{Format, Limits};
 use telechir_shell::Docker;
 use telechir_x11::{Corner, KillSwitch, Typing};
 
@@ -168,6 +169,13 @@ pub(crate) struct DeviceArguments {
     /// =host one on this machine, unconfined.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_place)]
     pub(crate) shell: Option<String>,
+    /// Seconds that a command may take when the model names no time; 30 unless given.
+    #[arg(long, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub(crate) command_seconds: Option<u64>,
+    /// Bytes of a command's output that a result holds at most, however much the model asks for;
+    /// 65536 unless given.
+    #[arg(long, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
+    pub(crate) output_bytes: Option<u32>,
     /// Give an editor of the files in the workspace: apply_patch and text editors.
     #[arg(long)]
     pub(crate) editor: bool,
@@ -234,6 +242,22 @@ impl DeviceArguments {
             key: self.stop_key.clone(),
         };
         (switch != KillSwitch::default()).then_some(switch)
+    }
+
+    /// Where waits and sizes end.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        if let Some(seconds) = self.command_seconds {
+            limits.command = Duration::from_secs(seconds);
+            limits.command_at_most = limits.command_at_most.max(limits.command);
+        }
+        if let Some(bytes) = self
+            .output_bytes
+            .and_then(|bytes| usize::try_from(bytes).ok())
+        {
+            limits.output_bytes = bytes;
+        }
+        limits
     }
 
     /// How text is entered on the desktop.

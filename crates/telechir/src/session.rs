@@ -72,14 +72,17 @@ pub(crate) async fn start(
         },
         format: devices.picture_format.unwrap_or_default(),
     };
-    let marks = devices.marks;
+    let (marks, limits) = (devices.marks, devices.limits());
     let devices = Devices::start(devices, &policy, who).await?;
     let network = devices.network_events();
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let journal = recording.map_or_else(temporary, Ok)?;
     let tools = devices.tools();
     let largest_screen = devices.largest_screen();
-    let mut builder = Session::builder(policy).journal(journal).approver(approver);
+    let mut builder = Session::builder(policy)
+        .journal(journal)
+        .approver(approver)
+        .limits(limits);
     if let Some(at_most) = marks {
         builder = builder.marks(at_most);
     }

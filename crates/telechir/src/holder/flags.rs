@@ -27,6 +27,13 @@ impl Flags {
         flags.add("--downloads", devices.downloads.then(String::new));
         flags.add("--search", devices.search.clone());
         flags.add("--shell", devices.shell.clone());
+        let seconds = devices.command_seconds;
+        flags.add(
+            "--command-seconds",
+            seconds.map(|number| number.to_string()),
+        );
+        let bytes = devices.output_bytes;
+        flags.add("--output-bytes", bytes.map(|number| number.to_string()));
         flags.add("--editor", devices.editor.then(String::new));
         flags.add("--memory", devices.memory.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));

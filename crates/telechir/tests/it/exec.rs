@@ -189,6 +189,35 @@ fn openai_gets_one_output_a_command() {
 }
 
 #[test]
+fn a_session_bounds_the_time_and_the_output_of_its_commands() {
+    require(Part::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed",
+        "action": {"commands": ["yes line | head -c 90000", "sleep 60"], "max_output_length": 80000}});
+    let arguments = [
+        "exec",
+        "--dialect",
+        "openai-responses",
+        "--shell",
+        "--command-seconds",
+        "2",
+        "--output-bytes",
+        "51200",
+        "--policy",
+        &policy,
+    ];
+    let reply = telechir.run(&arguments, &openai(&[call])).json();
+    let output = reply[0]["output"].as_array().expect("entries");
+    let kept = output[0]["stdout"].as_str().expect("a text");
+    let (head, rest) = kept.split_once("\n[").expect("a line says what is missing");
+    let (said, tail) = rest.split_once("]\n").expect("its end");
+    assert_eq!(head.len() + tail.len(), 51_200);
+    assert!(said.starts_with("38800 bytes left out"), "{said}");
+    assert_eq!(output[1]["outcome"], json!({"type": "timeout"}));
+}
+
+#[test]
 fn with_nobody_to_ask_the_answer_is_no() {
     require(Part::Sandbox);
     let response = anthropic(&[bash("toolu_1", "touch made; ls")]);
