@@ -16,6 +16,8 @@ use crate::table::{Contestant, compare, remark, table};
 const RUNS: usize = 200;
 /// For those that take a thousand times as long.
 const FEW: usize = 20;
+/// Commands of a turn in which nothing else comes between.
+const IN_A_ROW: u32 = 10;
 const GIGABYTE: &str = "head -c 1G /dev/zero";
 /// Says where codex's program is.
 const CODEX: &str = "TELECHIR_PEERS_CODEX";
@@ -45,7 +47,19 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     ];
     compare(RUNS, others);
     products(stage, peers);
-    // Each has its shell and its session; they take turns, so that the disk is as busy for both.
+    calls(stage);
+    remark(
+        "Each waits here for its turn while the others run, and its processors sleep meanwhile. A \
+         call's intent and outcome are on the disk before it is answered. There is no call without \
+         a journal; the first row is the shell alone, and the one in memory shows what the disk \
+         costs.",
+    );
+    in_a_row(stage, peers);
+}
+
+/// Judged and recorded. Each has its shell and its session; they take turns, so that the disk is
+/// as busy for both.
+fn calls(stage: &Stage) {
     let disk = stage.make("disk");
     let mut on_disk = Caller::new(stage, "on disk", &disk);
     let memory = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
@@ -57,11 +71,40 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     compare(RUNS, calls);
     on_disk.close();
     in_memory.close();
-    remark(
-        "A call's intent and outcome are on the disk before it is answered. There is no call \
-         without a journal; the first row is the shell alone, and the one in memory shows what \
-         the disk costs.",
-    );
+}
+
+/// The same without a pause between one command and the next.
+fn in_a_row(stage: &Stage, peers: &mut Peers) {
+    table(&format!("`true`, {IN_A_ROW} in a row, each"));
+    let mut bash = bash(stage, "in a row");
+    let command = line("true");
+    let direct = || {
+        let output = stage.runtime.block_on(bash.run(&command));
+        drop(output.expect("an output"));
+    };
+    let mut pty = || peers.ask("pty");
+    let name = "bash on a terminal that stays, without a sandbox";
+    let pty = match pty() {
+        Ok(()) => row(name, || pty().expect("it did before")),
+        Err(why) => Contestant::missing(name, why),
+    };
+    compare(RUNS, vec![row("without policy and journal", direct), pty]);
+    let folder = stage.make("row on disk");
+    let mut on_disk = Caller::new(stage, "row on disk", &folder);
+    let call = row("as a call: judged, journal on disk", || on_disk.call());
+    compare(RUNS, vec![call]);
+    on_disk.close();
+}
+
+/// One turn of so many; what each took.
+fn row<'a>(name: &str, mut once: impl FnMut() + 'a) -> Contestant<'a> {
+    Contestant::timed(name, move || {
+        let start = Instant::now();
+        for _ in 0..IN_A_ROW {
+            once();
+        }
+        start.elapsed() / IN_A_ROW
+    })
 }
 
 fn line(command: &str) -> ShellCommand {
