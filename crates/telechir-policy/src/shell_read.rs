@@ -73,6 +73,7 @@ fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
 fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     check_characters(line)?;
     check_nesting(line)?;
+    check_here_documents(line)?;
     let unreadable = || "it could not be read as bash".to_owned();
     let tokens = tokens(line).ok_or_else(unreadable)?;
     let is_group = |token: &&Token| matches!(token, Token::Operator(word, _) if word == "(");
@@ -149,6 +150,39 @@ fn check_nesting(line: &str) -> Result<(), String> {
         return Err("it is nested too deeply".to_owned());
     }
     Ok(())
+}
+
+/// A here document with an expansion can make the parser take memory without end. Either is
+/// enough for a command that nobody can be certain of.
+fn check_here_documents(line: &str) -> Result<(), String> {
+    let Some(at) = first_uncertain(line) else {
+        return Ok(());
+    };
+    // Quotes from there on may mean something else.
+    let rest = &line[at..];
+    if rest.contains("<<") && rest.contains(['$', '`']) {
+        return Err("it has a here document".to_owned());
+    }
+    Ok(())
+}
+
+/// Where the first expansion, here document or comment is, outside single quotes.
+fn first_uncertain(line: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut chars = line.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some('\''), '\'') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => drop(chars.next()),
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(_), '"') => quote = None,
+            (_, '$' | '`' | '#') => return Some(at),
+            (_, '<') if line[at..].starts_with("<<") => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn read_pipeline(

@@ -84,3 +84,29 @@ fn brackets_that_are_never_closed_are_not_followed() {
         assert!(matches!(reading, Reading::Unknown(_)), "{command}");
     }
 }
+
+/// The parser would take all memory.
+#[test]
+fn here_documents_with_expansions_are_not_followed() {
+    for command in [
+        "cat <<[T$( <<[T$(T$( <<[T$(",
+        "echo \"'\" <<A$( <<[T$(T$( <<[T$( \"'\"",
+        "echo it\\'s; cat <<[T$( <<[T$(T$( <<[T$(",
+        "echo # '\ncat <<[T$( <<[T$(T$( <<[T$(",
+        "echo \"$( <<[T$( <<[T$(T$( <<[T$(\"",
+    ] {
+        let reading = read_command(&Command::Line(command.to_owned()));
+        assert!(matches!(reading, Reading::Unknown(_)), "{command}");
+    }
+    for command in [
+        "grep '<<' notes",
+        "awk '{ print $1 << 2 }' notes",
+        "echo \"a << b\"",
+    ] {
+        let reading = read_command(&Command::Line(command.to_owned()));
+        assert!(
+            matches!(reading, Reading::Known(_)),
+            "{command}: {reading:?}"
+        );
+    }
+}
