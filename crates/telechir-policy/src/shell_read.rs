@@ -80,6 +80,7 @@ fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     if tokens.iter().filter(is_group).count() > MAX_GROUPS {
         return Err("it is nested too deeply".to_owned());
     }
+    check_descriptors(&tokens)?;
     let options = ParserOptions {
         enable_extended_globbing: false,
         ..ParserOptions::default()
@@ -150,6 +151,21 @@ fn check_nesting(line: &str) -> Result<(), String> {
         return Err("it is nested too deeply".to_owned());
     }
     Ok(())
+}
+
+/// The parser panics at a descriptor's number that is none.
+fn check_descriptors(tokens: &[Token]) -> Result<(), String> {
+    let is_number = |word: &str| word.parse::<i32>().is_ok();
+    let odd = tokens.windows(2).any(|pair| {
+        matches!(pair, [Token::Word(number, _), Token::Operator(operator, _)]
+            if operator.starts_with(['<', '>'])
+                && number.chars().all(|c| c.is_ascii_digit())
+                && !is_number(number))
+    });
+    match odd {
+        true => Err("it names a descriptor that cannot be".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// A here document with an expansion can make the parser take memory without end. Either is

@@ -85,6 +85,13 @@ fn brackets_that_are_never_closed_are_not_followed() {
     }
 }
 
+/// The parser would panic.
+#[test]
+fn a_descriptor_that_cannot_be_is_not_followed() {
+    let reading = read_command(&Command::Line("cat 55555555555</etc/hosts".to_owned()));
+    assert!(matches!(reading, Reading::Unknown(_)), "{reading:?}");
+}
+
 /// The parser would take all memory.
 #[test]
 fn here_documents_with_expansions_are_not_followed() {
