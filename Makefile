@@ -1,6 +1,6 @@
 # The front door. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy docs deny licences bench container soak bare ordinary clean
+.PHONY: help setup demo test check format clippy docs deny licences bench container soak miniwob bare ordinary clean
 
 help:        ## what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -42,6 +42,9 @@ container:   ## the shell in a container, with podman and an image made here (ro
 
 soak:        ## texts into an editor, kills of a running batch, settling, huge bodies, fuzzing (hours)
 	@scripts/soak.sh
+
+miniwob:     ## tasks of MiniWoB++ solved in a browser, five seeds each; writes docs/miniwob.md (minutes)
+	@scripts/miniwob.sh
 
 bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)
 	@scripts/bare.sh

@@ -5,6 +5,8 @@ cd "$(dirname "$0")/.."
 
 # What we write for a provider is checked by the types of its own SDK.
 scripts/sdk.sh
+# Other people's pages, on which the browser is tried.
+scripts/miniwob-pages.sh
 
 tally=$(mktemp -d)
 trap 'rm -rf "$tally"' EXIT

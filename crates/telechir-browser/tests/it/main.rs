@@ -16,6 +16,7 @@ mod frames;
 mod hostile;
 mod input;
 mod isolation;
+mod miniwob;
 mod navigation;
 mod pixels;
 mod profiles;

@@ -1,0 +1,71 @@
+//! What came of it, task by task.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// One task with one seed.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) task: &'static str,
+    pub(super) seed: u32,
+    /// What the page gave, before its discount for time.
+    pub(super) reward: Option<f64>,
+    /// Why there is no reward.
+    pub(super) trouble: Option<String>,
+    /// From the start of the episode to the page's verdict.
+    pub(super) took: Duration,
+}
+
+impl Outcome {
+    pub(super) const fn new(task: &'static str, seed: u32) -> Self {
+        Self {
+            task,
+            seed,
+            reward: None,
+            trouble: None,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// Whether the page gave a reward above zero.
+    pub(super) fn is_solved(&self) -> bool {
+        self.reward.is_some_and(|reward| reward > 0.0)
+    }
+}
+
+/// A line for each task, and what was not solved.
+pub(super) fn table(outcomes: &[Outcome]) -> String {
+    let solved = outcomes.iter().filter(|one| one.is_solved()).count();
+    let tasks = || outcomes.chunk_by(|one, next| one.task == next.task);
+    let whole = tasks().filter(|of_task| of_task.iter().all(Outcome::is_solved));
+    let mut told = format!(
+        "{solved} of {} episodes are solved, and {} of {} tasks with every seed.\n\n\
+         | task | solved | lowest reward | median time |\n|---|---|---|---|\n",
+        outcomes.len(),
+        whole.count(),
+        tasks().count(),
+    );
+    let mut unsolved = String::new();
+    for of_task in tasks() {
+        let solved: Vec<&Outcome> = of_task.iter().filter(|one| one.is_solved()).collect();
+        let lowest = of_task.iter().filter_map(|one| one.reward).reduce(f64::min);
+        let lowest = lowest.map_or_else(|| "none".to_owned(), |lowest| format!("{lowest:.2}"));
+        let mut times: Vec<Duration> = solved.iter().map(|one| one.took).collect();
+        times.sort();
+        let median = times.get(times.len() / 2);
+        let median = median.map_or_else(String::new, |time| format!("{} ms", time.as_millis()));
+        let (task, count, all) = (of_task[0].task, solved.len(), of_task.len());
+        let _ = writeln!(told, "| {task} | {count}/{all} | {lowest} | {median} |");
+        for one in of_task.iter().filter(|one| !one.is_solved()) {
+            let why = one
+                .trouble
+                .as_deref()
+                .unwrap_or("the page says that it is wrong");
+            let _ = writeln!(unsolved, "- {task}, seed {}: {why}", one.seed);
+        }
+    }
+    if !unsolved.is_empty() {
+        let _ = write!(told, "\nNot solved:\n\n{unsolved}");
+    }
+    told
+}
