@@ -168,18 +168,14 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), String> {
     }
 }
 
-/// A here document with an expansion can make the parser take memory without end. Either is
-/// enough for a command that nobody can be certain of.
+/// Some here documents make the parser take memory without end. Any is enough for a command that
+/// nobody can be certain of.
 fn check_here_documents(line: &str) -> Result<(), String> {
-    let Some(at) = first_uncertain(line) else {
-        return Ok(());
-    };
     // Quotes from there on may mean something else.
-    let rest = &line[at..];
-    if rest.contains("<<") && rest.contains(['$', '`']) {
-        return Err("it has a here document".to_owned());
+    match first_uncertain(line) {
+        Some(at) if line[at..].contains("<<") => Err("it has a here document".to_owned()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Where the first expansion, here document or comment is, outside single quotes.
@@ -194,7 +190,7 @@ fn first_uncertain(line: &str) -> Option<usize> {
             (None, '\'' | '"') => quote = Some(c),
             (Some(_), '"') => quote = None,
             (_, '$' | '`' | '#') => return Some(at),
-            (_, '<') if line[at..].starts_with("<<") => return Some(at),
+            (None, '<') if line[at..].starts_with("<<") => return Some(at),
             _ => {}
         }
     }

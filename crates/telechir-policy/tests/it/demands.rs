@@ -94,9 +94,10 @@ fn a_descriptor_that_cannot_be_is_not_followed() {
 
 /// The parser would take all memory.
 #[test]
-fn here_documents_with_expansions_are_not_followed() {
+fn here_documents_are_not_followed() {
     for command in [
         "cat <<[T$( <<[T$(T$( <<[T$(",
+        "| << '' | ",
         "echo \"'\" <<A$( <<[T$(T$( <<[T$( \"'\"",
         "echo it\\'s; cat <<[T$( <<[T$(T$( <<[T$(",
         "echo # '\ncat <<[T$( <<[T$(T$( <<[T$(",
