@@ -1,18 +1,21 @@
 //! Agent Framework: the JSON of its messages and contents.
 //!
 //! `envelope` finds the messages, `read` takes one content to a neutral one, `native` says a
-//! neutral content in the framework's members, `carry` keeps beside those whatever they have no
-//! place for, so that every neutral content comes back as it was.
+//! neutral content in the framework's members, `ours` is about our own functions among those,
+//! `carry` keeps beside them whatever they have no place for, so that every neutral content comes
+//! back as it was.
 
 mod carry;
 mod envelope;
 mod native;
+mod ours;
 mod read;
 mod write;
 
-use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
+use serde_json::{Map, Value};
+use telechir_protocol::{AnsweredTurn, ApprovalMode, FunctionTool, ModelTurn, Size, Tool};
 
+use crate::function_tools;
 use crate::openai::Responses;
 use crate::stream::Receive;
 use crate::wire::{Talk, Wire};
@@ -64,9 +67,13 @@ impl Wire for AgentFramework {
     }
 
     /// Its clients take tools as a service's own JSON; its computer and shell contents are those
-    /// of OpenAI's Responses.
+    /// of OpenAI's Responses. It has no contents for edits: editors are functions.
     fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
-        Responses.declare(offer)
+        let offer = Offer {
+            tools: offer.tools.iter().map(editor_as_function).collect(),
+            model: offer.model.clone(),
+        };
+        Responses.declare(&offer)
     }
 
     fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
@@ -89,5 +96,19 @@ impl Wire for AgentFramework {
     /// A framework, no service.
     fn talk(&self) -> Option<&'static dyn Talk> {
         None
+    }
+}
+
+fn editor_as_function(tool: &Tool) -> Tool {
+    let is_hosted = matches!(tool, Tool::Hosted(_));
+    match function_tools::function(tool).filter(|_| is_hosted) {
+        Some(function) => Tool::Function(FunctionTool {
+            name: function.name,
+            description: function.description,
+            parameters: function.parameters,
+            approval_mode: ApprovalMode::default(),
+            additional_properties: Map::new(),
+        }),
+        None => tool.clone(),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
 
+use super::ours::Calls;
 use super::{DIALECT, PROVIDER, carry, native, read, write};
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -95,15 +96,16 @@ fn wrong(problem: impl Into<String>) -> DecodeError {
 
 fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, DecodeError> {
     let mut messages = Vec::with_capacity(list.len());
+    let mut calls = Calls::default();
     for (at, item) in list.into_iter().enumerate() {
         let Value::Object(members) = item else {
             return Err(wrong(format!("messages[{at}] is no object")));
         };
         let place = format!("messages[{at}]");
         let message = if members.contains_key("role") || members.contains_key("contents") {
-            read_message(members, &place, report)?
+            read_message(members, &place, &mut calls, report)?
         } else if members.get("type").is_some_and(Value::is_string) {
-            alone(members, &place, report)
+            alone(members, &place, &mut calls, report)
         } else {
             return Err(wrong(format!("{place} has neither `role` nor `type`")));
         };
@@ -115,6 +117,7 @@ fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, 
 fn read_message(
     mut members: Map<String, Value>,
     place: &str,
+    calls: &mut Calls,
     report: &mut Report,
 ) -> Result<Option<Message>, DecodeError> {
     let contents = match members.insert("contents".to_owned(), Value::Null) {
@@ -136,7 +139,7 @@ fn read_message(
         let place = format!("{place}.contents[{at}]");
         let content = match json.as_str() {
             Some(text) => Some(Content::text(text)),
-            None => read::content(json, &place, report),
+            None => read::content(json, &place, calls, report),
         };
         message.contents.extend(content);
     }
@@ -181,8 +184,13 @@ fn carried_message(message: &mut Message, mut carried: Value, members: &Map<Stri
 }
 
 /// A content without a message around it.
-fn alone(members: Map<String, Value>, place: &str, report: &mut Report) -> Option<Message> {
-    let content = read::content(Value::Object(members), place, report)?;
+fn alone(
+    members: Map<String, Value>,
+    place: &str,
+    calls: &mut Calls,
+    report: &mut Report,
+) -> Option<Message> {
+    let content = read::content(Value::Object(members), place, calls, report)?;
     let is_result = matches!(
         content,
         Content::ComputerResult(_)
@@ -203,11 +211,12 @@ fn alone(members: Map<String, Value>, place: &str, report: &mut Report) -> Optio
 /// Writes a history in the envelope it came in.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut list = Vec::with_capacity(history.messages.len());
+    let mut calls = Calls::default();
     for message in &history.messages {
         if message.meta.property(PROVIDER, BARE).is_some() {
-            list.extend(write::contents(&message.contents));
+            list.extend(write::contents(&message.contents, &mut calls));
         } else {
-            list.push(write::message(message));
+            list.push(write::message(message, &mut calls));
         }
     }
     let value = match &history.envelope {

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    ComputerCall, ComputerResult, Content, EditCall, EditResult, EditTool, FunctionCall,
-    FunctionResult, HostedCall, Media, Meta, OtherContent, SafetyCheck, ShellCall, ShellOutcome,
-    ShellResult,
+    ComputerCall, ComputerResult, Content, FunctionCall, FunctionResult, HostedCall, Media, Meta,
+    OtherContent, SafetyCheck, ShellCall, ShellOutcome, ShellResult,
 };
 
+use super::ours::{self, Calls};
 use super::{PROVIDER, read};
 use crate::openai::action::Speaker;
 
@@ -51,11 +51,32 @@ pub(super) fn knows(kind: Option<&str>) -> bool {
 /// Whether it is the framework's: another provider may have items of the same type.
 pub(super) fn is_own(other: &OtherContent) -> bool {
     let is_same = |content: &Content| matches!(content, Content::Other(same) if same == other);
-    knows(other.kind.as_deref()) && is_same(&read::plain(other.json.clone()))
+    knows(other.kind.as_deref()) && is_same(&read::plain(other.json.clone(), &Calls::default()))
+}
+
+/// A content as it stands after these calls.
+pub(super) fn written(content: &Content, calls: &Calls) -> Value {
+    if calls.asked_for(content) {
+        answer(content)
+    } else {
+        self::content(content)
+    }
+}
+
+/// The result of a call that stands there as a function call, as what the function returned; any
+/// other content as [`content`] says it.
+pub(super) fn answer(content: &Content) -> Value {
+    match ours::returned(content) {
+        Some(members) => finished(members, content.meta()),
+        None => self::content(content),
+    }
 }
 
 /// The content in the framework's members. What they have no place for is left out.
 pub(super) fn content(content: &Content) -> Value {
+    if let Some(members) = ours::said(content) {
+        return finished(members, content.meta());
+    }
     let members = match content {
         Content::Text(text) => json!({"type": "text", "text": text.text}),
         Content::Reasoning(reasoning) => json!({
@@ -77,8 +98,9 @@ pub(super) fn content(content: &Content) -> Value {
         Content::ComputerResult(result) => computer_result(result),
         Content::ShellCall(call) => shell_call(call),
         Content::ShellResult(result) => shell_result(result),
-        Content::EditCall(call) => edit_call(call),
-        Content::EditResult(result) => edit_result(result),
+        Content::EditCall(_) | Content::EditResult(_) => {
+            ours::returned(content).unwrap_or_default()
+        }
         Content::CommandCall(call) => json!({
             "type": "code_interpreter_tool_call", "call_id": call.call_id,
             "inputs": all(&call.inputs), "status": call.status,
@@ -149,7 +171,7 @@ fn all(contents: &[Content]) -> Vec<Value> {
     contents.iter().map(content).collect()
 }
 
-fn media(media: &Media) -> Value {
+pub(super) fn media(media: &Media) -> Value {
     content(&Content::from(media.clone()))
 }
 
@@ -304,31 +326,6 @@ fn shell_result(result: &ShellResult) -> Value {
     json!({
         "type": "shell_tool_result", "call_id": result.call_id, "outputs": outputs,
         "max_output_length": result.max_output,
-    })
-}
-
-fn edit_call(call: &EditCall) -> Value {
-    let name = match call.tool {
-        EditTool::Patch => "apply_patch",
-        EditTool::Editor => "text_editor",
-        EditTool::Memory => "memory",
-    };
-    json!({
-        "type": "function_call", "call_id": call.call_id, "id": call.item_id, "name": name,
-        "arguments": {"operations": call.operations}, "exception": call.exception, "hosted": false,
-    })
-}
-
-fn edit_result(result: &EditResult) -> Value {
-    let error = result.error.as_ref().map(|error| error.message.clone());
-    let said = result
-        .text
-        .clone()
-        .or_else(|| error.clone())
-        .unwrap_or_default();
-    json!({
-        "type": "function_result", "call_id": result.call_id, "result": said,
-        "items": [content(&Content::text(said.clone()))], "exception": error,
     })
 }
 

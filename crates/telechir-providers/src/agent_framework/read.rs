@@ -6,6 +6,7 @@ use telechir_protocol::{
     OtherContent, Raw, ShellCall,
 };
 
+use super::ours::{self, Calls};
 use super::{DIALECT, PROVIDER, carry, native};
 use crate::Report;
 use crate::openai::action;
@@ -19,12 +20,23 @@ const HOSTED: [&str; 4] = [
 ];
 
 /// What was read of one content: nothing when it only said another once more.
-pub(super) fn content(json: Value, place: &str, report: &mut Report) -> Option<Content> {
+pub(super) fn content(
+    json: Value,
+    place: &str,
+    calls: &mut Calls,
+    report: &mut Report,
+) -> Option<Content> {
+    let content = said(json, place, calls, report)?;
+    calls.note(&content);
+    Some(content)
+}
+
+fn said(json: Value, place: &str, calls: &Calls, report: &mut Report) -> Option<Content> {
     let Value::Object(mut members) = json else {
         return Some(other(Map::from_iter([("value".to_owned(), json)])));
     };
     let Some(carried) = carry::take(&mut members) else {
-        return Some(with_raw(members));
+        return Some(with_raw(members, calls));
     };
     if carried.get(native::SAID_FOR).is_some() {
         return None;
@@ -42,21 +54,25 @@ pub(super) fn content(json: Value, place: &str, report: &mut Report) -> Option<C
     let Value::Object(members) = plain else {
         return None;
     };
-    Some(with_raw(members))
+    Some(with_raw(members, calls))
 }
 
 /// The carried content, as long as the framework's members still say the same.
 fn own(carried: Value, plain: &Value) -> Option<Content> {
     // An unknown content is carried alone.
     let content: Content = serde_json::from_value(carried).ok()?;
-    native::same(&native::content(&content), plain).then_some(content)
+    let said = match plain["type"] == "function_result" {
+        true => native::answer(&content),
+        false => native::content(&content),
+    };
+    native::same(&said, plain).then_some(content)
 }
 
 /// Its own JSON is kept where the neutral members would be written in another way.
-fn with_raw(members: Map<String, Value>) -> Content {
+fn with_raw(members: Map<String, Value>, calls: &Calls) -> Content {
     let json = Value::Object(members.clone());
-    let mut content = plain(members);
-    if native::content(&content) == json {
+    let mut content = plain(members, calls);
+    if native::written(&content, calls) == json {
         return content;
     }
     if let Some(meta) = content.meta_mut() {
@@ -66,7 +82,7 @@ fn with_raw(members: Map<String, Value>) -> Content {
 }
 
 /// A content that carries nothing, without its own JSON.
-pub(super) fn plain(mut members: Map<String, Value>) -> Content {
+pub(super) fn plain(mut members: Map<String, Value>, calls: &Calls) -> Content {
     let came = members.clone();
     let kind = kind(&members).to_owned();
     usual(&kind, &mut members);
@@ -79,6 +95,8 @@ pub(super) fn plain(mut members: Map<String, Value>) -> Content {
     match serde_json::from_value(Value::Object(members.clone())) {
         // Kept whole, with what is usual.
         Ok(Content::Other(_)) => other(came),
+        Ok(Content::FunctionCall(call)) => ours::call(call),
+        Ok(Content::FunctionResult(result)) => calls.result(result),
         Ok(content) => content,
         Err(problem) => unreadable(&kind, &members, &problem.to_string()),
     }

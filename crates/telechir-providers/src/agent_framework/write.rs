@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 
+use super::ours::Calls;
 use super::{CARRIED, DIALECT, carry, native, read};
 use crate::{EncodedReply, Report};
 
@@ -10,15 +11,17 @@ use crate::{EncodedReply, Report};
 pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
     let results = turn.results().iter().cloned();
     let contents = results.map(ToolResult::into_content).collect();
+    let mut calls = Calls::of(turn.turn().contents());
+    let message = message(&Message::new(Role::Tool, contents), &mut calls);
     EncodedReply {
-        items: vec![message(&Message::new(Role::Tool, contents))],
+        items: vec![message],
         report: Report::default(),
     }
 }
 
 /// One message.
-pub(super) fn message(message: &Message) -> Value {
-    let contents = contents(&message.contents);
+pub(super) fn message(message: &Message, calls: &mut Calls) -> Value {
+    let contents = contents(&message.contents, calls);
     let mut members = around(message);
     members.insert("contents".to_owned(), contents.into());
     Value::Object(members)
@@ -96,31 +99,38 @@ fn of_message(message: &Message) -> Option<Value> {
 }
 
 /// A message's contents, one or two of the framework's for each.
-pub(super) fn contents(contents: &[Content]) -> Vec<Value> {
-    contents.iter().flat_map(content).collect()
+pub(super) fn contents(contents: &[Content], calls: &mut Calls) -> Vec<Value> {
+    let mut written = Vec::with_capacity(contents.len());
+    for content in contents {
+        written.extend(self::content(content, calls));
+        calls.note(content);
+    }
+    written
 }
 
-fn content(content: &Content) -> Vec<Value> {
-    if let Some(raw) = own_raw(content) {
+fn content(content: &Content, calls: &Calls) -> Vec<Value> {
+    if let Some(raw) = own_raw(content, calls) {
         return vec![raw];
     }
-    let plain = native::content(content);
+    let plain = native::written(content, calls);
     let Value::Object(mut members) = plain.clone() else {
         return vec![plain];
     };
-    let back = read::plain(members.clone());
+    let back = read::plain(members.clone(), calls);
     if back == *content {
         return vec![plain];
     }
     let neutral = serde_json::to_value(content).unwrap_or_default();
     carry::put(&mut members, carry::shorten(neutral, &plain));
     let mut written = vec![Value::Object(members)];
-    written.extend(said_again(content));
+    if !calls.asked_for(content) {
+        written.extend(said_again(content));
+    }
     written
 }
 
 /// The content as it came from here, unless it was changed since.
-fn own_raw(content: &Content) -> Option<Value> {
+fn own_raw(content: &Content, calls: &Calls) -> Option<Value> {
     let Some(meta) = content.meta() else {
         let Content::Other(other) = content else {
             return None;
@@ -136,7 +146,7 @@ fn own_raw(content: &Content) -> Option<Value> {
     }
     let mut now = content.clone();
     now.meta_mut()?.raw_representation = None;
-    (read::plain(members) == now).then(|| raw.template().clone())
+    (read::plain(members, calls) == now).then(|| raw.template().clone())
 }
 
 /// A text for the model with what only the carried content says.

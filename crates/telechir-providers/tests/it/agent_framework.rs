@@ -1,5 +1,8 @@
 //! Agent Framework: everything neutral goes through it and comes back as it was.
 
+mod bare;
+mod functions;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

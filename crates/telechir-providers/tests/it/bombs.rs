@@ -20,7 +20,7 @@ use shapes::{Call, Said, response};
 const ID: &str = "i-1";
 
 /// Tools that are ours in one dialect or another, and one that is nobody's.
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 12] = [
     "look_up",
     "bash",
     "shell",
@@ -28,6 +28,11 @@ const TOOLS: [&str; 7] = [
     "computer_action",
     "click_at",
     "str_replace_based_edit_tool",
+    "shell_session",
+    "browser",
+    "execute_browser",
+    "memory",
+    "apply_patch",
 ];
 
 fn call(dialect: Dialect, name: &str, arguments: Value) -> Value {

@@ -17,6 +17,7 @@ mod existing;
 mod journal_kills;
 mod kills;
 mod network;
+mod passwords;
 mod profiles;
 mod providers;
 mod scales;

@@ -1,0 +1,190 @@
+//! Our own functions among the framework's function calls, and what such calls return: read as
+//! what they stand for, and said as functions again.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "every other content is no call or result of ours"
+)]
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    ComputerCall, Content, FunctionCall, FunctionResult, ShellAction, ShellCall, ToolResult,
+};
+
+use super::{PROVIDER, native};
+use crate::companion;
+use crate::function_tools::{self, Answer, Known};
+
+/// Under this name a call keeps the function that it came as.
+const NAME: &str = "name";
+
+/// The calls so far that stand there as our functions: their results are function results.
+#[derive(Default)]
+pub(super) struct Calls(HashMap<String, Known>);
+
+impl Calls {
+    /// Those of a turn.
+    pub(super) fn of(contents: &[Content]) -> Self {
+        let mut calls = Self::default();
+        contents.iter().for_each(|content| calls.note(content));
+        calls
+    }
+
+    /// Passes a content; the last call of an id is the one that is answered.
+    pub(super) fn note(&mut self, content: &Content) {
+        let Some((Some(id), known)) = function_tools::known(content) else {
+            return;
+        };
+        if is_function(content) {
+            self.0.insert(id.to_owned(), known);
+        } else {
+            self.0.remove(id);
+        }
+    }
+
+    /// Whether this is the result of such a call.
+    pub(super) fn asked_for(&self, content: &Content) -> bool {
+        let id = match content {
+            Content::ComputerResult(result) => Some(&result.call_id),
+            Content::ShellResult(result) => Some(&result.call_id),
+            Content::EditResult(result) => Some(&result.call_id),
+            _ => None,
+        };
+        id.is_some_and(|id| self.0.contains_key(id.as_str()))
+    }
+
+    /// What a function returned, as the result of the call that it answers.
+    pub(super) fn result(&self, result: FunctionResult) -> Content {
+        let id = result.call_id.as_ref();
+        match id.and_then(|id| self.0.get(id.as_str())) {
+            Some(known) => answer(known, result),
+            None => Content::FunctionResult(result),
+        }
+    }
+}
+
+fn answer(known: &Known, result: FunctionResult) -> Content {
+    let words = |value: Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    // The framework says a text as the result and as an item of it.
+    let text = result.result.filter(|_| result.items.is_empty()).map(words);
+    let answer = Answer {
+        call_id: result.call_id,
+        name: result.name,
+        text,
+        parts: result.items,
+        meta: result.meta,
+    };
+    let mut content = function_tools::answer(Some(known), answer);
+    let error = match &mut content {
+        Content::ComputerResult(result) => &mut result.error,
+        Content::ShellResult(result) => &mut result.error,
+        Content::EditResult(result) => &mut result.error,
+        _ => return content,
+    };
+    if error.is_none() {
+        *error = result.error;
+    }
+    content
+}
+
+/// The call that a function's call stands for; another function's, and one that is not ours to
+/// carry out, stays what it is.
+pub(super) fn call(call: FunctionCall) -> Content {
+    let ours = call
+        .call_id
+        .as_ref()
+        .filter(|_| call.requires_local_execution);
+    let read = ours.map(|id| function_tools::read(&call.name, id.as_str(), call.arguments.clone()));
+    let Some(mut content) = read else {
+        return Content::FunctionCall(call);
+    };
+    let (item_id, exception) = match &mut content {
+        Content::ComputerCall(read) => (&mut read.item_id, &mut read.exception),
+        Content::ShellCall(read) => (&mut read.item_id, &mut read.exception),
+        Content::EditCall(read) => (&mut read.item_id, &mut read.exception),
+        _ => return Content::FunctionCall(call),
+    };
+    *item_id = call.item_id;
+    // What the framework could not do with it comes first.
+    *exception = call.exception.or_else(|| exception.take());
+    if let Some(meta) = content.meta_mut() {
+        *meta = call.meta;
+        meta.set_property(PROVIDER, NAME, call.name.into());
+    }
+    content
+}
+
+fn is_function(content: &Content) -> bool {
+    match content {
+        Content::EditCall(_) => true,
+        Content::ShellCall(call) => came_as(content).is_some() || asks_more(call),
+        Content::ComputerCall(call) => came_as(content).is_some() || is_of_a_browser(call),
+        _ => false,
+    }
+}
+
+/// The framework's own shell call is commands and nothing else.
+fn asks_more(call: &ShellCall) -> bool {
+    call.action != ShellAction::Execute
+}
+
+/// A service's own tool knows a screen and not what a browser is asked besides.
+fn is_of_a_browser(call: &ComputerCall) -> bool {
+    call.family.as_deref() == Some(companion::BROWSER)
+}
+
+fn came_as(content: &Content) -> Option<&str> {
+    content.meta()?.property(PROVIDER, NAME)?.as_str()
+}
+
+/// A call as the function call it is in the framework; none for one that has a content of its own.
+pub(super) fn said(content: &Content) -> Option<Value> {
+    if !is_function(content) {
+        return None;
+    }
+    let called = function_tools::called(content)?;
+    let (call_id, item_id, exception) = match content {
+        Content::ComputerCall(call) => (&call.call_id, &call.item_id, &call.exception),
+        Content::ShellCall(call) => (&call.call_id, &call.item_id, &call.exception),
+        Content::EditCall(call) => (&call.call_id, &call.item_id, &call.exception),
+        _ => return None,
+    };
+    let name = match content {
+        // `execute_browser` has other words for the same.
+        _ if companion::is_browser(&called.name) => &called.name,
+        Content::ShellCall(_) => came_as(content).unwrap_or(companion::SHELL),
+        _ => came_as(content).unwrap_or(&called.name),
+    };
+    Some(json!({
+        "type": "function_call", "call_id": call_id, "name": name,
+        "arguments": called.arguments, "exception": exception, "id": item_id, "hosted": false,
+    }))
+}
+
+/// A result as what a function returned.
+pub(super) fn returned(content: &Content) -> Option<Value> {
+    let result = match content.clone() {
+        Content::ComputerResult(result) => ToolResult::Computer(result),
+        Content::ShellResult(result) => ToolResult::Shell(result),
+        Content::EditResult(result) => ToolResult::Edit(result),
+        _ => return None,
+    };
+    let told = function_tools::tell(&result);
+    let error = match &result {
+        ToolResult::Computer(result) => result.error.as_ref(),
+        ToolResult::Shell(result) => result.error.as_ref(),
+        ToolResult::Edit(result) => result.error.as_ref(),
+        ToolResult::Function(_) => None,
+    };
+    let mut items = vec![native::content(&Content::text(told.text.clone()))];
+    items.extend(told.pictures.iter().map(native::media));
+    Some(json!({
+        "type": "function_result", "call_id": result.call_id(), "result": told.text,
+        "items": items, "exception": error.map(|error| error.message.as_str()),
+    }))
+}

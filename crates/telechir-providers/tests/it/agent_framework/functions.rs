@@ -1,0 +1,226 @@
+//! Our own functions: a shell's input, edits and a browser arrive as function calls and go back so.
+
+use serde_json::{Value, json};
+use telechir_protocol::{
+    CommandOutput, ComputerResult, Content, DataContent, EditResult, EditTool, Failure,
+    FailureKind, HostedTool, Media, ShellAction, ShellResult, ShellTool, Tool, ToolCall,
+    ToolResult,
+};
+use telechir_providers::{Dialect, Offer};
+
+use super::{DIALECT, read, through, written};
+
+fn function(id: &str, name: &str, arguments: Value) -> Value {
+    json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+}
+
+fn response(contents: &[Value]) -> Value {
+    json!({"messages": [{"type": "message", "role": "assistant", "contents": contents}]})
+}
+
+/// The calls of the vector, in its order.
+fn vector() -> Value {
+    let text = include_str!("../../vectors/agent-framework/history__own_functions.json");
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_function_of_ours_is_the_call_it_stands_for() {
+    let calls = [
+        function(
+            "1",
+            "shell_session",
+            json!({"action": "send_text", "text": "y\n"}),
+        ),
+        function("2", "shell", json!({"command": "ls"})),
+        function(
+            "3",
+            "str_replace_based_edit_tool",
+            json!({"command": "view", "path": "/a"}),
+        ),
+        function(
+            "4",
+            "memory",
+            json!("{\"command\": \"view\", \"path\": \"/memories\"}"),
+        ),
+        function(
+            "5",
+            "apply_patch",
+            json!({"type": "delete_file", "path": "a"}),
+        ),
+        function("6", "browser", json!({"action": "back"})),
+        function("7", "execute_browser", json!({"action": "page"})),
+        function("8", "computer_action", json!({"action": "list_windows"})),
+        function("9", "weather", json!({"city": "Oslo"})),
+    ];
+    let (turn, report) = DIALECT
+        .decode_response(response(&calls).to_string())
+        .unwrap();
+    assert!(report.is_lossless(), "{report:?}");
+    let calls = turn.calls();
+    let ToolCall::Shell(typed) = &calls[0] else {
+        panic!("{calls:?}")
+    };
+    assert_eq!(typed.action, ShellAction::SendText("y\n".to_owned()));
+    let kinds: Vec<&str> = calls
+        .iter()
+        .map(|call| match call {
+            ToolCall::Computer(call) => call.family.as_deref().unwrap(),
+            ToolCall::Shell(_) => "shell",
+            ToolCall::Edit(call) => match call.tool {
+                EditTool::Editor => "editor",
+                EditTool::Memory => "memory",
+                EditTool::Patch => "patch",
+            },
+            ToolCall::Function(_) => "function",
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "shell", "shell", "editor", "memory", "patch", "browser", "browser", "computer",
+            "function"
+        ]
+    );
+}
+
+/// The framework carries it out itself, or only tells of it.
+#[test]
+fn a_function_that_is_not_ours_to_carry_out_stays_one() {
+    let mut call = function("1", "shell", json!({"command": "ls"}));
+    call["informational_only"] = true.into();
+    let (turn, _) = DIALECT
+        .decode_response(response(&[call]).to_string())
+        .unwrap();
+    assert!(matches!(turn.contents(), [Content::FunctionCall(_)]));
+    assert_eq!(turn.calls(), []);
+}
+
+#[test]
+fn a_call_that_came_as_a_function_is_answered_as_one() {
+    let calls = [
+        function(
+            "1",
+            "shell_session",
+            json!({"action": "send_text", "text": "y\n"}),
+        ),
+        function(
+            "2",
+            "memory",
+            json!({"command": "view", "path": "/memories"}),
+        ),
+        function("3", "browser", json!({"action": "screenshot"})),
+        json!({"type": "shell_tool_call", "call_id": "4", "commands": ["ls"]}),
+    ];
+    let (turn, _) = DIALECT
+        .decode_response(response(&calls).to_string())
+        .unwrap();
+    let output = |stdout: &str| CommandOutput {
+        stdout: stdout.to_owned(),
+        exit_code: Some(0),
+        ..CommandOutput::default()
+    };
+    let mut seen = ComputerResult::new("3");
+    seen.screenshot = Some(Media::Data(DataContent::from_base64(
+        "image/png",
+        "iVBORw0KGgo=",
+    )));
+    let results = vec![
+        ToolResult::Shell(ShellResult::new("1", vec![output("typed")])),
+        ToolResult::Edit(EditResult {
+            call_id: "2".into(),
+            text: None,
+            error: Some(Failure::new(FailureKind::Denied, "The policy forbids it.")),
+            meta: Default::default(),
+        }),
+        ToolResult::Computer(seen),
+        ToolResult::Shell(ShellResult::new("4", vec![output("a\n")])),
+    ];
+    let answered = turn.answer(results).unwrap();
+    let reply = DIALECT.encode_answers(&answered).unwrap();
+    let contents = reply.items[0]["contents"].as_array().unwrap();
+    let kinds: Vec<&Value> = contents.iter().map(|content| &content["type"]).collect();
+    let function = "function_result";
+    assert_eq!(kinds, [function, function, function, "shell_tool_result"]);
+    let typed = contents[0]["result"].as_str().unwrap();
+    assert!(typed.starts_with("typed\n"), "{typed}");
+    assert_eq!(contents[1]["exception"], "The policy forbids it.");
+    assert_eq!(contents[2]["items"][1]["type"], "data");
+}
+
+/// What is read of the vector, each call with its result, without the framework's own JSON.
+#[test]
+fn calls_and_results_are_functions_again_from_neutral_values_alone() {
+    let mut messages = read(&vector()).messages;
+    for content in messages
+        .iter_mut()
+        .flat_map(|message| &mut message.contents)
+    {
+        content.meta_mut().unwrap().raw_representation = None;
+    }
+    let (value, losses) = written(messages.clone());
+    assert_eq!(losses, []);
+    let kinds = |value: &Value| -> Vec<(Value, Value)> {
+        let messages = value.as_array().unwrap().iter();
+        let contents = messages.flat_map(|message| message["contents"].as_array().unwrap());
+        let said = contents.map(|content| (content["type"].clone(), content["name"].clone()));
+        said.collect()
+    };
+    assert_eq!(kinds(&value), kinds(&vector()));
+    assert_eq!(through(messages.clone()), messages);
+    let result = &messages[1].contents;
+    let Content::EditResult(failed) = &result[2] else {
+        panic!("{result:?}")
+    };
+    let error = failed.error.as_ref().unwrap();
+    assert_eq!(error.message, "The folder cannot be written to.");
+    let Content::ComputerResult(page) = &result[5] else {
+        panic!("{result:?}")
+    };
+    assert_eq!(page.current_url.as_deref(), Some("https://example.com/"));
+    assert!(page.screenshot.is_some());
+}
+
+/// What a service's own tools cannot be asked stands there as a function of ours, whoever said it.
+#[test]
+fn what_another_dialect_asks_of_a_shell_is_a_function_there() {
+    let history = json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "bash", "input": {"restart": true}},
+            {"type": "tool_use", "id": "u", "name": "bash", "input": {"command": "ls"}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": "anew"},
+            {"type": "tool_result", "tool_use_id": "u", "content": "a"}]},
+    ]);
+    let read = Dialect::AnthropicMessages.decode_history(history.to_string());
+    let messages = read.unwrap().0.messages;
+    let (value, losses) = written(messages.clone());
+    assert_eq!(losses, []);
+    let calls = &value[1]["contents"];
+    assert_eq!(calls[0]["name"], "shell_session", "{value}");
+    assert_eq!(calls[1]["type"], "shell_tool_call");
+    let results = &value[2]["contents"];
+    assert_eq!(results[0]["type"], "function_result", "{value}");
+    assert_eq!(results[1]["type"], "shell_tool_result");
+    assert_eq!(through(messages.clone()), messages);
+}
+
+#[test]
+fn editors_are_declared_as_functions() {
+    let hosted = ["text_editor", "memory", "apply_patch", "web_search"];
+    let mut tools = vec![Tool::Shell(ShellTool::default())];
+    tools.extend(hosted.map(|kind| Tool::Hosted(HostedTool::new(kind))));
+    let offer = Offer { tools, model: None };
+    let (declared, report) = DIALECT.declare(&offer).unwrap();
+    assert!(report.is_lossless(), "{report:?}");
+    let said = |tool: &Value| {
+        let name = tool["name"].as_str().or_else(|| tool["type"].as_str());
+        name.unwrap().to_owned()
+    };
+    let said: Vec<String> = declared.tools.iter().map(said).collect();
+    let functions = ["str_replace_based_edit_tool", "memory", "apply_patch"];
+    assert_eq!(said[..2], ["shell", "shell_session"]);
+    assert_eq!(said[2..5], functions);
+    assert_eq!(said[5], "web_search");
+}

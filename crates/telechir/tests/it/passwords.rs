@@ -1,0 +1,93 @@
+//! A password that is typed at a hidden prompt is in no file of the recording, whoever's words
+//! the call came in.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use telechir_testkit::gate::{Part, require};
+
+use crate::telechir::Telechir;
+
+const PASSWORD: &str = "hunter2hunter2";
+const ASKS: &str = "read -s -p 'Password: ' p; echo; echo ${#p} letters";
+
+/// A response that runs a command, which asks for a password, and then types one.
+fn response(dialect: &str) -> Value {
+    let typed = json!({"action": "send_text", "text": format!("{PASSWORD}\n")});
+    let text = typed.to_string();
+    match dialect {
+        "anthropic-messages" => json!({"type": "message", "role": "assistant",
+            "stop_reason": "tool_use", "content": [
+            {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": ASKS}},
+            {"type": "tool_use", "id": "c2", "name": "shell_session", "input": typed}]}),
+        "openai-responses" => json!({"object": "response", "status": "completed", "output": [
+            {"type": "shell_call", "id": "sh_1", "call_id": "c1", "status": "completed",
+                "action": {"commands": [ASKS]}},
+            {"type": "function_call", "id": "fc_2", "call_id": "c2", "status": "completed",
+                "name": "shell_session", "arguments": text}]}),
+        "agent-framework" => json!({"messages": [{"type": "message", "role": "assistant",
+            "contents": [
+            {"type": "shell_tool_call", "call_id": "c1", "commands": [ASKS]},
+            {"type": "function_call", "call_id": "c2", "name": "shell_session",
+                "arguments": text}]}]}),
+        "functions" => json!({"object": "chat.completion", "choices": [{"index": 0,
+            "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null,
+            "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "shell",
+                "arguments": json!({"command": ASKS}).to_string()}},
+            {"id": "c2", "type": "function", "function": {"name": "shell", "arguments": text}}]}}]}),
+        other => panic!("no response of {other}"),
+    }
+}
+
+/// The files of a folder and of those in it that hold these bytes.
+fn holding(folder: &Path, bytes: &[u8], found: &mut Vec<String>, count: &mut usize) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            holding(&path, bytes, found, count);
+            continue;
+        }
+        *count += 1;
+        let content = fs::read(&path).unwrap_or_default();
+        if content.windows(bytes.len()).any(|part| part == bytes) {
+            found.push(path.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn a_password_at_a_hidden_prompt_is_in_no_file_of_the_recording() {
+    require(Part::Sandbox);
+    for dialect in [
+        "anthropic-messages",
+        "openai-responses",
+        "agent-framework",
+        "functions",
+    ] {
+        let telechir = Telechir::new();
+        let policy = telechir.permissive_policy();
+        let record = telechir.folder().join("record");
+        let named = record.to_string_lossy();
+        let arguments = [
+            "exec",
+            "--dialect",
+            dialect,
+            "--shell",
+            "--policy",
+            &policy,
+            "--record",
+            &named,
+        ];
+        let ran = telechir.run(&arguments, &response(dialect).to_string());
+        // The command had it: it counted its letters.
+        let reply = ran.json().to_string();
+        assert!(reply.contains("14 letters"), "{dialect}: {}", ran.stderr);
+        assert!(!ran.stderr.contains(PASSWORD), "{dialect}: {}", ran.stderr);
+        let (mut found, mut count) = (Vec::new(), 0);
+        holding(&record, PASSWORD.as_bytes(), &mut found, &mut count);
+        assert!(count > 0, "{dialect}: nothing was recorded");
+        assert_eq!(found, Vec::<String>::new(), "{dialect}");
+    }
+}
