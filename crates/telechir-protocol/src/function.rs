@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 pub use incomplete::{IncompleteCall, IncompleteCallError, IncompleteCalls};
 
-use crate::{CallId, Content, Failure, Meta};
+use crate::{CallId, Content, Failure, Meta, bounded};
 
 /// A call's arguments exactly as the provider returned them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,11 +33,11 @@ impl Arguments {
     /// The arguments as a value; empty text is an empty object.
     ///
     /// # Errors
-    /// When the text is not JSON.
+    /// When the text is not JSON, or has more values than any call.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         match self {
             Self::Text(text) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
-            Self::Text(text) => serde_json::from_str(text),
+            Self::Text(text) => bounded::parse(text.as_bytes()),
             Self::Json(members) => Ok(Value::Object(members.clone())),
         }
     }

@@ -21,6 +21,7 @@
 
 mod action;
 mod approval;
+pub mod bounded;
 mod call;
 mod computer;
 mod content;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent};
+use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent, bounded};
 
 use crate::wire::Talk;
 use crate::{Declaration, DecodeError, Dialect, EncodeError, Report};
@@ -133,7 +133,7 @@ pub struct ProviderError {
 impl ProviderError {
     /// Reads an error body; none when it is no such body (a proxy's HTML page, say).
     pub fn from_body(bytes: &[u8]) -> Option<Self> {
-        let body = serde_json::from_slice(bytes).ok()?;
+        let body = bounded::parse(bytes).ok()?;
         Self::from_value(&body).or_else(|| Self::of_aws(&body))
     }
 
@@ -185,7 +185,7 @@ impl ProviderError {
     /// How long an error body asks to wait before the same request is sent again; most say that
     /// in a header instead.
     pub fn retry_delay(bytes: &[u8]) -> Option<Duration> {
-        let body: Value = serde_json::from_slice(bytes).ok()?;
+        let body: Value = bounded::parse(bytes).ok()?;
         let details = body.get("error")?.get("details")?.as_array()?;
         let delay = details
             .iter()
@@ -257,7 +257,7 @@ impl Conversation {
     /// # Errors
     /// When it is not JSON, not of this dialect, or has calls that cannot be told apart.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
-        let body: Value = serde_json::from_slice(bytes)?;
+        let body: Value = bounded::parse(bytes)?;
         if let Some(stop) = self.talk.failure(&body) {
             return Ok(Response {
                 turn: ModelTurn::new(Vec::new())?,

@@ -1,16 +1,13 @@
 //! JSON on its way in and out: pictures are neither copied nor looked at where they only pass.
 
-mod size;
-
 use std::borrow::Cow;
 use std::io;
 
-use serde::de::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::Formatter;
 use telechir_protocol::slots::{self, Kept, Slots, Slotted, Whole};
-use telechir_protocol::{Message, ModelTurn};
+use telechir_protocol::{Message, ModelTurn, bounded};
 
 use crate::{DecodeError, EncodeError, Envelope, History, Report, numbers};
 
@@ -177,7 +174,7 @@ pub(crate) fn read<T: Keeps>(
     read: impl Fn(Value) -> Result<(T, Report), DecodeError>,
 ) -> Result<(T, Report), DecodeError> {
     let read = |document: &[u8]| {
-        let (read, mut report) = read(parsed(document)?)?;
+        let (read, mut report) = read(bounded::parse(document)?)?;
         numbers::tell(document, "", &mut report);
         Ok((read, report))
     };
@@ -207,14 +204,6 @@ pub(crate) fn read<T: Keeps>(
         }
     }
     read(slotted.document())
-}
-
-/// The values of a document, unless they are too many.
-fn parsed(document: &[u8]) -> serde_json::Result<Value> {
-    if size::is_too_many(document) {
-        return Err(serde_json::Error::custom(size::problem()));
-    }
-    serde_json::from_slice(document)
 }
 
 /// How often each slot is in what was read, anywhere.

@@ -1,9 +1,10 @@
 //! Numbers with more digits than what they are read into: JSON has no bound for them, we have 64
 //! bits. They are rounded, and that is said.
 
-use serde_json::Number;
+use serde_json::{Number, Value};
+use telechir_protocol::bounded;
 
-use crate::Report;
+use crate::{Loss, Report};
 
 /// A double has no more that count.
 const DIGITS: usize = 17;
@@ -14,29 +15,77 @@ const WHY: &str = "a number has 64 bits here";
 /// Notes the numbers of a JSON text that are rounded when it is read, each with the member it is
 /// in. `place` is where the text itself is; nothing when it is the document.
 pub(crate) fn tell(json: &[u8], place: &str, report: &mut Report) {
-    let mut rounded = Numbers::of(json).filter_map(|(member, number)| {
-        let read = if is_exact(number) {
-            None
-        } else {
-            number.parse::<Number>().ok()
-        };
-        Some((member, number, read?))
-    });
-    for (member, number, read) in rounded.by_ref().take(NAMED) {
-        let at = [place, member].into_iter().filter(|part| !part.is_empty());
-        let at: Vec<&str> = at.collect();
-        let number = shown(number);
-        report.kept(
-            format!("digits of {number}"),
-            at.join(": "),
-            WHY,
-            format!("as {read}"),
-        );
+    let mut rounded = Rounded::default();
+    rounded.look(json, place);
+    rounded.tell(place, report);
+}
+
+/// The numbers that were rounded, of one text or of all pieces of a response.
+#[derive(Debug, Default)]
+pub(crate) struct Rounded {
+    named: Report,
+    rest: usize,
+}
+
+impl Rounded {
+    /// Looks at a JSON text that is read. What an earlier one had is not said again: a response
+    /// that arrives in pieces says the same in several.
+    pub(crate) fn look(&mut self, json: &[u8], place: &str) {
+        let earlier = self.named.losses.len();
+        for (member, number) in Numbers::of(json).filter(|(_, number)| !is_exact(number)) {
+            let Ok(read) = number.parse::<Number>() else {
+                continue;
+            };
+            let at = [place, member].into_iter().filter(|part| !part.is_empty());
+            let at = at.collect::<Vec<_>>().join(": ");
+            let what = format!("digits of {}", shown(number));
+            let is_said = |loss: &Loss| loss.what == what && loss.place == at;
+            if self.named.losses[..earlier].iter().any(is_said) {
+                continue;
+            }
+            if self.named.losses.len() < NAMED {
+                self.named.kept(what, at, WHY, format!("as {read}"));
+            } else {
+                self.rest += 1;
+            }
+        }
     }
-    let rest = rounded.count();
-    if rest > 0 {
-        let what = format!("digits of {rest} more numbers");
-        report.kept(what, place, WHY, "rounded");
+
+    /// Adds those of another.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.rest += other.rest;
+        for loss in other.named.losses {
+            if self.named.losses.len() < NAMED {
+                self.named.losses.push(loss);
+            } else {
+                self.rest += 1;
+            }
+        }
+    }
+
+    /// Reports them. `place` is where those that are only counted are.
+    pub(crate) fn tell(self, place: &str, report: &mut Report) {
+        report.absorb(self.named);
+        if self.rest > 0 {
+            let what = format!("digits of {} more numbers", self.rest);
+            report.kept(what, place, WHY, "rounded");
+        }
+    }
+}
+
+/// Whether reading this JSON text rounds none of its numbers.
+pub(crate) fn are_exact(json: &str) -> bool {
+    Numbers::of(json.as_bytes()).all(|(_, number)| is_exact(number))
+}
+
+/// The JSON that a text is; what is none stays a text.
+pub(crate) fn read(text: String, rounded: &mut Rounded) -> Value {
+    match bounded::parse(text.as_bytes()) {
+        Ok(value) => {
+            rounded.look(text.as_bytes(), "");
+            value
+        }
+        Err(_) => Value::String(text),
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use telechir_protocol::{IncompleteCall, IncompleteCallError, ModelTurn};
 
+use crate::numbers::Rounded;
 use crate::{DecodeError, Dialect, Report};
 
 pub(crate) use events::{Assemble, Events};
@@ -142,8 +143,8 @@ pub(crate) trait Receive: Send {
     /// Takes bytes as they come, cut anywhere.
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError>;
 
-    /// The whole response, as the provider would have sent it at once.
-    fn finish(self: Box<Self>) -> Result<Value, StreamError>;
+    /// The whole response, as the provider would have sent it at once, and what was rounded of it.
+    fn finish(self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError>;
 }
 
 impl Dialect {
@@ -218,8 +219,10 @@ impl Stream {
         if self.is_broken {
             return Err(StreamError::Broken);
         }
-        let response = self.receiver.finish()?;
-        let (turn, report) = self.dialect.wire().read_response(response.clone())?;
+        let mut rounded = Rounded::default();
+        let response = self.receiver.finish(&mut rounded)?;
+        let (turn, mut report) = self.dialect.wire().read_response(response.clone())?;
+        rounded.tell("", &mut report);
         Ok(Received {
             response,
             turn,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use telechir_protocol::bounded;
 
 use super::block::{Block, text};
 use super::shape;
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, CallPiece, Delta};
 use crate::{DecodeError, StreamError};
 
@@ -20,6 +22,7 @@ pub(crate) struct Arriving {
     message: Option<Block>,
     blocks: BTreeMap<u64, Growing>,
     is_ended: bool,
+    rounded: Rounded,
 }
 
 /// A block that has begun.
@@ -61,7 +64,8 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError> {
+        rounded.absorb(self.rounded);
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(mut message) = self.message else {
             return Err(missing("no message began".to_owned()));
@@ -212,15 +216,18 @@ impl Arriving {
         let index = self.index(event)?;
         let growing = self.growing(index)?;
         growing.is_ended = true;
-        if !growing.input.trim().is_empty() {
-            let input = std::mem::take(&mut growing.input);
-            let input = match serde_json::from_str(&input) {
-                Ok(Value::Object(members)) => Value::Object(members),
-                _ => json!({ INVALID_INPUT: input }),
-            };
-            growing.block.insert("input".to_owned(), input);
-        }
         let is_call = is_call(&growing.block);
+        let input = std::mem::take(&mut growing.input);
+        if !input.trim().is_empty() {
+            let read = bounded::parse(input.as_bytes()).ok();
+            let whole = read.filter(Value::is_object);
+            let is_whole = whole.is_some();
+            let whole = whole.unwrap_or_else(|| json!({ INVALID_INPUT: &input }));
+            growing.block.insert("input".to_owned(), whole);
+            if is_whole {
+                self.rounded.look(input.as_bytes(), "");
+            }
+        }
         Ok(is_call
             .then_some(Delta::CallEnd { index })
             .into_iter()

@@ -1,16 +1,19 @@
 //! Event-stream frames of JSON, handed one by one to what puts a dialect's response together.
 
 use serde_json::{Map, Value};
+use telechir_protocol::bounded;
 
 use super::frame::{Frame, FrameReader};
 use crate::StreamError;
 use crate::conversation::text_of;
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, Delta, Receive};
 
 /// A stream of frames. An event's name is its frame's `:event-type`.
 pub(super) struct Framed<A> {
     reader: FrameReader,
     assemble: A,
+    rounded: Rounded,
 }
 
 impl<A: Assemble> Framed<A> {
@@ -18,6 +21,7 @@ impl<A: Assemble> Framed<A> {
         Self {
             reader: FrameReader::default(),
             assemble,
+            rounded: Rounded::default(),
         }
     }
 }
@@ -28,19 +32,21 @@ impl<A: Assemble> Receive for Framed<A> {
         let mut deltas = Vec::new();
         for (at, frame) in self.reader.push(bytes)?.into_iter().enumerate() {
             let event = event(&frame, before + at + 1)?;
+            self.rounded.look(&frame.payload, "");
             deltas.extend(self.assemble.event(Some(&frame.name), event)?);
         }
         Ok(deltas)
     }
 
-    fn finish(self: Box<Self>) -> Result<Value, StreamError> {
+    fn finish(self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
             return Err(StreamError::Truncated {
                 missing: format!("frame {number} is cut off"),
             });
         }
-        self.assemble.finish()
+        rounded.absorb(self.rounded);
+        self.assemble.finish(rounded)
     }
 }
 
@@ -49,7 +55,7 @@ fn event(frame: &Frame, number: usize) -> Result<Value, StreamError> {
     let json = if frame.payload.is_empty() {
         Ok(Value::Object(Map::new()))
     } else {
-        serde_json::from_slice(&frame.payload)
+        bounded::parse(&frame.payload)
     };
     if frame.kind != "event" {
         return Err(exception(frame, &json.unwrap_or_default()));

@@ -15,6 +15,7 @@ pub(crate) use self::content::join as join_parts;
 use crate::StreamError;
 use crate::conversation::ProviderError;
 use crate::fields::{Fields, list, object, present, some_text};
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, CallPiece, Delta};
 
 /// Most choices that one response may have.
@@ -65,7 +66,7 @@ impl Assemble for Arriving {
         Ok(deltas)
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         if self.choices.is_empty() {
             return Err(missing("no choice came".to_owned()));

@@ -1,8 +1,10 @@
 //! JSON values one after another, alone or as the elements of one list, however the bytes are cut.
 
 use serde_json::Value;
+use telechir_protocol::bounded;
 
 use crate::StreamError;
+use crate::numbers::Rounded;
 
 /// The values of a stream of bytes.
 #[derive(Debug, Default)]
@@ -13,6 +15,7 @@ pub(super) struct Pieces {
     is_escaped: bool,
     list: List,
     number: usize,
+    rounded: Rounded,
 }
 
 /// Whether the values stand in a list.
@@ -85,14 +88,15 @@ impl Pieces {
     fn ended(&mut self) -> Result<Value, StreamError> {
         self.number += 1;
         let value = std::mem::take(&mut self.value);
-        serde_json::from_slice(&value).map_err(|error| StreamError::BadEvent {
+        self.rounded.look(&value, "");
+        bounded::parse(&value).map_err(|error| StreamError::BadEvent {
             number: self.number,
             problem: format!("it is not JSON: {error}"),
         })
     }
 
-    /// Whether the bytes may end here.
-    pub(super) fn finish(&self) -> Result<(), StreamError> {
+    /// Whether the bytes may end here, and what was rounded of them.
+    pub(super) fn finish(self, rounded: &mut Rounded) -> Result<(), StreamError> {
         let truncated = |missing: String| Err(StreamError::Truncated { missing });
         if self.depth > 0 {
             return truncated(format!("piece {} is cut off", self.number + 1));
@@ -100,6 +104,7 @@ impl Pieces {
         if self.list == List::Open {
             return truncated("the list of pieces has no end".to_owned());
         }
+        rounded.absorb(self.rounded);
         Ok(())
     }
 }
@@ -108,7 +113,7 @@ impl Pieces {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Pieces;
+    use super::{Pieces, Rounded};
 
     #[test]
     fn values_are_the_same_wherever_the_bytes_are_cut() {
@@ -119,7 +124,7 @@ mod tests {
             let mut values = pieces.push(&text.as_bytes()[..cut]).expect("pieces");
             values.extend(pieces.push(&text.as_bytes()[cut..]).expect("pieces"));
             assert_eq!(values, expected, "cut at {cut}");
-            pieces.finish().expect("an end");
+            pieces.finish(&mut Rounded::default()).expect("an end");
         }
         let mut pieces = Pieces::default();
         let bytewise: Vec<Value> = text
@@ -133,7 +138,7 @@ mod tests {
     fn what_is_cut_off_or_none_of_it_is_named() {
         let mut pieces = Pieces::default();
         pieces.push(b"[{\"a\": 1}").expect("pieces");
-        assert!(pieces.finish().is_err());
+        assert!(pieces.finish(&mut Rounded::default()).is_err());
         assert!(Pieces::default().push(b"[{}] x").is_err());
         assert!(Pieces::default().push(b"[nonsense]").is_err());
     }

@@ -2,7 +2,7 @@
 //! they are, any other as a call that is not ours to answer.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta};
+use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, bounded};
 
 use super::PROVIDER;
 use crate::fields::{Fields, all_words, object, object_of, owned, present, text};
@@ -74,7 +74,7 @@ fn argument(entry: &Fields, member: &str) -> Option<String> {
     let arguments = present(entry, ARGUMENTS)?;
     let parsed = arguments
         .as_str()
-        .and_then(|text| serde_json::from_str::<Value>(text).ok());
+        .and_then(|text| bounded::parse(text.as_bytes()).ok());
     let arguments = parsed.as_ref().unwrap_or(arguments);
     arguments.get(member)?.as_str().map(str::to_owned)
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::StreamError;
 use crate::chat::join_parts;
 use crate::fields::{Fields, kind, present, some_text, text};
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, CallPiece, Delta};
 
 /// Most entries of one response.
@@ -84,7 +85,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
         let missing = |missing: &str| StreamError::Truncated {
             missing: missing.to_owned(),
         };

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::envelope::LOCAL_CALLS;
 use super::members::{Item, kind, owned, text};
 use crate::StreamError;
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, Delta};
 use growing::Growing;
 use pieces::Piece;
@@ -64,7 +65,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
         let Some(mut response) = self.ended else {
             return Err(StreamError::Truncated {
                 missing: "the event that ends the response did not come".to_owned(),

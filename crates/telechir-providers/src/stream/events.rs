@@ -1,9 +1,11 @@
 //! Server-sent events of JSON, handed one by one to what puts a dialect's response together.
 
 use serde_json::Value;
+use telechir_protocol::bounded;
 
 use super::sse::SseReader;
 use super::{Delta, Receive, StreamError};
+use crate::numbers::Rounded;
 
 /// Puts a response together from its events.
 pub(crate) trait Assemble: Send {
@@ -13,8 +15,8 @@ pub(crate) trait Assemble: Send {
     /// The service said that nothing follows, in words that are no JSON: `[DONE]`.
     fn done(&mut self) {}
 
-    /// The whole response.
-    fn finish(self) -> Result<Value, StreamError>;
+    /// The whole response, and what was rounded of what came as text in its events.
+    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError>;
 }
 
 /// The word that ends the streams of some services.
@@ -24,6 +26,7 @@ const DONE: &str = "[DONE]";
 pub(crate) struct Events<A> {
     reader: SseReader,
     assemble: A,
+    rounded: Rounded,
 }
 
 impl<A: Assemble> Events<A> {
@@ -31,6 +34,7 @@ impl<A: Assemble> Events<A> {
         Self {
             reader: SseReader::default(),
             assemble,
+            rounded: Rounded::default(),
         }
     }
 }
@@ -45,23 +49,25 @@ impl<A: Assemble> Receive for Events<A> {
                 continue;
             }
             let json =
-                serde_json::from_str(&event.data).map_err(|error| StreamError::BadEvent {
+                bounded::parse(event.data.as_bytes()).map_err(|error| StreamError::BadEvent {
                     number: before + at + 1,
                     problem: format!("it is not JSON: {error}"),
                 })?;
+            self.rounded.look(event.data.as_bytes(), "");
             deltas.extend(self.assemble.event(event.name.as_deref(), json)?);
         }
         Ok(deltas)
     }
 
     /// Some services leave out the empty line after the last event.
-    fn finish(mut self: Box<Self>) -> Result<Value, StreamError> {
+    fn finish(mut self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
             self.push(b"\n\n").map_err(|_| StreamError::Truncated {
                 missing: format!("event {number} is cut off"),
             })?;
         }
-        self.assemble.finish()
+        rounded.absorb(self.rounded);
+        self.assemble.finish(rounded)
     }
 }

@@ -23,6 +23,7 @@ mod pages;
 mod pictures;
 mod recordings;
 mod repeated_ids;
+mod rounded;
 mod sdk;
 mod slots;
 mod streams;

@@ -1,6 +1,9 @@
 //! Parameters of an agent's call: every value is a string, whatever it means.
 
 use serde_json::{Map, Value, json};
+use telechir_protocol::bounded;
+
+use crate::numbers;
 
 /// Parameters of Anthropic's tools that are lists or numbers, or yes and no. Any other is text,
 /// even where it looks like JSON: typed text may hold brackets.
@@ -40,10 +43,11 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
         } else {
             matches!(kind.as_str(), "" | "string")
         };
-        let read = if is_text {
+        // A number with more digits than can be read stays the text that it came as.
+        let read = if is_text || !numbers::are_exact(said) {
             None
         } else {
-            serde_json::from_str(said).ok()
+            bounded::parse(said.as_bytes()).ok()
         };
         Some((name, read.unwrap_or(value)))
     };

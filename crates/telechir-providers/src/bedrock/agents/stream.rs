@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::ids;
 use crate::StreamError;
 use crate::conversation::text_of;
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, CallPiece, Delta};
 
 /// What has come of a response.
@@ -40,7 +41,7 @@ impl Assemble for Arriving {
         Ok(deltas)
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
         if self.events.is_empty() {
             return Err(StreamError::Truncated {
                 missing: "no event came".to_owned(),

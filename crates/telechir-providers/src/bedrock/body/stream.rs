@@ -3,10 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use telechir_protocol::bounded;
 
 use crate::StreamError;
 use crate::anthropic::Arriving;
 use crate::conversation::text_of;
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, Delta};
 
 /// The member that counts what a call cost; of the last event, and of the whole.
@@ -18,6 +20,7 @@ pub(super) struct Chunks {
     arriving: Arriving,
     metrics: Option<Value>,
     number: usize,
+    rounded: Rounded,
 }
 
 impl Assemble for Chunks {
@@ -36,8 +39,9 @@ impl Assemble for Chunks {
         let bytes = STANDARD
             .decode(text_of(&event, "bytes"))
             .map_err(|error| bad(format!("its `bytes` are not base64: {error}")))?;
-        let mut event: Value = serde_json::from_slice(&bytes)
+        let mut event: Value = bounded::parse(&bytes)
             .map_err(|error| bad(format!("its `bytes` are not JSON: {error}")))?;
+        self.rounded.look(&bytes, "");
         if let Some(members) = event.as_object_mut() {
             self.metrics = members
                 .shift_remove(METRICS)
@@ -46,8 +50,9 @@ impl Assemble for Chunks {
         self.arriving.event(None, event)
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
-        let mut message = self.arriving.finish()?;
+    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError> {
+        rounded.absorb(self.rounded);
+        let mut message = self.arriving.finish(rounded)?;
         if let Some((members, metrics)) = message.as_object_mut().zip(self.metrics) {
             members.insert(METRICS.to_owned(), metrics);
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use growing::Growing;
 
 use crate::StreamError;
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, Delta};
 
 type Members = Map<String, Value>;
@@ -56,7 +57,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(stop) = self.stop else {
             return Err(missing("the message did not stop".to_owned()));
@@ -66,7 +67,7 @@ impl Assemble for Arriving {
             if !growing.is_ended {
                 return Err(missing(format!("block {index} did not stop")));
             }
-            content.extend(growing.whole());
+            content.extend(growing.whole(rounded));
         }
         let role = self.role.unwrap_or_else(|| "assistant".into());
         let message = json!({"message": {"role": role, "content": content}});

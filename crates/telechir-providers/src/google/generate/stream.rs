@@ -10,6 +10,7 @@ use super::partial;
 use crate::StreamError;
 use crate::google::pieces::Pieces;
 use crate::google::{member, text};
+use crate::numbers::Rounded;
 use crate::stream::{Assemble, CallPiece, Delta, Events, Receive};
 
 /// A response that is arriving, in whichever framing.
@@ -45,13 +46,13 @@ impl Receive for Chunks {
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Value, StreamError> {
+    fn finish(self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError> {
         match *self {
             Self::Unknown => Err(truncated("nothing came")),
-            Self::Events(events) => events.finish(),
+            Self::Events(events) => events.finish(rounded),
             Self::Json(pieces, merged) => {
-                pieces.finish()?;
-                merged.finish()
+                pieces.finish(rounded)?;
+                merged.finish(rounded)
             }
         }
     }
@@ -69,7 +70,8 @@ pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
     for chunk in chunks {
         merged.event(None, chunk)?;
     }
-    merged.finish()
+    // The document that has the chunks is looked at itself.
+    merged.finish(&mut Rounded::default())
 }
 
 /// What has come of a response.
@@ -133,7 +135,7 @@ impl Assemble for Merged {
         Ok(deltas)
     }
 
-    fn finish(self) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
         let Self {
             mut members,
             candidates,

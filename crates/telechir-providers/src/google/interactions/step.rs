@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{
     CallId, Content, ErrorContent, HostedCall, Media, Message, Meta, ReasoningContent, Role,
+    bounded,
 };
 
 use super::content::{self, whole};
@@ -205,7 +206,7 @@ fn read_contents(contents: &[Value], answer: &mut Answer) -> Option<()> {
 
 /// A text that is a JSON object is the answer; any other is its output.
 fn response_of(words: &str) -> Map<String, Value> {
-    match serde_json::from_str(words) {
+    match bounded::parse(words.as_bytes()) {
         Ok(Value::Object(response)) => response,
         _ => Map::from_iter([("output".to_owned(), words.into())]),
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::StreamError;
 use crate::google::text;
+use crate::numbers::{self, Rounded};
 use crate::stream::{Assemble, CallPiece, Delta};
 
 /// What has come of an interaction.
@@ -71,7 +72,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(mut self) -> Result<Value, StreamError> {
+    fn finish(mut self, rounded: &mut Rounded) -> Result<Value, StreamError> {
         let truncated = |missing: &str| StreamError::Truncated {
             missing: missing.to_owned(),
         };
@@ -86,7 +87,8 @@ impl Assemble for Arriving {
         // What the last event brings whole is what counts.
         let own = self.interaction.get("steps").and_then(Value::as_array);
         if own.is_none_or(Vec::is_empty) && !self.steps.is_empty() {
-            let steps = self.steps.into_values().map(Open::whole).collect();
+            let steps = self.steps.into_values();
+            let steps = steps.map(|step| step.whole(rounded)).collect();
             self.interaction
                 .insert("steps".to_owned(), Value::Array(steps));
         }
@@ -198,7 +200,7 @@ fn call_name(step: &Map<String, Value>) -> Option<&str> {
 
 impl Open {
     /// The step as it would have come at once.
-    fn whole(self) -> Value {
+    fn whole(self, rounded: &mut Rounded) -> Value {
         let Self {
             mut step,
             arguments,
@@ -206,7 +208,7 @@ impl Open {
         } = self;
         if !arguments.is_empty() {
             // What is no JSON stays a text, which nobody can carry out.
-            let said = serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
+            let said = numbers::read(arguments, rounded);
             step.insert("arguments".to_owned(), said);
         }
         // An empty signature is none: a whole step does not have it.

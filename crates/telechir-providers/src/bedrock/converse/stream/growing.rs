@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::text_of;
+use crate::numbers::{self, Rounded};
 use crate::stream::{CallPiece, Delta};
 
 /// A block as far as it came.
@@ -171,7 +172,7 @@ impl Growing {
     }
 
     /// The whole block; none when nothing came of it.
-    pub(super) fn whole(self) -> Option<Value> {
+    pub(super) fn whole(self, rounded: &mut Rounded) -> Option<Value> {
         let begun = self.begun;
         Some(match self.kind {
             Kind::Nothing => return None,
@@ -183,7 +184,7 @@ impl Growing {
                 let input = match input.trim() {
                     "" => json!({}),
                     // What is no JSON stays text, which is no input and cannot be carried out.
-                    _ => serde_json::from_str(&input).unwrap_or(Value::String(input)),
+                    _ => numbers::read(input, rounded),
                 };
                 json!({"toolUse": with(&begun["toolUse"], [("input".to_owned(), input)])})
             }

@@ -1,21 +1,31 @@
-//! How many values a JSON document has, counted before any of them takes memory.
+//! JSON from outside, its values counted before any of them takes memory.
 //!
 //! A value of two bytes becomes a content of a thousand: without a limit, a document that may be
 //! sent fills every machine.
 
+use serde::de::Error as _;
+use serde_json::Value;
+
 /// Most values of a document. A history as long as any model takes has a tenth of it.
 const MOST: usize = 1_000_000;
 
+/// The value that a JSON text is, unless it has more than a million values.
+///
+/// # Errors
+/// When it is no JSON, or has more values.
+pub fn parse(document: &[u8]) -> serde_json::Result<Value> {
+    if is_too_many(document) {
+        let problem = format!("it has more than {MOST} values");
+        return Err(serde_json::Error::custom(problem));
+    }
+    serde_json::from_slice(document)
+}
+
 /// Whether a document has more values than are read.
-pub(super) fn is_too_many(document: &[u8]) -> bool {
+fn is_too_many(document: &[u8]) -> bool {
     // Every value but the first comes behind one of these bytes. They may also stand in strings,
     // so that only a large number says nothing yet.
     document.len() > MOST && separators(document) > MOST && outside_strings(document) > MOST
-}
-
-/// What the error says.
-pub(super) fn problem() -> String {
-    format!("it has more than {MOST} values")
 }
 
 fn is_separator(byte: u8) -> bool {
