@@ -73,14 +73,14 @@ fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
 fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     check_characters(line)?;
     check_nesting(line)?;
-    check_here_documents(line)?;
+    check_expansions(line)?;
     let unreadable = || "it could not be read as bash".to_owned();
     let tokens = tokens(line).ok_or_else(unreadable)?;
     let is_group = |token: &&Token| matches!(token, Token::Operator(word, _) if word == "(");
     if tokens.iter().filter(is_group).count() > MAX_GROUPS {
         return Err("it is nested too deeply".to_owned());
     }
-    check_descriptors(&tokens)?;
+    check_words(&tokens)?;
     let options = ParserOptions {
         enable_extended_globbing: false,
         ..ParserOptions::default()
@@ -153,34 +153,9 @@ fn check_nesting(line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The parser panics at a descriptor's number that is none.
-fn check_descriptors(tokens: &[Token]) -> Result<(), String> {
-    let is_number = |word: &str| word.parse::<i32>().is_ok();
-    let odd = tokens.windows(2).any(|pair| {
-        matches!(pair, [Token::Word(number, _), Token::Operator(operator, _)]
-            if operator.starts_with(['<', '>'])
-                && number.chars().all(|c| c.is_ascii_digit())
-                && !is_number(number))
-    });
-    match odd {
-        true => Err("it names a descriptor that cannot be".to_owned()),
-        false => Ok(()),
-    }
-}
-
-/// Some here documents make the parser take memory without end. Any is enough for a command that
-/// nobody can be certain of.
-fn check_here_documents(line: &str) -> Result<(), String> {
-    // Quotes from there on may mean something else.
-    match first_uncertain(line) {
-        Some(at) if line[at..].contains("<<") => Err("it has a here document".to_owned()),
-        _ => Ok(()),
-    }
-}
-
-/// Where the first expansion, here document or comment is, outside single quotes.
-fn first_uncertain(line: &str) -> Option<usize> {
-    let mut quote = None;
+/// Neither can ever be certain, and at some of them the parser takes time and memory without end.
+fn check_expansions(line: &str) -> Result<(), String> {
+    let (mut quote, mut before) = (None, ' ');
     let mut chars = line.char_indices();
     while let Some((at, c)) = chars.next() {
         match (quote, c) {
@@ -189,12 +164,48 @@ fn first_uncertain(line: &str) -> Option<usize> {
             (_, '\\') => drop(chars.next()),
             (None, '\'' | '"') => quote = Some(c),
             (Some(_), '"') => quote = None,
-            (_, '$' | '`' | '#') => return Some(at),
-            (None, '<') if line[at..].starts_with("<<") => return Some(at),
+            (_, '$' | '`') => return Err("it expands something".to_owned()),
+            (None, '<') if line[at..].starts_with("<<") => {
+                return Err("it has a here document".to_owned());
+            }
+            (None, '#') if is_between_words(before) => {
+                // A comment, to the end of its line.
+                let _comment = chars.by_ref().find(|(_, c)| *c == '\n');
+                before = '\n';
+                continue;
+            }
             _ => {}
         }
+        before = c;
     }
-    None
+    Ok(())
+}
+
+const fn is_between_words(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>'
+    )
+}
+
+/// What the parser would only find out by trying everything, and a number at which it panics.
+fn check_words(tokens: &[Token]) -> Result<(), String> {
+    for (at, token) in tokens.iter().enumerate() {
+        let Token::Word(word, _) = token else {
+            continue;
+        };
+        // That alone turns an outcome around.
+        if word != "!" {
+            literal(word)?;
+        }
+        let is_number = word.chars().all(|c| c.is_ascii_digit());
+        let is_redirected = matches!(tokens.get(at + 1), Some(Token::Operator(operator, _))
+            if operator.starts_with(['<', '>']));
+        if is_number && is_redirected && word.parse::<i32>().is_err() {
+            return Err("it names a descriptor that cannot be".to_owned());
+        }
+    }
+    Ok(())
 }
 
 fn read_pipeline(
