@@ -231,7 +231,9 @@ impl Work {
         let is_awake = if did_run && self.share() > most {
             true
         } else {
-            self.await_cores(now) || did_run
+            // Who waited for a core, and had one and was done with it before it was asked whether
+            // it waits, has had a turn since: the other way round it would be missed.
+            self.await_cores(now) || did_run || self.gather(Instant::now())
         };
         let sleep = if is_awake {
             Sleep::Awake
