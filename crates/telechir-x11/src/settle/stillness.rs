@@ -48,9 +48,10 @@ const TIMER_PATIENCE: Duration = Duration::from_millis(400);
 const TIMER_EFFECT: Duration = Duration::from_millis(1);
 /// What is expected comes at most so much earlier or later.
 const PUNCTUAL: Duration = Duration::from_millis(50);
-/// Programs that work for so long after the last change do so without showing it, unless they get
-/// no core to work on.
+/// Programs that work for so long after the last change do so without showing it; longer where they
+/// have to wait for a core to work on, and not longer than any ceiling.
 const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
+const MOST_SLOWNESS: f64 = 60.0;
 /// What changes after such a pause is something else than what changed before.
 const PAUSE: Duration = Duration::from_millis(150);
 
@@ -100,8 +101,8 @@ pub(super) struct Stillness {
     sleep: Option<Sleep>,
     /// Since when somebody is awake.
     awake_since: Option<Instant>,
-    /// They work, and get no core.
-    is_starved: bool,
+    /// How many times as long everything takes as it would with a core for each.
+    slowness: f64,
     /// How long a look takes.
     cost: Duration,
     /// What changed within the time that a video is known after.
@@ -145,7 +146,7 @@ impl Stillness {
             is_calm,
             sleep: None,
             awake_since: None,
-            is_starved: false,
+            slowness: 1.0,
             cost: Duration::ZERO,
             changes: VecDeque::new(),
             expected: None,
@@ -264,7 +265,7 @@ impl Stillness {
             None => now >= self.quiet_at() + self.settle.quiet / 2,
         };
         self.sleep = look.map(|look| look.sleep);
-        self.is_starved = look.is_some_and(|look| look.is_starved);
+        self.slowness = look.map_or(1.0, |look| look.slowness);
         self.cost = cost;
         self.last_look = Some(now);
     }
@@ -300,14 +301,18 @@ impl Stillness {
         if self.timer().is_some() || self.is_expectant(now) {
             return false;
         }
+        let slowness = self.slowness.min(MOST_SLOWNESS);
         let least = match self.touched {
             Some(_) => self.least,
             None => self.least.max(LEAST_UNCHANGED),
         };
+        // Linux's own threads, such as those that move what is printed to a terminal, wait for a
+        // core as long as all others do.
+        let least = least.mul_f64(slowness).min(least.max(self.settle.quiet));
         if self.is_asleep() && now >= self.last_change + least {
             return true;
         }
-        let is_vain = now >= self.last_change + BUSY_PATIENCE && !self.is_starved;
+        let is_vain = now >= self.last_change + BUSY_PATIENCE.mul_f64(slowness);
         now >= self.quiet_at() && (self.is_calm || is_vain)
     }
 

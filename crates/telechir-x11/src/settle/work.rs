@@ -54,10 +54,10 @@ pub(super) struct Cast {
 /// What was seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Look {
-    /// They work more than they do by themselves.
+    /// They work more than they do by themselves, or the server does.
     pub(super) is_busy: bool,
-    /// They had a core for less than half of the time that they wanted one for.
-    pub(super) is_starved: bool,
+    /// How many times as long everything takes as it would with a core for each of them.
+    pub(super) slowness: f64,
     pub(super) sleep: Sleep,
 }
 
@@ -150,6 +150,9 @@ pub(super) struct Work {
     begun: Option<(Instant, u64)>,
     /// Nanoseconds that all threads together had a core for since then.
     ran: u64,
+    /// The server works or waits for a core at the moment: it may not have told programs yet what
+    /// was done, nor us what they have drawn.
+    is_server_ready: bool,
     /// Timers that go off later than this are not waited for.
     patience: Option<Instant>,
     /// The timer that is waited for.
@@ -226,6 +229,7 @@ impl Work {
             return None;
         }
         self.forget_background(now);
+        self.is_server_ready = false;
         let most = 0.1 + self.background * 1.2;
         // Who waits for a core matters only when it seems that nobody does.
         let is_awake = if did_run && self.share() > most {
@@ -241,11 +245,10 @@ impl Work {
             self.judge(changed, now);
             self.sleep(now)
         };
-        let is_busy = self.share() > most;
         self.was_still = !is_awake;
         Some(Look {
-            is_busy,
-            is_starved: self.is_starved(),
+            is_busy: self.share() > most || self.is_server_ready,
+            slowness: self.slowness(),
             sleep,
         })
     }
@@ -269,12 +272,16 @@ impl Work {
         }
     }
 
-    fn is_starved(&self) -> bool {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of one wait are far below 2^52"
+    )]
+    fn slowness(&self) -> f64 {
         let wanted = match (self.begun, self.used.back()) {
             (Some((_, first)), Some((_, last))) => last.saturating_sub(first),
             _ => 0,
         };
-        self.ran * 2 < wanted
+        (wanted as f64 / self.ran.max(1) as f64).max(1.0)
     }
 
     /// Reads every thread's turns; says whether one had any since the last time, began or ended.
@@ -323,12 +330,15 @@ impl Work {
     /// Whether a thread waits for a core or a disk. Linux tells of such time only once it is over.
     fn await_cores(&mut self, now: Instant) -> bool {
         let gap = u64::try_from(self.gap.as_nanos()).unwrap_or(u64::MAX);
+        let server = self.cast.server;
         let mut is_awaited = false;
         let mut untold = 0;
         for (thread, seen) in &mut self.threads {
             if is_ready(*thread) {
                 is_awaited = true;
-                if Some(thread.0) != self.cast.server {
+                if Some(thread.0) == server {
+                    self.is_server_ready = true;
+                } else {
                     seen.untold += gap;
                     untold += gap;
                 }

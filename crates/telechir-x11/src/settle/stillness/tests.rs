@@ -69,7 +69,11 @@ impl Programs {
     fn at(self, start: Instant) -> Look {
         Look {
             is_busy: matches!(self, Self::Work | Self::Starve),
-            is_starved: matches!(self, Self::Starve),
+            slowness: if matches!(self, Self::Starve) {
+                3.0
+            } else {
+                1.0
+            },
             sleep: match self {
                 Self::Work | Self::Starve | Self::Stir => Sleep::Awake,
                 Self::Sleep => Sleep::Sound,
@@ -176,6 +180,29 @@ fn it_is_over_soon_when_all_sleep() {
 }
 
 #[test]
+fn where_cores_are_waited_for_linux_has_longer_for_its_own_part() {
+    let start = Instant::now();
+    let ends = |slowness| {
+        let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
+        stillness.knows_all();
+        stillness.changed(start, &[area(90, 30)]);
+        let look = Look {
+            slowness,
+            ..Programs::Sleep.at(start)
+        };
+        let ends = (1..100).find(|ms| {
+            let now = start + Duration::from_millis(*ms);
+            stillness.looked(now, Duration::ZERO, Some(look));
+            matches!(stillness.next(now), Next::Done { .. })
+        });
+        ends.map(Duration::from_millis)
+    };
+    assert_eq!(ends(1.0), Some(LEAST));
+    assert_eq!(ends(3.0), Some(LEAST * 3));
+    assert_eq!(ends(20.0), Some(SETTLE.quiet));
+}
+
+#[test]
 fn where_others_may_draw_as_well_the_quiet_is_whole() {
     let start = Instant::now();
     let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
@@ -183,7 +210,7 @@ fn where_others_may_draw_as_well_the_quiet_is_whole() {
         let now = start + Duration::from_millis(ms);
         let look = Look {
             is_busy: false,
-            is_starved: false,
+            slowness: 1.0,
             sleep: Sleep::Sound,
         };
         stillness.looked(now, Duration::ZERO, Some(look));

@@ -86,6 +86,22 @@ async fn who_works_is_awake_and_busy() {
     assert!(work.actor().is_some());
 }
 
+#[tokio::test]
+async fn a_server_that_works_is_busy_although_all_others_sleep() {
+    let (_sleeper, mut work) = watched("sleep 1000; true").await;
+    let (server, _) = watched("while :; do :; done").await;
+    let mut cast = work.cast.clone();
+    cast.server = Some(server.pid().as_raw_nonzero().get().cast_unsigned());
+    let now = Instant::now();
+    work.begin(cast, now + Duration::from_secs(60), now);
+    // The sleeper is no longer about to begin.
+    let mut look = look_for(&mut work, |_| true).await;
+    while !look.is_busy && now.elapsed() < Duration::from_secs(10) {
+        look = look_for(&mut work, |_| true).await;
+    }
+    assert_eq!((look.is_busy, look.sleep), (true, Sleep::Awake));
+}
+
 #[test]
 fn a_timer_that_shows_nothing_is_not_waited_for_for_ever() {
     let ms = Duration::from_millis;
