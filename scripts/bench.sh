@@ -62,16 +62,20 @@ fi
 # The program itself, without the one in Node that starts it.
 codex=$(find "$shells" -type f -name codex -size +1M -perm -u+x 2>/dev/null | head -n 1)
 
-pages=$target/peers-pages-1
+pages=$target/peers-pages-2
 if ! [[ -e $pages/whole ]]; then
-    echo "installing to measure beside: playwright-core, for Node, in $pages"
+    echo "installing to measure beside: Playwright, agent-browser and two MCP servers, for Node, in $pages"
     if rm -rf "$pages" && mkdir -p "$pages" &&
-        npm install --silent --no-audit --no-fund --prefix "$pages" playwright-core@1.65.1; then
+        npm install --silent --no-audit --no-fund --prefix "$pages" playwright-core@1.65.1 \
+            @playwright/mcp@0.0.83 agent-browser@0.41.2 chrome-devtools-mcp@1.11.0; then
         touch "$pages/whole"
     else
-        echo "it could not be installed; its rows will say so" >&2
+        echo "they could not be installed; their rows will say so" >&2
     fi
 fi
+node_version() {
+    sed -n 's/^  "version": "\(.*\)",/\1/p' "$pages/node_modules/$1/package.json" 2>/dev/null | head -n 1 | grep . || echo missing
+}
 
 # The build of what is measured is not measured.
 cargo bench --quiet --package telechir --bench walk --no-run
@@ -124,7 +128,7 @@ fi
 
 Written by \`make bench\` (\`crates/telechir/benches/walk\`, release build); run it for those of your machine. Each table's contestants took turns in the same run, and the first round is not counted. What is ours is bold; the others stand under what they do as well. A row that says *unmet* names a tool that could not be run.
 
-$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput), cua-driver $(library cua-driver), agent-framework-tools $(library agent-framework-tools), playwright-core $(sed -n 's/^  "version": "\(.*\)",/\1/p' "$pages/node_modules/playwright-core/package.json" 2>/dev/null | head -n 1 | grep . || echo missing), codex $("$codex" --version 2>/dev/null | cut -d" " -f2 | grep . || echo missing).
+$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput), cua-driver $(library cua-driver), agent-framework-tools $(library agent-framework-tools), playwright-core $(node_version playwright-core), Playwright MCP $(node_version @playwright/mcp), chrome-devtools-mcp $(node_version chrome-devtools-mcp), agent-browser $(node_version agent-browser), codex $("$codex" --version 2>/dev/null | cut -d" " -f2 | grep . || echo missing).
 HEAD
     cat "$scratch/tables"
     if [[ -s $scratch/build.md ]]; then

@@ -14,7 +14,9 @@
 )]
 
 mod accessibility;
+mod browsers;
 mod history;
+mod mcp;
 mod memory;
 mod page;
 mod peers;
@@ -32,10 +34,11 @@ use stage::Stage;
 type Part = fn(&Stage, &mut Peers);
 
 /// What is measured, each under the name by which it can be chosen.
-const PARTS: [(&str, Part); 13] = [
+const PARTS: [(&str, Part); 14] = [
     ("pictures", pictures::pictures),
     ("clicks", screen::clicks),
     ("pages", |stage, _| page::pages(stage)),
+    ("browsers", |stage, _| browsers::browsers(stage)),
     ("accessibility", |stage, _| accessibility::trees(stage)),
     ("texts", texts::texts),
     ("commands", shell::commands),

@@ -11,14 +11,15 @@ use telechir_protocol::{Action, Size, Target};
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
+use crate::mcp::{self, Agent, Peer};
 use crate::stage::Stage;
 use crate::table::{Contestant, compare, remark, table};
 
 /// Says in which folder npm put Playwright.
-const NODE: &str = "TELECHIR_PEERS_NODE";
+pub(crate) const NODE: &str = "TELECHIR_PEERS_NODE";
 const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/page.mjs");
-const CHROMIUM: &str = "/usr/lib/chromium/chromium";
-const SIZE: Size = Size::new(1280, 800);
+pub(crate) const CHROMIUM: &str = "/usr/lib/chromium/chromium";
+pub(crate) const SIZE: Size = Size::new(1280, 800);
 
 pub(crate) fn pages(stage: &Stage) {
     let runtime = &stage.runtime;
@@ -26,6 +27,9 @@ pub(crate) fn pages(stage: &Stage) {
     let site = site.expect("loopback");
     let ours = RefCell::new(Ours::open(stage, &site));
     let playwright = RefCell::new(Playwright::open(&site));
+    let [one, other] = mcp::SERVERS.map(|server| Peer::open(stage, server, &site));
+    let servers = [&one, &other];
+    let agent = Agent::open(stage, &site);
 
     table(
         "A page of 2,012 elements in words, all that can be acted on and as much beside as has room",
@@ -40,6 +44,10 @@ pub(crate) fn pages(stage: &Stage) {
         start.elapsed()
     }));
     all.push(theirs(&playwright, "Playwright's `ariaSnapshot`", "aria"));
+    all.extend(servers.map(|peer| peer.contestant("its snapshot", Peer::snapshot)));
+    all.push(agent.contestant("`snapshot -i`", |agent| {
+        agent.run(&["snapshot", "-i"]).map(drop)
+    }));
     compare(40, all);
 
     table("What changed on it, after one heading did");
@@ -64,6 +72,8 @@ pub(crate) fn pages(stage: &Stage) {
         "Playwright's `click` of a locator",
         "click",
     ));
+    all.extend(servers.map(|peer| peer.contestant("its click", Peer::click)));
+    all.push(agent.contestant("`click` of a ref", Agent::click));
     compare(40, all);
     remark(
         "Both drive the same Chromium without a window. Playwright waits until a button stays where it is for two frames.",
@@ -73,13 +83,13 @@ pub(crate) fn pages(stage: &Stage) {
 }
 
 /// One of our browsers with the page.
-struct Ours<'a> {
+pub(crate) struct Ours<'a> {
     stage: &'a Stage,
-    browser: Browser,
+    pub(crate) browser: Browser,
 }
 
 impl<'a> Ours<'a> {
-    fn open(stage: &'a Stage, site: &Site) -> Self {
+    pub(crate) fn open(stage: &'a Stage, site: &Site) -> Self {
         let options = Options {
             identity: stage.identity,
             profiles: stage.folder().to_owned(),
@@ -93,13 +103,13 @@ impl<'a> Ours<'a> {
         ours
     }
 
-    fn perform(&mut self, action: &Action) -> String {
+    pub(crate) fn perform(&mut self, action: &Action) -> String {
         let action = Viewport::unscaled(SIZE).action(action).expect("a place");
         let performed = self.stage.runtime.block_on(self.browser.perform(&action));
         performed.expect("it does so").text.unwrap_or_default()
     }
 
-    fn go(&mut self, site: &Site) {
+    pub(crate) fn go(&mut self, site: &Site) {
         let url = site.url("orders");
         self.perform(&Action::Navigate { url, tab: None });
     }
@@ -118,39 +128,49 @@ impl<'a> Ours<'a> {
         self.perform(&Action::Javascript { script, tab: None });
     }
 
-    fn save(&mut self) -> Action {
-        let query = "button save".to_owned();
+    /// The first element that fits these words.
+    fn found(&mut self, words: &str) -> Target {
+        let query = words.to_owned();
         let found = self.perform(&Action::Find { query, tab: None });
         let id = found
             .split_once('[')
             .and_then(|(_, rest)| rest.split_once(']'));
+        Target::Ref {
+            id: id.expect("a ref").0.to_owned(),
+            frame: None,
+        }
+    }
+
+    /// The first field to write into.
+    pub(crate) fn field(&mut self) -> Target {
+        self.found("field 1")
+    }
+
+    pub(crate) fn save(&mut self) -> Action {
         Action::Click {
-            at: Some(Target::Ref {
-                id: id.expect("a ref").0.to_owned(),
-                frame: None,
-            }),
+            at: Some(self.found("button save")),
             button: Default::default(),
             count: Default::default(),
             modifiers: Vec::new(),
         }
     }
 
-    fn click(&mut self, save: &Action) {
+    pub(crate) fn click(&mut self, save: &Action) {
         self.perform(save);
     }
 }
 
 /// Playwright in a process that stays.
-struct Playwright(Result<Helper, String>);
+pub(crate) struct Playwright(Result<Helper, String>);
 
-struct Helper {
+pub(crate) struct Helper {
     child: Child,
     asks: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
 impl Playwright {
-    fn open(site: &Site) -> Self {
+    pub(crate) fn open(site: &Site) -> Self {
         let mut playwright = Self(Helper::start());
         if let Err(why) = playwright.ask(&format!("open {}", site.url("orders"))) {
             playwright.0 = Err(why);
@@ -158,7 +178,7 @@ impl Playwright {
         playwright
     }
 
-    fn ask(&mut self, question: &str) -> Result<Duration, String> {
+    pub(crate) fn ask(&mut self, question: &str) -> Result<Duration, String> {
         let helper = self.0.as_mut().map_err(|why| why.clone())?;
         let mut answer = String::new();
         let asked = writeln!(helper.asks, "{question}").and_then(|()| helper.asks.flush());
@@ -169,6 +189,13 @@ impl Playwright {
         let took = took.and_then(|took| took.parse::<f64>().ok());
         took.map(|took| Duration::from_secs_f64(took / 1e3))
             .ok_or_else(|| answer.trim().to_owned())
+    }
+}
+
+impl Playwright {
+    /// The process behind it.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.0.as_ref().ok().map(|helper| helper.child.id())
     }
 }
 
@@ -196,14 +223,16 @@ impl Drop for Helper {
     }
 }
 
-fn theirs<'a>(
+pub(crate) fn theirs<'a>(
     playwright: &'a RefCell<Playwright>,
     name: &'static str,
-    question: &'static str,
+    question: impl Into<String>,
 ) -> Contestant<'a> {
-    match playwright.borrow_mut().ask(question) {
+    let question = question.into();
+    let first = playwright.borrow_mut().ask(&question);
+    match first {
         Ok(_) => Contestant::timed(name, move || {
-            let took = playwright.borrow_mut().ask(question);
+            let took = playwright.borrow_mut().ask(&question);
             took.expect("it did before")
         }),
         Err(why) => Contestant::missing(name, why),

@@ -103,7 +103,7 @@ pub(crate) fn command() -> String {
         "input": {"command": "true"}}))
 }
 
-fn response(call: &Value) -> String {
+pub(crate) fn response(call: &Value) -> String {
     json!({"type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
         "content": [call]})
     .to_string()

@@ -1,0 +1,348 @@
+//! Browsers that start, contexts that are added, pictures, typing, and whole calls, beside the
+//! tools that do the same.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use telechir_browser::{Browser, Options, Persona, Surface};
+use telechir_device::{BoxScreen, Computer as _};
+use telechir_protocol::Action;
+use telechir_testkit::page::ORDERS;
+use telechir_testkit::site::Site;
+use telechir_x11::{DisplayOptions, PrivateDisplay};
+
+use crate::mcp::{self, Agent, Peer};
+use crate::page::{Ours, Playwright, SIZE, theirs};
+use crate::stage::{Stage, response, telechir};
+use crate::table::{Contestant, compare, remark, table};
+
+pub(crate) fn browsers(stage: &Stage) {
+    let site = stage.runtime.block_on(Site::serve([("orders", ORDERS)]));
+    let site = site.expect("loopback");
+    starts(stage, &site);
+    let ours = RefCell::new(Ours::open(stage, &site));
+    let playwright = RefCell::new(Playwright::open(&site));
+    contexts(stage, &ours, &playwright);
+    typing(&ours, &playwright);
+    pictures(stage, &site, &ours, &playwright);
+    whole_calls(stage, &site, &playwright);
+    memory(stage, &site, &ours, &playwright);
+    let ours = ours.into_inner();
+    stage
+        .runtime
+        .block_on(ours.browser.close())
+        .expect("an end");
+}
+
+fn starts(stage: &Stage, site: &Site) {
+    table("From nothing to a page of 2,012 elements that can be used");
+    let playwright = RefCell::new(Playwright::open(site));
+    let url = site.url("orders");
+    let agent = Agent::new(stage);
+    let mut all = vec![
+        Contestant::timed("`Browser::launch` and the page", || {
+            let start = Instant::now();
+            let ours = Ours::open(stage, site);
+            let took = start.elapsed();
+            stage
+                .runtime
+                .block_on(ours.browser.close())
+                .expect("an end");
+            took
+        }),
+        theirs(
+            &playwright,
+            "Playwright's `launch` and the page",
+            format!("start {url}"),
+        ),
+    ];
+    all.push(timed(&agent, "`open`, cold", &url));
+    for server in mcp::SERVERS {
+        let url = url.as_str();
+        let cold = move || mcp::cold(stage, server, url);
+        all.push(match cold() {
+            Err(why) => Contestant::missing(server.name, why),
+            Ok(()) => Contestant::new(format!("{}: server and page", server.name), move || {
+                cold().expect("it did before");
+            }),
+        });
+    }
+    compare(8, all);
+    remark(
+        "Without a window, by the same Chromium, which ends after each; its end is not counted but in the MCP servers', who are killed.",
+    );
+}
+
+/// The time until the page is there; the end is not counted.
+fn timed<'a>(agent: &'a Agent, what: &str, url: &'a str) -> Contestant<'a> {
+    let open = move || {
+        let start = Instant::now();
+        let opened = agent.run(&["open", url]);
+        let took = start.elapsed();
+        let _may_not_run = agent.run(&["close"]);
+        opened.map(|_| took)
+    };
+    let name = format!("agent-browser: {what}");
+    match open() {
+        Err(why) => Contestant::missing(name, why),
+        Ok(_) => Contestant::timed(name, move || open().expect("it did before")),
+    }
+}
+
+fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
+    table("A new isolated context with an empty page, in a Chromium that runs");
+    let isolated = || {
+        let start = Instant::now();
+        let ours = ours.borrow();
+        let context = ours.browser.isolated(SIZE, Persona::default());
+        let context = stage.runtime.block_on(context).expect("a context");
+        let took = start.elapsed();
+        stage.runtime.block_on(context.close()).expect("an end");
+        took
+    };
+    compare(
+        20,
+        vec![
+            Contestant::timed("`Browser::isolated`", isolated),
+            theirs(
+                playwright,
+                "Playwright's `newContext` and `newPage`",
+                "context",
+            ),
+        ],
+    );
+}
+
+fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
+    table("1,000 characters typed into a field, with the events of their keys");
+    let text = "0123456789".repeat(100);
+    let field = ours.borrow_mut().field();
+    let typed = || {
+        let action = Action::Type {
+            text: text.clone(),
+            at: Some(field.clone()),
+            clear_first: true,
+            submit: false,
+        };
+        drop(ours.borrow_mut().perform(&action));
+    };
+    compare(
+        8,
+        vec![
+            Contestant::new("`type` at a ref, which is emptied first", typed),
+            theirs(playwright, "Playwright's `pressSequentially`", "type"),
+        ],
+    );
+}
+
+fn pictures(
+    stage: &Stage,
+    site: &Site,
+    ours: &RefCell<Ours<'_>>,
+    playwright: &RefCell<Playwright>,
+) {
+    table("A picture of the page, 1280x800, from the browser to pixels");
+    let mut windowed = stage.runtime.block_on(windowed(stage));
+    drop(stage.runtime.block_on(windowed.perform(&navigation(site))));
+    let window = RefCell::new(windowed);
+    let capture = |browser: &mut Browser| {
+        let frame = stage.runtime.block_on(browser.capture());
+        assert_eq!(frame.expect("a picture").size(), SIZE);
+    };
+    compare(
+        40,
+        vec![
+            Contestant::new("in a window, by shared memory", || {
+                capture(&mut window.borrow_mut());
+            }),
+            Contestant::new("without a window, unpacked", || {
+                capture(&mut ours.borrow_mut().browser);
+            }),
+            theirs(
+                playwright,
+                "`Page.captureScreenshot`, `optimizeForSpeed`, packed",
+                "bare",
+            ),
+            theirs(playwright, "Playwright's `screenshot`, packed", "shoot"),
+        ],
+    );
+    stage
+        .runtime
+        .block_on(window.into_inner().close())
+        .expect("an end");
+}
+
+async fn windowed(stage: &Stage) -> Browser {
+    let mut display = DisplayOptions::new(stage.folder(), stage.identity);
+    display.size = SIZE;
+    let display = PrivateDisplay::start(display).await.expect("an X server");
+    let screen = display.into_screen().await.expect("a screen");
+    let options = Options {
+        identity: stage.identity,
+        profiles: stage.folder().to_owned(),
+        ..Options::default()
+    };
+    let surface = Surface::Window(BoxScreen::new(screen));
+    Browser::launch(surface, options).await.expect("a browser")
+}
+
+fn navigation(site: &Site) -> telechir_device::ScreenAction {
+    let url = site.url("orders");
+    let action = Action::Navigate { url, tab: None };
+    let viewport = telechir_device::Viewport::unscaled(SIZE);
+    viewport.action(&action).expect("no place")
+}
+
+fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
+    table(
+        "A whole call against a browser that runs: a click on a button of the page, and a picture",
+    );
+    let policy = stage.folder().join("pages.toml");
+    let rule = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A bench.'\n";
+    fs::write(&policy, rule).expect("a policy");
+    let policy = format!("--policy={}", policy.display());
+    let peers = mcp::SERVERS.map(|server| Peer::open(stage, server, site));
+    for headless in [false, true] {
+        let name = format!("bench-{}-{headless}", std::process::id());
+        let browser = format!("--browser={}", site.url("orders"));
+        let exec = [
+            "exec",
+            "--dialect",
+            "anthropic-messages",
+            "--session",
+            &name,
+        ];
+        let mut first = [&exec[..], &[&browser, &policy]].concat();
+        if headless {
+            first.push("--headless");
+        }
+        let found = call("find", json!({ "query": "button save" }));
+        let found = telechir(&first, &found);
+        let found: Value = serde_json::from_slice(&found).expect("answers");
+        let told = found[0]["content"].to_string();
+        let id = told
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'));
+        let click = call(
+            "left_click",
+            json!({ "target": { "type": "ref", "ref": id.expect(&told).0 } }),
+        );
+        let ours = || {
+            let answer = telechir(&exec, &click);
+            let answer: Value = serde_json::from_slice(&answer).expect("answers");
+            assert!(
+                answer.to_string().contains("base64"),
+                "no picture: {answer}"
+            );
+        };
+        let place = if headless {
+            "without a window"
+        } else {
+            "in a window"
+        };
+        let mut all = vec![Contestant::new(
+            format!("`exec --session`, {place}: settled, judged, recorded"),
+            ours,
+        )];
+        if headless {
+            all.push(theirs(
+                playwright,
+                "Playwright's `click` and `screenshot`",
+                "clickAndShoot",
+            ));
+            all.extend(peers.each_ref().map(|peer| {
+                peer.contestant("its click and its picture", |peer| {
+                    peer.click().and_then(|()| peer.picture())
+                })
+            }));
+        }
+        compare(20, all);
+        telechir(&["sessions", "close", &name], "");
+    }
+    remark(
+        "A call of ours is a program that is started for it; the others' answer in processes that stay. Playwright does not wait until a page has settled.",
+    );
+}
+
+fn call(name: &str, input: Value) -> String {
+    response(&json!({"type": "tool_use", "id": "toolu_1", "name": name,
+        "toolset_name": "browser", "input": input}))
+}
+
+fn memory(stage: &Stage, site: &Site, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
+    println!("\n## Memory of further isolated contexts, each with the page\n");
+    println!("| contexts | ours, each | Playwright's, each |\n|---|---|---|");
+    let is_quick = std::env::args().any(|word| word == "--quick");
+    let counts: &[usize] = if is_quick { &[1, 3] } else { &[1, 10, 50] };
+    let ours = ours.borrow();
+    let chromium = u32::try_from(ours.browser.pid().expect("our own")).expect("a number");
+    let theirs = playwright.borrow().pid();
+    let before = (below(chromium), theirs.map(below));
+    let mut held: Vec<Browser> = Vec::new();
+    for &count in counts {
+        while held.len() < count {
+            let mut context = stage.runtime.block_on(async {
+                let context = ours.browser.isolated(SIZE, Persona::default()).await;
+                context.expect("a context")
+            });
+            let gone = stage.runtime.block_on(context.perform(&navigation(site)));
+            drop(gone.expect("the page"));
+            held.push(context);
+            let another = format!("another {}", site.url("orders"));
+            let _missing_is_said_below = playwright.borrow_mut().ask(&another);
+        }
+        std::thread::sleep(Duration::from_secs(2));
+        let each = |now: u64, before: u64| {
+            format!(
+                "{:.1} MB",
+                now.saturating_sub(before) as f64 / count as f64 / 1e6
+            )
+        };
+        let theirs = theirs
+            .zip(before.1)
+            .map(|(pid, before)| each(below(pid), before));
+        println!(
+            "| {count} | **{}** | {} |",
+            each(below(chromium), before.0),
+            theirs.unwrap_or_else(|| "missing".to_owned())
+        );
+    }
+    for context in held {
+        stage.runtime.block_on(context.close()).expect("an end");
+    }
+    let _missing_was_said = playwright.borrow_mut().ask("less");
+    remark(
+        "What all processes of the browser (with Playwright's own) have more than before, shared fairly (PSS).",
+    );
+}
+
+/// Bytes of a process and of all below it, what is shared counted fairly.
+fn below(pid: u32) -> u64 {
+    let stat = |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = stat(pid)?;
+        let fields = stat.rsplit_once(')')?.1;
+        fields.split_whitespace().nth(1)?.parse().ok()
+    };
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let parents: HashMap<u32, u32> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let is_below = |one: &u32| {
+        let line = std::iter::successors(Some(*one), |one| parents.get(one).copied());
+        line.take(64).any(|one| one == pid)
+    };
+    let pss = |pid: &u32| -> Option<u64> {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    parents
+        .keys()
+        .filter(|pid| is_below(pid))
+        .filter_map(pss)
+        .sum::<u64>()
+        * 1024
+}
