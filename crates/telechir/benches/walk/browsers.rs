@@ -2,7 +2,6 @@
 //! tools that do the same.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::mcp::{self, Agent, Peer};
 use crate::page::{Ours, Playwright, SIZE, theirs};
+use crate::processes;
 use crate::stage::{Stage, response, telechir};
 use crate::table::{Contestant, compare, remark, table};
 
@@ -62,15 +62,11 @@ fn starts(stage: &Stage, site: &Site) {
     all.push(timed(&agent, "`open`, cold", &url));
     for server in mcp::SERVERS {
         let url = url.as_str();
-        let cold = move || mcp::cold(stage, server, url);
-        all.push(match cold() {
-            Err(why) => Contestant::missing(server.name, why),
-            Ok(()) => Contestant::new(format!("{}: server and page", server.name), move || {
-                cold().expect("it did before");
-            }),
-        });
+        let cold = mcp::timed(move || mcp::cold(stage, server, url));
+        let name = format!("{}: server and page", server.name);
+        all.push(Contestant::fallible(name, cold));
     }
-    compare(8, all);
+    compare(5, all);
     remark(
         "Without a window, by the same Chromium, which ends after each; its end is not counted but in the MCP servers', who are killed.",
     );
@@ -85,11 +81,7 @@ fn timed<'a>(agent: &'a Agent, what: &str, url: &'a str) -> Contestant<'a> {
         let _may_not_run = agent.run(&["close"]);
         opened.map(|_| took)
     };
-    let name = format!("agent-browser: {what}");
-    match open() {
-        Err(why) => Contestant::missing(name, why),
-        Ok(_) => Contestant::timed(name, move || open().expect("it did before")),
-    }
+    Contestant::fallible(format!("agent-browser: {what}"), open)
 }
 
 fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
@@ -130,7 +122,7 @@ fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
         drop(ours.borrow_mut().perform(&action));
     };
     compare(
-        8,
+        5,
         vec![
             Contestant::new("`type` at a ref, which is emptied first", typed),
             theirs(playwright, "Playwright's `pressSequentially`", "type"),
@@ -222,7 +214,9 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
         let found = call("find", json!({ "query": "button save" }));
         let found = telechir(&first, &found);
         let found: Value = serde_json::from_slice(&found).expect("answers");
-        let told = found[0]["content"].to_string();
+        let told = &found[0]["content"];
+        let told = told.as_str().or_else(|| told[0]["text"].as_str());
+        let told = told.expect("what was found").to_owned();
         let id = told
             .split_once('[')
             .and_then(|(_, rest)| rest.split_once(']'));
@@ -247,12 +241,12 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
             format!("`exec --session`, {place}: settled, judged, recorded"),
             ours,
         )];
+        all.push(theirs(
+            playwright,
+            "Playwright's `click` and `screenshot`",
+            "clickAndShoot",
+        ));
         if headless {
-            all.push(theirs(
-                playwright,
-                "Playwright's `click` and `screenshot`",
-                "clickAndShoot",
-            ));
             all.extend(peers.each_ref().map(|peer| {
                 peer.contestant("its click and its picture", |peer| {
                     peer.click().and_then(|()| peer.picture())
@@ -321,28 +315,5 @@ fn memory(stage: &Stage, site: &Site, ours: &RefCell<Ours<'_>>, playwright: &Ref
 
 /// Bytes of a process and of all below it, what is shared counted fairly.
 fn below(pid: u32) -> u64 {
-    let stat = |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-    let parent = |pid: u32| -> Option<u32> {
-        let stat = stat(pid)?;
-        let fields = stat.rsplit_once(')')?.1;
-        fields.split_whitespace().nth(1)?.parse().ok()
-    };
-    let all = fs::read_dir("/proc").expect("/proc").flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let parents: HashMap<u32, u32> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    let is_below = |one: &u32| {
-        let line = std::iter::successors(Some(*one), |one| parents.get(one).copied());
-        line.take(64).any(|one| one == pid)
-    };
-    let pss = |pid: &u32| -> Option<u64> {
-        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    parents
-        .keys()
-        .filter(|pid| is_below(pid))
-        .filter_map(pss)
-        .sum::<u64>()
-        * 1024
+    processes::memory(&processes::tree(pid))
 }

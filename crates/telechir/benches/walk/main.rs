@@ -16,11 +16,13 @@
 mod accessibility;
 mod browsers;
 mod history;
+mod killed;
 mod mcp;
 mod memory;
 mod page;
 mod peers;
 mod pictures;
+mod processes;
 mod screen;
 mod shell;
 mod stage;
@@ -34,11 +36,12 @@ use stage::Stage;
 type Part = fn(&Stage, &mut Peers);
 
 /// What is measured, each under the name by which it can be chosen.
-const PARTS: [(&str, Part); 14] = [
+const PARTS: [(&str, Part); 15] = [
     ("pictures", pictures::pictures),
     ("clicks", screen::clicks),
     ("pages", |stage, _| page::pages(stage)),
     ("browsers", |stage, _| browsers::browsers(stage)),
+    ("killed", |stage, _| killed::killed(stage)),
     ("accessibility", |stage, _| accessibility::trees(stage)),
     ("texts", texts::texts),
     ("commands", shell::commands),

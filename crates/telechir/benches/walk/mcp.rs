@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use telechir_process::am_root;
@@ -54,7 +55,7 @@ const PLAYWRIGHT_MCP: Server = Server {
     picture: "browser_take_screenshot",
     click: "browser_click",
     before: "ref=",
-    id: "ref",
+    id: "target",
     names_page: false,
 };
 
@@ -138,8 +139,8 @@ impl Mcp {
     }
 
     fn click(&mut self, server: Server, id: &str) -> Result<(), String> {
-        let arguments = json!({ server.id: id, "element": "the button" });
-        self.call(server, server.click, arguments).map(drop)
+        self.call(server, server.click, json!({ server.id: id }))
+            .map(drop)
     }
 
     fn call(&mut self, server: Server, tool: &str, mut arguments: Value) -> Result<String, String> {
@@ -224,10 +225,7 @@ impl Peer {
         mut work: impl FnMut(&Self) -> Result<(), String> + 'a,
     ) -> Contestant<'a> {
         let name = format!("{}: {what}", self.server.name);
-        match work(self) {
-            Err(why) => Contestant::missing(name, why),
-            Ok(()) => Contestant::new(name, move || work(self).expect("it did before")).at_most(10),
-        }
+        Contestant::fallible(name, timed(move || work(self))).at_most(10)
     }
 
     pub(crate) fn snapshot(&self) -> Result<(), String> {
@@ -242,6 +240,16 @@ impl Peer {
         self.with(|mcp, _| mcp.picture(self.server))
     }
 
+    pub(crate) fn name(&self) -> &'static str {
+        self.server.name
+    }
+
+    /// The process of the server.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        let ready = self.ready.borrow();
+        ready.as_ref().ok().map(|(mcp, _)| mcp.child.id())
+    }
+
     fn with(&self, work: impl FnOnce(&mut Mcp, &str) -> Result<(), String>) -> Result<(), String> {
         match &mut *self.ready.borrow_mut() {
             Ok((mcp, save)) => work(mcp, save),
@@ -254,6 +262,9 @@ impl Peer {
 pub(crate) fn cold(stage: &Stage, server: Server, url: &str) -> Result<(), String> {
     Mcp::start(server, stage.folder())?.go(server, url)
 }
+
+/// What agent-browser's processes can be told by.
+pub(crate) const AGENT: &str = "AGENT_BROWSER_SESSION=bench";
 
 /// agent-browser, a program for each thing and a daemon with a browser behind it.
 pub(crate) struct Agent {
@@ -290,10 +301,7 @@ impl Agent {
         mut work: impl FnMut(&Self) -> Result<(), String> + 'a,
     ) -> Contestant<'a> {
         let name = format!("agent-browser: {what}");
-        match work(self) {
-            Err(why) => Contestant::missing(name, why),
-            Ok(()) => Contestant::new(name, move || work(self).expect("it did before")).at_most(20),
-        }
+        Contestant::fallible(name, timed(move || work(self))).at_most(20)
     }
 
     pub(crate) fn click(&self) -> Result<(), String> {
@@ -305,7 +313,7 @@ impl Agent {
         command
             .args(arguments)
             .env("AGENT_BROWSER_EXECUTABLE_PATH", CHROMIUM)
-            .env("AGENT_BROWSER_SESSION", "bench")
+            .envs(AGENT.split_once('='))
             .env("HOME", &self.folder)
             .current_dir(&self.folder);
         if am_root() {
@@ -331,6 +339,16 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         let _may_not_run = self.run(&["close"]);
+    }
+}
+
+/// How long what may fail takes.
+pub(crate) fn timed(
+    mut work: impl FnMut() -> Result<(), String>,
+) -> impl FnMut() -> Result<Duration, String> {
+    move || {
+        let start = Instant::now();
+        work().map(|()| start.elapsed())
     }
 }
 

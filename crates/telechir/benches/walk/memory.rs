@@ -123,7 +123,8 @@ fn row(name: &str, count: usize, sum: Memory, bold: &str) -> String {
     )
 }
 
-fn holder(name: &str) -> u64 {
+/// The process that holds a session.
+pub(crate) fn holder(name: &str) -> u64 {
     let listed = telechir(&["sessions", "list", "--json"], "");
     let listed: Value = serde_json::from_slice(&listed).expect("JSON");
     let rows = listed.as_array().expect("rows");

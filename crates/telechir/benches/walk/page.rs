@@ -229,12 +229,5 @@ pub(crate) fn theirs<'a>(
     question: impl Into<String>,
 ) -> Contestant<'a> {
     let question = question.into();
-    let first = playwright.borrow_mut().ask(&question);
-    match first {
-        Ok(_) => Contestant::timed(name, move || {
-            let took = playwright.borrow_mut().ask(&question);
-            took.expect("it did before")
-        }),
-        Err(why) => Contestant::missing(name, why),
-    }
+    Contestant::fallible(name, move || playwright.borrow_mut().ask(&question))
 }

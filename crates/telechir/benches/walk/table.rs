@@ -7,8 +7,10 @@ pub(crate) struct Contestant<'a> {
     name: String,
     /// Rounds it takes part in, the first included.
     rounds: usize,
-    run: Result<Box<dyn FnMut() -> Duration + 'a>, String>,
+    run: Result<Run<'a>, String>,
 }
+
+type Run<'a> = Box<dyn FnMut() -> Result<Duration, String> + 'a>;
 
 impl<'a> Contestant<'a> {
     /// Times a whole call.
@@ -21,7 +23,15 @@ impl<'a> Contestant<'a> {
     }
 
     /// One that says itself how long it took.
-    pub(crate) fn timed(name: impl Into<String>, run: impl FnMut() -> Duration + 'a) -> Self {
+    pub(crate) fn timed(name: impl Into<String>, mut run: impl FnMut() -> Duration + 'a) -> Self {
+        Self::fallible(name, move || Ok(run()))
+    }
+
+    /// One that may fail, at once or later, and then cannot be run here.
+    pub(crate) fn fallible(
+        name: impl Into<String>,
+        run: impl FnMut() -> Result<Duration, String> + 'a,
+    ) -> Self {
         Self {
             name: name.into(),
             rounds: usize::MAX,
@@ -70,9 +80,10 @@ pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
             if let Ok(run) = &mut contestant.run
                 && round < contestant.rounds
             {
-                let time = run();
-                if round > 0 {
-                    times.push(time);
+                match run() {
+                    Ok(time) if round > 0 => times.push(time),
+                    Ok(_) => {}
+                    Err(why) => contestant.run = Err(why),
                 }
             }
         }
