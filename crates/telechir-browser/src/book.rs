@@ -32,6 +32,9 @@ const LONG_POLL: Duration = Duration::from_secs(2);
 /// A document that was not painted after so long has nothing to paint.
 const FIRST_PAINT: Duration = Duration::from_millis(500);
 
+/// Tabs that may be open at once; a page that opens more of them gets no more.
+pub(crate) const MOST_TABS: usize = 50;
+
 /// One tab.
 #[derive(Clone, Debug)]
 pub(crate) struct Tab {
@@ -356,6 +359,12 @@ impl State {
     fn attach(&mut self, client: &Client, setup: &Setup, params: &Value) {
         let info = &params["targetInfo"];
         let session = text(&params["sessionId"]);
+        if self.tabs.len() >= MOST_TABS {
+            let target = serde_json::json!({ "targetId": info["targetId"] });
+            client.notify(None, "Target.closeTarget", target);
+            self.notes.one_tab_too_many();
+            return;
+        }
         setup.prepare(client, &session);
         self.named += 1;
         let tab = Tab {

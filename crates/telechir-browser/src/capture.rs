@@ -11,10 +11,22 @@ use telechir_protocol::Size;
 use crate::error::{CdpError, refused};
 use crate::page::Page;
 
+/// Between two documents there is nothing to see, for a moment. A page that goes from one to the
+/// next without an end is in one of them most of the time.
+const ATTEMPTS: u32 = 20;
+
 /// Asks for a picture in the fastest lossless form and unpacks it.
 pub(crate) async fn capture(page: &Page) -> Result<Frame, DeviceError> {
     let params = json!({ "format": "png", "optimizeForSpeed": true });
-    let answer = page.call("Page.captureScreenshot", params).await?;
+    let mut attempts = 1;
+    let answer = loop {
+        match page.call("Page.captureScreenshot", params.clone()).await {
+            Err(CdpError::Protocol { .. }) if attempts < ATTEMPTS => attempts += 1,
+            answer => break answer?,
+        }
+        // A round trip, so that the next document has a moment to come.
+        let _it_may_be_gone_too = page.evaluate("0").await;
+    };
     let text = answer["data"].as_str().unwrap_or_default();
     let bytes = STANDARD.decode(text).map_err(|error| odd(&error))?;
     decode(&bytes)
@@ -32,16 +44,16 @@ fn decode(bytes: &[u8]) -> Result<Frame, DeviceError> {
         .next_frame(&mut pixels)
         .map_err(|error| odd(&error))?;
     let size = Size::new(info.width, info.height);
-    let to_bgrx = |pixel: &[u8]| match *pixel {
-        [red, green, blue, ..] => [blue, green, red, 0],
-        [gray, ..] => [gray, gray, gray, 0],
-        [] => [0; 4],
-    };
     let samples = info.color_type.samples();
-    let bgrx = pixels[..info.buffer_size()]
-        .chunks_exact(samples)
-        .flat_map(to_bgrx)
-        .collect();
+    let pixels = pixels[..info.buffer_size()].chunks_exact(samples);
+    let mut bgrx = vec![0; pixels.len() * 4];
+    for (to, from) in bgrx.chunks_exact_mut(4).zip(pixels) {
+        match *from {
+            [red, green, blue, ..] => to[..3].copy_from_slice(&[blue, green, red]),
+            [gray, ..] => to[..3].fill(gray),
+            [] => {}
+        }
+    }
     Frame::new(size, bgrx).ok_or_else(|| refused("The picture is not as large as it says."))
 }
 

@@ -12,6 +12,15 @@ use crate::walker;
 /// The name of the world our own scripts run in, apart from the page's.
 pub(crate) const WORLD: &str = "telechir";
 
+const ON_NEW_DOCUMENT: &str = "Page.addScriptToEvaluateOnNewDocument";
+/// In a window Chromium may not print, or its dialog would be put over the page; then it tells the
+/// page nothing either. With this the page hears what it hears where there is no window, and so do
+/// we.
+const PRINTS: &str = "{ const say = dispatchEvent.bind(window); \
+    print = new Proxy(print, { apply: (print, self, given) => { \
+        for (const kind of ['beforeprint', 'afterprint']) say(new Event(kind)); \
+        return Reflect.apply(print, self, given) } }) }";
+
 /// How tabs are prepared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
@@ -67,14 +76,15 @@ impl Setup {
         // No window asks for a key to be touched, over the page.
         tell("WebAuthn.enable", json!({ "enableUI": false }));
         watch_frames(client, session, self.is_someone());
-        if let Some(size) = self.size {
-            tell(
+        match self.size {
+            Some(size) => tell(
                 "Emulation.setDeviceMetricsOverride",
                 json!({
                     "width": size.width, "height": size.height,
                     "deviceScaleFactor": self.scale.get(), "mobile": false,
                 }),
-            );
+            ),
+            None => tell(ON_NEW_DOCUMENT, json!({ "source": PRINTS })),
         }
         self.be_someone(client, session);
         tell("Runtime.runIfWaitingForDebugger", json!({}));
@@ -138,11 +148,7 @@ impl Setup {
 /// that get a process of their own.
 fn watch_frames(client: &Client, session: &str, is_someone: bool) {
     let walker = json!({ "source": walker::SOURCE, "worldName": WORLD, "runImmediately": true });
-    client.notify(
-        Some(session),
-        "Page.addScriptToEvaluateOnNewDocument",
-        walker,
-    );
+    client.notify(Some(session), ON_NEW_DOCUMENT, walker);
     // Who is to wait until it was told who looks at it must be heard of: the workers of a page
     // wait, too, and nobody else lets them go on. So otherwise none is made to wait.
     let attach = if is_someone {

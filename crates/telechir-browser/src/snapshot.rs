@@ -23,3 +23,4 @@ pub(crate) use node::{ElementId, Node, Tree};
 pub(crate) use page::{Reader, Scope};
 pub(crate) use refs::Meaning;
 pub(crate) use told::{Snapshots, View, Wanted, text};
+pub(crate) use words::cut;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use telechir_device::{DeviceError, PageContext};
 use telechir_protocol::TabState;
@@ -12,9 +13,16 @@ use crate::book::Tab;
 use crate::error::{CdpError, refused};
 use crate::page::Page;
 use crate::setup::WORLD;
+use crate::snapshot::cut;
 
 /// A page that does not say at once whether it is visible is busy, which a visible one is.
 const LOOK: Duration = Duration::from_secs(1);
+/// No more of a title is asked for than can be told.
+const LOOK_AT_TITLE_AND_WISHES: &str =
+    "[document.title.slice(0, 1000), globalThis.telechirWalker?.wishesSoFar()]";
+/// A title and an address are cut here, in characters.
+const LONGEST_TITLE: usize = 300;
+const LONGEST_ADDRESS: usize = 2_000;
 /// Tabs that may close one after the other while the tabs are listed.
 const CLOSING: u32 = 16;
 
@@ -24,8 +32,10 @@ impl Browser {
         if let Some(lost) = self.client.is_lost() {
             return Err(lost.into());
         }
-        for tab in self.book.take_newcomers() {
-            let is_in_front = self.book.active().is_none() || self.is_visible(&tab).await?;
+        let newcomers = self.book.take_newcomers();
+        let visible = join_all(newcomers.iter().map(|tab| is_visible(self.page_of(tab)))).await;
+        for (tab, is_visible) in newcomers.into_iter().zip(visible) {
+            let is_in_front = self.book.active().is_none() || is_visible?;
             let place = if is_in_front {
                 self.bring_to_front(&tab).await?;
                 "in front now"
@@ -81,9 +91,10 @@ impl Browser {
         let mut changes = self.book.watch();
         loop {
             if let Some(tab) = self.book.target(target) {
+                // While its process starts.
+                self.bring_to_front(&tab).await?;
                 // A load that comes before the page runs is lost.
                 self.page_of(&tab).evaluate("0").await?;
-                self.bring_to_front(&tab).await?;
                 return Ok(tab);
             }
             if timeout_at(deadline, changes.changed()).await.is_err() {
@@ -184,8 +195,11 @@ impl Browser {
             TabState {
                 active,
                 tab_id: tab.name,
-                title: newest.clone().filter(|_| active).unwrap_or(tab.title),
-                url: tab.url,
+                title: cut(
+                    &newest.clone().filter(|_| active).unwrap_or(tab.title),
+                    LONGEST_TITLE,
+                ),
+                url: cut(&tab.url, LONGEST_ADDRESS),
             }
         };
         Ok(self.book.tabs().into_iter().map(state).collect())
@@ -208,8 +222,7 @@ impl Browser {
             }
         };
         let look = json!({
-            "expression": "[document.title, globalThis.telechirWalker?.takeWishes()]",
-            "contextId": world, "returnByValue": true,
+            "expression": LOOK_AT_TITLE_AND_WISHES, "contextId": world, "returnByValue": true,
         });
         let answer = page
             .call_within("Runtime.evaluate", look, LOOK)
@@ -217,13 +230,14 @@ impl Browser {
             .ok()?;
         self.world = Some((document, world));
         let told = &answer["result"]["value"];
-        for wish in told[1]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
-            self.book.wish(wish);
+        let wishes = told[1][1].as_array();
+        if let Some(wishes) = wishes.filter(|wishes| !wishes.is_empty()) {
+            for wish in wishes.iter().filter_map(Value::as_str) {
+                self.book.wish(wish);
+            }
+            let had = format!("telechirWalker.hadWishes({})", told[1][0]);
+            let params = json!({ "expression": had, "contextId": world });
+            page.notify("Runtime.evaluate", params);
         }
         let title = told[0].as_str()?.to_owned();
         (!title.is_empty()).then_some(title)
@@ -231,21 +245,6 @@ impl Browser {
 
     pub(crate) fn page_of(&self, tab: &Tab) -> Page {
         Page::new(&self.client, &tab.session, self.options.answer_limit)
-    }
-
-    /// Asks Chromium, which knows whether a new tab came to the front or stayed behind.
-    async fn is_visible(&mut self, tab: &Tab) -> Result<bool, DeviceError> {
-        let look = json!({ "expression": "document.visibilityState" });
-        let answer = self
-            .page_of(tab)
-            .call_within("Runtime.evaluate", look, LOOK)
-            .await;
-        match answer {
-            Ok(value) => Ok(value["result"]["value"] == "visible"),
-            Err(CdpError::Timeout { .. } | CdpError::Protocol { .. }) => Ok(true),
-            Err(CdpError::PageGone(_)) => Ok(false),
-            Err(error @ CdpError::Lost { .. }) => Err(error.into()),
-        }
     }
 
     /// A window that a page opened gets the whole screen, like the first one.
@@ -273,5 +272,16 @@ impl Browser {
             "There is no tab {name:?}; open are {}.",
             names.join(", ")
         ))
+    }
+}
+
+/// Asks Chromium, which knows whether a new tab came to the front or stayed behind.
+async fn is_visible(page: Page) -> Result<bool, DeviceError> {
+    let look = json!({ "expression": "document.visibilityState" });
+    match page.call_within("Runtime.evaluate", look, LOOK).await {
+        Ok(value) => Ok(value["result"]["value"] == "visible"),
+        Err(CdpError::Timeout { .. } | CdpError::Protocol { .. }) => Ok(true),
+        Err(CdpError::PageGone(_)) => Ok(false),
+        Err(error @ CdpError::Lost { .. }) => Err(error.into()),
     }
 }

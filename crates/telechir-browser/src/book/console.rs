@@ -1,6 +1,6 @@
 //! What pages logged, collected while somebody asks: Chromium keeps it and says it again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
@@ -11,23 +11,26 @@ const LONGEST: usize = 1000;
 
 /// Lines by session, for the sessions that are listened to.
 #[derive(Debug, Default)]
-pub(super) struct Console(HashMap<String, Vec<String>>);
+pub(super) struct Console(HashMap<String, Lines>);
+
+/// The last lines, and how many came before them.
+#[derive(Debug, Default)]
+struct Lines {
+    last: VecDeque<String>,
+    earlier: u64,
+}
 
 impl Console {
     /// Keeps what this session says from here on.
     pub(super) fn listen(&mut self, session: &str) {
-        self.0.insert(session.to_owned(), Vec::new());
+        self.0.insert(session.to_owned(), Lines::default());
     }
 
     /// What it said.
     pub(super) fn take_lines(&mut self, session: &str) -> Vec<String> {
-        let mut lines = self.0.remove(session).unwrap_or_default();
-        let surplus = lines.len().saturating_sub(MOST);
-        if surplus > 0 {
-            lines.drain(..surplus);
-            lines.insert(0, format!("{surplus} earlier lines are left out."));
-        }
-        lines
+        let Lines { last, earlier } = self.0.remove(session).unwrap_or_default();
+        let left_out = (earlier > 0).then(|| format!("{earlier} earlier lines are left out."));
+        left_out.into_iter().chain(last).collect()
     }
 
     /// Takes in what a session says.
@@ -35,7 +38,14 @@ impl Console {
         let Some(lines) = self.0.get_mut(session) else {
             return;
         };
-        lines.extend(line(method, params));
+        let Some(line) = line(method, params) else {
+            return;
+        };
+        if lines.last.len() == MOST {
+            lines.last.pop_front();
+            lines.earlier += 1;
+        }
+        lines.last.push_back(line);
     }
 }
 
@@ -77,14 +87,12 @@ fn line(method: &str, params: &Value) -> Option<String> {
         _ => String::new(),
     };
     let line = format!("[{level}] {words}{place}");
+    let spaced = line.chars().map(|c| match c {
+        '\n' | '\t' => ' ',
+        c => c,
+    });
     let is_plain = |c: &char| *c == ' ' || !c.is_control();
-    let cut: String = line
-        .replace(['\n', '\t'], " ")
-        .chars()
-        .filter(is_plain)
-        .take(LONGEST)
-        .collect();
-    Some(cut)
+    Some(spaced.filter(is_plain).take(LONGEST).collect())
 }
 
 /// A value as the console shows it.
@@ -133,5 +141,19 @@ mod tests {
             ]
         );
         assert!(console.take_lines("other").is_empty());
+    }
+
+    #[test]
+    fn only_the_last_ones_are_kept_and_the_rest_is_counted() {
+        let mut console = Console::default();
+        console.listen("s");
+        for n in 0..MOST + 3 {
+            let thrown = json!({ "exceptionDetails": { "text": n.to_string() } });
+            console.take("s", "Runtime.exceptionThrown", &thrown);
+        }
+        let lines = console.take_lines("s");
+        assert_eq!(lines.len(), MOST + 1);
+        assert_eq!(lines[0], "3 earlier lines are left out.");
+        assert_eq!(lines[1], "[uncaught] 3");
     }
 }

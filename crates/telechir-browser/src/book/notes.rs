@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::StateChange;
 
+use super::MOST_TABS;
 use crate::client::Client;
 
 /// More than so many are only counted.
@@ -18,6 +19,8 @@ const LONGEST: usize = 300;
 pub(super) struct Notes {
     sentences: Vec<String>,
     untold: usize,
+    /// Tabs that were closed because there were too many.
+    closed: usize,
     changes: Vec<StateChange>,
 }
 
@@ -102,6 +105,11 @@ impl Notes {
         }
     }
 
+    /// Counts a tab that was closed at once.
+    pub(super) const fn one_tab_too_many(&mut self) {
+        self.closed += 1;
+    }
+
     /// Adds a sentence.
     pub(super) fn add(&mut self, sentence: String) {
         if self.sentences.len() < MOST {
@@ -124,6 +132,12 @@ impl Notes {
         let mut sentences = std::mem::take(&mut self.sentences);
         if untold > 0 {
             sentences.push(format!("{untold} more such events followed."));
+        }
+        let closed = std::mem::take(&mut self.closed);
+        if closed > 0 {
+            sentences.push(format!(
+                "{closed} more tabs were opened and closed at once: {MOST_TABS} may be open."
+            ));
         }
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }

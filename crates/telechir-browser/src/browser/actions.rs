@@ -10,7 +10,7 @@ use telechir_device::{DeviceError, PageContext, Performed, ScreenAction, ScreenT
 use telechir_protocol::{Action, ActionKind, TabState};
 
 use super::Browser;
-use crate::book::Tab;
+use crate::book::{MOST_TABS, Tab};
 use crate::error::refused;
 use crate::keyboard::Keyboard;
 use crate::navigate::{Direction, Navigation};
@@ -32,17 +32,21 @@ impl Browser {
         let (tab, page) = self.tab(tab).await?;
         let gone = self.navigation(&tab, &page).go_to(url).await;
         if matches!(gone, Err(DeviceError::Timeout { .. })) {
-            self.replace(&tab).await?;
+            let empty = self.replace(&tab).await?;
+            self.book.note(format!(
+                "{} was closed; {}, which is empty, is in front.",
+                tab.name, empty.name
+            ));
         }
         gone
     }
 
     /// A tab whose load hangs can hang the next one too: an empty tab takes its place.
-    pub(super) async fn replace(&mut self, tab: &Tab) -> Result<(), DeviceError> {
-        self.open_tab().await?;
+    pub(super) async fn replace(&mut self, tab: &Tab) -> Result<Tab, DeviceError> {
+        let empty = self.open_tab().await?;
         let params = json!({ "targetId": tab.target });
         self.client.notify(None, "Target.closeTarget", params);
-        Ok(())
+        Ok(empty)
     }
 
     fn navigation<'a>(&'a self, tab: &'a Tab, page: &'a Page) -> Navigation<'a> {
@@ -71,6 +75,11 @@ impl Browser {
             .map(|url| address::resolve(url, self.options.addresses))
             .transpose()?;
         self.front().await?;
+        if self.book.tabs().len() >= MOST_TABS {
+            return Err(refused(format!(
+                "{MOST_TABS} tabs are open, and no more may be; close one first."
+            )));
+        }
         self.open_tab().await?;
         match url {
             Some(url) => self.navigate(url.as_str(), None).await,

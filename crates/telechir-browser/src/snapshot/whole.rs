@@ -5,9 +5,12 @@ use serde_json::{Map, Value, json};
 use super::node::Node;
 use super::refs::Refs;
 use super::told::About;
+use super::words::cut;
 
 /// How many nodes are told.
 const MOST: usize = 20_000;
+/// An address is cut here, in characters.
+const LONGEST_ADDRESS: usize = 2_000;
 
 /// The tree of a page or a part of it.
 pub(super) fn tell(about: &About<'_>, nodes: &[Node], refs: &mut Refs) -> String {
@@ -17,7 +20,7 @@ pub(super) fn tell(about: &About<'_>, nodes: &[Node], refs: &mut Refs) -> String
     let depth = told.first().map_or(0, |node| node.depth);
     let page = json!({
         "snapshot": about.name, "epoch": tree.epoch,
-        "title": tree.head.title, "url": tree.head.url,
+        "title": tree.head.title, "url": cut(&tree.head.url, LONGEST_ADDRESS),
         "view": tree.head.to_json(),
         "left_out": tree.left + u64::try_from(nodes.len() - told.len()).unwrap_or(u64::MAX),
         "nodes": level(told, &mut place, depth, refs),

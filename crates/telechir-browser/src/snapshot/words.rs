@@ -24,7 +24,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// At most so many characters, never a part of what a reader takes for one, and a sign that there
 /// were more.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most || text.chars().nth(most).is_none() {
         return text.to_owned();
     }

@@ -17,6 +17,8 @@ const attributeOf = uncurried(Element.prototype.getAttribute)
 const hasAttribute = uncurried(Element.prototype.hasAttribute)
 const hasAttributes = uncurried(Element.prototype.hasAttributes)
 const selectAll = uncurried(Element.prototype.querySelectorAll)
+const elementsIn = uncurried(Element.prototype.getElementsByTagName)
+const countBelow = element => elementsIn(element, "*").length
 const openRootOf = reader(Element.prototype, "shadowRoot")
 const boxOf = uncurried(Element.prototype.getBoundingClientRect)
 const boxesOf = uncurried(Element.prototype.getClientRects)

@@ -97,7 +97,7 @@ const walk = ({ since, boxes, thorough }) => {
   // What came down from above: how deep, whether inert, whether a name tells it all, whether the
   // pointer is a hand, whether what holds it reaches into view.
   const visit = (element, depth, level, isInert, isNameTold, isHand, maySee) => {
-    if (++elements > MOST_ELEMENTS || level > DEEPEST) { left++; return }
+    if (++elements > MOST_ELEMENTS || level > DEEPEST) { left += 1 + countBelow(element); return }
     if ((elements & 1023) === 0 && performance.now() - began > MOST_MILLISECONDS) elements = MOST_ELEMENTS
     const tag = tagOf(element)
     const isBare = !hasAttributes(element)
@@ -205,7 +205,7 @@ const walk = ({ since, boxes, thorough }) => {
     while (sameEnd < most - same && before[before.length - 1 - sameEnd] === lines[lines.length - 1 - sameEnd]) sameEnd++
   }
   const fresh = lines.slice(same, lines.length - sameEnd)
-  return `${head}\t${same}\t${sameEnd}\n${squeeze(document.title)}\n${location.href}\n${fresh.join("\n")}`
+  return `${head}\t${same}\t${sameEnd}\n${squeeze(cut(document.title))}\n${location.href}\n${fresh.join("\n")}`
 }
 
 // Containers that say nothing unless they are named.

@@ -6,13 +6,15 @@ use std::net::TcpStream;
 use telechir_browser::Browser;
 use telechir_device::{Computer as _, DeviceError};
 use telechir_process::{Child, Spawn, Stdio};
+use telechir_protocol::Action;
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::site::Site;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::pipe::Receiver;
 
-use crate::common::{SIZE, click_on, go, options, perform, read, ref_of, title};
+use crate::common::{SIZE, click, click_on, go, options, page, perform, read, ref_of, title, told};
+use crate::floods::OPENS;
 
 const CHROMIUM: &str = "/usr/lib/chromium/chromium";
 const PAGE: &str = "<script>document.title = `knows ${document.cookie || 'nothing'}`;\
@@ -28,6 +30,10 @@ struct Foreign {
 
 impl Foreign {
     async fn start(page: &str) -> Self {
+        Self::start_with(page, &[]).await
+    }
+
+    async fn start_with(page: &str, flags: &[&str]) -> Self {
         require(Part::Chromium);
         let folder = tempfile::tempdir().unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -38,6 +44,7 @@ impl Foreign {
                 "--remote-debugging-port=0",
                 "--no-first-run",
             ])
+            .args(flags)
             .arg(format!(
                 "--user-data-dir={}",
                 folder.path().join("x").display()
@@ -200,4 +207,25 @@ async fn an_address_without_a_browser_is_one_message_without_its_secrets() {
         let text = refused.to_string();
         assert!(text.contains(words) && !text.contains("secret"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn a_page_that_opens_tabs_without_an_end_gets_so_many() {
+    // Drivers of browsers start them so.
+    let foreign = Foreign::start_with("about:blank", &["--disable-popup-blocking"]).await;
+    let mut browser = Browser::attach(&foreign.socket, SIZE, options())
+        .await
+        .unwrap();
+    go(&mut browser, &page(OPENS)).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    let (said, _) = told(&mut browser, "more tabs were opened").await;
+    assert!(said.contains("50 may be open"), "{said}");
+    assert!(browser.context().await.unwrap().tabs.len() <= 50);
+    let another = Action::NewTab { url: None };
+    let refused = perform(&mut browser, another).await.unwrap_err();
+    assert!(refused.to_string().contains("close one first"), "{refused}");
+    go(&mut browser, &page("<title>next</title>"))
+        .await
+        .unwrap();
+    assert_eq!(title(&mut browser).await, "next");
 }

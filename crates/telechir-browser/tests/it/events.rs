@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use telechir_browser::{Addresses, Browser, Options};
 use telechir_device::{Computer as _, DeviceError, Performed};
 use telechir_protocol::{Action, StateChange};
+use telechir_testkit::site::Site;
 
 use crate::common::{
-    SETTLE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of,
-    title, told,
+    SETTLE, ask, click, click_on, go, headless, headless_with, options, page, perform, read,
+    ref_of, title, told,
 };
 use crate::server::{Answer, Server};
 
@@ -97,6 +98,34 @@ async fn what_a_page_wants_of_a_person_is_denied_and_told() {
     let prints = page("<title>prints</title><body onclick='print()'>");
     go(&mut browser, &prints).await.unwrap();
     clicked(&mut browser, "wanted to print").await;
+}
+
+#[tokio::test]
+async fn what_a_frame_of_another_site_may_ask_for_is_denied_and_told() {
+    let asks = "<body onclick=\"navigator.geolocation.getCurrentPosition(\
+        () => parent.postMessage('told', '*'), () => parent.postMessage('denied', '*'))\">";
+    let holds = |allowed: &str| {
+        format!(
+            "<title>holds</title><style>* {{ margin: 0 }}</style>\
+             <iframe width=900 height=700 {allowed} src='{{elsewhere}}/asks'></iframe>\
+             <script>onmessage = event => document.title = event.data</script>"
+        )
+    };
+    let (may, may_not) = (holds("allow=geolocation"), holds(""));
+    let pages = [("asks", asks), ("may", &may), ("may-not", &may_not)];
+    let site = Site::serve(pages).await.unwrap();
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("may")).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    clicked(&mut browser, "\"geolocation\"; it was denied").await;
+    is_titled(&mut browser, "denied").await;
+    // Nobody is asked where the page itself lets the frame ask for nothing: the console says so.
+    go(&mut browser, &site.url("may-not")).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    clicked(&mut browser, "").await;
+    is_titled(&mut browser, "denied").await;
+    let said = ask(&mut browser, Action::ReadConsole { tab: None }).await;
+    assert!(said.contains("ermissions policy"), "{said}");
 }
 
 #[tokio::test]

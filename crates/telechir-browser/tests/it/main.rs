@@ -12,6 +12,7 @@ mod egress;
 mod elements;
 mod events;
 mod files;
+mod floods;
 mod frames;
 mod hostile;
 mod input;

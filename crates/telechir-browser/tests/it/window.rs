@@ -8,7 +8,7 @@ use telechir_protocol::{Action, Button, ClickCount};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
 
-use crate::common::{SETTLE, at, click, go, options, page, perform};
+use crate::common::{SETTLE, at, click, go, options, page, perform, told};
 use crate::pixels::check_squares;
 use crate::screen::TestScreen;
 use crate::server::{Answer, Server};
@@ -146,5 +146,6 @@ async fn printing_puts_nothing_over_the_page() {
     perform(&mut browser, click(300, 300)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     assert!(browser.capture().await.unwrap() == before);
+    told(&mut browser, "wanted to print").await;
     perform(&mut browser, click(300, 300)).await.unwrap();
 }

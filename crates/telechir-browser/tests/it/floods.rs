@@ -1,0 +1,277 @@
+//! Pages that want more than there is: each ends in bounded time, says what became of it, and
+//! leaves a browser that works.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use telechir_browser::{Browser, Options};
+use telechir_device::{Computer as _, DeviceError};
+use telechir_protocol::Action;
+use tokio::time::{Instant, timeout};
+
+use crate::common::{
+    SETTLE, SIZE, ask, click, go, headless, headless_with, options, page, perform, read, script,
+    scripted, title, told,
+};
+use crate::server::{Answer, Server};
+
+/// Longer than any of this may take on a busy machine.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// What must come to an end.
+async fn ends<T>(what: &str, work: impl Future<Output = T>) -> T {
+    match timeout(BOUND, work).await {
+        Ok(done) => done,
+        Err(_) => panic!("{what} takes longer than {BOUND:?}"),
+    }
+}
+
+/// The browser goes on: another page is shown, drawn and read.
+async fn works_on(browser: &mut Browser) {
+    ends("the next page", async {
+        let next = page("<title>next</title><body onclick=\"document.title = 'clicked'\"><p>here");
+        go(browser, &next).await.unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        assert_eq!(browser.capture().await.unwrap().size(), SIZE);
+        assert!(read(browser, "all").await.contains("here"));
+        perform(browser, click(10, 10)).await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while title(browser).await != "clicked" {
+            assert!(Instant::now() < deadline, "the click did not arrive");
+        }
+    })
+    .await;
+}
+
+/// A black picture of this side, which is small as a file and huge as pixels.
+fn bomb(side: u32, frames: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, side, side);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::One);
+    if frames > 1 {
+        encoder.set_animated(frames, 0).unwrap();
+        encoder.set_frame_delay(1, 100).unwrap();
+    }
+    let mut writer = encoder.write_header().unwrap();
+    let line = side.div_ceil(8) as usize;
+    let image = vec![0; line * side as usize];
+    for _ in 0..frames {
+        writer.write_image_data(&image).unwrap();
+    }
+    writer.finish().unwrap();
+    bytes
+}
+
+fn bombs(path: &str) -> Option<Answer> {
+    static STILL: OnceLock<Vec<u8>> = OnceLock::new();
+    static MOVING: OnceLock<Vec<u8>> = OnceLock::new();
+    Some(match path {
+        "/still.png" => Answer::file("image/png", STILL.get_or_init(|| bomb(30_000, 1))),
+        "/moving.png" => Answer::file("image/png", MOVING.get_or_init(|| bomb(6_000, 8))),
+        "/still" => Answer::page(
+            "<title>still</title><img src=/still.png width=300><img src=/still.png alt=bomb>",
+        ),
+        "/moving" => Answer::page("<title>moving</title><img src=/moving.png alt=bomb>"),
+        _ => return None,
+    })
+}
+
+/// It is done, or an error says why not; the browser is no other one.
+fn is_told<T>(what: &str, done: Result<T, DeviceError>) {
+    match done {
+        Ok(_) | Err(DeviceError::Refused { .. } | DeviceError::Unresponsive { .. }) => {}
+        Err(error) => panic!("{what}: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_picture_that_is_huge_unpacked_costs_its_page_at_most() {
+    let server = Server::start(bombs).await;
+    let mut browser = headless_with(Options {
+        memory_bytes: 2 << 30,
+        ..options()
+    })
+    .await;
+    for name in ["still", "moving"] {
+        let url = server.url(&format!("/{name}"));
+        is_told("going there", ends(name, go(&mut browser, &url)).await);
+        is_told("settling", ends(name, browser.settle(SETTLE)).await);
+        is_told("a picture", ends(name, browser.capture()).await);
+        let context = ends(name, browser.context()).await;
+        is_told("its context", context);
+        works_on(&mut browser).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_a_million_elements_is_read_in_part() {
+    // It is laid out before it is read, which takes its time on a busy machine.
+    let mut browser = headless_with(Options {
+        scripts: true,
+        answer_limit: BOUND / 2,
+        ..options()
+    })
+    .await;
+    let page = page("<title>many</title><button>first</button><main></main>");
+    go(&mut browser, &page).await.unwrap();
+    let many = "const text = ('<p>' + '<i></i>'.repeat(999) + '</p>').repeat(100);\
+        for (let i = 0; i < 10; i++) document.querySelector('main').insertAdjacentHTML('beforeend', text);\
+        document.getElementsByTagName('*').length > 1e6";
+    assert_eq!(
+        ends("making them", script(&mut browser, many)).await,
+        "true"
+    );
+    for view in ["", "all", "interactive", "json"] {
+        let text = ends(view, read(&mut browser, view)).await;
+        assert!(text.len() < 1 << 20, "{view}: {} bytes", text.len());
+        assert!(text.contains("first"), "{view}");
+        let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+        let says = numbers.any(|number| number.parse().is_ok_and(|left: u64| left > 850_000));
+        assert!(says, "{view}: {}", &text[text.len().saturating_sub(300)..]);
+    }
+    let query = "first".to_owned();
+    let found = ask(&mut browser, Action::Find { query, tab: None });
+    assert!(ends("finding", found).await.contains("button"));
+    let text = ends("text", ask(&mut browser, Action::PageText { tab: None })).await;
+    assert!(text.len() < 1 << 20, "{} bytes", text.len());
+    ends("a picture", browser.capture()).await.unwrap();
+    works_on(&mut browser).await;
+}
+
+#[tokio::test]
+async fn a_page_that_logs_and_fetches_without_end_is_told_in_part() {
+    let server = Server::start(|path| {
+        Some(Answer::page(match path {
+            "/flood" => {
+                "<title>flood</title><script>const long = 'x'.repeat(10000); let n = 0;\
+                 console.log('y'.repeat(20_000_000));\
+                 setInterval(() => { for (let i = 0; i < 20; i++) {\
+                 console.log(n, long, { long }); fetch('/none?' + n++).catch(() => {}) } }, 10)</script>"
+            }
+            _ => "",
+        }))
+    })
+    .await;
+    let mut browser = headless().await;
+    let there = ends("going there", go(&mut browser, &server.url("/flood"))).await;
+    there.unwrap();
+    ends("settling", browser.settle(SETTLE)).await.unwrap();
+    let console = Action::ReadConsole { tab: None };
+    let network = Action::ReadNetwork { tab: None };
+    for (action, words) in [(console, "earlier lines"), (network, "earlier requests")] {
+        let deadline = Instant::now() + BOUND;
+        loop {
+            let text = ends(words, ask(&mut browser, action.clone())).await;
+            assert!(text.len() < 300_000, "{} bytes", text.len());
+            if text.contains(words) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{}", text.len());
+        }
+    }
+    works_on(&mut browser).await;
+}
+
+#[tokio::test]
+async fn a_way_without_an_end_is_left() {
+    let server = Server::start(|path| {
+        let (kind, count) = path.split_once('?').unwrap_or((path, "0"));
+        let next = count.parse::<u64>().unwrap_or(0) + 1;
+        Some(match kind {
+            "/round" => Answer {
+                status: "302 Found",
+                head: format!("location: /round?{next}\r\n"),
+                ..Answer::default()
+            },
+            "/refresh" => Answer::page(&format!(
+                "<meta http-equiv=refresh content='0;url=/refresh?{next}'><p>on"
+            )),
+            "/script" => Answer::page(&format!(
+                "<script>location = '/script?{next}'</script><p>on"
+            )),
+            "/states" => Answer::page(
+                "<script>let n = 0; setInterval(() => history.pushState(null, '', '/states?' + n++), 0)</script>",
+            ),
+            _ => return None,
+        })
+    })
+    .await;
+    let mut browser = headless_with(Options {
+        navigation_limit: Duration::from_secs(10),
+        ..options()
+    })
+    .await;
+    let round = ends("redirects", go(&mut browser, &server.url("/round"))).await;
+    let Err(DeviceError::Refused { message }) = round else {
+        panic!("{round:?}");
+    };
+    assert!(message.contains("ERR_TOO_MANY_REDIRECTS"), "{message}");
+    for path in ["/refresh", "/script", "/states"] {
+        let gone = ends(path, go(&mut browser, &server.url(path))).await;
+        is_told("settling", ends(path, browser.settle(SETTLE)).await);
+        match ends(path, browser.capture()).await {
+            // A page that is never there for long may have no picture, which is told.
+            Err(DeviceError::Timeout { .. }) => {}
+            drawn => is_told("a picture", drawn),
+        }
+        let context = ends(path, browser.context()).await.unwrap();
+        match gone {
+            Ok(_) => assert!(context.url.unwrap().contains(path)),
+            Err(DeviceError::Timeout { .. }) => {
+                let said = context.notes.unwrap_or_default();
+                assert!(said.contains("which is empty, is in front"), "{said:?}");
+            }
+            Err(error) => panic!("{path}: {error}"),
+        }
+        works_on(&mut browser).await;
+    }
+}
+
+#[tokio::test]
+async fn words_without_an_end_are_cut() {
+    let mut browser = scripted().await;
+    let server = Server::start(|_| Some(Answer::page("<title>words</title><p>short"))).await;
+    go(&mut browser, &server.url("/")).await.unwrap();
+    let long = "document.title = 't'.repeat(30_000_000);\
+        history.replaceState(null, '', '/' + 'u'.repeat(1_500_000));\
+        document.querySelector('p').textContent = 'p'.repeat(3_000_000); 1";
+    ends("long words", script(&mut browser, long)).await;
+    let context = ends("its context", browser.context()).await.unwrap();
+    let longest = |text: &str| assert!(text.len() < 5_000, "{} bytes", text.len());
+    longest(context.url.as_deref().unwrap_or_default());
+    for tab in &context.tabs {
+        longest(&tab.title);
+        longest(&tab.url);
+    }
+    let listed = ends("tabs", ask(&mut browser, Action::ListTabs)).await;
+    assert!(listed.len() < 10_000, "{} bytes", listed.len());
+    for view in ["", "all", "interactive", "changes", "json"] {
+        let text = ends(view, read(&mut browser, view)).await;
+        assert!(text.len() < 100_000, "{view}: {} bytes", text.len());
+    }
+    let text = ends("text", ask(&mut browser, Action::PageText { tab: None })).await;
+    assert!(text.len() < 1 << 20, "{} bytes", text.len());
+    let alert = "setTimeout(() => { alert('a'.repeat(30_000_000)); document.title = 'on' }, 0); 1";
+    ends("an alert", script(&mut browser, alert)).await;
+    let (said, _) = ends("its words", told(&mut browser, "showed an alert")).await;
+    assert!(said.len() < 5_000, "{} bytes", said.len());
+    works_on(&mut browser).await;
+}
+
+#[tokio::test]
+async fn a_click_opens_one_tab_however_many_a_page_wants() {
+    let mut browser = headless().await;
+    go(&mut browser, &page(OPENS)).await.unwrap();
+    ends("a click", perform(&mut browser, click(10, 10)))
+        .await
+        .unwrap();
+    let (_, changes) = ends("its tab", told(&mut browser, "A page opened tab_2")).await;
+    assert_eq!(changes.len(), 1);
+    assert_eq!(browser.context().await.unwrap().tabs.len(), 2);
+    works_on(&mut browser).await;
+}
+
+/// Wants a hundred windows.
+pub(crate) const OPENS: &str = "<title>opener</title>\
+    <body onclick=\"for (let i = 0; i < 100; i++) window.open('about:blank', 'w' + i)\">";
