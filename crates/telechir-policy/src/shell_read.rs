@@ -11,14 +11,6 @@ use telechir_protocol::Command;
 /// Above this a command is refused and not read.
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
-/// More brackets, or more words that open a block, are not given to the parser, whose recursion
-/// would follow them.
-const MAX_NESTING: usize = 40;
-
-/// More round brackets outside quotes are not given to the parser: each that is never closed
-/// doubles its time. One is enough for a command that nobody can be certain of.
-const MAX_GROUPS: usize = 8;
-
 /// What a command says, as far as it is certain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Reading {
@@ -72,14 +64,10 @@ fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
 
 fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     check_characters(line)?;
-    check_nesting(line)?;
     check_expansions(line)?;
     let unreadable = || "it could not be read as bash".to_owned();
     let tokens = tokens(line).ok_or_else(unreadable)?;
-    let is_group = |token: &&Token| matches!(token, Token::Operator(word, _) if word == "(");
-    if tokens.iter().filter(is_group).count() > MAX_GROUPS {
-        return Err("it is nested too deeply".to_owned());
-    }
+    check_compounds(&tokens)?;
     check_words(&tokens)?;
     let options = ParserOptions {
         enable_extended_globbing: false,
@@ -134,25 +122,6 @@ fn check_characters(line: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_nesting(line: &str) -> Result<(), String> {
-    const OPENERS: [&str; 13] = [
-        "if", "then", "elif", "else", "while", "until", "for", "do", "case", "select", "function",
-        "!", "coproc",
-    ];
-    let brackets = line
-        .chars()
-        .filter(|c| matches!(c, '(' | '{' | '`' | '['))
-        .count();
-    let blocks = line
-        .split([' ', '\t', '\n', ';', '&', '|'])
-        .filter(|w| OPENERS.contains(w))
-        .count();
-    if brackets > MAX_NESTING || blocks > MAX_NESTING {
-        return Err("it is nested too deeply".to_owned());
-    }
-    Ok(())
-}
-
 /// Neither can ever be certain, and at some of them the parser takes time and memory without end.
 fn check_expansions(line: &str) -> Result<(), String> {
     let (mut quote, mut before) = (None, ' ');
@@ -186,6 +155,28 @@ const fn is_between_words(c: char) -> bool {
         c,
         ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>'
     )
+}
+
+/// Each that is open doubles the parser's time.
+fn check_compounds(tokens: &[Token]) -> Result<(), String> {
+    const OPENERS: [&str; 10] = [
+        "if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[[",
+    ];
+    let mut is_first = true;
+    for token in tokens {
+        let opens = match token {
+            Token::Operator(operator, _) => operator.starts_with('('),
+            Token::Word(word, _) => is_first && OPENERS.contains(&word.as_str()),
+        };
+        if opens {
+            return Err("it has a compound command".to_owned());
+        }
+        is_first = match token {
+            Token::Operator(operator, _) => !operator.contains(['<', '>']),
+            Token::Word(word, _) => is_first && word == "!",
+        };
+    }
+    Ok(())
 }
 
 /// What the parser would only find out by trying everything, and a number at which it panics.

@@ -121,7 +121,7 @@ fn here_documents_are_not_followed() {
 /// The parser would try everything that its quotes and brackets may mean, for hours.
 #[test]
 fn words_that_cannot_be_certain_are_not_followed() {
-    for word in ["a[$ed-'", "a['ed-'", "a[b"] {
+    for word in ["a[$ed-'", "a['ed-'", "a[b", "case x in x) if ", "! { "] {
         let command = word.repeat(40);
         let reading = read_command(&Command::Line(command.clone()));
         assert!(matches!(reading, Reading::Unknown(_)), "{command}");
