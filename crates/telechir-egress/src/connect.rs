@@ -107,9 +107,10 @@ fn is_this_machine(address: IpAddr) -> bool {
 /// Connects with the first address that answers: with one of these, and with no other.
 async fn dial(inner: &Inner, remote: &Remote, found: &[Found]) -> io::Result<(TcpStream, IpAddr)> {
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
-    for Found { address, .. } in found {
+    for found in found {
+        let Found { address, .. } = found;
         let socket = SocketAddr::new(*address, remote.port());
-        match timeout(inner.limits.connect, TcpStream::connect(socket)).await {
+        match timeout(inner.limits.connect, reach(inner, found, socket)).await {
             Ok(Ok(stream)) => {
                 stream.set_nodelay(true)?;
                 return Ok((stream, *address));
@@ -119,6 +120,16 @@ async fn dial(inner: &Inner, remote: &Remote, found: &[Found]) -> io::Result<(Tc
         }
     }
     Err(failed)
+}
+
+/// Connects with an address, through the proxy behind this one where there is one: but what is of
+/// this machine is not to be found from there.
+async fn reach(inner: &Inner, found: &Found, socket: SocketAddr) -> io::Result<TcpStream> {
+    let is_here = found.is_this_machine || found.address.to_canonical().is_loopback();
+    match &inner.upstream {
+        Some(upstream) if !is_here => upstream.connect(socket).await,
+        _ => TcpStream::connect(socket).await,
+    }
 }
 
 /// The decision behind a refusal.

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::metered::Budget;
 use crate::resolve::{Resolve, System};
-use crate::{Admission, Decision, Limits, serve};
+use crate::{Admission, Decision, Limits, Upstream, serve};
 
 /// Refusals that are remembered, so that a failed load can say why.
 const REMEMBERED: usize = 64;
@@ -30,6 +30,7 @@ pub(crate) struct Inner {
     granted: Mutex<HashSet<(String, u16)>>,
     refused: Mutex<VecDeque<Decision>>,
     pub(crate) resolver: Arc<dyn Resolve>,
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) limits: Limits,
     pub(crate) budget: Arc<Budget>,
     pub(crate) room: Arc<Semaphore>,
@@ -47,6 +48,7 @@ impl Egress {
             granted: Mutex::default(),
             refused: Mutex::default(),
             resolver: Arc::new(System),
+            upstream: None,
             limits,
             budget: Arc::new(Budget::new(limits.bytes)),
             room: Arc::new(Semaphore::new(limits.connections)),
@@ -59,6 +61,12 @@ impl Egress {
     #[must_use]
     pub fn resolving(self, resolver: impl Resolve + 'static) -> Self {
         self.with(|inner| inner.resolver = Arc::new(resolver))
+    }
+
+    /// The same with another proxy behind it, through which all goes that is not of this machine.
+    #[must_use]
+    pub fn through(self, upstream: Upstream) -> Self {
+        self.with(|inner| inner.upstream = Some(upstream))
     }
 
     /// The same with other limits.
@@ -84,6 +92,7 @@ impl Egress {
             granted: Mutex::new(lock(&shared.granted).clone()),
             refused: Mutex::default(),
             resolver: Arc::clone(&shared.resolver),
+            upstream: shared.upstream.clone(),
             limits: shared.limits,
             budget: Arc::clone(&shared.budget),
             room: Arc::clone(&shared.room),

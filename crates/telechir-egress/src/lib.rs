@@ -31,9 +31,11 @@ mod metered;
 mod refusal;
 mod resolve;
 mod serve;
+mod upstream;
 
 pub use admission::Admission;
 pub use decision::Decision;
 pub use egress::{Egress, Serving};
 pub use limits::Limits;
 pub use resolve::{Resolve, Resolving, System};
+pub use upstream::Upstream;

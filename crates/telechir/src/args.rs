@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use telechir_browser::ProfileId;
+use telechir_egress::Upstream;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::{Format, Limits};
@@ -176,6 +177,10 @@ pub(crate) struct DeviceArguments {
     /// 65536 unless given.
     #[arg(long, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
     pub(crate) output_bytes: Option<u32>,
+    /// Reach the network through this proxy, such as http://proxy.example:3128, behind our own
+    /// that judges: it is asked for addresses that the policy let through, and for nothing else.
+    #[arg(long, value_name = "URL", conflicts_with = "cdp")]
+    pub(crate) proxy: Option<Upstream>,
     /// Give an editor of the files in the workspace: apply_patch and text editors.
     #[arg(long)]
     pub(crate) editor: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use telechir_egress::{Decision, Egress};
+use telechir_egress::{Decision, Egress, Upstream};
 use telechir_policy::{Client, Policy};
 use telechir_runtime::{Announcer, DeviceKind, SessionEvent};
 
@@ -13,6 +13,7 @@ const EARLY: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Network {
     policy: Policy,
+    upstream: Option<Upstream>,
     events: Events,
 }
 
@@ -29,9 +30,10 @@ enum State {
 }
 
 impl Network {
-    pub(crate) fn new(policy: &Policy) -> Self {
+    pub(crate) fn new(policy: &Policy, upstream: Option<Upstream>) -> Self {
         Self {
             policy: policy.clone(),
+            upstream,
             events: Events(Arc::new(Mutex::new(State::Early(Vec::new())))),
         }
     }
@@ -40,8 +42,14 @@ impl Network {
     pub(crate) fn way_out(&self, client: Client) -> Option<Egress> {
         let gate = self.policy.gate(client);
         let events = self.events.clone();
-        gate.is_open()
-            .then(|| Egress::new(gate).reporting(move |decision| events.take(decision)))
+        if !gate.is_open() {
+            return None;
+        }
+        let way = Egress::new(gate).reporting(move |decision| events.take(decision));
+        Some(match &self.upstream {
+            Some(upstream) => way.through(upstream.clone()),
+            None => way,
+        })
     }
 
     /// Where its decisions go.

@@ -5,4 +5,5 @@ mod http;
 mod limits;
 mod names;
 mod tunnel;
+mod upstream;
 mod world;

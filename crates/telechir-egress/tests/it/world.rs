@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use telechir_egress::{Admission, Decision, Egress, Limits, Resolve, Resolving, Serving};
+use telechir_egress::{Admission, Decision, Egress, Limits, Resolve, Resolving, Serving, Upstream};
 use telechir_policy::{Client, Policy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -124,6 +124,16 @@ pub(crate) struct Proxy {
 impl Proxy {
     pub(crate) async fn new(policy: &str, client: Client) -> Self {
         Self::with(policy, client, Limits::default(), Admission::Everyone).await
+    }
+
+    /// One with another proxy behind it.
+    pub(crate) async fn through(policy: &str, client: Client, upstream: Upstream) -> Self {
+        let mut proxy = Self::new(policy, client).await;
+        proxy.egress = proxy.egress.clone().through(upstream);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        proxy.address = listener.local_addr().unwrap();
+        proxy._serving = proxy.egress.serve(listener, Admission::Everyone);
+        proxy
     }
 
     pub(crate) async fn with(

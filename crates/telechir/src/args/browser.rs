@@ -17,6 +17,10 @@ pub(crate) struct BrowserArguments {
     /// filtering proxy, its sandbox is its owner's, and the policy asks before it acts.
     #[arg(long, value_name = "ADDRESS", requires = "browser", conflicts_with_all = ["headless", "profile", "no_sandbox"])]
     pub(crate) cdp: Option<String>,
+    /// Mebibytes of memory that all processes of the browser may use together, where a control
+    /// group can be had; 4096 unless given.
+    #[arg(long, value_name = "MIB", requires = "browser", conflicts_with = "cdp", value_parser = clap::value_parser!(u64).range(256..=1_048_576))]
+    pub(crate) browser_memory: Option<u64>,
     /// Pixels of the screen to one of a page, from 0.25 to 4: pages are drawn larger, and a page
     /// sees a display that is as much smaller.
     #[arg(long, value_name = "FACTOR", requires = "browser", value_parser = scale)]

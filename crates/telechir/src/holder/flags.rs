@@ -34,6 +34,8 @@ impl Flags {
         );
         let bytes = devices.output_bytes;
         flags.add("--output-bytes", bytes.map(|number| number.to_string()));
+        let proxy = devices.proxy.as_ref();
+        flags.add("--proxy", proxy.map(ToString::to_string));
         flags.add("--editor", devices.editor.then(String::new));
         flags.add("--memory", devices.memory.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));
@@ -119,6 +121,8 @@ impl Flags {
         self.add("--profile", page.profile.as_ref().map(ToString::to_string));
         self.add("--no-persist", page.no_persist.then(String::new));
         self.add("--cdp", page.cdp.clone());
+        let memory = page.browser_memory.map(|number| number.to_string());
+        self.add("--browser-memory", memory);
         self.add("--scale", page.scale.map(|scale| scale.to_string()));
         self.add("--locale", page.locale.clone());
         self.add("--timezone", page.timezone.clone());
