@@ -237,9 +237,11 @@ fn check(sdk: &str) {
             kind: format!("{start}{}", document.kind),
             ..document
         });
-        let of_sdk = |document: &Document| match FRAMED.contains(&document.kind.as_str()) {
-            true => sdk == "bedrock",
-            false => *own == sdk,
+        let of_sdk = |document: &Document| match document.kind.as_str() {
+            kind if FRAMED.contains(&kind) => sdk == "bedrock",
+            // The framework hands a service's own tools on as they are.
+            "tools" if dialect == Dialect::AgentFramework => sdk == "openai",
+            _ => *own == sdk,
         };
         sent.extend(prefixed.filter(of_sdk));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    ComputerUseTool, Content, Message, ModelTurn, ShellTool, Tool, ToolResult,
+    ComputerUseTool, Content, HostedTool, Message, ModelTurn, ShellTool, Tool, ToolResult,
 };
 use telechir_providers::conform::{Expect, Manifest};
 use telechir_providers::{Conversation, Dialect, Envelope, History, Offer, Opening};
@@ -115,11 +115,7 @@ fn result(content: &Content) -> Option<ToolResult> {
 }
 
 pub(crate) fn tools(dialect: Dialect) -> Vec<Document> {
-    let mut all = Vec::new();
-    // Its tools are those of openai-responses.
-    if dialect == Dialect::AgentFramework {
-        return all;
-    }
+    let mut all = hosted(dialect);
     for environment in ["linux", "browser"] {
         let screen =
             json!({"display_width": 1280, "display_height": 800, "environment": environment});
@@ -137,6 +133,32 @@ pub(crate) fn tools(dialect: Dialect) -> Vec<Document> {
         });
     }
     all
+}
+
+/// Tools that some dialects have a type for and others declare as functions, each alone: what a
+/// dialect has neither for is reported and not declared.
+fn hosted(dialect: Dialect) -> Vec<Document> {
+    let kinds = ["text_editor", "memory", "apply_patch"].map(HostedTool::new);
+    let mut tools: Vec<Tool> = kinds.into_iter().map(Tool::Hosted).collect();
+    for kind in ["image_generation", "code_interpreter"] {
+        tools.push(serde_json::from_value(json!({"type": kind})).unwrap());
+    }
+    let declared = |tool: Tool| {
+        let offer = Offer {
+            tools: vec![tool.clone()],
+            model: None,
+        };
+        let tools = dialect.declare(&offer).ok()?.0.tools;
+        (!tools.is_empty()).then(|| Document {
+            name: format!(
+                "{dialect}: the tool {}",
+                serde_json::to_string(&tool).unwrap()
+            ),
+            kind: "tools".to_owned(),
+            json: tools.into(),
+        })
+    };
+    tools.into_iter().filter_map(declared).collect()
 }
 
 /// A model that each dialect's service has.
