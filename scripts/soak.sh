@@ -13,7 +13,7 @@
 #
 # Opens and closes browsers and contexts BROWSER_CYCLES times (100), and looks for what is left.
 #
-# Bodies of a hundred million bytes, for every dialect.
+# Bodies of a hundred million bytes, for every dialect (scripts/bodies.sh).
 #
 # Last, fuzzes every reader of what comes from outside, FUZZ_SECONDS each (600): scripts/fuzz.sh.
 set -euo pipefail
@@ -34,7 +34,6 @@ scripts/settling.sh
 TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-browser --test it -- \
   cycles:: --nocapture --test-threads=1
 
-TELECHIR_BODY_BYTES=100000000 cargo test --quiet --package telechir-providers --test it -- \
-  --exact bombs::bodies::a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long --nocapture
+scripts/bodies.sh
 
 scripts/fuzz.sh

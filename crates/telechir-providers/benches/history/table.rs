@@ -50,9 +50,11 @@ pub(crate) fn print(bytes: &[u8]) {
             row(PYTHON[1], types, bytes, bare_parse);
             let ratio = |times: &mut [Duration]| median(times).as_secs_f64() / back.as_secs_f64();
             println!(
-                "\nBeside reading and writing, the SDK takes {:.0} times as long, its types {:.1} times. The SDK's time ends where the request would be sent; it does not check a request. Its types are what pydantic makes of them, in Rust; no program of the SDK's reads a request with them.\n",
+                "\nBeside reading and writing, the SDK takes {:.0} times as long, its types {:.1} times. The SDK's time ends where the request would be sent; it does not check a request. Its types are what pydantic makes of them, in Rust; no program of the SDK's reads a request with them. Twenty times the SDK's speed would be {:.2} ms for reading and writing, {:.1} of the time that `serde_json` takes to parse alone.\n",
                 ratio(sdk),
-                ratio(types)
+                ratio(types),
+                median(sdk).as_secs_f64() * 1e3 / 20.0,
+                median(sdk).as_secs_f64() / 20.0 / bare_parse.as_secs_f64()
             );
         }
         _ => {
@@ -102,10 +104,11 @@ fn peaks(bytes: &[u8]) {
     let parts = memory::peak(|| in_parts(bytes.to_vec()));
     let held = memory::peak(|| there_and_back(bytes.to_vec()));
     println!(
-        "Most memory at once, the input included: {:.2} times the input to read it and write it to a pipe, {:.2} times with the output held in parts, {:.2} times with the output held in one piece.",
+        "Most memory at once, the input included: {:.2} times the input to read it and write it to a pipe, {:.2} times with the output held in parts, {:.2} times with the output held in one piece: the input and the output themselves are {:.2} of that.",
         of_input(streamed),
         of_input(parts),
-        of_input(held)
+        of_input(held),
+        of_input(bytes.len() + there_and_back(bytes.to_vec()).len())
     );
 }
 
