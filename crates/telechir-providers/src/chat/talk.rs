@@ -1,7 +1,7 @@
 //! A conversation in messages, which the service does not store.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::UsageContent;
+use telechir_protocol::{UsageContent, bounded};
 
 use super::Flavour;
 use super::read::is_result;
@@ -200,8 +200,8 @@ pub(crate) fn repair(function: &mut Value) {
     let Some(arguments) = function.get("arguments").and_then(Value::as_str) else {
         return;
     };
-    let valid = serde_json::from_str::<Fields>(arguments).is_ok();
-    if !valid {
+    let read = bounded::parse(arguments.as_bytes());
+    if !read.is_ok_and(|value| value.is_object()) {
         let repaired = if arguments.trim().is_empty() {
             json!({})
         } else {
