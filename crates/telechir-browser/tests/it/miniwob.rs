@@ -26,19 +26,28 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use telechir_browser::Browser;
+use telechir_browser::{Browser, Options};
 use tokio::time::{Instant, sleep};
 
 use self::hand::{Hand, Trouble};
 use self::table::Outcome;
-use crate::common::scripted;
+use crate::common::{options, scripted};
 use crate::server::{Answer, Server};
+use crate::window::windowed_with;
 
 /// Where the pages are.
 const PAGES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../target/miniwob/miniwob/html"
 );
+/// Those that run in a window, too.
+const IN_A_WINDOW: [&str; 5] = [
+    "click-button",
+    "drag-items",
+    "enter-text",
+    "scroll-text",
+    "use-slider",
+];
 /// Those that run with the other tests: each way of acting once.
 const SHARE: [&str; 18] = [
     "click-button-sequence",
@@ -179,4 +188,18 @@ async fn tasks_of_other_people_s_pages_are_solved() {
     let solved = outcomes.iter().filter(|one| one.is_solved()).count();
     let least = if asked().is_some() { 90 } else { 100 };
     assert!(solved * 100 >= outcomes.len() * least, "{told}");
+}
+
+#[tokio::test]
+async fn they_are_solved_in_a_window_as_well() {
+    let options = Options {
+        scripts: true,
+        ..options()
+    };
+    let outcomes = play(windowed_with(options).await, &IN_A_WINDOW, &[2]).await;
+    assert!(
+        outcomes.iter().all(Outcome::is_solved),
+        "{}",
+        table::table(&outcomes)
+    );
 }

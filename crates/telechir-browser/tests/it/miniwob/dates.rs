@@ -2,6 +2,7 @@
 
 use super::Trouble;
 use super::hand::{Done, Hand};
+use super::lists::extreme;
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -18,25 +19,38 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Month, day and year of `02/28/2016` in the task.
-fn date(hand: &Hand, before: &str) -> Result<(usize, u32, u32), Trouble> {
-    let words = hand.between(before, " as the date")?;
+/// A month, a day and a year.
+type Date = (usize, u32, u32);
+
+/// The date in words such as `02/28/2016`.
+fn read_date(words: &str) -> Option<Date> {
     let parts: Vec<u32> = words
         .split('/')
         .filter_map(|part| part.parse().ok())
         .collect();
     match parts[..] {
-        [month @ 1..=12, day, year] => Ok((month as usize, day, year)),
-        _ => Err(hand.unread()),
+        [month @ 1..=12, day, year] => Some((month as usize, day, year)),
+        _ => None,
     }
 }
 
-/// Opens the calendar and goes back month by month.
+fn date(hand: &Hand, before: &str) -> Result<Date, Trouble> {
+    let words = hand.between(before, " as the date")?;
+    read_date(&words).ok_or_else(|| hand.unread())
+}
+
 pub(super) async fn choose_date(hand: &mut Hand) -> Done {
-    let (month, day, year) = date(hand, "Select ")?;
+    let date = date(hand, "Select ")?;
+    pick(hand, date).await?;
+    hand.press_named("Submit").await
+}
+
+/// Opens the calendar and goes back month by month.
+async fn pick(hand: &mut Hand, (month, day, year): Date) -> Done {
     let wanted = format!("{} {year}", MONTHS[month - 1]);
     hand.click_on("#datepicker").await?;
     hand.until("all('.ui-datepicker-title').length").await?;
+    hand.at_rest("#ui-datepicker-div").await?;
     for _ in 0..12 {
         let shown = hand.texts(".ui-datepicker-title").await?.concat();
         if shown.replace('\u{a0}', " ") == wanted {
@@ -52,8 +66,42 @@ pub(super) async fn choose_date(hand: &mut Hand) -> Done {
         "all('.ui-datepicker-calendar a').find(e => e.textContent === '{day}')"
     ))
     .await?;
-    hand.until("!all('#ui-datepicker-div').length").await?;
-    hand.press_named("Submit").await
+    hand.until("!all('#ui-datepicker-div').length").await
+}
+
+/// Takes both cities from what is offered, the day from the calendar, and the best flight.
+pub(super) async fn book_flight(hand: &mut Hand) -> Done {
+    let (from, to) = (
+        hand.between("flight from: ", " to: ")?,
+        hand.between(" to: ", " on ")?,
+    );
+    let words = hand.task.rsplit(" on ").next().unwrap_or_default();
+    let date = read_date(words.trim_end_matches('.')).ok_or_else(|| hand.unread())?;
+    for (css, city) in [("#flight-from", from), ("#flight-to", to)] {
+        hand.fill_at(css, &city).await?;
+        hand.settle().await?;
+        let item = format!(
+            "all('.ui-menu-item').find(e => e.textContent.startsWith({city:?} + ' (') || e.textContent.endsWith('(' + {city:?} + ')'))"
+        );
+        hand.until(&item).await?;
+        hand.at_rest(".ui-menu-item").await?;
+        hand.wheel_and_click(&item).await?;
+        hand.until("!all('.ui-menu-item').length").await?;
+    }
+    pick(hand, date).await?;
+    hand.press_named("Search").await?;
+    hand.until("all('.flight').length").await?;
+    let by_price = hand.task.contains("cheapest");
+    let amounts = if by_price {
+        ".flight-price"
+    } else {
+        ".time-duration"
+    };
+    let nth = extreme(hand, amounts, false).await?;
+    hand.wheel_and_click(&format!(
+        "document.querySelectorAll('.flight-price')[{nth}]"
+    ))
+    .await
 }
 
 /// The field's first part takes the month, and each goes on to the next.

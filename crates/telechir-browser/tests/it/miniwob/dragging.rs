@@ -189,6 +189,9 @@ pub(super) async fn cube(hand: &mut Hand) -> Done {
         if hand.look(&is_there).await? == true {
             return hand.press_named("Submit").await;
         }
+        // The cube looks at the pointer fifty times a second: the way to the start is no turn.
+        hand.move_to((x - dx, y - dy)).await?;
+        hand.at_rest(".cube .side").await?;
         hand.drag_slowly((x - dx, y - dy), (x + dx, y + dy)).await?;
         hand.at_rest(".cube .side").await?;
     }

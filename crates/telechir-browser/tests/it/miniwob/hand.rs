@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use telechir_browser::Browser;
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::{Computer as _, DeviceError, Frame};
 use telechir_protocol::{Action, Button, ClickCount, Modifier, Point, ScrollUnit, Target};
 use tokio::time::{Instant, sleep};
 
@@ -163,6 +163,11 @@ impl Hand {
         first.ok_or_else(|| Trouble(format!("nothing is {css}")))
     }
 
+    /// The page's pixels.
+    pub(super) async fn picture(&mut self) -> Result<Frame, Trouble> {
+        Ok(self.browser.capture().await?)
+    }
+
     /// Waits until an expression holds on the page.
     pub(super) async fn until(&mut self, expression: &str) -> Done {
         let deadline = Instant::now() + PATIENCE;
@@ -250,7 +255,7 @@ impl Hand {
     pub(super) async fn wheel_to(&mut self, element: &str) -> Result<Place, Trouble> {
         for _ in 0..60 {
             let (x, y) = self.find(element).await?;
-            if (64.0..198.0).contains(&y) {
+            if (64.0..186.0).contains(&y) {
                 return Ok((x, y));
             }
             let clicks = if y < 64.0 { -0.4 } else { 0.4 };

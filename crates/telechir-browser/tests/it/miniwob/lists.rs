@@ -20,26 +20,30 @@ pub(super) async fn find_greatest(hand: &mut Hand) -> Done {
 
 /// By the price on the button or the time beside it.
 pub(super) async fn buy_ticket(hand: &mut Hand) -> Done {
-    let is_price = hand.task.contains("cost");
+    let by_price = hand.task.contains("cost");
     let is_most = hand.task.contains("most expensive") || hand.task.contains("longest");
-    let texts = hand
-        .texts(if is_price {
-            ".buy-ticket"
-        } else {
-            ".time-duration"
-        })
-        .await?;
+    let amounts = if by_price {
+        ".buy-ticket"
+    } else {
+        ".time-duration"
+    };
+    let nth = extreme(hand, amounts, is_most).await?;
+    hand.click_found(&format!("all('.buy-ticket')[{nth}]"))
+        .await
+}
+
+/// Which of these has the most or the least: a number, or hours and minutes.
+pub(super) async fn extreme(hand: &mut Hand, css: &str, is_most: bool) -> Result<usize, Trouble> {
+    let texts = hand.texts(css).await?;
     let amounts = texts.iter().map(|text| {
         let numbers = text.split(|c: char| !c.is_ascii_digit());
         let numbers = numbers.filter_map(|number| number.parse::<i64>().ok());
         numbers.fold(0, |all, number| all * 60 + number)
     });
-    let wanted = amounts
-        .enumerate()
-        .max_by_key(|(_, amount)| if is_most { *amount } else { -amount });
-    let (nth, _) = wanted.ok_or_else(|| Trouble("no tickets".to_owned()))?;
-    hand.click_found(&format!("all('.buy-ticket')[{nth}]"))
-        .await
+    let signed = amounts.map(|amount| if is_most { amount } else { -amount });
+    let found = signed.enumerate().max_by_key(|(_, amount)| *amount);
+    let (nth, _) = found.ok_or_else(|| Trouble(format!("nothing is {css}")))?;
+    Ok(nth)
 }
 
 pub(super) async fn generate_number(hand: &mut Hand) -> Done {

@@ -24,6 +24,8 @@ macro_rules! tasks {
 tasks! {
     "ascending-numbers" => drawing::ascending_numbers,
     "bisect-angle" => drawing::bisect_angle,
+    "book-flight" => dates::book_flight,
+    "book-flight-nodelay" => dates::book_flight,
     "button-delay" => clicking::button_delay,
     "buy-ticket" => lists::buy_ticket,
     "chase-circle" => moving::chase_circle,
@@ -116,6 +118,7 @@ tasks! {
     "multi-layouts" => forms::layouts,
     "multi-orderings" => forms::layouts,
     "navigate-tree" => tabs::tree,
+    "number-checkboxes" => choosing::number_checkboxes,
     "odd-or-even" => lists::odd_or_even,
     "order-food" => lists::order_food,
     "phone-book" => social::phone_book,
