@@ -1,10 +1,13 @@
 // Filling in a control, as if a person had.
+const announce = element => {
+  element.dispatchEvent(new Event("input", { bubbles: true, composed: true }))
+  element.dispatchEvent(new Event("change", { bubbles: true }))
+}
 // A setter of the element's own class: frameworks replace the one on the element to notice writes.
 const write = (element, member, value) => {
   const setter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), member)?.set
   setter ? setter.call(element, value) : element[member] = value
-  element.dispatchEvent(new Event("input", { bubbles: true, composed: true }))
-  element.dispatchEvent(new Event("change", { bubbles: true }))
+  announce(element)
 }
 const isYes = value => value === true || ["true", "on", "yes", "checked", "1"].includes(String(value).toLowerCase())
 
@@ -32,16 +35,35 @@ const setValue = (id, value) => {
   return { problem: `the control holds ${JSON.stringify(cut(element.type === "password" ? "(hidden)" : element.value, 100))} instead` }
 }
 
-const choose = (element, value) => {
+const optionOf = (options, value) => {
   const wanted = squeeze(String(value))
-  const options = Array.from(element.options)
-  const option = options.find(option => option.value === String(value)) ?? options.find(option => squeeze(option.text) === wanted) ??
+  return options.find(option => option.value === String(value)) ?? options.find(option => squeeze(option.text) === wanted) ??
     options.find(option => squeeze(option.text).toLowerCase() === wanted.toLowerCase())
-  if (!option) return { problem: `there is no such option; there are ${options.slice(0, MOST_OPTIONS).map(option => JSON.stringify(cut(squeeze(option.text), 60))).join(", ")}` }
-  if (option.disabled) return { problem: "this option is disabled" }
-  write(element, "value", option.value)
-  if (element.selectedIndex !== option.index) element.selectedIndex = option.index
-  return { text: `selected ${JSON.stringify(cut(squeeze(option.text), 100))}` }
+}
+const named = option => JSON.stringify(cut(squeeze(option.text), 100))
+
+// One option by its value or its text, or, in a list that takes several, exactly those of a JSON array.
+const choose = (element, value) => {
+  const options = Array.from(element.options)
+  const values = Array.isArray(value) ? value : [value]
+  if (values.length !== 1 && !element.multiple) return { problem: "the list takes one option" }
+  const chosen = values.map(one => optionOf(options, one))
+  const missing = chosen.findIndex(option => !option)
+  if (missing >= 0) {
+    const there = options.slice(0, MOST_OPTIONS).map(option => JSON.stringify(cut(squeeze(option.text), 60)))
+    return { problem: `there is no option ${JSON.stringify(cut(String(values[missing]), 60))}; there are ${there.join(", ")}` }
+  }
+  const barred = chosen.find(option => option.disabled)
+  if (barred) return { problem: `the option ${named(barred)} is disabled` }
+  if (Array.isArray(value) && element.multiple) {
+    options.forEach(option => option.selected = chosen.includes(option))
+    announce(element)
+  } else {
+    write(element, "value", chosen[0].value)
+    if (element.selectedIndex !== chosen[0].index) element.selectedIndex = chosen[0].index
+  }
+  const told = options.filter(option => chosen.includes(option)).map(named)
+  return { text: `selected ${told.join(", ") || "nothing"}` }
 }
 
 // The control that takes files for this element: itself, or what it labels.

@@ -6,7 +6,8 @@ use telechir_device::{Computer as _, DeviceError};
 use telechir_protocol::{Action, ActionKind};
 
 use crate::common::{
-    ask, click_on, go, headless, headless_with, options, page, perform, read, ref_of, title,
+    ask, click_on, go, headless, headless_with, options, page, perform, read, ref_of, script,
+    scripted, title,
 };
 
 const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p>\
@@ -94,6 +95,40 @@ async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
     read(&mut browser, "all").await;
     let gone = perform(&mut browser, click_on(button)).await;
     assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
+}
+
+#[tokio::test]
+async fn several_options_of_a_list_are_selected_by_their_names() {
+    let mut browser = scripted().await;
+    let html = "<select multiple onchange='window.changes = (window.changes ?? 0) + 1'>\
+        <option selected>One<option>Two<option value=3>Three<option disabled>Four</select>\
+        <select aria-label=single><option>One<option>Two</select>";
+    go(&mut browser, &page(html)).await.unwrap();
+    let told = read(&mut browser, "all").await;
+    let set = |words: &str, value| Action::FormInput {
+        at: ref_of(&told, words),
+        value,
+        tab: None,
+    };
+    let chosen = "[...document.querySelector('select').selectedOptions].map(o => o.text) + ` ${window.changes}`";
+    let said = ask(&mut browser, set("listbox", json!(["three", "Two"]))).await;
+    assert_eq!(said, "selected \"Two\", \"Three\"");
+    assert_eq!(script(&mut browser, chosen).await, "Two,Three 1");
+    let said = ask(&mut browser, set("listbox", json!("One"))).await;
+    assert_eq!(said, "selected \"One\"");
+    assert_eq!(script(&mut browser, chosen).await, "One 2");
+    for (words, value, problem) in [
+        ("listbox", json!(["Two", "Five"]), "no option \"Five\""),
+        ("listbox", json!(["Two", "Four"]), "disabled"),
+        ("single", json!(["One", "Two"]), "takes one"),
+    ] {
+        let refused = perform(&mut browser, set(words, value)).await.unwrap_err();
+        assert!(refused.to_string().contains(problem), "{refused}");
+    }
+    assert_eq!(script(&mut browser, chosen).await, "One 2");
+    let said = ask(&mut browser, set("listbox", json!([]))).await;
+    assert_eq!(said, "selected nothing");
+    assert_eq!(script(&mut browser, chosen).await, " 3");
 }
 
 #[tokio::test]

@@ -149,7 +149,13 @@ pub(super) async fn daily_calendar(hand: &mut Hand) -> Done {
     let name = hand.quote(0)?;
     let half = |nth: usize| format!("document.getElementById('hh-{nth}')");
     for start in first..=first + 8 - halves {
-        let bottom = hand.wheel_to(&half(start + halves - 1)).await?;
+        // The next hour's label, which no event covers.
+        let hour = (start + halves - 1) / 2 + 1;
+        hand.wheel_to(&format!(
+            "document.querySelector('[data-hour=\"{hour}\"] .hour-label')"
+        ))
+        .await?;
+        let bottom = hand.find(&half(start + halves - 1)).await?;
         let top = hand.find(&half(start)).await?;
         let is_free = format!(
             "[[{}, {}], [{}, {}]].every(([x, y]) => document.elementFromPoint(x, y)?.className === 'half-hour')",

@@ -251,14 +251,15 @@ impl Hand {
         self.click(place).await
     }
 
-    /// Turns the wheel until the element that an expression finds is where the page is seen.
+    /// Turns the wheel until the element that an expression finds is hit in its middle.
     pub(super) async fn wheel_to(&mut self, element: &str) -> Result<Place, Trouble> {
         for _ in 0..60 {
             let (x, y) = self.find(element).await?;
-            if (64.0..186.0).contains(&y) {
+            let is_hit = format!("({element}).contains(document.elementFromPoint({x}, {y}))");
+            if self.look(&is_hit).await? == true {
                 return Ok((x, y));
             }
-            let clicks = if y < 64.0 { -0.4 } else { 0.4 };
+            let clicks = if y < 110.0 { -0.4 } else { 0.4 };
             self.wheel((70.0, 130.0), clicks).await?;
             let was = format!("(e => Math.abs(mid(e)[1] - {y}) > 1)({element})");
             self.until(&was).await?;
@@ -271,10 +272,13 @@ impl Hand {
         let place = self.wheel_to(element).await?;
         self.move_to(place).await?;
         // What looks otherwise under the pointer may have to load how.
-        self.until(&format!(
-            "(e => e.matches(':hover') && mid(e)[0] > 0)({element})"
-        ))
-        .await?;
+        let is_there = format!("(e => e.matches(':hover') && mid(e)[0] > 0)({element})");
+        for _ in 0..20 {
+            if self.look(&is_there).await? == true {
+                break;
+            }
+            sleep(GLANCE).await;
+        }
         let place = self.find(element).await?;
         self.click(place).await
     }
