@@ -105,5 +105,7 @@ pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal
 pub use question::{Decision, Pending, Question};
 pub use rule::Ground;
 pub use shell_read::{Reading, Redirection, SimpleCommand, read_command};
-pub use shown::{escape, summarize, summarize_command, summarize_edit, summarize_shell_action};
+pub use shown::{
+    escape, may_type, summarize, summarize_command, summarize_edit, summarize_shell_action,
+};
 pub use verdict::Verdict;

@@ -1,7 +1,9 @@
 //! Text for people: what would be done, with nothing that hides, overwrites or turns around.
 
 use telechir_protocol::display::Shown;
-use telechir_protocol::{Action, Command, EditStep, Region, ShellAction, Target};
+use telechir_protocol::{
+    Action, Chord, Command, EditStep, Key, Modifier, Region, ShellAction, Target,
+};
 
 /// A text on one line with nothing in it that hides, overwrites or turns around, and as head and
 /// tail when it is long. A line of it can never look like a line of ours.
@@ -115,6 +117,7 @@ pub fn summarize_shell_action(action: &ShellAction) -> String {
     let name = escape(action.name());
     match action {
         ShellAction::SendText(text) => format!("{name} ({} characters)", text.chars().count()),
+        ShellAction::SendKey(key) if may_type(key) => format!("{name} (a key)"),
         ShellAction::SendKey(word) | ShellAction::Read(word) | ShellAction::Stop(word) => {
             format!("{name} {}", shorten(word))
         }
@@ -140,6 +143,9 @@ pub(crate) fn input_line(input: &ShellAction, job: Option<&str>, is_hidden: bool
             format!("type text ({count} characters, hidden) {into}")
         }
         ShellAction::SendText(text) => format!("type \"{}\" {into}", escape(text)),
+        ShellAction::SendKey(key) if is_hidden && may_type(key) => {
+            format!("press a key (hidden) {into}")
+        }
         ShellAction::SendKey(key) => format!("press {} {into}", escape(key)),
         ShellAction::CloseInput => format!("end the input {into}"),
         ShellAction::Execute
@@ -151,6 +157,15 @@ pub(crate) fn input_line(input: &ShellAction, job: Option<&str>, is_hidden: bool
         | ShellAction::Stop(_)
         | ShellAction::Other(_) => format!("{} {into}", escape(input.name())),
     }
+}
+
+/// Whether these keys may be a part of a text: a password can be typed key by key.
+pub fn may_type(keys: &str) -> bool {
+    let types = |chord: Chord| {
+        let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Other(_));
+        chord.keys().iter().any(is_text) && !chord.modifiers().any(|held| held == Modifier::Ctrl)
+    };
+    Chord::parse(keys).is_none_or(types)
 }
 
 fn shorten(text: &str) -> String {

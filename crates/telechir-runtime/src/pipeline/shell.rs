@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use telechir_policy::{
-    Judge, Permitted, ShellFacts, ShellProposal, ShellTask, escape, summarize_command,
+    Judge, Permitted, ShellFacts, ShellProposal, ShellTask, escape, may_type, summarize_command,
     summarize_shell_action,
 };
 use telechir_protocol::{
@@ -113,11 +113,28 @@ pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
         let shell = session.shell.as_ref();
         shell.is_some_and(|shell| shell.hides_input(job))
     };
-    if let ShellAction::SendText(text) = &call.action
-        && hides(call.job.as_deref())
-    {
-        let count = text.chars().count();
-        shown.action = ShellAction::SendText(format!("({count} characters, hidden)"));
+    let hidden = match &call.action {
+        ShellAction::SendText(text) => {
+            let count = text.chars().count();
+            ShellAction::SendText(format!("({count} characters, hidden)"))
+        }
+        ShellAction::SendKey(key) if may_type(key) => {
+            ShellAction::SendKey("(a key, hidden)".to_owned())
+        }
+        // Whatever it was meant to be, it may say what was meant to be typed.
+        ShellAction::Other(_) => call.action.clone(),
+        ShellAction::Execute
+        | ShellAction::Restart
+        | ShellAction::SendKey(_)
+        | ShellAction::CloseInput
+        | ShellAction::Interrupt
+        | ShellAction::Start
+        | ShellAction::List
+        | ShellAction::Read(_)
+        | ShellAction::Stop(_) => return shown,
+    };
+    if hides(call.job.as_deref()) {
+        shown.action = hidden;
         shown.meta = Meta::default();
     }
     shown

@@ -216,12 +216,31 @@ async fn hidden_input_is_nowhere_in_the_record() {
         asked.lines,
         ["type text (15 characters, hidden) into the command that waits"]
     );
+    // A key at a time, and as something that no shell knows.
+    in_shell(&mut session, commands("s3", &["hide it"])).await;
+    let key = input("s4", ShellAction::SendKey("𝔎".to_owned()));
+    assert_eq!(in_shell(&mut session, key).await.error, None);
+    let asked = person.asked.lock().unwrap().last().cloned().unwrap();
+    assert_eq!(
+        asked.lines,
+        ["press a key (hidden) into the command that waits"]
+    );
+    in_shell(&mut session, commands("s5", &["hide it"])).await;
+    let mut odd = input("s6", ShellAction::Other("type_in".to_owned()));
+    odd.meta.raw_representation = Some(telechir_protocol::Raw::new(
+        "any",
+        serde_json::json!({"text": "hunter2𝔎"}),
+    ));
+    assert!(in_shell(&mut session, odd).await.error.is_some());
     session.close().await.unwrap();
     assert!(log_of(&log).contains(&"Text(15 characters)".to_owned()));
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap_or_default();
-        let found = bytes.windows(7).any(|part| part == b"hunter2");
+        let secrets = ["hunter2", "𝔎"].map(str::as_bytes);
+        let found = secrets
+            .iter()
+            .any(|secret| bytes.windows(secret.len()).any(|part| part == *secret));
         assert!(!found, "{}", path.display());
     }
 }
