@@ -43,8 +43,8 @@ fn response(dialect: &str) -> Value {
 
 /// The files of a folder and of those in it that hold these bytes.
 fn holding(folder: &Path, bytes: &[u8], found: &mut Vec<String>, count: &mut usize) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
         if path.is_dir() {
             holding(&path, bytes, found, count);
             continue;
