@@ -177,7 +177,7 @@ pub(crate) struct DeviceArguments {
     /// 65536 unless given.
     #[arg(long, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
     pub(crate) output_bytes: Option<u32>,
-    /// Reach the network through this proxy, such as http://proxy.example:3128, behind our own
+    /// Reach the network through this proxy, such as http://10.0.0.1:3128, behind our own
     /// that judges: it is asked for addresses that the policy let through, and for nothing else.
     #[arg(long, value_name = "URL", conflicts_with = "cdp")]
     pub(crate) proxy: Option<Upstream>,
