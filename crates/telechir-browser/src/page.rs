@@ -62,16 +62,6 @@ impl Page {
         Ok(())
     }
 
-    /// Sends a command now; its answer can be waited for later.
-    pub(crate) fn send(&self, method: &'static str, params: Value) -> Result<Answer, CdpError> {
-        self.client.send(Some(&self.session), method, params)
-    }
-
-    /// Waits for the answer of a command that was sent.
-    pub(crate) async fn answered(&self, answer: Answer) -> Result<(), CdpError> {
-        answer.within(self.limit).await.map(|_| ())
-    }
-
     /// Sends a command whose answer nobody needs.
     pub(crate) fn notify(&self, method: &'static str, params: Value) {
         self.client.notify(Some(&self.session), method, params);

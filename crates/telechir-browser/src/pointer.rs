@@ -7,7 +7,6 @@ use telechir_protocol::{Button, ClickCount, Modifier, ScrollUnit};
 use tokio::time::sleep;
 
 use crate::book::Book;
-use crate::client::Answer;
 use crate::dragged::Dragged;
 use crate::error::CdpError;
 use crate::hands::{
@@ -49,7 +48,7 @@ impl Pointer<'_> {
         modifiers: &[Modifier],
     ) -> Result<(), CdpError> {
         let (pressed, bits) = press_modifiers(self.page, modifiers, self.hands.modifiers()).await?;
-        let moved = self.approach_unwaited(at, bits).await?;
+        self.approach(at, bits).await?;
         let times = match count {
             ClickCount::Single => 1,
             ClickCount::Double => 2,
@@ -57,9 +56,6 @@ impl Pointer<'_> {
         };
         for nth in 1..=times {
             or_closed(async { self.press(button, nth, bits).await?.release().await }.await)?;
-        }
-        if let Some(moved) = moved {
-            or_closed(self.page.answered(moved).await)?;
         }
         or_closed(release_all(pressed).await)
     }
@@ -146,24 +142,6 @@ impl Pointer<'_> {
         event["deltaY"] = json!(dy * factor);
         self.page.call(MOUSE, event).await?;
         release_all(pressed).await
-    }
-
-    /// The same without waiting where nothing can be dragged: a page hears of a move only with its
-    /// next picture, or just before a press.
-    async fn approach_unwaited(
-        &mut self,
-        at: Option<Place>,
-        bits: u8,
-    ) -> Result<Option<Answer>, CdpError> {
-        let (Some((x, y)), 0, None) = (at, self.hands.buttons(), &self.hands.dragged) else {
-            self.approach(at, bits).await?;
-            return Ok(None);
-        };
-        (self.hands.x, self.hands.y) = (x, y);
-        let moved = self
-            .mouse(bits)
-            .event("mouseMoved", self.hands.dragging(), 0);
-        self.page.send(MOUSE, moved).map(Some)
     }
 
     async fn approach(&mut self, at: Option<Place>, bits: u8) -> Result<(), CdpError> {
