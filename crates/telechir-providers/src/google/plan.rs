@@ -183,8 +183,8 @@ fn open_calls<'a>(turn: &Turn<'a>) -> Vec<&'a Content> {
     turn.entries.iter().filter_map(call).collect()
 }
 
-/// The answers to these calls, taken from wherever they stand; none when the next turn has
-/// exactly them already, as it came.
+/// The answers to these calls, taken from wherever they stand; none when the next turn has them
+/// already, as it came.
 fn answers<'a>(
     turns: &mut [Turn<'a>],
     at: usize,
@@ -192,16 +192,8 @@ fn answers<'a>(
     homes: &mut HashMap<CallId, Homes>,
     report: &mut Report,
 ) -> Vec<Entry<'a>> {
-    if let Some(next) = turns.get(at + 1).filter(|next| next.around.is_some()) {
-        let has = |id: &CallId| {
-            next.entries
-                .iter()
-                .filter_map(answer_of)
-                .any(|has| has == id)
-        };
-        if calls.iter().filter_map(|call| call_id(call)).all(has) {
-            return Vec::new();
-        }
+    if turns.get(at + 1).is_some_and(|next| has_all(next, calls)) {
+        return Vec::new();
     }
     let mut answers = Vec::new();
     for call in calls {
@@ -209,22 +201,51 @@ fn answers<'a>(
         let home = homes.get_mut(id).and_then(|homes| homes.answer(at));
         let found = home.and_then(|home| {
             let is_answer = |entry: &Entry<'_>| answer_of(entry) == Some(id);
-            let place = turns[home].entries.iter().position(is_answer)?;
-            let entry = turns[home].entries.remove(place);
+            let entries = &mut turns[home].entries;
+            let place = entries.iter().position(is_answer)?;
             // What other dialects put elsewhere is where it should be; this one did not.
-            if home > at + 1 && came_from_here(&entry) {
+            if home > at + 1 && came_from_here(&entries[place]) {
                 report.kept(
                     "an answer that came later",
                     format!("call {id}"),
                     "the turn after a call answers it",
                     "in that turn",
                 );
+            } else if place > 0 && entries[..=place].iter().any(came_from_here) {
+                report.kept(
+                    "an answer behind something else",
+                    format!("call {id}"),
+                    "a turn begins with the answers to the calls before it, in their order",
+                    "at its place among them",
+                );
             }
-            Some(entry)
+            Some(entries.remove(place))
         });
         answers.push(found.unwrap_or(Entry::Missing(call)));
     }
     answers
+}
+
+/// Whether a turn answers each of these calls as it came, or begins with answers that came from
+/// here and do: their order is one that was taken.
+fn has_all(turn: &Turn<'_>, calls: &[&Content]) -> bool {
+    let is_answer = |entry: &&Entry<'_>| answer_of(entry).is_some() && came_from_here(entry);
+    let begins = match turn.around {
+        Some(_) => turn.entries.len(),
+        None => turn.entries.iter().take_while(is_answer).count(),
+    };
+    let mut answers: HashMap<&CallId, usize> = HashMap::new();
+    for id in turn.entries[..begins].iter().filter_map(answer_of) {
+        *answers.entry(id).or_default() += 1;
+    }
+    let mut ids = calls.iter().filter_map(|call| call_id(call));
+    ids.all(|id| match answers.get_mut(id) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            true
+        }
+        _ => false,
+    })
 }
 
 fn came_from_here(entry: &Entry<'_>) -> bool {

@@ -19,6 +19,7 @@ mod matrix;
 mod mistral;
 mod mutations;
 mod openai;
+mod orders;
 mod pages;
 mod pictures;
 mod recordings;

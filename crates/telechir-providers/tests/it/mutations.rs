@@ -4,7 +4,7 @@
 //! A few of each run with every test, always the same.
 
 mod change;
-mod check;
+pub(crate) mod check;
 mod framing;
 mod neutral;
 mod seeds;

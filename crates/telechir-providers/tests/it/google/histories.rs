@@ -516,3 +516,28 @@ fn an_answer_that_does_not_follow_its_call_is_moved_and_that_is_said() {
     assert_eq!(sent, json!([words, call, answer, words]));
     assert!(!report.is_lossless(), "{report:?}");
 }
+
+/// A call that cannot be read goes back as it came; its answer stays where it stood.
+#[test]
+fn answers_stay_in_the_order_in_which_they_came() {
+    let call =
+        |id| json!({"type": "function_call", "id": id, "name": "roll", "arguments": {"sides": 6}});
+    let answer = |id| {
+        json!({
+            "type": "function_result", "call_id": id, "name": "roll",
+            "result": [{"type": "text", "text": "4"}]
+        })
+    };
+    let mut unreadable = call("call_1");
+    unreadable["type"] = json!({});
+    for (first, ids) in [
+        (unreadable, ["call_1", "call_2"]),
+        (call("call_1"), ["call_2", "call_1"]),
+    ] {
+        let steps = json!([first, call("call_2"), answer(ids[0]), answer(ids[1])]);
+        let (read, _) = STEPS.decode_history(steps.to_string()).unwrap();
+        let (sent, report) = STEPS.encode_history(&read).unwrap();
+        assert_eq!(sent, steps);
+        assert!(report.is_lossless(), "{report:?}");
+    }
+}
