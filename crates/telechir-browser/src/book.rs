@@ -60,7 +60,25 @@ pub(crate) struct Tab {
     unpainted: Option<Instant>,
     loading: HashSet<String>,
     requests: HashMap<String, Request>,
+    /// When it last painted, loaded or fetched.
     stirred: Instant,
+    /// When it last loaded or fetched.
+    loaded: Instant,
+    /// When it last said or heard something that nobody waits for.
+    spoke: Instant,
+}
+
+/// What a tab did lately.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Activity {
+    /// When it last painted, loaded or fetched.
+    pub(crate) stirred: Instant,
+    /// When it last loaded or fetched.
+    pub(crate) loaded: Instant,
+    /// When it last said or heard something that nobody waits for: more may come of that later.
+    pub(crate) spoke: Instant,
+    /// Whether it still loads.
+    pub(crate) is_busy: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -283,16 +301,21 @@ impl Book {
         lock(&self.state).frames.sessions_of(session)
     }
 
-    /// When the tab last did something, and whether it still loads.
-    pub(crate) fn activity(&self, target: &str) -> (Option<Instant>, bool) {
+    /// What the tab in front does; none when there is none.
+    pub(crate) fn activity(&self) -> Option<Activity> {
         let now = Instant::now();
-        self.target(target).map_or((None, false), |tab| {
-            let open = |request: &Request| request.is_document || now - request.since < LONG_POLL;
-            let unpainted = tab.unpainted.is_some_and(|since| now - since < FIRST_PAINT);
-            let busy = unpainted
+        let state = lock(&self.state);
+        let active = state.active.as_ref()?;
+        let tab = state.tabs.iter().find(|tab| tab.target == *active)?;
+        let open = |request: &Request| request.is_document || now - request.since < LONG_POLL;
+        let unpainted = tab.unpainted.is_some_and(|since| now - since < FIRST_PAINT);
+        Some(Activity {
+            stirred: tab.stirred,
+            loaded: tab.loaded,
+            spoke: tab.spoke,
+            is_busy: unpainted
                 || tab.requests.values().any(open)
-                || (!tab.ready && !tab.loading.is_empty());
-            (Some(tab.stirred), busy)
+                || (!tab.ready && !tab.loading.is_empty()),
         })
     }
 
@@ -382,6 +405,8 @@ impl State {
             loading: HashSet::new(),
             requests: HashMap::new(),
             stirred: Instant::now(),
+            loaded: Instant::now(),
+            spoke: Instant::now(),
         };
         self.notes.change(StateChange::TabOpened {
             tab_id: tab.name.clone(),
@@ -521,11 +546,22 @@ impl Tab {
                 self.unpainted = None;
                 let answer = serde_json::json!({ "sessionId": params["sessionId"] });
                 client.notify(Some(&self.session), "Page.screencastFrameAck", answer);
+                self.stirred = Instant::now();
+                return;
+            }
+            // It may be about what is shown, or go on all the time.
+            "Page.frameRequestedNavigation"
+            | "Network.webSocketFrameSent"
+            | "Network.webSocketFrameReceived"
+            | "Network.eventSourceMessageReceived" => {
+                self.spoke = Instant::now();
+                return;
             }
             // Says nothing about the picture.
             _ => return,
         }
         self.stirred = Instant::now();
+        self.loaded = self.stirred;
     }
 
     fn commit(&mut self, loader: String) {

@@ -8,9 +8,10 @@ use telechir_device::{
     ScreenAction, Settle, Settled,
 };
 use telechir_protocol::{ActionKind, Size};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::book::Book;
+use crate::capture;
 use crate::client::{Client, Pump};
 use crate::context::Context;
 use crate::exchange::Exchange;
@@ -18,10 +19,10 @@ use crate::hands::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::memory::Memory;
 use crate::options::{Options, Surface};
+use crate::settle::{Asks, Watched};
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::snapshot::Snapshots;
-use crate::{capture, settle};
 
 mod actions;
 mod anew;
@@ -54,6 +55,8 @@ pub struct Browser {
     /// What Chromium says it is.
     pub(crate) agent: Arc<str>,
     pub(crate) snapshots: Snapshots,
+    /// When the last action began that was not waited for yet.
+    pub(crate) acted: Option<Instant>,
     /// The world of our scripts in the document that was last in front, by tab and document.
     pub(crate) world: Option<((String, Option<String>), i64)>,
     /// Files for pages and from pages, where there is a workspace.
@@ -121,6 +124,7 @@ impl Browser {
             size,
             agent,
             snapshots: Snapshots::default(),
+            acted: None,
             world: None,
             exchange: exchange.map(Arc::new),
         };
@@ -179,6 +183,7 @@ impl Computer for Browser {
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+        self.acted.get_or_insert_with(Instant::now);
         let mut done = self.carry_out(action).await;
         if let Err(error) = done {
             done = Err(if is_late(&error, self.options.answer_limit) {
@@ -204,7 +209,7 @@ impl Computer for Browser {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let settled = settle::settle(&self.client, &self.book, self.screen.as_mut(), settle).await;
+        let settled = self.settled(settle).await;
         self.or_anew(settled).await
     }
 
@@ -252,6 +257,27 @@ impl Browser {
             }
             other => other,
         }
+    }
+
+    async fn settled(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        let start = Instant::now();
+        let acted = self.acted.take().unwrap_or(start);
+        let (tab, page) = self.front().await?;
+        let is_alone = self.book.sessions_of(&tab.session).len() == 1;
+        let asks = match self.world_in(&tab, &page).await {
+            Some(world) if is_alone => Some(Asks { page, world }),
+            // Frames with processes of their own do more than the page knows.
+            Some(_) | None => None,
+        };
+        let watched = Watched {
+            client: &self.client,
+            book: &self.book,
+            asks,
+            acted,
+            start,
+            settle,
+        };
+        watched.settled(self.screen.as_mut()).await
     }
 
     /// Where the browser is, and what happened in it that was not told yet.

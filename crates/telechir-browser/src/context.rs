@@ -109,6 +109,7 @@ impl Isolated {
             size: self.size,
             agent: self.agent,
             snapshots: Snapshots::default(),
+            acted: None,
             world: None,
             // What its pages give is refused, and they are given nothing.
             exchange: None,

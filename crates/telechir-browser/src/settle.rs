@@ -1,82 +1,177 @@
-//! Waits until a page stopped painting, loading and fetching.
+//! Waits until a page has nothing to do, and nothing is painted, loaded or fetched any more.
 
+use std::time::Duration;
+
+use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture};
+use serde_json::json;
 use telechir_device::{BoxScreen, DeviceError, Screen as _, Settle, Settled};
 use telechir_protocol::Held;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use crate::book::Book;
 use crate::client::Client;
+use crate::page::Page;
 
-/// Waits for the tab in front, and for the screen its window is on.
-pub(crate) async fn settle(
-    client: &Client,
-    book: &Book,
-    screen: Option<&mut BoxScreen>,
-    settle: Settle,
-) -> Result<Settled, DeviceError> {
-    let start = Instant::now();
-    let deadline = start + settle.ceiling;
-    let mut screen = screen;
-    let mut restless = None;
-    let held = loop {
-        let quiet = quiet_page(client, book, start, settle, deadline).await?;
-        let Some(screen) = &mut screen else {
-            break (!quiet).then_some(Held::Loading);
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        let painted = screen
-            .settle(Settle {
-                quiet: settle.quiet,
-                ceiling: left,
-            })
-            .await?;
-        restless = painted.restless;
-        if !quiet {
-            break Some(Held::Loading);
-        }
-        if painted.held.is_some() {
-            break painted.held;
-        }
-        // What was painted may have begun to load something.
-        if is_quiet(book, start, settle) {
-            break None;
-        }
-    };
-    Ok(Settled {
-        held,
-        waited: start.elapsed(),
-        restless,
-    })
+/// A page is busy that does not answer for so long; it may have other reasons if it does not later.
+const BUSY: Duration = Duration::from_millis(1000);
+/// For so long after an action it may be about that what a page says and hears.
+const ABOUT_IT: Duration = Duration::from_millis(500);
+/// What a still page has drawn is on its way to the screen for no longer, unless somebody works on it.
+const ON_ITS_WAY: Duration = Duration::from_millis(8);
+
+/// The tab in front, while it is waited for.
+#[derive(Debug)]
+pub(crate) struct Watched<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) book: &'a Book,
+    /// None where the page cannot be asked.
+    pub(crate) asks: Option<Asks>,
+    /// When what is waited for began.
+    pub(crate) acted: Instant,
+    pub(crate) start: Instant,
+    pub(crate) settle: Settle,
 }
 
-async fn quiet_page(
-    client: &Client,
-    book: &Book,
-    start: Instant,
-    settle: Settle,
-    deadline: Instant,
-) -> Result<bool, DeviceError> {
-    let mut changes = book.watch();
-    while !is_quiet(book, start, settle) {
-        if let Some(lost) = client.is_lost() {
-            return Err(lost.into());
-        }
-        if Instant::now() >= deadline {
-            return Ok(false);
-        }
-        // Looked at again when something happens, or when it may have been quiet for long enough.
-        let next = (Instant::now() + settle.quiet).min(deadline);
-        let _either_way_it_is_looked_at = timeout_at(next, changes.changed()).await;
+/// Asks a page what it has to do, in the world of our scripts.
+#[derive(Debug)]
+pub(crate) struct Asks {
+    pub(crate) page: Page,
+    pub(crate) world: i64,
+}
+
+/// How a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quiet {
+    /// It says so itself.
+    Still,
+    /// Nothing was heard of it for long enough.
+    Silent,
+    /// Not yet.
+    Not,
+}
+
+impl Asks {
+    /// Waits until the page has drawn what it has to draw; whether nothing else is due for a while.
+    async fn is_still(&self, Settle { quiet, ceiling }: Settle) -> bool {
+        let params = json!({
+            "expression": format!("telechirWalker.still({})", quiet.as_millis()),
+            "contextId": self.world, "awaitPromise": true, "returnByValue": true,
+        });
+        let answer = self.page.call_within("Runtime.evaluate", params, ceiling);
+        answer
+            .await
+            .is_ok_and(|answer| answer["result"]["value"] == true)
     }
-    Ok(true)
 }
 
-fn is_quiet(book: &Book, start: Instant, settle: Settle) -> bool {
-    let Some(tab) = book.active() else {
-        return true;
-    };
-    let (stirred, busy) = book.activity(&tab.target);
-    // What stirred before the action did so for another reason.
-    let last = stirred.map_or(start, |stirred| stirred.max(start));
-    !busy && last.elapsed() >= settle.quiet
+impl Watched<'_> {
+    /// Waits for the page, and for the screen its window is on.
+    pub(crate) async fn settled(
+        &self,
+        mut screen: Option<&mut BoxScreen>,
+    ) -> Result<Settled, DeviceError> {
+        let deadline = self.start + self.settle.ceiling;
+        let mut restless = None;
+        let held = loop {
+            let page = self.quiet_page(deadline).await?;
+            let Some(screen) = &mut screen else {
+                break (page == Quiet::Not).then_some(Held::Loading);
+            };
+            let heard = Instant::now();
+            let painted = screen
+                .settle(Settle {
+                    quiet: match page {
+                        Quiet::Still => ON_ITS_WAY.min(self.settle.quiet),
+                        Quiet::Silent | Quiet::Not => self.settle.quiet,
+                    },
+                    ceiling: deadline.saturating_duration_since(heard),
+                })
+                .await?;
+            restless = painted.restless;
+            if page == Quiet::Not {
+                break Some(Held::Loading);
+            }
+            if painted.held.is_some() {
+                break painted.held;
+            }
+            // What was painted may have begun to load something.
+            if self.did_nothing_since(heard) || self.is_silent() {
+                break None;
+            }
+        };
+        Ok(Settled {
+            held,
+            waited: self.start.elapsed(),
+            restless,
+        })
+    }
+
+    async fn quiet_page(&self, deadline: Instant) -> Result<Quiet, DeviceError> {
+        let mut changes = self.book.watch();
+        let mut asked = None;
+        let mut answer = OptionFuture::default();
+        loop {
+            if let Some(lost) = self.client.is_lost() {
+                return Err(lost.into());
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return Ok(Quiet::Not);
+            }
+            // What it loaded since it was asked may give it something to do.
+            if let Some(asks) = &self.asks
+                && answer.is_terminated()
+                && asked.is_none_or(|asked| !self.did_nothing_since(asked))
+                && self
+                    .book
+                    .activity()
+                    .is_some_and(|activity| !activity.is_busy)
+            {
+                asked = Some(now);
+                answer = Some(Box::pin(asks.is_still(self.settle).fuse())).into();
+            }
+            let is_answered =
+                answer.is_terminated() || asked.is_some_and(|asked| now >= asked + BUSY);
+            if is_answered && self.is_silent() {
+                return Ok(Quiet::Silent);
+            }
+            // Looked at again when something happens, or when it may have been quiet for long enough.
+            let next = (now + self.settle.quiet).min(deadline);
+            tokio::select! {
+                Some(is_still) = &mut answer => {
+                    let asked = asked.unwrap_or(now);
+                    if is_still && self.did_nothing_since(asked) && !self.is_talking() {
+                        return Ok(Quiet::Still);
+                    }
+                }
+                _ = changes.changed() => {}
+                () = sleep_until(next) => {}
+            }
+        }
+    }
+
+    /// Whether the page neither loads nor did since then.
+    fn did_nothing_since(&self, then: Instant) -> bool {
+        self.book
+            .activity()
+            .is_none_or(|activity| !activity.is_busy && activity.loaded < then)
+    }
+
+    /// Whether the page said or heard something that may be about the action.
+    fn is_talking(&self) -> bool {
+        let activity = self.book.activity();
+        activity.is_some_and(|activity| activity.spoke >= self.acted)
+    }
+
+    /// Whether nothing was heard of the page for long enough.
+    fn is_silent(&self) -> bool {
+        self.book.activity().is_none_or(|activity| {
+            // What stirred before the action did so for another reason.
+            let mut last = activity.stirred.max(self.start);
+            if activity.spoke < self.acted + ABOUT_IT {
+                last = last.max(activity.spoke);
+            }
+            !activity.is_busy && last.elapsed() >= self.settle.quiet
+        })
+    }
 }

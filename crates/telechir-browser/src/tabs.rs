@@ -208,27 +208,15 @@ impl Browser {
     /// What the page itself says its title is: Chromium hears of a new one a little later. None
     /// when it has none, hangs, or is gone. What it wanted of a person is noted, too.
     async fn heard_of(&mut self, tab: &Tab) -> Option<String> {
-        let document = (tab.target.clone(), tab.document.clone());
-        let known = self.world.take().filter(|(of, _)| *of == document);
         let page = self.page_of(tab);
-        let world = match known {
-            Some((_, world)) => world,
-            None => {
-                let params = json!({ "frameId": tab.target, "worldName": WORLD });
-                let made = page
-                    .call_within("Page.createIsolatedWorld", params, LOOK)
-                    .await;
-                made.ok()?["executionContextId"].as_i64()?
-            }
-        };
+        let world = self.world_in(tab, &page).await?;
         let look = json!({
             "expression": LOOK_AT_TITLE_AND_WISHES, "contextId": world, "returnByValue": true,
         });
-        let answer = page
-            .call_within("Runtime.evaluate", look, LOOK)
-            .await
-            .ok()?;
-        self.world = Some((document, world));
+        let Ok(answer) = page.call_within("Runtime.evaluate", look, LOOK).await else {
+            self.world = None;
+            return None;
+        };
         let told = &answer["result"]["value"];
         let wishes = told[1][1].as_array();
         if let Some(wishes) = wishes.filter(|wishes| !wishes.is_empty()) {
@@ -241,6 +229,23 @@ impl Browser {
         }
         let title = told[0].as_str()?.to_owned();
         (!title.is_empty()).then_some(title)
+    }
+
+    /// The world of our scripts in a tab's document; none when it hangs or is gone.
+    pub(crate) async fn world_in(&mut self, tab: &Tab, page: &Page) -> Option<i64> {
+        let document = (tab.target.clone(), tab.document.clone());
+        if let Some((of, world)) = &self.world
+            && *of == document
+        {
+            return Some(*world);
+        }
+        let params = json!({ "frameId": tab.target, "worldName": WORLD });
+        let made = page
+            .call_within("Page.createIsolatedWorld", params, LOOK)
+            .await;
+        let world = made.ok()?["executionContextId"].as_i64()?;
+        self.world = Some((document, world));
+        Some(world)
     }
 
     pub(crate) fn page_of(&self, tab: &Tab) -> Page {

@@ -245,7 +245,8 @@ pub trait Screen: Send {
     /// When the screen is gone.
     fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
 
-    /// Waits until the screen stopped changing, or the ceiling.
+    /// Waits until all that was drawn is seen and the screen is still, or the ceiling. Whoever shows
+    /// a window on it knows what is still to come; a screen that is still already is so at once.
     ///
     /// # Errors
     /// When the screen is gone.

@@ -17,6 +17,7 @@ use crate::error::XError;
 use crate::launch;
 use crate::monitors;
 use crate::paste::Typing;
+use crate::settle::Patience;
 use crate::switch::{self, KillSwitch, Switch};
 
 /// What this device calls itself in errors.
@@ -371,7 +372,7 @@ impl Computer for Desktop {
         let settled = self
             .body
             .eyes
-            .settle(settle, acted, programs.as_deref())
+            .settle(settle, acted, programs.as_deref(), Patience::ForEffects)
             .await;
         self.acted = None;
         self.or_anew(settled.map_err(DeviceError::from)).await

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::capture::Camera;
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::settle::{DamageWatch, Wait};
+use crate::settle::{DamageWatch, Patience, Wait};
 
 /// A connection with what it takes to look at the screen.
 #[derive(Debug)]
@@ -67,12 +67,14 @@ impl Eyes {
         settle: Settle,
         acted: Option<Instant>,
         programs: Option<&[u32]>,
+        patience: Patience,
     ) -> Result<Settled, XError> {
         let wait = Wait {
             settle,
             screen: self.camera.size(),
             acted,
             programs,
+            patience,
         };
         self.damage.settle(&self.connection, wait).await
     }

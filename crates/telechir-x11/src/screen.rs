@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use crate::display::Display;
 use crate::eyes::Eyes;
+use crate::settle::Patience;
 
 /// A screen that is only looked at: whoever shows a window on it brings its own input.
 ///
@@ -38,10 +39,15 @@ impl Screen for XScreen {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        // What is done to the window on it is not known here: it may have been just now.
-        let acted = Some(Instant::now());
         let programs = self.display.programs();
-        Ok(self.eyes.settle(settle, acted, programs.as_deref()).await?)
+        // What is done to the window on it, and what is to come of that, whoever shows it knows.
+        // Where not all who draw can be looked at, it may be about to be drawn.
+        let acted = programs.is_none().then(Instant::now);
+        let patience = Patience::ForPictures;
+        let settled = self
+            .eyes
+            .settle(settle, acted, programs.as_deref(), patience);
+        Ok(settled.await?)
     }
 
     async fn close(self) -> Result<(), DeviceError> {

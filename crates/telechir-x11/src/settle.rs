@@ -21,7 +21,7 @@ use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
 use self::habits::{CURIOUS, Habits};
 use self::stillness::{Area, Next, Since, Stillness};
-use self::work::{Cast, PATIENCE, Sleep, Work};
+use self::work::{Cast, Sleep, Timely, Work};
 use crate::connection::Connection;
 use crate::error::XError;
 
@@ -70,6 +70,16 @@ pub(crate) struct Wait<'a> {
     pub(crate) acted: Option<Instant>,
     /// Processes that were started on the screen; none when others may start some too.
     pub(crate) programs: Option<&'a [u32]>,
+    pub(crate) patience: Patience,
+}
+
+/// What of that which is still to come is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// All that may come of what was done, as far as programs show it.
+    ForEffects,
+    /// What is drawn already, and the next picture of what moves: whoever draws knows the rest.
+    ForPictures,
 }
 
 impl DamageWatch {
@@ -121,12 +131,11 @@ impl DamageWatch {
             (None, Some(changed)) => Since::Changed(changed),
             (None, None) => Since::Acted(start),
         };
-        let patience = PATIENCE.max(wait.settle.quiet);
-        self.work
-            .begin(cast, wait.acted.unwrap_or(start) + patience, start);
+        let timely = Timely::of(wait.patience, wait.acted.unwrap_or(start), wait.settle);
+        self.work.begin(cast, timely, start);
         let known = std::mem::take(&mut self.restless);
         let mut stillness = Stillness::new(start, since, wait.settle, wait.screen, known);
-        if wait.programs.is_some() {
+        if wait.programs.is_some() && wait.patience == Patience::ForEffects {
             stillness.knows_all();
         }
         loop {

@@ -124,6 +124,35 @@ const drawnAgain = () => new Promise(done => {
 })
 const MOST_TO_DRAW = 500
 
+// What moves by itself, and for how many ms from now on.
+const LONGEST_MOVE = 1_000
+const moves = () => {
+  const running = animationsIn(document).filter(one => one.playState === "running" && one.timeline instanceof DocumentTimeline)
+  const left = one => (one.effect?.getComputedTiming().endTime - one.currentTime) / one.playbackRate
+  const ending = running.filter(one => left(one) <= LONGEST_MOVE)
+  const plays = Array.from(inDocument(document, "video")).some(video => !video.paused)
+  return { ending, isEndless: plays || ending.length < running.length }
+}
+
+// Once the page has drawn what it has to draw, and what moves has moved: whether it is still, and
+// has nothing else to do for so many ms from when it was asked. When it has nothing to do it is told
+// for how long: until the next picture, the next timer, or for 50 ms. Of frames it knows nothing.
+const PICTURE = 1_000 / 60
+const still = most => new Promise(done => {
+  const until = performance.now() + most
+  const draw = () => requestAnimationFrame(() => requestIdleCallback(look, { timeout: most }))
+  const look = idle => {
+    const now = performance.now(), left = idle.timeRemaining(), { ending, isEndless } = moves()
+    if (idle.didTimeout || isEndless) done(false)
+    else if (ending.length) Promise.allSettled(ending.map(one => one.finished)).then(draw)
+    else if (left > PICTURE && now + left >= until) done(true)
+    else if (now >= until) done(false)
+    else draw()
+  }
+  if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) draw()
+  else done(false)
+})
+
 const reveal = id => {
   const element = find(id)
   if (!element) return { gone: true }

@@ -34,6 +34,8 @@ const isEditable = element => element instanceof HTMLElement && isEditableHtml(e
 const focusOn = uncurried(HTMLElement.prototype.focus)
 const byId = uncurried(Document.prototype.getElementById)
 const byIdInRoot = uncurried(DocumentFragment.prototype.getElementById)
+const visibilityOf = reader(Document.prototype, "visibilityState")
+const animationsIn = uncurried(Document.prototype.getAnimations)
 const inDocument = uncurried(Document.prototype.querySelectorAll)
 const rootElement = () => reader(Document.prototype, "documentElement")(document)
 const bodyElement = () => reader(Document.prototype, "body")(document)

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use futures_util::{SinkExt as _, StreamExt as _};
 use telechir_browser::{Addresses, Options};
 use telechir_device::{Computer as _, DeviceError, Effect, Settle};
 use telechir_protocol::Action;
@@ -10,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::common::{SETTLE, click, go, headless, headless_with, options, page, perform};
+use crate::server::{Answer, Server};
 
 #[tokio::test]
 async fn goes_back_and_forward_and_again() {
@@ -168,6 +170,87 @@ async fn settling_waits_for_what_a_click_fetches() {
     let settled = browser.settle(SETTLE).await.unwrap();
     assert!(settled.is_settled());
     assert_eq!(browser.context().await.unwrap().tabs[0].title, "late");
+}
+
+/// What a click sets going, until the title says that it is done.
+const DOINGS: [(&str, &str); 5] = [
+    (
+        "a transition",
+        "<style>body { transition: transform 300ms } .there { transform: translateX(90px) }</style>\
+         <body onclick=\"document.body.className = 'there'\" ontransitionend=\"document.title = 'done'\">",
+    ),
+    (
+        "a short timer",
+        "<body onclick=\"setTimeout(() => document.title = 'done', 30)\">",
+    ),
+    (
+        "pictures, one after the other",
+        "<body onclick=\"let left = 4; const next = () => --left ? requestAnimationFrame(next) : \
+         document.title = 'done'; next()\">",
+    ),
+    (
+        "a long computation",
+        "<body onclick=\"setTimeout(() => { const end = performance.now() + 400; \
+         while (performance.now() < end); document.title = 'done' })\">",
+    ),
+    (
+        "a question to somebody else",
+        "<body><script>const socket = new WebSocket('ws://SERVER'); \
+         socket.onmessage = () => setTimeout(() => document.title = 'done', 20); \
+         document.body.onclick = () => socket.send('hello')</script>",
+    ),
+];
+
+/// Answers every message of a socket after a moment.
+async fn slow_socket() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                // Some connections are only opened ahead.
+                let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else {
+                    return;
+                };
+                while let Some(Ok(message)) = socket.next().await {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    if message.is_text() && socket.send(message).await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn settling_waits_for_what_a_click_sets_going() {
+    let mut browser = headless().await;
+    let socket = slow_socket().await;
+    // From where the socket is: others may not ask loopback.
+    let server = Server::start(move |path| {
+        let number = path.trim_start_matches('/').parse().unwrap_or(usize::MAX);
+        let html = DOINGS.get(number).map_or("", |(_, html)| html);
+        Some(Answer::page(&html.replace("SERVER", &socket.to_string())))
+    })
+    .await;
+    // As a whole call waits.
+    let settle = Settle {
+        quiet: Duration::from_millis(45),
+        ceiling: Duration::from_secs(5),
+    };
+    for (number, (what, _)) in DOINGS.iter().enumerate() {
+        go(&mut browser, &server.url(&format!("/{number}")))
+            .await
+            .unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        perform(&mut browser, click(10, 10)).await.unwrap();
+        let settled = browser.settle(settle).await.unwrap();
+        assert!(settled.is_settled(), "{what}: {settled:?}");
+        let title = browser.context().await.unwrap().tabs[0].title.clone();
+        assert_eq!(title, "done", "{what}: {settled:?}");
+    }
 }
 
 #[tokio::test]

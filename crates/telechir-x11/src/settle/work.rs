@@ -7,8 +7,10 @@ use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::time::Duration;
 
+use telechir_device::Settle;
 use tokio::time::Instant;
 
+use super::Patience;
 use super::timers::{self, Alarm, Timer};
 
 /// Over a shorter time the background is not measured: an action's own work would be most of it.
@@ -22,9 +24,11 @@ const MOST_PROCESSES: usize = 400;
 /// A timer is waited for when it goes off so soon after the action. Toolkits let a button that was
 /// pressed by key look pressed for 250 ms, and LibreOffice looks at its tool bars after 300; after
 /// 400 a second click would no longer be a double click, which shows nothing.
-pub(super) const PATIENCE: Duration = Duration::from_millis(340);
+const PATIENCE: Duration = Duration::from_millis(340);
 /// So short a timer is waited for at any time: it is a part of what goes on.
 const SHORT: Duration = Duration::from_millis(60);
+/// From one picture to the next, of which there are sixty in a second.
+const PICTURE: Duration = Duration::from_millis(17);
 /// A slower rhythm seldom meets what is done.
 const SLOWEST: Duration = Duration::from_secs(1);
 /// A timer is read a little after it was set, so that two readings of one differ.
@@ -49,6 +53,34 @@ pub(super) struct Cast {
     pub(super) server: Option<u32>,
     /// Some draw that cannot be looked at.
     pub(super) has_hidden: bool,
+}
+
+/// Which timers are waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timely {
+    /// Those that go off until then,
+    until: Instant,
+    /// and later those that were set for no longer than this;
+    short: Duration,
+    /// but not those of the threads that programs begin with.
+    skips_first: bool,
+}
+
+impl Timely {
+    pub(super) fn of(patience: Patience, acted: Instant, settle: Settle) -> Self {
+        match patience {
+            Patience::ForEffects => Self {
+                until: acted + PATIENCE.max(settle.quiet),
+                short: SHORT,
+                skips_first: false,
+            },
+            Patience::ForPictures => Self {
+                until: acted,
+                short: PICTURE,
+                skips_first: true,
+            },
+        }
+    }
 }
 
 /// What was seen.
@@ -153,8 +185,7 @@ pub(super) struct Work {
     /// The server works or waits for a core at the moment: it may not have told programs yet what
     /// was done, nor us what they have drawn.
     is_server_ready: bool,
-    /// Timers that go off later than this are not waited for.
-    patience: Option<Instant>,
+    timely: Option<Timely>,
     /// The timer that is waited for.
     awaited: Option<(Thread, Alarm)>,
     /// Those that were waited for in vain.
@@ -169,15 +200,19 @@ impl Work {
     /// Something is about to be done: what they have set by now is not because of it.
     pub(super) fn before(&mut self, now: Instant) {
         let cast = std::mem::take(&mut self.cast);
-        self.begin(cast, now, now);
+        let timely = Timely {
+            until: now,
+            short: SHORT,
+            skips_first: false,
+        };
+        self.begin(cast, timely, now);
         self.learn_rhythms(now);
     }
 
-    /// Begins to watch, and learns what they did since the last time. Later than `patience` no
-    /// timer is waited for.
-    pub(super) fn begin(&mut self, cast: Cast, patience: Instant, now: Instant) {
+    /// Begins to watch, and learns what they did since the last time.
+    pub(super) fn begin(&mut self, cast: Cast, timely: Timely, now: Instant) {
         self.cast = cast;
-        self.patience = Some(patience);
+        self.timely = Some(timely);
         self.awaited = None;
         let last = self.used.back().copied();
         self.gather(now);
@@ -362,15 +397,18 @@ impl Work {
 
     /// What the sleepers wait for.
     fn sleep(&mut self, now: Instant) -> Sleep {
-        let (server, patience) = (self.cast.server, self.patience);
+        let (server, timely) = (self.cast.server, self.timely);
         let sleepers = self.threads.iter_mut();
-        let sleepers = sleepers.filter(|((process, _), _)| Some(*process) != server);
+        let skips_first = timely.is_some_and(|timely| timely.skips_first);
+        let sleepers = sleepers.filter(|((process, thread), _)| {
+            Some(*process) != server && !(skips_first && process == thread)
+        });
         let mut next: Option<(Thread, Alarm)> = None;
         let mut is_unknown = !self.is_whole;
         for (thread, seen) in sleepers {
             let vain = self.vain.get(thread);
             let in_vain = |span| vain.is_some_and(|vain| vain.holds(span));
-            match seen.pending(*thread, in_vain, (patience, now)) {
+            match seen.pending(*thread, in_vain, (timely, now)) {
                 Timer::Never => {}
                 Timer::Unknown => is_unknown = true,
                 Timer::At(alarm) if next.is_none_or(|(_, first)| alarm.at < first.at) => {
@@ -420,7 +458,7 @@ impl Seen {
         &mut self,
         thread: Thread,
         in_vain: impl Fn(Duration) -> bool,
-        (patience, now): (Option<Instant>, Instant),
+        (timely, now): (Option<Timely>, Instant),
     ) -> Timer {
         let timer = *self.timer.get_or_insert_with(|| timers::of(thread, now));
         let Timer::At(alarm) = timer else {
@@ -431,7 +469,8 @@ impl Seen {
         let is_own = self.rhythm.is_some_and(|rhythm| {
             alarm.span < rhythm + SAME && (alarm.span > SHORT || rhythm <= SHORT)
         });
-        let is_far = patience.is_some_and(|until| alarm.at > until) && alarm.span > SHORT;
+        let is_far =
+            timely.is_some_and(|timely| alarm.at > timely.until && alarm.span > timely.short);
         if is_far {
             self.far = Some(alarm.at);
         }

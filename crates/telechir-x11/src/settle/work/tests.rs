@@ -28,6 +28,14 @@ fn a_share_is_of_the_time_between() {
     assert!((share((start, 5_000_000), (later, 15_000_000)) - 0.5).abs() < 1e-9);
 }
 
+fn until(until: Instant) -> Timely {
+    Timely {
+        until,
+        short: SHORT,
+        skips_first: false,
+    }
+}
+
 /// A program of this machine, watched from when it has begun to do what it does.
 async fn watched(script: &str) -> (telechir_process::Child, Work) {
     let spawn = telechir_process::Spawn::new("/bin/bash").args(["-c", script]);
@@ -39,7 +47,7 @@ async fn watched(script: &str) -> (telechir_process::Child, Work) {
         ..Cast::default()
     };
     let now = Instant::now();
-    work.begin(cast, now + Duration::from_secs(60), now);
+    work.begin(cast, until(now + Duration::from_secs(60)), now);
     (child, work)
 }
 
@@ -75,6 +83,18 @@ async fn a_timer_of_a_child_is_seen() {
 }
 
 #[tokio::test]
+async fn a_timer_of_a_first_thread_may_be_left_to_others() {
+    let (_child, mut work) = watched("sleep 30; true").await;
+    let timely = work.timely.unwrap();
+    work.timely = Some(Timely {
+        skips_first: true,
+        ..timely
+    });
+    let look = look_for(&mut work, |sleep| sleep == Sleep::Sound).await;
+    assert_eq!(look.sleep, Sleep::Sound);
+}
+
+#[tokio::test]
 async fn who_works_is_awake_and_busy() {
     let (_child, mut work) = watched("while :; do :; done").await;
     let start = Instant::now();
@@ -93,7 +113,7 @@ async fn a_server_that_works_is_busy_although_all_others_sleep() {
     let mut cast = work.cast.clone();
     cast.server = Some(server.pid().as_raw_nonzero().get().cast_unsigned());
     let now = Instant::now();
-    work.begin(cast, now + Duration::from_secs(60), now);
+    work.begin(cast, until(now + Duration::from_secs(60)), now);
     // The sleeper is no longer about to begin.
     let mut look = look_for(&mut work, |_| true).await;
     while !look.is_busy && now.elapsed() < Duration::from_secs(10) {
