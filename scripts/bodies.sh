@@ -9,10 +9,7 @@ trap 'rm -f "$told"' EXIT
 TELECHIR_BODY_BYTES=${BODY_BYTES:-100000000} cargo test --release --quiet --package telechir-providers --test it -- \
   --exact bombs::bodies::a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long --nocapture | tee "$told"
 {
-    sed '/^<!-- measured -->$/q' docs/bodies.md
-    echo
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo
     grep -o '|.*|$' "$told"
-} >docs/bodies.md.new
-mv docs/bodies.md.new docs/bodies.md
+} | scripts/measured.sh docs/bodies.md

@@ -11,10 +11,7 @@ if cmp -s "$requirements" "$folder/requirements.txt"; then
 fi
 echo "installing the pages of MiniWoB++ into $folder (a few seconds)"
 rm -rf "$folder" "$folder.pip"
-# Debian's own first: make setup installs what it needs for that.
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-"$python" -m venv "$folder.pip"
+scripts/venv.sh "$folder.pip"
 if ! "$folder.pip/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile \
   --require-hashes --target "$folder" --requirement "$requirements"; then
   echo "the pages of MiniWoB++ could not be installed: Python's package index must be reachable once" >&2

@@ -11,10 +11,7 @@ if cmp -s "$requirements" "$folder/requirements.txt"; then
 fi
 echo "installing the providers' SDKs into $folder (some 20 seconds)"
 rm -rf "$folder"
-# Debian's own first: make setup installs what it needs for that.
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-"$python" -m venv "$folder"
+scripts/venv.sh "$folder"
 "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$requirements"
 # Last: an environment that was made half is made again.
 cp "$requirements" "$folder/requirements.txt"

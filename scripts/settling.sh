@@ -10,10 +10,7 @@ trap 'rm -f "$told"' EXIT
 TELECHIR_SETTLING=all cargo test --quiet --package telechir-x11 --test it -- \
   --exact corpus::a_settled_picture_is_the_last --nocapture | tee "$told"
 {
-    sed '/^<!-- measured -->$/q' docs/settling.md
-    echo
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) after it; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo
     grep -E '^(\||Not final|With an effect)' "$told" | sed 's/^\(Not final\|With an effect\)/\n&/'
-} >docs/settling.md.new
-mv docs/settling.md.new docs/settling.md
+} | scripts/measured.sh docs/settling.md

@@ -164,16 +164,16 @@ fn check_compounds(tokens: &[Token]) -> Result<(), String> {
     ];
     let mut is_first = true;
     for token in tokens {
-        let opens = match token {
-            Token::Operator(operator, _) => operator.starts_with('('),
-            Token::Word(word, _) => is_first && OPENERS.contains(&word.as_str()),
-        };
-        if opens {
-            return Err("it has a compound command".to_owned());
-        }
         is_first = match token {
-            Token::Operator(operator, _) => !operator.contains(['<', '>']),
-            Token::Word(word, _) => is_first && word == "!",
+            Token::Operator(operator, _) if !operator.starts_with('(') => {
+                !operator.contains(['<', '>'])
+            }
+            Token::Word(word, _) if !is_first || !OPENERS.contains(&word.as_str()) => {
+                is_first && word == "!"
+            }
+            Token::Operator(..) | Token::Word(..) => {
+                return Err("it has a compound command".to_owned());
+            }
         };
     }
     Ok(())

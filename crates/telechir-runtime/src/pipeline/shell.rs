@@ -109,10 +109,6 @@ async fn attend(
 /// The call as it may be recorded and shown: what a terminal hides is left out.
 pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
     let mut shown = call.clone();
-    let hides = |job: Option<&str>| {
-        let shell = session.shell.as_ref();
-        shell.is_some_and(|shell| shell.hides_input(job))
-    };
     let hidden = match &call.action {
         ShellAction::SendText(text) => {
             let count = text.chars().count();
@@ -133,7 +129,8 @@ pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
         | ShellAction::Read(_)
         | ShellAction::Stop(_) => return shown,
     };
-    if hides(call.job.as_deref()) {
+    let shell = session.shell.as_ref();
+    if shell.is_some_and(|shell| shell.hides_input(call.job.as_deref())) {
         shown.action = hidden;
         shown.meta = Meta::default();
     }

@@ -2,7 +2,6 @@
 //! tools that do the same.
 
 use std::cell::RefCell;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,7 +15,7 @@ use telechir_x11::{DisplayOptions, PrivateDisplay};
 use crate::mcp::{self, Agent, Peer};
 use crate::page::{Ours, Playwright, SIZE, theirs};
 use crate::processes;
-use crate::stage::{Stage, response, telechir};
+use crate::stage::{EXEC, Stage, response, telechir};
 use crate::table::{Contestant, compare, remark, table};
 
 pub(crate) fn browsers(stage: &Stage) {
@@ -192,21 +191,12 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
     table(
         "A whole call against a browser that runs: a click on a button of the page, and a picture",
     );
-    let policy = stage.folder().join("pages.toml");
-    let rule = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A bench.'\n";
-    fs::write(&policy, rule).expect("a policy");
-    let policy = format!("--policy={}", policy.display());
+    let policy = stage.lets_pages();
     let peers = mcp::SERVERS.map(|server| Peer::open(stage, server, site));
     for headless in [false, true] {
         let name = format!("bench-{}-{headless}", std::process::id());
         let browser = format!("--browser={}", site.url("orders"));
-        let exec = [
-            "exec",
-            "--dialect",
-            "anthropic-messages",
-            "--session",
-            &name,
-        ];
+        let exec = [&EXEC[..], &["--session", &name]].concat();
         let mut first = [&exec[..], &[&browser, &policy]].concat();
         if headless {
             first.push("--headless");

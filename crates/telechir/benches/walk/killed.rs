@@ -1,6 +1,5 @@
 //! What is left of a browser five seconds after whoever holds it was killed with -9.
 
-use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use crate::mcp::{self, Agent, Peer};
 use crate::memory::holder;
 use crate::page::Playwright;
 use crate::processes::{Process, marked, tree};
-use crate::stage::{Stage, run, screenshot, telechir};
+use crate::stage::{EXEC, Stage, run, screenshot, telechir};
 use crate::table::remark;
 
 const LATER: Duration = Duration::from_secs(5);
@@ -65,13 +64,10 @@ pub(crate) fn killed(stage: &Stage) {
 }
 
 fn ours(stage: &Stage, site: &Site, name: &str) -> Held {
-    let policy = stage.folder().join("killed.toml");
-    let rule = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A bench.'\n";
-    fs::write(&policy, rule).expect("a policy");
     let browser = format!("--browser={}", site.url("orders"));
-    let policy = format!("--policy={}", policy.display());
-    let exec = ["exec", "--dialect", "anthropic-messages", "--session", name];
-    telechir(&[&exec[..], &[&browser, &policy]].concat(), &screenshot());
+    let policy = stage.lets_pages();
+    let first = [&EXEC[..], &["--session", name, &browser, &policy]].concat();
+    telechir(&first, &screenshot());
     let holder = u32::try_from(holder(name)).expect("a process");
     Ok(held(holder))
 }

@@ -11,7 +11,7 @@ use telechir_device::Screen as _;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::peers::Peers;
-use crate::stage::{Stage, command, screenshot, telechir};
+use crate::stage::{EXEC, Stage, command, screenshot, telechir};
 use crate::table::remark;
 
 /// Bytes of one process, or of several.
@@ -31,14 +31,10 @@ pub(crate) fn idle(stage: &Stage, peers: &Peers) {
         (&["--desktop", "--shell"][..], screenshot()),
     ] {
         let name = format!("bench-{}", std::process::id());
-        let exec = [
-            "exec",
-            "--dialect",
-            "anthropic-messages",
-            "--session",
-            &name,
-        ];
-        telechir(&[&exec[..], devices].concat(), &input);
+        telechir(
+            &[&EXEC[..], &["--session", &name], devices].concat(),
+            &input,
+        );
         let (count, sum) = total(&ours(holder(&name)));
         println!("{}", row(&devices.join(" "), count, sum, "**"));
         telechir(&["sessions", "close", &name], "");

@@ -1,5 +1,6 @@
 //! What every table needs: a runtime, a folder, and a user where we are root.
 
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +20,9 @@ const POLICY: &str =
 
 /// The binary that is measured.
 pub(crate) const TELECHIR: &str = env!("CARGO_BIN_EXE_telechir");
+
+/// What of it is measured.
+pub(crate) const EXEC: [&str; 3] = ["exec", "--dialect", "anthropic-messages"];
 
 /// One for the whole run.
 pub(crate) struct Stage {
@@ -70,6 +74,14 @@ impl Stage {
         let policy = Policy::from_toml(POLICY, "bench").expect("a policy");
         let journal = tempfile::tempdir_in(parent).expect("a folder").keep();
         Session::builder(policy).journal(Journal::open(journal).expect("a journal"))
+    }
+
+    /// The option that lets pages of this machine be gone to.
+    pub(crate) fn lets_pages(&self) -> String {
+        let policy = self.folder().join("pages.toml");
+        let rule = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A bench.'\n";
+        fs::write(&policy, rule).expect("a policy");
+        format!("--policy={}", policy.display())
     }
 
     /// Has a session carry out one call.

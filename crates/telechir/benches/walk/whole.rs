@@ -3,10 +3,8 @@
 use std::process::Command;
 
 use crate::peers::{Peers, absent};
-use crate::stage::{Stage, TELECHIR, command, run, screenshot, telechir};
+use crate::stage::{EXEC, Stage, TELECHIR, command, run, screenshot, telechir};
 use crate::table::{Contestant, compare, remark, table};
-
-const EXEC: [&str; 3] = ["exec", "--dialect", "anthropic-messages"];
 
 /// Devices are started for the call and ended after it.
 pub(crate) fn cold(_stage: &Stage) {
