@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    ComputerCall, Content, FunctionCall, FunctionResult, ShellAction, ShellCall, ToolResult,
+    ComputerCall, Content, FunctionCall, FunctionResult, Meta, ShellAction, ShellCall, ToolResult,
 };
 
 use super::{PROVIDER, native};
@@ -18,6 +18,8 @@ use crate::function_tools::{self, Answer, Known};
 
 /// Under this name a call keeps the function that it came as.
 const NAME: &str = "name";
+/// Under this one, members of a function's call or result that the framework does not know.
+const MEMBERS: &str = "members";
 
 /// The calls so far that stand there as our functions: their results are function results.
 #[derive(Default)]
@@ -72,12 +74,14 @@ fn answer(known: &Known, result: FunctionResult) -> Content {
     };
     // The framework says a text as the result and as an item of it.
     let text = result.result.filter(|_| result.items.is_empty()).map(words);
+    let mut meta = result.meta;
+    set_aside(&mut meta);
     let answer = Answer {
         call_id: result.call_id,
         name: result.name,
         text,
         parts: result.items,
-        meta: result.meta,
+        meta,
     };
     let mut content = function_tools::answer(Some(known), answer);
     let error = match &mut content {
@@ -114,9 +118,18 @@ pub(super) fn call(call: FunctionCall) -> Content {
     *exception = call.exception.or_else(|| exception.take());
     if let Some(meta) = content.meta_mut() {
         *meta = call.meta;
+        set_aside(meta);
         meta.set_property(PROVIDER, NAME, call.name.into());
     }
     content
+}
+
+/// What a function has besides could be a member of what it stands for: its actions, say.
+fn set_aside(meta: &mut Meta) {
+    let members = std::mem::take(&mut meta.extra);
+    if !members.is_empty() {
+        meta.set_property(PROVIDER, MEMBERS, members.into());
+    }
 }
 
 fn is_function(content: &Content) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::{
     CommandOutput, ComputerResult, Content, DataContent, EditResult, EditTool, Failure,
-    FailureKind, HostedTool, Media, ShellAction, ShellResult, ShellTool, Tool, ToolCall,
+    FailureKind, HostedTool, Media, Message, ShellAction, ShellResult, ShellTool, Tool, ToolCall,
     ToolResult,
 };
 use telechir_providers::{Dialect, Offer};
@@ -223,4 +223,29 @@ fn editors_are_declared_as_functions() {
     assert_eq!(said[..2], ["shell", "shell_session"]);
     assert_eq!(said[2..5], functions);
     assert_eq!(said[5], "web_search");
+}
+
+/// A function has other members than the call or result that it stands for: what is none of a
+/// function's is not taken for one of those.
+#[test]
+fn members_beside_our_functions_do_not_become_those_of_what_they_stand_for() {
+    let arguments = r#"{"action":"navigate","url":"https://example.com/"}"#;
+    let steps = json!([{"action": "click", "coordinate": [1, 2], "button": "left"}]);
+    let document = json!([
+        {"type": "function_call", "call_id": "b1", "name": "browser", "arguments": arguments,
+            "status": [], "actions": steps},
+        {"type": "function_result", "call_id": "b1", "result": "It is open.", "steps": 1},
+    ]);
+    let (history, report) = DIALECT.decode_history(document.to_string()).unwrap();
+    assert!(report.is_lossless(), "{report:?}");
+    let neutral = serde_json::to_string(&history.messages).unwrap();
+    let again: Vec<Message> = serde_json::from_str(&neutral).unwrap();
+    assert_eq!(again, history.messages);
+    assert!(
+        matches!(again[0].contents[0], Content::ComputerCall(_)),
+        "{neutral}"
+    );
+    let (sent, report) = DIALECT.encode_history(&history).unwrap();
+    assert!(report.is_lossless(), "{report:?}");
+    assert_eq!(sent, document);
 }
