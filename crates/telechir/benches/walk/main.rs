@@ -36,7 +36,13 @@ use stage::Stage;
 type Part = fn(&Stage, &mut Peers);
 
 /// What is measured, each under the name by which it can be chosen.
+///
+/// Shells come first: a process is copied to start another, and this one grows as large as no
+/// session's does.
 const PARTS: [(&str, Part); 15] = [
+    ("commands", shell::commands),
+    ("shells", |stage, _| shell::starts(stage)),
+    ("gigabyte", |stage, _| shell::gigabyte(stage)),
     ("pictures", pictures::pictures),
     ("clicks", screen::clicks),
     ("pages", |stage, _| page::pages(stage)),
@@ -44,9 +50,6 @@ const PARTS: [(&str, Part); 15] = [
     ("killed", |stage, _| killed::killed(stage)),
     ("accessibility", |stage, _| accessibility::trees(stage)),
     ("texts", texts::texts),
-    ("commands", shell::commands),
-    ("shells", |stage, _| shell::starts(stage)),
-    ("gigabyte", |stage, _| shell::gigabyte(stage)),
     ("history", history::conversions),
     ("cold", |stage, _| whole::cold(stage)),
     ("sessions", |stage, _| whole::sessions(stage)),
