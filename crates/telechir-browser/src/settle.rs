@@ -12,7 +12,7 @@ use crate::book::Book;
 use crate::client::Client;
 use crate::page::Page;
 
-/// A page is busy that does not answer for so long; it may have other reasons if it does not later.
+/// A page that computes is waited for until it did not answer for so long.
 const BUSY: Duration = Duration::from_millis(1000);
 /// For so long after an action it may be about that what a page says and hears.
 const ABOUT_IT: Duration = Duration::from_millis(500);
@@ -46,8 +46,18 @@ enum Quiet {
     Still,
     /// Nothing was heard of it for long enough.
     Silent,
-    /// Not yet.
-    Not,
+    /// It is not, for this reason.
+    Not(Held),
+}
+
+impl Quiet {
+    /// Why it does not count as settled; none when it does.
+    const fn held(self) -> Option<Held> {
+        match self {
+            Self::Still | Self::Silent => None,
+            Self::Not(held) => Some(held),
+        }
+    }
 }
 
 impl Asks {
@@ -75,24 +85,21 @@ impl Watched<'_> {
         let held = loop {
             let page = self.quiet_page(deadline).await?;
             let Some(screen) = &mut screen else {
-                break (page == Quiet::Not).then_some(Held::Loading);
+                break page.held();
             };
             let heard = Instant::now();
             let painted = screen
                 .settle(Settle {
                     quiet: match page {
                         Quiet::Still => ON_ITS_WAY.min(self.settle.quiet),
-                        Quiet::Silent | Quiet::Not => self.settle.quiet,
+                        Quiet::Silent | Quiet::Not(_) => self.settle.quiet,
                     },
                     ceiling: deadline.saturating_duration_since(heard),
                 })
                 .await?;
             restless = painted.restless;
-            if page == Quiet::Not {
-                break Some(Held::Loading);
-            }
-            if painted.held.is_some() {
-                break painted.held;
+            if page.held().or(painted.held).is_some() {
+                break page.held().or(painted.held);
             }
             // What was painted may have begun to load something.
             if self.did_nothing_since(heard) || self.is_silent() {
@@ -115,25 +122,33 @@ impl Watched<'_> {
                 return Err(lost.into());
             }
             let now = Instant::now();
+            let is_busy = self
+                .book
+                .activity()
+                .is_some_and(|activity| activity.is_busy);
             if now >= deadline {
-                return Ok(Quiet::Not);
+                return Ok(Quiet::Not(match answer.is_terminated() {
+                    _ if is_busy => Held::Loading,
+                    true => Held::Changing,
+                    false => Held::Working,
+                }));
             }
             // What it loaded since it was asked may give it something to do.
             if let Some(asks) = &self.asks
+                && !is_busy
                 && answer.is_terminated()
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
-                && self
-                    .book
-                    .activity()
-                    .is_some_and(|activity| !activity.is_busy)
             {
                 asked = Some(now);
                 answer = Some(Box::pin(asks.is_still(self.settle).fuse())).into();
             }
-            let is_answered =
-                answer.is_terminated() || asked.is_some_and(|asked| now >= asked + BUSY);
-            if is_answered && self.is_silent() {
-                return Ok(Quiet::Silent);
+            if self.is_silent() {
+                if answer.is_terminated() {
+                    return Ok(Quiet::Silent);
+                }
+                if asked.is_some_and(|asked| now >= asked + BUSY) {
+                    return Ok(Quiet::Not(Held::Working));
+                }
             }
             // Looked at again when something happens, or when it may have been quiet for long enough.
             let next = (now + self.settle.quiet).min(deadline);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt as _, StreamExt as _};
 use telechir_browser::{Addresses, Options};
 use telechir_device::{Computer as _, DeviceError, Effect, Settle};
-use telechir_protocol::Action;
+use telechir_protocol::{Action, Held};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -254,7 +254,7 @@ async fn settling_waits_for_what_a_click_sets_going() {
 }
 
 #[tokio::test]
-async fn settling_does_not_wait_for_a_long_poll_or_an_animation_for_ever() {
+async fn settling_waits_for_nothing_for_ever_and_says_what_held_it() {
     let mut browser = headless().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let script = format!("fetch('http://{}/')", silent.local_addr().unwrap());
@@ -276,8 +276,14 @@ async fn settling_does_not_wait_for_a_long_poll_or_an_animation_for_ever() {
         ceiling: Duration::from_millis(1200),
     };
     let settled = browser.settle(settle).await.unwrap();
-    assert!(!settled.is_settled(), "{settled:?}");
+    assert_eq!(settled.held, Some(Held::Changing), "{settled:?}");
     assert!(settled.waited < Duration::from_millis(2500), "{settled:?}");
+
+    let hangs = "<body onclick='setTimeout(() => { for (;;); }, 5)'>";
+    go(&mut browser, &page(hangs)).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    let settled = browser.settle(settle).await.unwrap();
+    assert_eq!(settled.held, Some(Held::Working), "{settled:?}");
 }
 
 #[tokio::test]
