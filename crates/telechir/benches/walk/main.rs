@@ -36,9 +36,6 @@ use stage::Stage;
 type Part = fn(&Stage, &mut Peers);
 
 /// What is measured, each under the name by which it can be chosen.
-///
-/// Shells come first: a process is copied to start another, and this one grows as large as no
-/// session's does.
 const PARTS: [(&str, Part); 15] = [
     ("commands", shell::commands),
     ("shells", |stage, _| shell::starts(stage)),
