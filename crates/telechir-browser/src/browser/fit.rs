@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use telechir_device::{BoxScreen, DeviceError, Screen as _, Settle};
-use tokio::time::{Instant, timeout_at};
+use telechir_device::DeviceError;
+use telechir_protocol::Size;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Browser;
 use crate::page::Page;
-use crate::scale::Scale;
 
 /// A window manager needs a moment, more so on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long the screen must be quiet before the window's size is looked at again.
-const QUIET: Duration = Duration::from_millis(40);
+/// How often the window's size is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 
 impl Browser {
     /// Waits for the first tab, and for its window to fill the screen.
@@ -26,8 +26,8 @@ impl Browser {
         }
         let (_, page) = self.front().await?;
         self.options.persona.check(&page).await?;
-        match &mut self.screen {
-            Some(screen) => fills(screen, self.setup.scale, &page, deadline).await,
+        match &self.screen {
+            Some(_) => fills(self.setup.scale.size(self.size), &page, deadline).await,
             // A round trip, so that all that was sent before is in force.
             None => page
                 .evaluate("0")
@@ -38,13 +38,8 @@ impl Browser {
     }
 }
 
-async fn fills(
-    screen: &mut BoxScreen,
-    scale: Scale,
-    page: &Page,
-    deadline: Instant,
-) -> Result<(), DeviceError> {
-    let size = scale.size(screen.size());
+/// Waits until the page has this size, in its own pixels, and begins where the screen does.
+async fn fills(size: Size, page: &Page, deadline: Instant) -> Result<(), DeviceError> {
     let whole = format!("{},{},0,0", size.width, size.height);
     loop {
         let found = page
@@ -60,13 +55,7 @@ async fn fills(
                 found.as_str().unwrap_or_default()
             )));
         }
-        let ceiling = QUIET * 4;
-        screen
-            .settle(Settle {
-                quiet: QUIET,
-                ceiling,
-            })
-            .await?;
+        sleep(LOOK).await;
     }
 }
 
