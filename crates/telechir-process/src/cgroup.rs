@@ -35,6 +35,17 @@ const MEMBERS: &str = "cgroup.procs";
 /// himself through it does not stop all processes of the machine from starting and ending.
 const THREADS: &str = "tasks";
 
+/// How a process comes into a group of one tree.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// Who writes `0` to this enters.
+    pub(crate) members: OwnedFd,
+    /// The folder of a group of version 2, in which a process can be born. There who enters later
+    /// stops all processes of the machine from starting and ending, until every processor was
+    /// heard: five to twenty milliseconds.
+    pub(crate) birth: Option<OwnedFd>,
+}
+
 /// A group for the programs of one confinement or display; what is in it ends with it.
 #[derive(Debug)]
 pub struct Cgroup {
@@ -109,12 +120,20 @@ impl Cgroup {
         &self.bounds
     }
 
-    /// Where a process writes to enter it.
-    pub(crate) fn doors(&self) -> Vec<OwnedFd> {
+    /// Where a process enters it.
+    pub(crate) fn doors(&self) -> Vec<Door> {
         let open = |folder: &PathBuf| {
-            let door = |name| OpenOptions::new().write(true).open(folder.join(name));
-            let file = door(THREADS).or_else(|_| door(MEMBERS));
-            file.ok().map(OwnedFd::from)
+            let file = |name| OpenOptions::new().write(true).open(folder.join(name));
+            if let Ok(threads) = file(THREADS) {
+                return Some(Door {
+                    members: threads.into(),
+                    birth: None,
+                });
+            }
+            Some(Door {
+                members: file(MEMBERS).ok()?.into(),
+                birth: File::open(folder).ok().map(OwnedFd::from),
+            })
         };
         self.folders.iter().filter_map(open).collect()
     }

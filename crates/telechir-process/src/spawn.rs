@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit};
 
+use crate::cgroup::Door;
 use crate::guardian::{self, Watched};
 use crate::program::{find_program, package_of};
 use crate::spawner::start;
@@ -47,7 +48,7 @@ pub struct Spawn {
     limits: Vec<(Resource, Rlimit)>,
     umask: Option<u32>,
     landlock: Option<OwnedFd>,
-    groups: Vec<OwnedFd>,
+    groups: Vec<Door>,
     outlives: bool,
     gentle: bool,
     last: bool,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::hierarchy::{self, Hierarchy, Version};
 use super::{Cgroup, place};
 use crate::confinement::Limits;
-use crate::{Pid, Signal, Spawn};
+use crate::{Pid, Signal, Spawn, spawner};
 
 const MIB: u64 = 1 << 20;
 
@@ -62,6 +62,23 @@ async fn all_of_it_is_bounded_counted_and_ended() {
     until("its folders are removed", || {
         folders.iter().all(|folder| !folder.exists())
     });
+}
+
+#[tokio::test]
+async fn a_process_is_in_it_whether_it_was_born_there_or_entered() {
+    let Some(group) = group() else {
+        return;
+    };
+    for is_born_there in [true, false] {
+        let (mut plan, _) = sh("sleep 1000", &group).prepare().unwrap();
+        if !is_born_there {
+            for door in &mut plan.groups {
+                door.birth = None;
+            }
+        }
+        let child = spawner::start(plan).await.unwrap();
+        assert!(group.has(child.pid()), "born there: {is_born_there}");
+    }
 }
 
 #[tokio::test]

@@ -198,12 +198,14 @@ fn without_x32(program: BpfProgram) -> BpfProgram {
 }
 
 fn to_file(program: &BpfProgram) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create("telechir-seccomp", MemfdFlags::CLOEXEC)?);
+    let mut bytes = Vec::with_capacity(size_of_val(program.as_slice()));
     for step in program {
-        file.write_all(&step.code.to_ne_bytes())?;
-        file.write_all(&[step.jt, step.jf])?;
-        file.write_all(&step.k.to_ne_bytes())?;
+        bytes.extend(step.code.to_ne_bytes());
+        bytes.extend([step.jt, step.jf]);
+        bytes.extend(step.k.to_ne_bytes());
     }
+    let mut file = File::from(memfd_create("telechir-seccomp", MemfdFlags::CLOEXEC)?);
+    file.write_all(&bytes)?;
     file.rewind()?;
     Ok(file.into())
 }

@@ -16,6 +16,7 @@ use rustix::process::{Gid, Uid};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use crate::cgroup::Door;
 use crate::guardian::{self, Link};
 use crate::spawn::Leads;
 use crate::{Child, Identity, SpawnError, Step};
@@ -35,7 +36,7 @@ pub(crate) struct Plan {
     pub(crate) limits: Vec<(Resource, Rlimit)>,
     pub(crate) umask: Option<u32>,
     pub(crate) landlock: Option<OwnedFd>,
-    pub(crate) groups: Vec<OwnedFd>,
+    pub(crate) groups: Vec<Door>,
     pub(crate) outlives: bool,
     /// Whether it gets no death signal.
     pub(crate) is_spared: bool,
@@ -43,6 +44,9 @@ pub(crate) struct Plan {
 }
 
 type Failed = (Step, Errno);
+
+/// Of `linux/sched.h`; libc has it in a number that is too small for it.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// Keeps signals from the calling thread, so that none of our handlers runs in a child.
 pub(crate) fn block_signals() {
@@ -66,15 +70,15 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
     let env = pointers(&plan.env);
     let parent = rustix::process::getpid();
 
+    let birth = plan.groups.iter().find_map(|door| door.birth.as_ref());
     // SAFETY: the child only runs `become_program`, which keeps to bare system calls on data
     // that was made before, and never returns here.
-    let pid = match unsafe { libc::fork() } {
-        0 => {
-            let Err((step, errno)) = become_program(plan, &raised, &argv, &env, parent);
-            report(&raised.writer, step, errno)
-        }
-        pid => pid,
-    };
+    let (pid, is_born_in_group) = unsafe { fork(birth) };
+    if pid == 0 {
+        let Err((step, errno)) =
+            become_program(plan, &raised, &argv, &env, parent, is_born_in_group);
+        report(&raised.writer, step, errno)
+    }
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
         let errno = io::Error::last_os_error()
             .raw_os_error()
@@ -100,6 +104,30 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
         }
         _ => Ok(child),
     }
+}
+
+/// Forks, with the child in this control group from its first moment where the kernel does that;
+/// the child's number, none in the child itself, and whether the child is in the group.
+///
+/// # Safety
+/// The child must keep to bare system calls: its locks may be held by threads that it has not,
+/// and not even those who wait for a fork were told.
+unsafe fn fork(birth: Option<&OwnedFd>) -> (libc::pid_t, bool) {
+    if let Some(group) = birth {
+        // SAFETY: all zeros ask for nothing.
+        let mut request: libc::clone_args = unsafe { std::mem::zeroed() };
+        request.flags = CLONE_INTO_CGROUP;
+        request.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+        request.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
+        // SAFETY: the request has this length, and memory is not shared with the child.
+        let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const request, size_of_val(&request)) };
+        if pid >= 0 {
+            return (pid as libc::pid_t, true);
+        }
+        // Old kernels do not know it, and containers may refuse it.
+    }
+    // SAFETY: as our caller promises.
+    (unsafe { libc::fork() }, false)
 }
 
 /// Duplicates whose numbers are above every number the child wants, so that none is overwritten.
@@ -148,6 +176,7 @@ fn become_program(
     argv: &[*const c_char],
     env: &[*const c_char],
     parent: Pid,
+    is_born_in_group: bool,
 ) -> Result<Infallible, Failed> {
     let at = |step: Step| move |errno: Errno| (step, errno);
     match plan.leads {
@@ -160,10 +189,13 @@ fn become_program(
     if let Some(guardian) = &plan.guardian {
         guardian.forked(rustix::process::getpid().as_raw_nonzero().get());
     }
-    for group in &plan.groups {
+    for door in &plan.groups {
+        if is_born_in_group && door.birth.is_some() {
+            continue;
+        }
         // Before the change of user, who may not, and before other descriptors take these
         // numbers. Our parent looks whether it worked.
-        let _seen_by_parent = rustix::io::write(group, b"0");
+        let _seen_by_parent = rustix::io::write(&door.members, b"0");
     }
     place(&raised.fds).map_err(at(Step::Place))?;
     if plan.leads == Leads::Terminal {
