@@ -13,6 +13,8 @@ const LATEST: Duration = Duration::from_millis(700);
 const BLUR: Duration = Duration::from_millis(50);
 /// A habit that was right before may be wrong so often in a row.
 const MOST_WRONG: u32 = 3;
+/// So often what was seen once is taken for a habit; then it must be seen twice.
+const MOST_LOST: u32 = 2;
 /// Programs that are remembered.
 const MOST: usize = 64;
 /// So often a program is met before it is known; the first time is its start.
@@ -36,6 +38,8 @@ struct Habit {
     /// How often it was right, and wrong since.
     right: u32,
     wrong: u32,
+    /// How often it was given up since it was right.
+    lost: u32,
 }
 
 impl Habits {
@@ -47,15 +51,16 @@ impl Habits {
         if self.known.len() >= MOST {
             self.known.clear();
         }
+        let before = self.known.get(&program);
+        let lost = before.map_or(0, |habit| habit.lost);
+        let is_same = before.is_some_and(|habit| habit.after.abs_diff(after) < BLUR);
         let again = Habit {
             after,
-            is_trusted: match self.known.get(&program) {
-                None => true,
-                // It was wrong before, so that once proves nothing.
-                Some(habit) => habit.is_trusted || habit.after.abs_diff(after) < BLUR,
-            },
+            // What comes by chance, again and again, proves nothing.
+            is_trusted: lost < MOST_LOST || is_same || before.is_some_and(|habit| habit.is_trusted),
             right: 0,
             wrong: 0,
+            lost,
         };
         self.known.insert(program, again);
     }
@@ -71,7 +76,7 @@ impl Habits {
     /// Whether it is not known yet what a program does late.
     pub(super) fn is_new(&self, program: u32) -> bool {
         let met = self.met.get(&program).copied().unwrap_or_default();
-        met < MEETINGS && !self.known.contains_key(&program)
+        met < MEETINGS && self.of(program).is_none()
     }
 
     /// How long after an action the program's last change is to be expected.
@@ -85,7 +90,7 @@ impl Habits {
         if let Some(habit) = self.known.get_mut(&program) {
             habit.after = habit.after.max(after.min(LATEST));
             habit.right += 1;
-            habit.wrong = 0;
+            (habit.wrong, habit.lost) = (0, 0);
         }
     }
 
@@ -95,6 +100,7 @@ impl Habits {
             habit.wrong += 1;
             // Not all that it does has that effect.
             habit.is_trusted = habit.wrong <= habit.right.min(MOST_WRONG);
+            habit.lost += u32::from(!habit.is_trusted);
         }
     }
 }
@@ -127,15 +133,33 @@ mod tests {
     }
 
     #[test]
-    fn who_was_late_by_chance_must_be_so_twice() {
+    fn one_chance_does_not_hide_a_habit() {
         let mut habits = Habits::default();
-        habits.was_late(7, MS(610));
+        habits.meet(7);
+        habits.was_late(7, MS(440));
         habits.was_wrong(7);
         assert_eq!(habits.of(7), None);
+        assert!(habits.is_new(7), "it was met once");
+        habits.was_late(7, MS(600));
+        assert_eq!(habits.of(7), Some(MS(600)));
+    }
+
+    #[test]
+    fn who_was_late_by_chance_often_must_be_so_twice() {
+        let mut habits = Habits::default();
+        for after in [440, 610] {
+            habits.was_late(7, MS(after));
+            habits.was_wrong(7);
+        }
         habits.was_late(7, MS(300));
         assert_eq!(habits.of(7), None);
         habits.was_late(7, MS(320));
         assert_eq!(habits.of(7), Some(MS(320)));
+        habits.was_right(7, MS(320));
+        habits.was_wrong(7);
+        habits.was_wrong(7);
+        habits.was_late(7, MS(500));
+        assert_eq!(habits.of(7), Some(MS(500)), "a right one counts anew");
     }
 
     #[test]
