@@ -120,9 +120,10 @@ unsafe fn fork(birth: Option<&OwnedFd>) -> (libc::pid_t, bool) {
         request.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
         request.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
         // SAFETY: the request has this length, and memory is not shared with the child.
-        let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const request, size_of_val(&request)) };
-        if pid >= 0 {
-            return (pid as libc::pid_t, true);
+        let pid =
+            unsafe { libc::syscall(libc::SYS_clone3, &raw const request, size_of_val(&request)) };
+        if let Ok(pid @ 0..) = libc::pid_t::try_from(pid) {
+            return (pid, true);
         }
         // Old kernels do not know it, and containers may refuse it.
     }

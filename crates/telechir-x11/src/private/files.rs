@@ -102,6 +102,8 @@ pub(super) fn environment(number: u16, folder: &Path) -> Vec<(String, String)> {
         ("XDG_SESSION_TYPE", "x11"),
         ("GDK_BACKEND", "x11"),
         ("GSETTINGS_BACKEND", "memory"),
+        // Without a graphics card, GTK 4 draws four times as fast by itself as through OpenGL.
+        ("GSK_RENDERER", "cairo"),
         ("GTK_OVERLAY_SCROLLING", "0"),
         // Keys reach programs as they are, in order: no input method in between.
         ("GTK_IM_MODULE", "gtk-im-context-simple"),

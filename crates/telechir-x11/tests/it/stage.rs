@@ -73,6 +73,19 @@ pub(crate) async fn managed(folder: &TempDir) -> PrivateDisplay {
         .expect("the display starts")
 }
 
+/// A display as sessions have it: its applications describe themselves.
+pub(crate) async fn described(folder: &TempDir) -> PrivateDisplay {
+    require(Part::XServer);
+    require(Part::Dbus);
+    let options = DisplayOptions {
+        accessibility: true,
+        ..options(folder)
+    };
+    PrivateDisplay::start(options)
+        .await
+        .expect("the display starts")
+}
+
 /// A desktop with a witness on it.
 pub(crate) async fn watched(display: PrivateDisplay, manners: Manners) -> (Desktop, XWitness) {
     let witness = XWitness::open(&display.environment(), manners).await;

@@ -28,6 +28,8 @@ enum Background {
 fn furnished(stage: &Stage, size: Size, background: Background) -> (Desktop, Environment) {
     let mut options = DisplayOptions::new(stage.folder(), stage.identity);
     options.size = size;
+    // As sessions have it.
+    options.accessibility = true;
     stage.runtime.block_on(async {
         let mut display = PrivateDisplay::start(options).await.expect("an X server");
         let environment = display.environment();

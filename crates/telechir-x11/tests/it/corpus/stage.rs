@@ -51,7 +51,7 @@ impl Play {
     /// Starts the application and waits until its window is there and at rest.
     pub(super) async fn begin(app: &App) -> Self {
         let folder = stage::session_dir();
-        let mut display = stage::managed(&folder).await;
+        let mut display = stage::described(&folder).await;
         let environment = display.environment();
         for (name, text) in app.files {
             let path = stage::workspace(&folder).join(name);
