@@ -102,7 +102,7 @@ pub(super) fn environment(number: u16, folder: &Path) -> Vec<(String, String)> {
         ("XDG_SESSION_TYPE", "x11"),
         ("GDK_BACKEND", "x11"),
         ("GSETTINGS_BACKEND", "memory"),
-        // Without a graphics card, GTK 4 draws four times as fast by itself as through OpenGL.
+        // Without a graphics card: a calculator shows a digit after 75 ms, through OpenGL after 125.
         ("GSK_RENDERER", "cairo"),
         ("GTK_OVERLAY_SCROLLING", "0"),
         // Keys reach programs as they are, in order: no input method in between.

@@ -185,6 +185,25 @@ impl<'a> Race<'a> {
         let mut command = Program::new("setxkbmap");
         run(command.arg("us").envs(self.environment.clone()));
         std::thread::sleep(Duration::from_millis(300));
+        self.rest();
+    }
+
+    /// Waits until what was typed before has had all its effects: who changes the keys for every
+    /// character keeps programs at work for seconds, and what comes late would be the next one's.
+    fn rest(&self) {
+        let wait = Settle {
+            quiet: Duration::from_millis(300),
+            ceiling: CEILING,
+        };
+        let start = Instant::now();
+        let mut desktop = self.desktop.borrow_mut();
+        loop {
+            let settled = self.stage.runtime.block_on(desktop.settle(wait));
+            let held = settled.expect("a screen").held;
+            if held.is_none() || start.elapsed() > CEILING {
+                return;
+            }
+        }
     }
 
     fn end(self) {
