@@ -108,6 +108,9 @@ pub(super) fn environment(number: u16, folder: &Path) -> Vec<(String, String)> {
         // Keys reach programs as they are, in order: no input method in between.
         ("GTK_IM_MODULE", "gtk-im-context-simple"),
         ("XMODIFIERS", "@im=none"),
+        // Nor is anything composed of several. Openbox would read five thousand ways to do so anew,
+        // for 25 ms, whenever a key gets another character.
+        ("XCOMPOSEFILE", "/dev/null"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec()
