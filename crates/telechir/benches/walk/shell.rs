@@ -1,5 +1,7 @@
 //! `true`, a first command and a gigabyte, in the shell that stays and in others.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command as Program;
@@ -18,6 +20,8 @@ const RUNS: usize = 200;
 const FEW: usize = 20;
 /// Commands of a turn in which nothing else comes between.
 const IN_A_ROW: u32 = 10;
+/// Bytes of what is written at once.
+const PAGE: usize = 4096;
 const GIGABYTE: &str = "head -c 1G /dev/zero";
 /// Says where codex's program is.
 const CODEX: &str = "TELECHIR_PEERS_CODEX";
@@ -51,8 +55,8 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     remark(
         "Each waits here for its turn while the others run, and its processors sleep meanwhile. A \
          call's intent and outcome are on the disk before it is answered. There is no call without \
-         a journal; the first row is the shell alone, and the one in memory shows what the disk \
-         costs.",
+         a journal; the first row is the shell alone, the one in memory shows what the disk costs, \
+         and the last one what this disk takes at the least.",
     );
     in_a_row(stage, peers);
 }
@@ -64,13 +68,30 @@ fn calls(stage: &Stage) {
     let mut on_disk = Caller::new(stage, "on disk", &disk);
     let memory = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
     let mut in_memory = Caller::new(stage, "in memory", memory.path());
+    let log = log(&stage.make("bare disk").join("log")).expect("a file");
+    let mut count = 0_u8;
     let calls = vec![
         Contestant::new("as a call: judged, journal on disk", || on_disk.call()),
         Contestant::new("as a call: judged, journal in memory", || in_memory.call()),
+        Contestant::new("two writes to the disk alone, of 4 kB each", || {
+            for _ in 0..2 {
+                count = count.wrapping_add(1);
+                let written = log.write_all_at(&[count; PAGE], u64::from(count) * PAGE as u64);
+                written.and_then(|()| log.sync_data()).expect("a write");
+            }
+        }),
     ];
     compare(RUNS, calls);
     on_disk.close();
     in_memory.close();
+}
+
+/// A file with room for 256 pages, which is on the disk.
+fn log(path: &Path) -> std::io::Result<File> {
+    let log = File::create(path)?;
+    log.write_all_at(&[0; 256 * PAGE], 0)?;
+    log.sync_all()?;
+    Ok(log)
 }
 
 /// The same without a pause between one command and the next.
