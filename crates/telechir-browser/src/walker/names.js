@@ -8,6 +8,13 @@ const UNSPOKEN = new Set(("script style noscript template head datalist " +
 const MOST_LABELS = 8
 const MOST_OF_CONTENT = 1000
 
+// Kept for the next time: to make one costs as much as to ask it.
+const styles = new WeakMap()
+const styleOf = element => {
+  let style = styles.get(element)
+  if (!style) styles.set(element, style = getComputedStyle(element))
+  return style
+}
 const PAINTED = { visibilityProperty: true }
 const drawn = element => isVisible(element, PAINTED)
 // A box is not needed to be read: an element with `display: contents` has none.
@@ -16,7 +23,7 @@ const isRead = element =>
 
 // What is drawn in an element: of a slot what it was given, of a host what its shadow root holds.
 const slottedIn = element => {
-  if (!(element instanceof HTMLSlotElement)) return null
+  if (tagOf(element) !== "slot" || !(element instanceof HTMLSlotElement)) return null
   const given = element.assignedNodes()
   return given.length ? given : null
 }

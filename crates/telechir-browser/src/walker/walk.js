@@ -103,7 +103,7 @@ const walk = ({ since, boxes, thorough }) => {
     const isBare = !hasAttributes(element)
     if (UNSPOKEN.has(tag) || (!isBare && attributeOf(element, "aria-hidden") === "true")) return
     // Styles are asked one by one, from the top: that is half the price of `checkVisibility`.
-    const style = getComputedStyle(element)
+    const style = styleOf(element)
     const display = style.display
     if (display === "none" || display === "") return
     // Without a box of its own, or not painted, while what is in it may be.
@@ -149,7 +149,7 @@ const walk = ({ since, boxes, thorough }) => {
       elementEnds = isShown
       if (isEditor || shown === "textbox") return
     }
-    if (tag === "select" || isFrameTag(tag) || style.contentVisibility === "hidden" || holdsUndrawn(element, tag)) return
+    if (tag === "select" || isFrameTag(tag) || (!UNCONTAINED.has(display) && style.contentVisibility === "hidden") || holdsUndrawn(element, tag)) return
     const root = shadowOf(element)
     if (root && openRootOf(element)) watch(root)
     // Of a closed one only the summary is drawn.
@@ -216,6 +216,8 @@ const BLOCKS = new Set(("address article aside blockquote body br caption center
   "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li " +
   "main menu nav ol optgroup option p pre search section summary table tbody td tfoot th thead tr ul").split(" "))
 const APART = new Set(["block", "flow-root", "list-item"])
+// What is displayed so cannot hide what it holds by `content-visibility`.
+const UNCONTAINED = new Set("inline ruby contents table inline-table table-caption table-row table-row-group table-header-group table-footer-group".split(" "))
 // Tags whose elements are in some state without an attribute that says so.
 const STATED = new Set("input select textarea button option summary h1 h2 h3 h4 h5 h6 fieldset".split(" "))
 // What these hold is drawn only where they themselves cannot be.
@@ -242,6 +244,7 @@ const contentBoxOf = (element, box) => {
 const isEditingHost = element => isEditable(element) && !isEditable(composedParentOf(element))
 
 // Drawn, and nothing of what is known to be in it is.
+const contents = document.createRange()
 const isStrange = element => {
   let isAnyDrawn = false
   for (let child = firstChildOf(element); child && !isAnyDrawn; child = nextSiblingOf(child)) {
@@ -249,15 +252,15 @@ const isStrange = element => {
     if (type === ELEMENT) isAnyDrawn = drawn(child) || getComputedStyle(child).display === "none"
   }
   if (isAnyDrawn) return false
-  const box = boxOf(element)
-  if (box.width === 0 || box.height === 0) return false
   if (firstChildOf(element)) {
     // Words that are not slotted have no place.
-    const range = document.createRange()
-    range.selectNodeContents(element)
-    return range.getClientRects().length === 0
+    contents.selectNodeContents(element)
+    const isDrawn = contents.getClientRects().length > 0
+    contents.selectNodeContents(document)
+    if (isDrawn) return false
   }
-  return true
+  const box = boxOf(element)
+  return box.width !== 0 && box.height !== 0
 }
 
 // Suspects for the protocol to look at, at most so many.

@@ -141,14 +141,19 @@ async fn what_nobody_can_see_or_use_is_not_offered() {
 <div style='display:contents'><button>held</button></div>\
 <canvas><button>h5</button></canvas><progress value=1>h6</progress><svg><title>h7</title><defs><text>h8</text></defs></svg>\
 <details><summary>open me</summary><button>h9</button>h10</details><div style='content-visibility:hidden'><button>h11</button></div>\
+<table><tr><td style='content-visibility:hidden'><button>h12</button></table>\
+<span style='content-visibility:hidden'><button>flows</button></span>\
+<table style='content-visibility:hidden'><tr><td><button>cell</button></table>\
 <div inert><button>dead</button></div><div style='height:3000px'></div><button>below</button>";
     go(&mut browser, &page(html)).await.unwrap();
     let brief = read(&mut browser, "").await;
-    for seen in ["\"seen\"", "\"back\"", "\"held\"", "\"below\""] {
-        assert!(brief.contains(seen), "{brief}");
+    for seen in ["seen", "back", "held", "flows", "cell", "below"] {
+        assert!(brief.contains(&format!("\"{seen}\"")), "{seen}: {brief}");
     }
     let all = read(&mut browser, "all").await;
-    for hidden in ["h1", "h2", "h3", "h4", "h5", "h6", "h8", "h9", "h10", "h11"] {
+    for hidden in [
+        "h1", "h2", "h3", "h4", "h5", "h6", "h8", "h9", "h10", "h11", "h12",
+    ] {
         assert!(!all.contains(&format!("\"{hidden}\"")), "{hidden}: {all}");
     }
     assert!(!brief.contains("dead"), "{brief}");
