@@ -45,8 +45,9 @@ pub(crate) fn idle(stage: &Stage, peers: &Peers) {
     );
     remark(
         "The holder of the session and its guardian, after one call; X server, window manager, \
-         bus, bubblewrap and bash are not counted. One measurement each. The driver is an MCP server that was asked for nothing \
-         but its greeting.",
+         bus, bubblewrap and bash are not counted. Their resident sum has twice what they share, most \
+         of the program itself; their fair share is what they take. One measurement each. The driver \
+         is an MCP server that was asked for nothing but its greeting.",
     );
 }
 
