@@ -98,8 +98,9 @@ impl Watched<'_> {
                 })
                 .await?;
             restless = painted.restless;
-            if page.held().or(painted.held).is_some() {
-                break page.held().or(painted.held);
+            let held = page.held().or(painted.held);
+            if held.is_some() {
+                break held;
             }
             // What was painted may have begun to load something.
             if self.did_nothing_since(heard) || self.is_silent() {

@@ -19,7 +19,7 @@ const PAINTED = { visibilityProperty: true }
 const drawn = element => isVisible(element, PAINTED)
 // A box is not needed to be read: an element with `display: contents` has none.
 const isRead = element =>
-  attributeOf(element, "aria-hidden") !== "true" && (drawn(element) || getComputedStyle(element).display === "contents")
+  attributeOf(element, "aria-hidden") !== "true" && (drawn(element) || styleOf(element).display === "contents")
 
 // What is drawn in an element: of a slot what it was given, of a host what its shadow root holds.
 const slottedIn = element => {

@@ -232,7 +232,7 @@ const holdsUndrawn = (element, tag) => {
 const isFrameTag = tag => tag === "iframe" || tag === "frame"
 // Where the document in a frame is drawn.
 const insetOf = element => {
-  const style = getComputedStyle(element)
+  const style = styleOf(element)
   const inset = side => Number.parseFloat(style[`border${side}Width`]) + Number.parseFloat(style[`padding${side}`])
   return { left: inset("Left"), top: inset("Top"), right: inset("Right"), bottom: inset("Bottom") }
 }
@@ -249,7 +249,7 @@ const isStrange = element => {
   let isAnyDrawn = false
   for (let child = firstChildOf(element); child && !isAnyDrawn; child = nextSiblingOf(child)) {
     const type = nodeTypeOf(child)
-    if (type === ELEMENT) isAnyDrawn = drawn(child) || getComputedStyle(child).display === "none"
+    if (type === ELEMENT) isAnyDrawn = drawn(child) || styleOf(child).display === "none"
   }
   if (isAnyDrawn) return false
   if (firstChildOf(element)) {

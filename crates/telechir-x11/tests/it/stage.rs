@@ -54,36 +54,34 @@ pub(crate) fn options(folder: &TempDir) -> DisplayOptions {
     }
 }
 
-/// A display without a window manager: nothing stands between a witness and the server.
-pub(crate) async fn bare(folder: &TempDir) -> PrivateDisplay {
+async fn start(options: DisplayOptions) -> PrivateDisplay {
     require(Part::XServer);
-    let options = DisplayOptions {
-        window_manager: false,
-        ..options(folder)
-    };
     PrivateDisplay::start(options)
         .await
         .expect("the display starts")
 }
 
+/// A display without a window manager: nothing stands between a witness and the server.
+pub(crate) async fn bare(folder: &TempDir) -> PrivateDisplay {
+    start(DisplayOptions {
+        window_manager: false,
+        ..options(folder)
+    })
+    .await
+}
+
 pub(crate) async fn managed(folder: &TempDir) -> PrivateDisplay {
-    require(Part::XServer);
-    PrivateDisplay::start(options(folder))
-        .await
-        .expect("the display starts")
+    start(options(folder)).await
 }
 
 /// A display as sessions have it: its applications describe themselves.
 pub(crate) async fn described(folder: &TempDir) -> PrivateDisplay {
-    require(Part::XServer);
     require(Part::Dbus);
-    let options = DisplayOptions {
+    start(DisplayOptions {
         accessibility: true,
         ..options(folder)
-    };
-    PrivateDisplay::start(options)
-        .await
-        .expect("the display starts")
+    })
+    .await
 }
 
 /// A desktop with a witness on it.
