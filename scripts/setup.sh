@@ -4,6 +4,7 @@ set -euo pipefail
 
 packages=(
   "chromium:/usr/lib/chromium/chromium:the browser"
+  "chromium-headless-shell:/usr/lib/chromium/chromium-headless-shell:the browser where it has no window"
   "xvfb:/usr/bin/Xvfb:private X servers"
   "xauth:/usr/bin/xauth:cookies of X servers"
   "openbox:/usr/bin/openbox:a window manager for private desktops"

@@ -57,6 +57,7 @@ impl Browser {
             },
             size,
             agent: version["userAgent"].as_str().unwrap_or_default().into(),
+            is_shell: false,
         };
         isolated.open().await
     }

@@ -188,6 +188,13 @@ impl Book {
         lock(&self.state).frames.get(name)
     }
 
+    /// The frames in a tab, by their names, without its main one.
+    pub(crate) fn frames_in(&self, tab: &Tab) -> Vec<(String, Frame)> {
+        let mut frames = lock(&self.state).frames.below(&tab.session);
+        frames.retain(|(name, _)| *name != tab.target);
+        frames
+    }
+
     /// Whether a frame is one of its tabs'.
     pub(crate) fn knows_frame(&self, name: &str) -> bool {
         let state = lock(&self.state);
@@ -343,7 +350,7 @@ impl Book {
                 None => state.of_browser(client, &self.setup, &event.method, params),
                 Some(session) => {
                     state.of_frames(client, &self.setup, session, &event.method, params);
-                    state.of_page(client, session, &event.method, params);
+                    state.of_page(client, &self.setup, session, &event.method, params);
                 }
             }
         }
@@ -464,7 +471,14 @@ impl State {
         }
     }
 
-    fn of_page(&mut self, client: &Client, session: &str, method: &str, params: &Value) {
+    fn of_page(
+        &mut self,
+        client: &Client,
+        setup: &Setup,
+        session: &str,
+        method: &str,
+        params: &Value,
+    ) {
         match method {
             "Page.javascriptDialogOpening" => self.notes.dialog(client, session, params),
             "Page.fileChooserOpened" => self.choose(session, params),
@@ -474,7 +488,7 @@ impl State {
                 self.note_crash(session);
             }
             "Page.frameRequestedNavigation" => self.notes.elsewhere(params),
-            "Network.responseReceived" => self.notes.document(params),
+            "Network.responseReceived" => self.notes.document(setup, params),
             _ => {}
         }
         self.console.take(session, method, params);

@@ -1,5 +1,6 @@
 //! A browser as a computer: every action finds its way to the tab in front.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -10,7 +11,7 @@ use telechir_device::{
 use telechir_protocol::{ActionKind, Size};
 use tokio::time::{Instant, timeout};
 
-use crate::book::Book;
+use crate::book::{self, Book};
 use crate::capture;
 use crate::client::{Client, Pump};
 use crate::context::Context;
@@ -59,6 +60,8 @@ pub struct Browser {
     pub(crate) acted: Option<Instant>,
     /// The world of our scripts in the document that was last in front, by tab and document.
     pub(crate) world: Option<((String, Option<String>), i64)>,
+    /// The same of the frames in it; none for one that does not answer.
+    pub(crate) frame_worlds: HashMap<(String, book::Frame), Option<i64>>,
     /// Files for pages and from pages, where there is a workspace.
     pub(crate) exchange: Option<Arc<Exchange>>,
 }
@@ -126,6 +129,7 @@ impl Browser {
             snapshots: Snapshots::default(),
             acted: None,
             world: None,
+            frame_worlds: HashMap::new(),
             exchange: exchange.map(Arc::new),
         };
         browser.open_downloads().await?;

@@ -1,5 +1,6 @@
 //! Contexts: several browsers in one Chromium that know nothing of each other.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,12 +89,14 @@ pub(crate) struct Isolated {
     pub(crate) size: Size,
     /// What Chromium says it is.
     pub(crate) agent: Arc<str>,
+    /// Whether it is known to be the shell.
+    pub(crate) is_shell: bool,
 }
 
 impl Isolated {
     /// Makes the context and opens its first tab.
     pub(crate) async fn open(self) -> Result<Browser, DeviceError> {
-        let setup = Setup::in_context(self.size, &self.options, &self.agent)?;
+        let setup = Setup::in_context(self.size, &self.options, &self.agent, self.is_shell)?;
         let book = Arc::new(Book::new(setup.clone()));
         let context = Context::create(&self.client, &self.shelf, &book, &self.options).await?;
         let mut browser = Browser {
@@ -111,6 +114,7 @@ impl Isolated {
             snapshots: Snapshots::default(),
             acted: None,
             world: None,
+            frame_worlds: HashMap::new(),
             // What its pages give is refused, and they are given nothing.
             exchange: None,
         };
@@ -146,6 +150,7 @@ impl Browser {
             },
             size,
             agent: Arc::clone(&self.agent),
+            is_shell: self.setup.is_shell,
         };
         isolated.open().await
     }

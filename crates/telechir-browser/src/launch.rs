@@ -18,7 +18,7 @@ use crate::browser::Chromium;
 use crate::client::{Client, Transport};
 use crate::error::CdpError;
 use crate::memory::Memory;
-use crate::options::{Options, Sandbox, Surface};
+use crate::options::{self, Options, Sandbox, Surface};
 use crate::setup::Setup;
 use crate::shelf::{Shelf, Tabs};
 
@@ -33,6 +33,15 @@ use profile::Profile;
 use stderr::Tail;
 pub(crate) use way_out::WayOut;
 
+/// Where distributions put Chromium's shell: the same engine without windows and all that is around
+/// a page, so that it is up sooner and a page takes less.
+const SHELLS: [&str; 3] = [
+    "/usr/lib/chromium/chromium-headless-shell",
+    "/usr/lib64/chromium-browser/headless_shell",
+    "/usr/bin/chromium-headless-shell",
+];
+/// What the names of such programs hold.
+const SHELL_NAMES: [&str; 2] = ["headless-shell", "headless_shell"];
 /// Where distributions put it. The programs themselves come before wrappers that add flags.
 const PLACES: [&str; 9] = [
     "/usr/lib/chromium/chromium",
@@ -67,7 +76,7 @@ pub(crate) async fn launch(
     surface: &mut Surface,
     options: &Options,
 ) -> Result<Launched, DeviceError> {
-    let program = find(options)?;
+    let program = find(surface, options)?;
     if am_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
         return Err(unavailable(
             "it must not run as root; give it an unprivileged user",
@@ -76,14 +85,18 @@ pub(crate) async fn launch(
     if options.sandbox == Sandbox::Off {
         warn!("Chromium runs without its sandbox, as was asked");
     }
-    let setup = Setup::of(surface, options)?;
+    let is_shell = is_shell(&program);
+    if is_shell && matches!(surface, Surface::Window(_)) {
+        return Err(unavailable(format!("{} has no windows", program.display())));
+    }
+    let setup = Setup::of(surface, options, is_shell)?;
     let profile =
         Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
     let ((their_in, our_out), (our_in, their_out)) = pipes()?;
     let way_out = WayOut::open(options)
         .await
         .map_err(|error| unavailable(format!("its way to the network: {error}")))?;
-    let flags = flags::of(surface, options, setup.scale, way_out.proxy.as_deref());
+    let flags = flags::of(surface, options, &setup, way_out.proxy.as_deref());
     let starting = Starting {
         program,
         flags,
@@ -135,18 +148,42 @@ pub(crate) async fn launch(
     })
 }
 
-/// The first Chromium there is.
-fn find(options: &Options) -> Result<PathBuf, DeviceError> {
+/// Chromium's shell, where it is installed: it is what runs where there is neither a window nor a
+/// profile that lasts.
+pub fn shell_program() -> Option<PathBuf> {
+    SHELLS
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|path| path.is_file())
+}
+
+/// Whether a program is Chromium's shell.
+fn is_shell(program: &Path) -> bool {
+    let name = program.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| SHELL_NAMES.iter().any(|part| name.contains(part)))
+}
+
+/// The first Chromium there is for this surface.
+fn find(surface: &Surface, options: &Options) -> Result<PathBuf, DeviceError> {
+    let is_fresh = options.profile == options::Profile::Fresh;
+    let shell = match surface {
+        // A profile that lasts may be another time's in a window: it stays one program's.
+        Surface::Headless(_) if is_fresh => shell_program(),
+        Surface::Headless(_) | Surface::Window(_) => None,
+    };
     match &options.program {
         Some(program) if program.is_file() => Ok(program.clone()),
         Some(program) => Err(unavailable(format!(
             "there is no program {}",
             program.display()
         ))),
-        None => PLACES
-            .into_iter()
-            .map(PathBuf::from)
-            .find(|path| path.is_file())
+        None => shell
+            .or_else(|| {
+                PLACES
+                    .into_iter()
+                    .map(PathBuf::from)
+                    .find(|path| path.is_file())
+            })
             .ok_or_else(|| unavailable("it was not found; install the package `chromium`")),
     }
 }

@@ -36,6 +36,7 @@ mod walker;
 mod wire;
 
 pub use browser::{Browser, Paired};
+pub use launch::shell_program;
 pub use options::{Addresses, Files, Options, Profile, Sandbox, Surface};
 pub use persona::{ColorScheme, Persona};
 pub use pointer::PIXELS_PER_CLICK;

@@ -29,6 +29,8 @@ pub(crate) struct Navigation<'a> {
     pub(crate) tab: &'a Tab,
     pub(crate) limit: Duration,
     pub(crate) egress: Option<&'a Egress>,
+    /// Whether files that pages give are kept.
+    pub(crate) keeps_files: bool,
 }
 
 impl Navigation<'_> {
@@ -41,6 +43,10 @@ impl Navigation<'_> {
             .await
             .map_err(|error| self.too_late(error))?;
         if let Some(error) = answer["errorText"].as_str().filter(|text| !text.is_empty()) {
+            if answer["isDownload"] == true && self.keeps_files {
+                // What becomes of it is told beside.
+                return Ok(());
+            }
             if answer["isDownload"] == true {
                 return Err(refused(
                     "The address is a download; this browser keeps no files.",

@@ -13,19 +13,17 @@ use crate::walker;
 pub(crate) const WORLD: &str = "telechir";
 
 const ON_NEW_DOCUMENT: &str = "Page.addScriptToEvaluateOnNewDocument";
-/// In a window Chromium may not print, or its dialog would be put over the page; then it tells the
-/// page nothing either. With this the page hears what it hears where there is no window, and so do
-/// we.
-const PRINTS: &str = "{ const say = dispatchEvent.bind(window); \
-    print = new Proxy(print, { apply: (print, self, given) => { \
-        for (const kind of ['beforeprint', 'afterprint']) say(new Event(kind)); \
-        return Reflect.apply(print, self, given) } }) }";
+/// What a page is given where it has a window, and where Chromium is its shell.
+const IN_WINDOW: &str = include_str!("setup/window.js");
+const IN_SHELL: &str = include_str!("setup/shell.js");
 
 /// How tabs are prepared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
     /// The size of a page without a window, in its own pixels; none when a window gives it.
     pub(crate) size: Option<Size>,
+    /// Whether Chromium is its shell, which has no windows and shows nothing but pages.
+    pub(crate) is_shell: bool,
     /// Pixels of the screen to one of a page.
     pub(crate) scale: Scale,
     /// What has pages and frames say what they are told to, where flags do not.
@@ -34,7 +32,11 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// For the tabs of a Chromium that was started with flags that say who it is.
-    pub(crate) fn of(surface: &Surface, options: &Options) -> Result<Self, DeviceError> {
+    pub(crate) fn of(
+        surface: &Surface,
+        options: &Options,
+        is_shell: bool,
+    ) -> Result<Self, DeviceError> {
         let scale = options.scale()?;
         let size = match surface {
             Surface::Headless(size) => Some(scale.size(*size)),
@@ -42,6 +44,7 @@ impl Setup {
         };
         Ok(Self {
             size,
+            is_shell,
             scale,
             persona: options.persona.beside_flags(),
         })
@@ -52,10 +55,12 @@ impl Setup {
         size: Size,
         options: &Options,
         agent: &str,
+        is_shell: bool,
     ) -> Result<Self, DeviceError> {
         let scale = options.scale()?;
         Ok(Self {
             size: Some(scale.size(size)),
+            is_shell,
             scale,
             persona: options.persona.commands(agent),
         })
@@ -75,16 +80,15 @@ impl Setup {
         tell("Input.setInterceptDrags", json!({ "enabled": true }));
         // No window asks for a key to be touched, over the page.
         tell("WebAuthn.enable", json!({ "enableUI": false }));
-        watch_frames(client, session, self.is_someone());
-        match self.size {
-            Some(size) => tell(
+        self.watch_frames(client, session);
+        if let Some(size) = self.size {
+            tell(
                 "Emulation.setDeviceMetricsOverride",
                 json!({
                     "width": size.width, "height": size.height,
                     "deviceScaleFactor": self.scale.get(), "mobile": false,
                 }),
-            ),
-            None => tell(ON_NEW_DOCUMENT, json!({ "source": PRINTS })),
+            );
         }
         self.be_someone(client, session);
         tell("Runtime.runIfWaitingForDebugger", json!({}));
@@ -93,7 +97,7 @@ impl Setup {
     /// Sends what a frame with a process of its own needs. Never waits.
     pub(crate) fn prepare_frame(&self, client: &Client, session: &str) {
         client.notify(Some(session), "Page.enable", json!({}));
-        watch_frames(client, session, self.is_someone());
+        self.watch_frames(client, session);
         self.prepare_other(client, session);
     }
 
@@ -142,22 +146,31 @@ impl Setup {
             tell("Page.stopScreencast", json!({}));
         }
     }
-}
 
-/// Puts the walker into every document to come, before its own scripts, and asks to hear of frames
-/// that get a process of their own.
-fn watch_frames(client: &Client, session: &str, is_someone: bool) {
-    let walker = json!({ "source": walker::SOURCE, "worldName": WORLD, "runImmediately": true });
-    client.notify(Some(session), ON_NEW_DOCUMENT, walker);
-    // Who is to wait until it was told who looks at it must be heard of: the workers of a page
-    // wait, too, and nobody else lets them go on. So otherwise none is made to wait.
-    let attach = if is_someone {
-        json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": [{}] })
-    } else {
-        let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
-        json!({
-            "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": frames,
-        })
-    };
-    client.notify(Some(session), "Target.setAutoAttach", attach);
+    /// Puts the walker into every document to come, before its own scripts, and asks to hear of
+    /// frames that get a process of their own.
+    fn watch_frames(&self, client: &Client, session: &str) {
+        let walker =
+            json!({ "source": walker::SOURCE, "worldName": WORLD, "runImmediately": true });
+        client.notify(Some(session), ON_NEW_DOCUMENT, walker);
+        let beside = match self.size {
+            None => Some(IN_WINDOW),
+            Some(_) => self.is_shell.then_some(IN_SHELL),
+        };
+        if let Some(source) = beside {
+            let params = json!({ "source": source, "runImmediately": true });
+            client.notify(Some(session), ON_NEW_DOCUMENT, params);
+        }
+        // Who is to wait until it was told who looks at it must be heard of: the workers of a
+        // page wait, too, and nobody else lets them go on. So otherwise none is made to wait.
+        let attach = if self.is_someone() {
+            json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": [{}] })
+        } else {
+            let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
+            json!({
+                "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": frames,
+            })
+        };
+        client.notify(Some(session), "Target.setAutoAttach", attach);
+    }
 }

@@ -20,6 +20,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// No more of a title is asked for than can be told.
 const LOOK_AT_TITLE_AND_WISHES: &str =
     "[document.title.slice(0, 1000), globalThis.telechirWalker?.wishesSoFar()]";
+const LOOK_AT_WISHES: &str = "globalThis.telechirWalker?.wishesSoFar()";
+/// Frames of a tab that are asked, and how long for: one that hangs holds up nobody.
+const FRAMES_ASKED: usize = 32;
+const LOOK_AT_FRAME: Duration = Duration::from_millis(100);
 /// A title and an address are cut here, in characters.
 const LONGEST_TITLE: usize = 300;
 const LONGEST_ADDRESS: usize = 2_000;
@@ -190,6 +194,7 @@ impl Browser {
             .await?;
         self.book.rename(&targets["targetInfos"]);
         let newest = self.heard_of(&front).await;
+        self.hear_frames(&front).await;
         let state = |tab: Tab| {
             let active = tab.target == front.target;
             TabState {
@@ -218,17 +223,61 @@ impl Browser {
             return None;
         };
         let told = &answer["result"]["value"];
-        let wishes = told[1][1].as_array();
-        if let Some(wishes) = wishes.filter(|wishes| !wishes.is_empty()) {
-            for wish in wishes.iter().filter_map(Value::as_str) {
-                self.book.wish(wish);
-            }
-            let had = format!("telechirWalker.hadWishes({})", told[1][0]);
-            let params = json!({ "expression": had, "contextId": world });
-            page.notify("Runtime.evaluate", params);
-        }
+        self.note_wishes(&page, world, &told[1]);
         let title = told[0].as_str()?.to_owned();
         (!title.is_empty()).then_some(title)
+    }
+
+    /// Notes what the frames in a tab wanted of a person.
+    async fn hear_frames(&mut self, tab: &Tab) {
+        let mut frames = self.book.frames_in(tab);
+        frames.truncate(FRAMES_ASKED);
+        self.frame_worlds.retain(|known, _| frames.contains(known));
+        let asked = frames
+            .into_iter()
+            .map(|frame| {
+                let world = self.frame_worlds.get(&frame).copied();
+                let page = Page::new(&self.client, &frame.1.session, LOOK_AT_FRAME);
+                async move {
+                    let world = match world {
+                        Some(world) => world,
+                        None => world_of(&page, &frame.0, LOOK_AT_FRAME).await,
+                    };
+                    let look = json!({
+                        "expression": LOOK_AT_WISHES, "contextId": world, "returnByValue": true,
+                    });
+                    let answer = match world {
+                        Some(_) => page.call("Runtime.evaluate", look).await.ok(),
+                        None => None,
+                    };
+                    (frame, page, world.zip(answer))
+                }
+            })
+            .collect::<Vec<_>>();
+        for (frame, page, answer) in join_all(asked).await {
+            if let Some((world, answer)) = &answer {
+                self.note_wishes(&page, *world, &answer["result"]["value"]);
+            }
+            // Who does not answer is not asked again before it shows another document.
+            let world = answer.map(|(world, _)| world);
+            self.frame_worlds.insert(frame, world);
+        }
+    }
+
+    /// Notes what a document wanted, and tells it that this is known.
+    fn note_wishes(&self, page: &Page, world: i64, told: &Value) {
+        let wishes = told[1].as_array();
+        let Some(wishes) = wishes.filter(|wishes| !wishes.is_empty()) else {
+            return;
+        };
+        for wish in wishes.iter().filter_map(Value::as_str) {
+            self.book.wish(wish);
+        }
+        let had = format!("telechirWalker.hadWishes({})", told[0]);
+        page.notify(
+            "Runtime.evaluate",
+            json!({ "expression": had, "contextId": world }),
+        );
     }
 
     /// The world of our scripts in a tab's document; none when it hangs or is gone.
@@ -239,11 +288,7 @@ impl Browser {
         {
             return Some(*world);
         }
-        let params = json!({ "frameId": tab.target, "worldName": WORLD });
-        let made = page
-            .call_within("Page.createIsolatedWorld", params, LOOK)
-            .await;
-        let world = made.ok()?["executionContextId"].as_i64()?;
+        let world = world_of(page, &tab.target, LOOK).await?;
         self.world = Some((document, world));
         Some(world)
     }
@@ -278,6 +323,15 @@ impl Browser {
             names.join(", ")
         ))
     }
+}
+
+/// The world of our scripts in a frame's document; none when it hangs or is gone.
+async fn world_of(page: &Page, frame: &str, limit: Duration) -> Option<i64> {
+    let params = json!({ "frameId": frame, "worldName": WORLD });
+    let made = page
+        .call_within("Page.createIsolatedWorld", params, limit)
+        .await;
+    made.ok()?["executionContextId"].as_i64()
 }
 
 /// Asks Chromium, which knows whether a new tab came to the front or stayed behind.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::text;
 
 /// A frame of a tab.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
     /// Where its commands go: its tab's session, or its own when it has a process of its own.
     pub(crate) session: String,
@@ -35,6 +35,26 @@ impl Frames {
     /// The frame with this name.
     pub(super) fn get(&self, name: &str) -> Option<Frame> {
         self.frames.get(name).cloned()
+    }
+
+    /// The frames of a session and of those that came from it, by their names.
+    pub(super) fn below(&self, session: &str) -> Vec<(String, Frame)> {
+        let sessions = self.sessions_of(session);
+        let known = self.frames.iter();
+        let known = known.map(|(name, frame)| (name.clone(), frame.clone()));
+        // One that got a process of its own may have said nothing yet of what it shows.
+        let silent = self.own_sessions.iter();
+        let silent = silent.filter(|(_, own)| !self.frames.contains_key(&own.frame));
+        let silent = silent.map(|(session, own)| {
+            let frame = Frame {
+                session: session.clone(),
+                loader: String::new(),
+            };
+            (own.frame.clone(), frame)
+        });
+        let mut found: Vec<_> = known.chain(silent).collect();
+        found.retain(|(_, frame)| sessions.contains(&frame.session));
+        found
     }
 
     /// The session of its own that a frame has, when it has one.

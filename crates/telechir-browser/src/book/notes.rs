@@ -6,6 +6,7 @@ use telechir_protocol::StateChange;
 
 use super::MOST_TABS;
 use crate::client::Client;
+use crate::setup::Setup;
 
 /// More than so many are only counted.
 const MOST: usize = 12;
@@ -83,16 +84,20 @@ impl Notes {
     }
 
     /// Says what a reader must know of a document that came: that it is locked, or of paper.
-    pub(super) fn document(&mut self, params: &Value) {
+    pub(super) fn document(&mut self, setup: &Setup, params: &Value) {
         if params["type"] != "Document" {
             return;
         }
         let response = &params["response"];
         let url = quote(&response["url"]);
         if response["mimeType"] == "application/pdf" {
-            self.add(format!(
-                "{url} is a PDF: the picture shows it, and Page Down shows more of it; its words cannot be read as a page's."
-            ));
+            self.add(if setup.is_shell {
+                format!("{url} is a PDF, which this browser does not show: it is a download here.")
+            } else {
+                format!(
+                    "{url} is a PDF: the picture shows it, and Page Down shows more of it; its words cannot be read as a page's."
+                )
+            });
         }
         let headers = response["headers"].as_object();
         let asks = |name: &String| name.eq_ignore_ascii_case("www-authenticate");

@@ -56,6 +56,10 @@ impl Browser {
             tab,
             limit: self.options.navigation_limit,
             egress: self.options.egress.as_ref(),
+            keeps_files: self
+                .exchange
+                .as_ref()
+                .is_some_and(|exchange| exchange.keeps()),
         }
     }
 

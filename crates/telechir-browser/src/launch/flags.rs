@@ -4,7 +4,7 @@ use telechir_device::Screen as _;
 use telechir_protocol::Size;
 
 use crate::options::{Options, Sandbox, Surface};
-use crate::scale::Scale;
+use crate::setup::Setup;
 
 /// For every browser.
 const ALWAYS: &[&str] = &[
@@ -70,14 +70,20 @@ const SHARED_MEMORY: u64 = 128 << 20;
 pub(super) fn of(
     surface: &Surface,
     options: &Options,
-    scale: Scale,
+    setup: &Setup,
     proxy: Option<&str>,
 ) -> Vec<String> {
     let mut flags: Vec<String> = ALWAYS.iter().map(|flag| (*flag).to_owned()).collect();
     flags.push(FEATURES_OFF.to_owned());
     let size = match surface {
         Surface::Headless(size) => {
-            flags.push("--headless=new".to_owned());
+            // Its shell has no other way to be, and gives sites processes of their own only when told.
+            let flag = if setup.is_shell {
+                "--site-per-process"
+            } else {
+                "--headless=new"
+            };
+            flags.push(flag.to_owned());
             *size
         }
         Surface::Window(screen) => {
@@ -87,7 +93,7 @@ pub(super) fn of(
             screen.size()
         }
     };
-    let Size { width, height } = scale.size(size);
+    let Size { width, height } = setup.scale.size(size);
     flags.push(format!("--window-size={width},{height}"));
     flags.push(format!("--force-device-scale-factor={}", options.scale));
     flags.extend(options.persona.flags());

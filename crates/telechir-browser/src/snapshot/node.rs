@@ -63,6 +63,12 @@ impl Node {
         self.bits & FRAME != 0
     }
 
+    /// Whether it is a frame that is to show a document with an address.
+    pub(super) fn leads_somewhere(&self) -> bool {
+        let is_own = self.more.starts_with("about:") || self.more.starts_with("javascript:");
+        self.is_frame() && !self.more.is_empty() && !is_own
+    }
+
     /// Whether it begins a line of its own where the page is drawn.
     pub(crate) const fn breaks(&self) -> bool {
         self.bits & BREAKS != 0

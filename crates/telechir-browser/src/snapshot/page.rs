@@ -197,17 +197,28 @@ impl<'a> Reader<'a> {
         for node in &document.nodes {
             let node = node.moved(depth, is_in_view, origin);
             let below = (node.depth + 1, node.is_in_view(), node.origin());
-            let (is_frame, element) = (node.is_frame(), node.element);
+            let (is_frame, leads, element) =
+                (node.is_frame(), node.leads_somewhere(), node.element);
             tree.nodes.push(node);
+            let mut note = |words| tree.nodes.push(Node::note(below.0, element, words));
             match children.get(&element) {
+                Some(Some(child)) if is_frame && leads && self.is_unbegun(*child) => {
+                    note("This frame is still loading; what it will show is not here.");
+                }
                 Some(Some(child)) if is_frame => self.splice(*child, children, below, tree),
                 Some(None) if is_frame => {
-                    let words = "This frame does not answer; what it shows is not here.";
-                    tree.nodes.push(Node::note(below.0, element, words));
+                    note("This frame does not answer; what it shows is not here.");
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Whether a frame shows nothing but the empty document that it begins with.
+    fn is_unbegun(&self, id: DocumentId) -> bool {
+        let document = self.documents.get(id);
+        document
+            .is_some_and(|document| document.nodes.is_empty() && document.head.url == "about:blank")
     }
 
     /// Asks the document of an element; gone when either is.

@@ -15,10 +15,11 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep;
 
-use crate::common::{SIZE, click, click_on, go, options, page, perform, read, ref_of, title};
+use crate::common::{
+    CHROMIUM, SIZE, click, click_on, go, options, page, perform, read, ref_of, title,
+};
 use crate::floods::OPENS;
 
-const CHROMIUM: &str = "/usr/lib/chromium/chromium";
 const PAGE: &str = "<script>document.title = `knows ${document.cookie || 'nothing'}`;\
     document.cookie = 'login=ada'</script>\
     <button onclick=\"window.open('{here}/other', '_blank')\">open</button>";

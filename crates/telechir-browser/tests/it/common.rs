@@ -10,6 +10,7 @@ use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
 use tokio::time::{Instant, sleep};
 
+pub(crate) const CHROMIUM: &str = "/usr/lib/chromium/chromium";
 pub(crate) const SIZE: Size = Size::new(1024, 768);
 /// Quiet for longer than a busy machine takes between two pictures.
 pub(crate) const SETTLE: Settle = Settle {
@@ -37,6 +38,15 @@ pub(crate) async fn headless_with(options: Options) -> Browser {
     Browser::launch(Surface::Headless(SIZE), options)
         .await
         .unwrap()
+}
+
+/// One without a window that is no shell, as where that is not installed.
+pub(crate) async fn headless_whole() -> Browser {
+    headless_with(Options {
+        program: Some(CHROMIUM.into()),
+        ..options()
+    })
+    .await
 }
 
 /// A browser that shows the witness's page.

@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_browser::{Addresses, Browser, Options};
+use telechir_browser::{Addresses, Browser, Files, Options};
 use telechir_device::{Computer as _, DeviceError, Performed};
 use telechir_protocol::{Action, StateChange};
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    SETTLE, ask, click, click_on, go, headless, headless_with, options, page, perform, read,
-    ref_of, title, told,
+    SETTLE, ask, click, click_on, go, headless, headless_whole, headless_with, options, page,
+    perform, read, ref_of, script, scripted, title, told,
 };
+use crate::files::workspace;
 use crate::server::{Answer, Server};
 
 /// Clicks the page and waits until these words are told of it.
@@ -96,11 +97,35 @@ pub(crate) async fn wishes_are_told(browser: &mut Browser) {
 
 #[tokio::test]
 async fn what_a_page_wants_of_a_person_is_denied_and_told() {
-    let mut browser = headless().await;
-    wishes_are_told(&mut browser).await;
-    let prints = page("<title>prints</title><body onclick='print()'>");
-    go(&mut browser, &prints).await.unwrap();
-    clicked(&mut browser, "wanted to print").await;
+    for mut browser in [headless().await, headless_whole().await] {
+        wishes_are_told(&mut browser).await;
+        let prints = page("<title>prints</title><body onclick='print()'>");
+        go(&mut browser, &prints).await.unwrap();
+        clicked(&mut browser, "wanted to print").await;
+    }
+}
+
+/// Where nobody is asked, what was denied is known by what the page is answered.
+#[tokio::test]
+async fn each_denied_permission_is_told() {
+    let mut browser = scripted().await;
+    let site = Site::serve([("asks", "<title>asks</title><body>")]);
+    let site = site.await.unwrap();
+    for (asks, name) in [
+        (
+            "navigator.geolocation.watchPosition(() => {})",
+            "geolocation",
+        ),
+        ("navigator.requestMIDIAccess({ sysex: true })", "midi"),
+        ("navigator.clipboard.readText()", "clipboard-read"),
+        ("getScreenDetails()", "window-management"),
+        ("IdleDetector.requestPermission()", "idle-detection"),
+    ] {
+        go(&mut browser, &site.url("asks")).await.unwrap();
+        let when_clicked = format!("document.body.onclick = () => {{ {asks} }}; 1");
+        script(&mut browser, &when_clicked).await;
+        clicked(&mut browser, &format!("\"{name}\"; it was denied")).await;
+    }
 }
 
 #[tokio::test]
@@ -133,7 +158,7 @@ async fn what_a_frame_of_another_site_may_ask_for_is_denied_and_told() {
 
 #[tokio::test]
 async fn a_document_of_paper_is_shown() {
-    let mut browser = headless().await;
+    let mut browser = headless_whole().await;
     let server = Server::start(answer).await;
     let done = go(&mut browser, &server.url("/paper.pdf")).await.unwrap();
     heard(&mut browser, done, "is a PDF: the picture shows it").await;
@@ -159,6 +184,43 @@ async fn a_document_of_paper_is_shown() {
     go(&mut browser, &server.url("/next")).await.unwrap();
     clicked(&mut browser, "").await;
     is_titled(&mut browser, "clicked").await;
+}
+
+/// The shell shows no paper: it says so, and keeps it where files are kept.
+#[tokio::test]
+async fn a_document_of_paper_that_is_not_shown_is_kept() {
+    let server = Server::start(answer).await;
+    let (_folder, workspace) = workspace();
+    for (keeps_downloads, files) in [(false, 0), (true, 1)] {
+        let mut browser = headless_with(Options {
+            files: Some(Files {
+                workspace: workspace.clone(),
+                keeps_downloads,
+            }),
+            ..options()
+        })
+        .await;
+        let went = go(&mut browser, &server.url("/paper.pdf")).await;
+        assert_eq!(went.is_ok(), keeps_downloads, "{went:?}");
+        let said = match went {
+            Ok(done) => done.text.unwrap_or_default(),
+            Err(error) => error.to_string(),
+        };
+        let beside = browser.context().await.unwrap().notes.unwrap_or_default();
+        let said = said + &beside;
+        assert!(
+            said.contains("is a PDF, which this browser does not show"),
+            "{said}"
+        );
+        if keeps_downloads && !said.contains("downloads/paper.pdf") {
+            told(&mut browser, "downloads/paper.pdf").await;
+        }
+        let kept = std::fs::read(workspace.join("downloads/paper.pdf"));
+        assert_eq!(kept.is_ok_and(|kept| kept == PDF), files == 1);
+        go(&mut browser, &server.url("/next")).await.unwrap();
+        clicked(&mut browser, "").await;
+        is_titled(&mut browser, "clicked").await;
+    }
 }
 
 #[tokio::test]

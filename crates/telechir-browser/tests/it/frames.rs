@@ -1,10 +1,15 @@
 //! Pages in pages: of the same site, of another one, and one in the other.
 
-use telechir_device::{DeviceError, Effect};
+use std::net::TcpListener;
+
+use telechir_device::{Computer as _, DeviceError, Effect};
 use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
-use crate::common::{ask, click_on, go, headless, perform, read, ref_of, script, scripted};
+use crate::common::{
+    SETTLE, ask, click, click_on, go, headless, headless_whole, perform, read, ref_of, script,
+    scripted, told,
+};
 
 const OUTER: &str = "<title>outer</title><h1>Outer</h1><div style='height:1500px'></div>\
 <iframe id=f style='width:400px;height:200px;border:7px solid;padding:5px' title=Inner src={elsewhere}/middle></iframe>\
@@ -110,6 +115,51 @@ async fn a_frame_that_hangs_holds_up_nobody() {
         .await
         .unwrap();
     assert_eq!(done.effect, Effect::Confirmed);
+}
+
+#[tokio::test]
+async fn a_frame_that_is_still_loading_is_no_empty_one() {
+    // Heard by nobody.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = listener.local_addr().unwrap();
+    let holds = format!(
+        "<iframe title=slow src=http://{silent}/></iframe><iframe title=empty></iframe><p>words"
+    );
+    let site = Site::serve([("holds", &*holds)]).await.unwrap();
+    let mut browser = headless().await;
+    go(&mut browser, &site.url("holds")).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    let after = |title: &str| all.split(title).nth(1).unwrap_or_default();
+    let is_told = |text: &str| text.contains("This frame is still loading");
+    assert!(is_told(after("\"slow\"")), "{all}");
+    assert!(!is_told(after("\"empty\"")), "{all}");
+}
+
+#[tokio::test]
+async fn a_frame_that_wants_to_print_is_told() {
+    let prints = "<style>html { height: 100% }</style><body onclick='print()'>";
+    let holds = |from: &str| {
+        format!(
+            "<style>* {{ margin: 0 }}</style><iframe width=900 height=700 src={from}/prints></iframe>"
+        )
+    };
+    let (here, elsewhere) = (holds("{here}"), holds("{elsewhere}"));
+    let site = Site::serve([
+        ("here", &*here),
+        ("elsewhere", &elsewhere),
+        ("prints", prints),
+    ]);
+    let site = site.await.unwrap();
+    for mut browser in [headless().await, headless_whole().await] {
+        for path in ["here", "elsewhere"] {
+            go(&mut browser, &site.url(path)).await.unwrap();
+            browser.settle(SETTLE).await.unwrap();
+            let done = perform(&mut browser, click(300, 300)).await.unwrap();
+            if !done.text.unwrap_or_default().contains("wanted to print") {
+                told(&mut browser, "wanted to print").await;
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ fn starts(stage: &Stage, site: &Site) {
     }
     compare(5, all);
     remark(
-        "Without a window, by the same Chromium, which ends after each; its end is not counted but in the MCP servers', who are killed.",
+        "Without a window, by Chromium's shell, which ends after each; its end is not counted but in the MCP servers', who are killed.",
     );
 }
 

@@ -12,7 +12,7 @@ use telechir_process::am_root;
 
 use telechir_testkit::site::Site;
 
-use crate::page::{CHROMIUM, NODE};
+use crate::page::{NODE, SHELL};
 use crate::stage::Stage;
 use crate::table::Contestant;
 
@@ -88,7 +88,7 @@ fn installed(program: &str) -> Result<PathBuf, String> {
 impl Mcp {
     fn start(server: Server, folder: &Path) -> Result<Self, String> {
         let mut command = Command::new(installed(server.program)?);
-        command.args(server.flags).args([server.place, CHROMIUM]);
+        command.args(server.flags).args([server.place, SHELL]);
         if am_root() {
             command.arg(server.rootly);
         }
@@ -312,7 +312,7 @@ impl Agent {
         let mut command = Command::new(self.program.as_ref().map_err(Clone::clone)?);
         command
             .args(arguments)
-            .env("AGENT_BROWSER_EXECUTABLE_PATH", CHROMIUM)
+            .env("AGENT_BROWSER_EXECUTABLE_PATH", SHELL)
             .envs(AGENT.split_once('='))
             .env("HOME", &self.folder)
             .current_dir(&self.folder);

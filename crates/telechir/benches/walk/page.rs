@@ -18,7 +18,8 @@ use crate::table::{Contestant, compare, remark, table};
 /// Says in which folder npm put Playwright.
 pub(crate) const NODE: &str = "TELECHIR_PEERS_NODE";
 const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/page.mjs");
-pub(crate) const CHROMIUM: &str = "/usr/lib/chromium/chromium";
+/// What runs without a window, for everybody.
+pub(crate) const SHELL: &str = "/usr/lib/chromium/chromium-headless-shell";
 pub(crate) const SIZE: Size = Size::new(1280, 800);
 
 pub(crate) fn pages(stage: &Stage) {
@@ -76,7 +77,7 @@ pub(crate) fn pages(stage: &Stage) {
     all.push(agent.contestant("`click` of a ref", Agent::click));
     compare(40, all);
     remark(
-        "Both drive the same Chromium without a window. Playwright waits until a button stays where it is for two frames.",
+        "All drive Chromium's shell, without a window. Playwright waits until a button stays where it is for two frames.",
     );
     let ours = ours.into_inner();
     runtime.block_on(ours.browser.close()).expect("an end");
@@ -203,7 +204,7 @@ impl Helper {
     fn start() -> Result<Self, String> {
         let folder = std::env::var(NODE).map_err(|_| "it is not installed".to_owned())?;
         let mut child = Command::new("node")
-            .args([HELPER, &folder, CHROMIUM])
+            .args([HELPER, &folder, SHELL])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

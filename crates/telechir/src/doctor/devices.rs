@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use telechir_browser::shell_program;
 use telechir_device::{
     BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Reader as _, Settle, Shell as _,
     ShellCommand,
@@ -137,7 +138,14 @@ pub(super) async fn browser() -> Checked {
 
 /// `--browser --headless`.
 pub(super) async fn headless() -> Checked {
-    look_at_page(&["--browser", "--headless"], &[]).await
+    let seen = look_at_page(&["--browser", "--headless"], &[]).await?;
+    if shell_program().is_some() {
+        return Ok(seen);
+    }
+    let reservation = Trouble::missing("Chromium's shell was not found; Chromium itself does it")
+        .package("chromium-headless-shell")
+        .costs("it starts later and takes more memory");
+    Ok(seen.reserved(reservation))
 }
 
 async fn look_at_page(flags: &[&str], programs: &[&str]) -> Checked {

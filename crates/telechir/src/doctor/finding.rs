@@ -123,12 +123,15 @@ impl Seen {
     }
 
     /// It works, but.
-    pub(super) fn but(text: impl Into<String>, mut reservation: Trouble) -> Self {
+    pub(super) fn but(text: impl Into<String>, reservation: Trouble) -> Self {
+        Self::new(text).reserved(reservation)
+    }
+
+    /// The same, but.
+    pub(super) fn reserved(mut self, mut reservation: Trouble) -> Self {
         reservation.state = State::Degraded;
-        Self {
-            text: text.into(),
-            reservation: Some(reservation),
-        }
+        self.reservation = Some(reservation);
+        self
     }
 }
 

@@ -268,6 +268,24 @@ fn without_chromium_a_desktop_and_a_shell_are_left() {
 }
 
 #[test]
+fn without_chromium_s_shell_chromium_does_it() {
+    require_all();
+    let places = [
+        "/usr/lib/chromium/chromium-headless-shell",
+        "/usr/bin/chromium-headless-shell",
+    ];
+    let report = doctor(&Telechir::new(), &without(&places));
+    let browser = report.finding("browser-headless");
+    assert_eq!(browser["state"], "degraded", "{browser}");
+    assert!(
+        report
+            .commands("browser-headless")
+            .contains("apt-get install chromium-headless-shell")
+    );
+    assert_eq!(report.finding("browser")["state"], "works");
+}
+
+#[test]
 fn without_bubblewrap_a_browser_without_a_window_is_left() {
     require_all();
     let report = doctor(&Telechir::new(), &without(&["/usr/bin/bwrap"]));
