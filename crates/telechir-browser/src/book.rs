@@ -29,6 +29,8 @@ use notes::Notes;
 
 /// A request that runs longer counts as a long poll and no longer as loading.
 const LONG_POLL: Duration = Duration::from_secs(2);
+/// A page that goes elsewhere again and again does so sooner.
+const GOES_ON: Duration = Duration::from_secs(1);
 /// A document that was not painted after so long has nothing to paint.
 const FIRST_PAINT: Duration = Duration::from_millis(500);
 
@@ -86,6 +88,15 @@ struct Request {
     loader: String,
     is_document: bool,
     since: Instant,
+}
+
+impl Tab {
+    /// Whether it loads, or did a moment ago: it may go on by itself.
+    pub(crate) fn is_restless(&self) -> bool {
+        !self.ready
+            || self.requests.values().any(|request| request.is_document)
+            || self.loaded.elapsed() < GOES_ON
+    }
 }
 
 /// The record of all tabs. The reader of events writes it, everyone else asks.

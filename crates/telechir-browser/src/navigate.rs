@@ -37,6 +37,7 @@ impl Navigation<'_> {
     /// Goes to an address and waits until its document is parsed.
     pub(crate) async fn go_to(&self, url: &str) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
+        self.hold_still();
         let answer = self
             .page
             .call_within("Page.navigate", json!({ "url": url }), self.limit)
@@ -121,12 +122,21 @@ impl Navigation<'_> {
     async fn and_arrive(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
         let before = self.tab.commits;
+        self.hold_still();
         self.page
             .call_within(method, params, self.limit)
             .await
             .map_err(|error| self.too_late(error))?;
         self.until(deadline, |tab| tab.ready && tab.commits > before)
             .await
+    }
+
+    /// A page that is on its way elsewhere by itself would arrive after the one that is asked for,
+    /// and take its place.
+    fn hold_still(&self) {
+        if self.tab.is_restless() {
+            self.page.notify("Page.stopLoading", json!({}));
+        }
     }
 
     /// Waits until the tab is as wanted.

@@ -26,14 +26,10 @@ async fn ends<T>(what: &str, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// The browser goes on: another page is shown, drawn and read. The first that comes after such a
-/// page may be too late, which is told; the next one is not.
+/// The browser goes on: another page is shown, drawn and read.
 async fn works_on(browser: &mut Browser) {
     ends("the next page", async {
-        if let Err(late) = shows_another(browser).await {
-            assert!(matches!(late, DeviceError::Timeout { .. }), "{late}");
-            shows_another(browser).await.unwrap();
-        }
+        shows_another(browser).await.unwrap();
         assert!(read(browser, "all").await.contains("here"));
         perform(browser, click(10, 10)).await.unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -178,6 +174,10 @@ async fn a_page_that_logs_and_fetches_without_end_is_told_in_part() {
             }
             assert!(Instant::now() < deadline, "{}", text.len());
         }
+    }
+    // Chromium may still have so much of it to carry that the first page is late, which is told.
+    if let Err(late) = ends("a page", shows_another(&mut browser)).await {
+        assert!(matches!(late, DeviceError::Timeout { .. }), "{late}");
     }
     works_on(&mut browser).await;
 }
