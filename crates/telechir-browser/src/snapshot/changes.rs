@@ -13,7 +13,7 @@ const LONGEST: usize = 6_000;
 
 /// The differences between `old`, which was told as `before`, and the page now.
 pub(super) fn tell(about: &About<'_>, before: &str, old: &[Node], refs: &mut Refs) -> String {
-    let new = &about.tree.nodes;
+    let (old, new) = trimmed(old, &about.tree.nodes);
     let mut page = Page::of(LONGEST);
     page.line(&format!("{}; since {before}:", about.line()));
     let (gone, come) = (Kinds::of(old), Kinds::of(new));
@@ -28,7 +28,7 @@ pub(super) fn tell(about: &About<'_>, before: &str, old: &[Node], refs: &mut Ref
     for node in new {
         match gone.find(node) {
             None => say(&mut page, '+', &line(node, refs, None)),
-            Some(was) if is_like(was, node) => {}
+            Some(was) if was.says_the_same(node) => {}
             Some(was) => say(&mut page, '~', &changed(was, node, refs)),
         }
     }
@@ -114,11 +114,13 @@ fn changed(was: &Node, node: &Node, refs: &mut Refs) -> String {
     text
 }
 
-/// Whether an element says the same of itself.
-fn is_like(was: &Node, node: &Node) -> bool {
-    was.role == node.role
-        && was.name == node.name
-        && was.value == node.value
-        && was.states == node.states
-        && was.more == node.more
+/// Both without what they begin and end with alike, which is most of a page.
+fn trimmed<'a, 'b>(old: &'a [Node], new: &'b [Node]) -> (&'a [Node], &'b [Node]) {
+    let is_same =
+        |(was, node): &(&Node, &Node)| was.element == node.element && was.says_the_same(node);
+    let first = old.iter().zip(new).take_while(is_same).count();
+    let (old, new) = (&old[first..], &new[first..]);
+    let pairs = old.iter().rev().zip(new.iter().rev());
+    let last = pairs.take_while(is_same).count();
+    (&old[..old.len() - last], &new[..new.len() - last])
 }

@@ -56,38 +56,51 @@ struct Piece {
     holds: bool,
 }
 
+impl Piece {
+    fn new(rank: Rank, text: String, holds: bool) -> Self {
+        Self {
+            rank,
+            length: text.chars().count(),
+            text,
+            holds,
+        }
+    }
+}
+
 /// All nodes that have something to say, and how long their names are.
 fn pieces(nodes: &[Node], room: usize, refs: &mut Refs) -> (Vec<Option<Piece>>, usize) {
     let mut most = NAMES[0];
-    let mut all = Vec::new();
+    let mut acting: Vec<Option<Piece>> = Vec::new();
     for names in NAMES {
         most = names;
-        all = (0..nodes.len())
-            .map(|place| piece(nodes, place, names, refs))
+        acting = (0..nodes.len())
+            .map(|place| acting_piece(nodes, place, names, refs))
             .collect();
-        let acting: usize = all
-            .iter()
-            .flatten()
-            .filter(|piece: &&Piece| piece.rank <= Rank::ActsOutOfView)
-            .map(|piece| piece.length + 1)
-            .sum();
-        if acting <= room {
+        let length: usize = acting.iter().flatten().map(|piece| piece.length + 1).sum();
+        if length <= room {
             break;
         }
     }
-    (all, most)
+    let all = acting.into_iter().enumerate();
+    let all = all.map(|(place, acting)| acting.or_else(|| other_piece(nodes, place, most)));
+    (all.collect(), most)
 }
 
-fn piece(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> Option<Piece> {
+fn acting_piece(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> Option<Piece> {
     let node = &nodes[place];
-    let (rank, text, holds) = if node.acts() {
-        let rank = if node.is_in_view() {
-            Rank::Acts
-        } else {
-            Rank::ActsOutOfView
-        };
-        (rank, acting(nodes, place, names, refs), false)
-    } else if node.is_words() {
+    let rank = if node.is_in_view() {
+        Rank::Acts
+    } else {
+        Rank::ActsOutOfView
+    };
+    node.acts()
+        .then(|| Piece::new(rank, acting(nodes, place, names, refs), false))
+}
+
+/// What is said of a node that cannot be acted on.
+fn other_piece(nodes: &[Node], place: usize, names: usize) -> Option<Piece> {
+    let node = &nodes[place];
+    let (rank, text, holds) = if node.is_words() {
         if is_said_beside(nodes, place) {
             return None;
         }
@@ -112,13 +125,7 @@ fn piece(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> Option<
         };
         (rank, text, holds)
     };
-    let length = text.chars().count();
-    Some(Piece {
-        rank,
-        text,
-        length,
-        holds,
-    })
+    Some(Piece::new(rank, text, holds))
 }
 
 /// Whether a control's label, or a group's, is what its name says already.

@@ -1,5 +1,8 @@
 //! What the walker says of a page: nodes, parents before what they hold.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 /// Which document a node is of. Never given twice in a browser's life.
@@ -21,7 +24,7 @@ const BREAKS: u8 = 16;
 const WHOLE: u8 = 32;
 const GLUED: u8 = 64;
 
-/// An element, or words between elements.
+/// An element, or words between elements. A copy costs next to nothing, for its words are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     /// How many of those before it hold it.
@@ -29,6 +32,14 @@ pub(crate) struct Node {
     /// The element; of words the one that holds them.
     pub(crate) element: ElementId,
     bits: u8,
+    said: Arc<Said>,
+    /// Left, top, width and height in pixels of its document's view, where it was asked for.
+    pub(crate) place: Option<[i32; 4]>,
+}
+
+/// What a node says of itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
     pub(crate) role: String,
     /// What it is called; the words themselves.
     pub(crate) name: String,
@@ -38,8 +49,14 @@ pub(crate) struct Node {
     pub(crate) states: String,
     /// Where a link leads, what a select offers.
     pub(crate) more: String,
-    /// Left, top, width and height in pixels of its document's view, where it was asked for.
-    pub(crate) place: Option<[i32; 4]>,
+}
+
+impl Deref for Node {
+    type Target = Said;
+
+    fn deref(&self) -> &Said {
+        &self.said
+    }
 }
 
 impl Node {
@@ -102,17 +119,22 @@ impl Node {
         self.place.map_or([0, 0], |[x, y, ..]| [x, y])
     }
 
+    /// Whether it says the same of itself as another one.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.said, &other.said) || self.said == other.said
+    }
+
     /// Words that are said about the page beside what it holds.
     pub(crate) fn note(depth: usize, element: ElementId, words: &str) -> Self {
         Self {
             depth,
             element,
             bits: WORDS | BREAKS | IN_VIEW,
-            role: "note".to_owned(),
-            name: words.to_owned(),
-            value: String::new(),
-            states: String::new(),
-            more: String::new(),
+            said: Arc::new(Said {
+                role: "note".to_owned(),
+                name: words.to_owned(),
+                ..Said::default()
+            }),
             place: None,
         }
     }
@@ -139,11 +161,13 @@ impl Node {
             depth,
             element: ElementId { document, number },
             bits,
-            role,
-            name,
-            value,
-            states,
-            more,
+            said: Arc::new(Said {
+                role,
+                name,
+                value,
+                states,
+                more,
+            }),
             place,
         })
     }
