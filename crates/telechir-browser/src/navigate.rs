@@ -37,7 +37,10 @@ impl Navigation<'_> {
     /// Goes to an address and waits until its document is parsed.
     pub(crate) async fn go_to(&self, url: &str) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
-        self.hold_still();
+        // What loads of a page that stays goes on.
+        if without_place(url) != without_place(&self.tab.url) {
+            self.hold_still();
+        }
         let answer = self
             .page
             .call_within("Page.navigate", json!({ "url": url }), self.limit)
@@ -184,4 +187,9 @@ impl Navigation<'_> {
             limit_ms: millis(self.limit),
         }
     }
+}
+
+/// An address without the place in its document.
+fn without_place(url: &str) -> &str {
+    url.split('#').next().unwrap_or(url)
 }

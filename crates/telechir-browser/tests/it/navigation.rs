@@ -10,8 +10,31 @@ use telechir_protocol::{Action, Held};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::common::{SETTLE, click, go, headless, headless_with, options, page, perform};
+use crate::common::{SETTLE, ask, click, go, headless, headless_with, options, page, perform};
 use crate::server::{Answer, Server};
+
+#[tokio::test]
+async fn a_place_in_a_document_cuts_nothing_off() {
+    let server = Server::start(|path| {
+        Some(match path {
+            "/slow" => Answer {
+                said_length: Some(1 << 20),
+                ..Answer::file("image/png", b"")
+            },
+            _ => Answer::page("<img src=/slow><p id=there>there"),
+        })
+    })
+    .await;
+    let mut browser = headless().await;
+    go(&mut browser, &server.url("/")).await.unwrap();
+    go(&mut browser, &server.url("/#there")).await.unwrap();
+    let fetched = ask(&mut browser, Action::ReadNetwork { tab: None }).await;
+    let slow = fetched.lines().find(|line| line.contains("/slow"));
+    assert!(
+        slow.is_some_and(|line| !line.contains("failed")),
+        "{fetched}"
+    );
+}
 
 #[tokio::test]
 async fn goes_back_and_forward_and_again() {

@@ -9,6 +9,7 @@ use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
 use crate::common::{ask, go, headless_with, options};
+use crate::window::windowed_with;
 
 /// Says what an earlier visit stored, and stores it.
 const PAGE: &str = "<title>x</title><p id=p></p><script>\
@@ -45,6 +46,12 @@ impl Place {
 
     /// A browser with the profile.
     async fn browser(&self, usage: Use) -> (Browser, Claim) {
+        let (options, claim) = self.options(usage);
+        (headless_with(options).await, claim)
+    }
+
+    /// What a browser with the profile is started with.
+    fn options(&self, usage: Use) -> (Options, Claim) {
         let claim = self.profiles.claim(&shop(), usage, "a test").unwrap();
         claim.give_to(options().identity).unwrap();
         let profile = match usage {
@@ -55,7 +62,7 @@ impl Place {
             profile,
             ..options()
         };
-        (headless_with(options).await, claim)
+        (options, claim)
     }
 
     /// What the page in this browser knows, which is then closed.
@@ -86,6 +93,22 @@ async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_
 
     let text = place.knows(headless_with(options()).await).await;
     assert!(text.contains(NOTHING), "{text}");
+    let (again, _claim) = place.browser(Use::Persist).await;
+    let text = place.knows(again).await;
+    assert!(text.contains(ALL), "{text}");
+}
+
+#[tokio::test]
+async fn a_profile_that_had_no_window_may_have_one() {
+    let place = Place::new().await;
+    let (first, claim) = place.browser(Use::Persist).await;
+    let text = place.knows(first).await;
+    assert!(text.contains(NOTHING), "{text}");
+    drop(claim);
+    let (options, claim) = place.options(Use::Persist);
+    let text = place.knows(windowed_with(options).await).await;
+    assert!(text.contains(ALL), "{text}");
+    drop(claim);
     let (again, _claim) = place.browser(Use::Persist).await;
     let text = place.knows(again).await;
     assert!(text.contains(ALL), "{text}");
