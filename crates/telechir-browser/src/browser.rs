@@ -8,7 +8,7 @@ use telechir_device::{
     BoxScreen, Computer, DeviceError, Frame, Mark, PageContext, Performed, Screen as _,
     ScreenAction, Settle, Settled,
 };
-use telechir_protocol::{ActionKind, Size};
+use telechir_protocol::{ActionKind, Held, Size};
 use tokio::time::{Instant, timeout};
 
 use crate::book::{self, Book};
@@ -24,6 +24,7 @@ use crate::settle::{Asks, Watched};
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::snapshot::Snapshots;
+use crate::tabs::LOOK;
 
 mod actions;
 mod anew;
@@ -268,7 +269,16 @@ impl Browser {
         let acted = self.acted.take().unwrap_or(start);
         let (tab, page) = self.front().await?;
         let is_alone = self.book.sessions_of(&tab.session).len() == 1;
-        let asks = match self.world_in(&tab, &page).await {
+        let world = self.world_in(&tab, &page).await;
+        if world.is_none() && start.elapsed() >= LOOK {
+            // It did not even say where our scripts are.
+            return Ok(Settled {
+                held: Some(Held::Working),
+                waited: start.elapsed(),
+                restless: None,
+            });
+        }
+        let asks = match world {
             Some(world) if is_alone => Some(Asks { page, world }),
             // Frames with processes of their own do more than the page knows.
             Some(_) | None => None,

@@ -16,7 +16,7 @@ use crate::setup::WORLD;
 use crate::snapshot::cut;
 
 /// A page that does not say at once whether it is visible is busy, which a visible one is.
-const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// No more of a title is asked for than can be told.
 const LOOK_AT_TITLE_AND_WISHES: &str =
     "[document.title.slice(0, 1000), globalThis.telechirWalker?.wishesSoFar()]";
