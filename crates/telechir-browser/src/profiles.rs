@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use telechir_process::{Identity, am_root};
@@ -19,6 +19,10 @@ use crate::tree;
 
 /// The browser's own data.
 const DATA: &str = "data";
+/// A program that is being started has all our descriptors for a moment, those of locks that were
+/// given up too.
+const BEING_STARTED: Duration = Duration::from_millis(200);
+const BETWEEN: Duration = Duration::from_millis(5);
 /// Held while a browser has the profile, with the words of who that is.
 const LOCK: &str = "lock";
 
@@ -182,7 +186,7 @@ impl Profiles {
     /// # Errors
     /// When there is none, or a browser has it.
     pub fn delete(&self, id: &ProfileId) -> Result<(), ProfileError> {
-        let _lock = self.lock(id, FlockOperation::NonBlockingLockExclusive)?;
+        let _lock = self.lock_soon(id, FlockOperation::NonBlockingLockExclusive)?;
         let folder = self.folder.join(&id.0);
         fs::remove_dir_all(&folder).map_err(at("remove", &folder))
     }
@@ -196,7 +200,7 @@ impl Profiles {
             Use::Persist => FlockOperation::NonBlockingLockExclusive,
             Use::ReadOnly => FlockOperation::NonBlockingLockShared,
         };
-        let mut lock = self.lock(id, operation)?;
+        let mut lock = self.lock_soon(id, operation)?;
         let folder = self.folder.join(&id.0);
         if usage == Use::Persist {
             // Also says when the profile was used.
@@ -225,6 +229,23 @@ impl Profiles {
             holder,
             id,
         })
+    }
+
+    /// Locks the profile, though it may have been given up only now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody says when a lock is free, and the wait is bounded"
+    )]
+    fn lock_soon(&self, id: &ProfileId, operation: FlockOperation) -> Result<File, ProfileError> {
+        let began = Instant::now();
+        loop {
+            match self.lock(id, operation) {
+                Err(ProfileError::Held { .. }) if began.elapsed() < BEING_STARTED => {
+                    std::thread::sleep(BETWEEN);
+                }
+                locked => return locked,
+            }
+        }
     }
 
     /// Locks the profile, while it is the one of this name.

@@ -21,6 +21,25 @@ fn names_are_plain() {
 }
 
 #[test]
+fn what_was_given_up_is_free_though_a_program_that_starts_has_its_lock() {
+    let (_folder, profiles) = place();
+    profiles.create(&id("a")).unwrap();
+    let claim = profiles.claim(&id("a"), Use::Persist, "one").unwrap();
+    let inherited = claim.lock().unwrap();
+    let (_silent, never) = std::sync::mpsc::channel::<()>();
+    let starting = std::thread::spawn(move || {
+        // As long as a program may take to start.
+        let _over = never.recv_timeout(Duration::from_millis(30));
+        drop(inherited);
+    });
+    drop(claim);
+    let again = profiles.claim(&id("a"), Use::Persist, "another").unwrap();
+    starting.join().unwrap();
+    drop(again);
+    profiles.delete(&id("a")).unwrap();
+}
+
+#[test]
 fn what_was_made_is_listed_until_it_is_removed() {
     let (_folder, profiles) = place();
     assert_eq!(profiles.list().unwrap(), []);
