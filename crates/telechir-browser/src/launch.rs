@@ -151,10 +151,12 @@ pub(crate) async fn launch(
 /// Chromium's shell, where it is installed: it is what runs where there is neither a window nor a
 /// profile that lasts.
 pub fn shell_program() -> Option<PathBuf> {
-    SHELLS
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|path| path.is_file())
+    first_of(&SHELLS)
+}
+
+fn first_of(places: &[&str]) -> Option<PathBuf> {
+    let mut places = places.iter().map(PathBuf::from);
+    places.find(|path| path.is_file())
 }
 
 /// Whether a program is Chromium's shell.
@@ -178,12 +180,7 @@ fn find(surface: &Surface, options: &Options) -> Result<PathBuf, DeviceError> {
             program.display()
         ))),
         None => shell
-            .or_else(|| {
-                PLACES
-                    .into_iter()
-                    .map(PathBuf::from)
-                    .find(|path| path.is_file())
-            })
+            .or_else(|| first_of(&PLACES))
             .ok_or_else(|| unavailable("it was not found; install the package `chromium`")),
     }
 }

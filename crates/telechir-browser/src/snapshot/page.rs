@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
             tree.nodes.push(node);
             let mut note = |words| tree.nodes.push(Node::note(below.0, element, words));
             match children.get(&element) {
-                Some(Some(child)) if is_frame && leads && self.is_unbegun(*child) => {
+                Some(Some(child)) if leads && self.is_unbegun(*child) => {
                     note("This frame is still loading; what it will show is not here.");
                 }
                 Some(Some(child)) if is_frame => self.splice(*child, children, below, tree),
