@@ -568,7 +568,6 @@ impl Tab {
             "Inspector.targetCrashed" => self.crash(),
             "Page.lifecycleEvent" if params["name"] == "firstPaint" => self.unpainted = None,
             "Page.screencastFrame" => {
-                self.unpainted = None;
                 let answer = serde_json::json!({ "sessionId": params["sessionId"] });
                 client.notify(Some(&self.session), "Page.screencastFrameAck", answer);
                 self.stirred = Instant::now();

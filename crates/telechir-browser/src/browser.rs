@@ -269,8 +269,9 @@ impl Browser {
         let acted = self.acted.take().unwrap_or(start);
         let (tab, page) = self.front().await?;
         let is_alone = self.book.sessions_of(&tab.session).len() == 1;
+        let asked = Instant::now();
         let world = self.world_in(&tab, &page).await;
-        if world.is_none() && start.elapsed() >= LOOK {
+        if world.is_none() && asked.elapsed() >= LOOK {
             // It did not even say where our scripts are.
             return Ok(Settled {
                 held: Some(Held::Working),
@@ -286,6 +287,7 @@ impl Browser {
         let watched = Watched {
             client: &self.client,
             book: &self.book,
+            session: &tab.session,
             asks,
             acted,
             start,

@@ -19,11 +19,15 @@ const ABOUT_IT: Duration = Duration::from_millis(500);
 /// What a still page has drawn is on its way to the screen for no longer, unless somebody works on it.
 const ON_ITS_WAY: Duration = Duration::from_millis(8);
 
+/// A page that did not say after so long that it is still may not do so soon: two pictures.
+const SOON: Duration = Duration::from_millis(34);
+
 /// The tab in front, while it is waited for.
 #[derive(Debug)]
 pub(crate) struct Watched<'a> {
     pub(crate) client: &'a Client,
     pub(crate) book: &'a Book,
+    pub(crate) session: &'a str,
     /// None where the page cannot be asked.
     pub(crate) asks: Option<Asks>,
     /// When what is waited for began.
@@ -60,6 +64,30 @@ impl Quiet {
     }
 }
 
+/// Has a page without a window say when it paints, as long as this is there. It costs the page
+/// time and memory, so that only those get it that do not say themselves that they are still.
+#[derive(Debug)]
+struct PaintSign<'a> {
+    client: &'a Client,
+    session: &'a str,
+}
+
+impl<'a> PaintSign<'a> {
+    fn start(client: &'a Client, session: &'a str) -> Self {
+        // Only a sign: small and coarse is enough.
+        let params = json!({ "format": "jpeg", "quality": 10, "maxWidth": 320, "maxHeight": 320 });
+        client.notify(Some(session), "Page.startScreencast", params);
+        Self { client, session }
+    }
+}
+
+impl Drop for PaintSign<'_> {
+    fn drop(&mut self) {
+        self.client
+            .notify(Some(self.session), "Page.stopScreencast", json!({}));
+    }
+}
+
 impl Asks {
     /// Waits until the page has drawn what it has to draw; whether nothing else is due for a while.
     async fn is_still(&self, Settle { quiet, ceiling }: Settle) -> bool {
@@ -83,7 +111,7 @@ impl Watched<'_> {
         let deadline = self.start + self.settle.ceiling;
         let mut restless = None;
         let held = loop {
-            let page = self.quiet_page(deadline).await?;
+            let page = self.quiet_page(deadline, screen.is_none()).await?;
             let Some(screen) = &mut screen else {
                 break page.held();
             };
@@ -103,7 +131,7 @@ impl Watched<'_> {
                 break held;
             }
             // What was painted may have begun to load something.
-            if self.did_nothing_since(heard) || self.is_silent() {
+            if self.did_nothing_since(heard) || self.is_silent(self.start) {
                 break None;
             }
         };
@@ -114,9 +142,12 @@ impl Watched<'_> {
         })
     }
 
-    async fn quiet_page(&self, deadline: Instant) -> Result<Quiet, DeviceError> {
+    /// Waits for the page. What it paints is not seen elsewhere when `is_alone`.
+    async fn quiet_page(&self, deadline: Instant, is_alone: bool) -> Result<Quiet, DeviceError> {
         let mut changes = self.book.watch();
         let mut asked = None;
+        let mut sign = None;
+        let mut unseen = self.start;
         let mut answer = OptionFuture::default();
         loop {
             if let Some(lost) = self.client.is_lost() {
@@ -143,7 +174,11 @@ impl Watched<'_> {
                 asked = Some(now);
                 answer = Some(Box::pin(asks.is_still(self.settle).fuse())).into();
             }
-            if self.is_silent() {
+            if is_alone && sign.is_none() && (self.asks.is_none() || now >= self.start + SOON) {
+                sign = Some(PaintSign::start(self.client, self.session));
+                unseen = now;
+            }
+            if self.is_silent(unseen) {
                 if answer.is_terminated() {
                     return Ok(Quiet::Silent);
                 }
@@ -152,7 +187,10 @@ impl Watched<'_> {
                 }
             }
             // Looked at again when something happens, or when it may have been quiet for long enough.
-            let next = (now + self.settle.quiet).min(deadline);
+            let mut next = (now + self.settle.quiet).min(deadline);
+            if is_alone && sign.is_none() {
+                next = next.min(now + SOON);
+            }
             tokio::select! {
                 Some(is_still) = &mut answer => {
                     let asked = asked.unwrap_or(now);
@@ -179,11 +217,12 @@ impl Watched<'_> {
         activity.is_some_and(|activity| activity.spoke >= self.acted)
     }
 
-    /// Whether nothing was heard of the page for long enough.
-    fn is_silent(&self) -> bool {
+    /// Whether nothing was heard of the page for long enough. What it did before `unseen` may not
+    /// have been heard of.
+    fn is_silent(&self, unseen: Instant) -> bool {
         self.book.activity().is_none_or(|activity| {
             // What stirred before the action did so for another reason.
-            let mut last = activity.stirred.max(self.start);
+            let mut last = activity.stirred.max(unseen);
             if activity.spoke < self.acted + ABOUT_IT {
                 last = last.max(activity.spoke);
             }

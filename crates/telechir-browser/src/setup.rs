@@ -119,32 +119,13 @@ impl Setup {
         }
     }
 
-    /// What a tab in front gets beside: it has the focus, and says when it paints.
-    pub(crate) fn to_front(&self, client: &Client, session: &str) {
-        let tell = |method, params| client.notify(Some(session), method, params);
-        tell(
+    /// Gives a tab in front the focus, or takes it.
+    pub(crate) fn focus(client: &Client, session: &str, enabled: bool) {
+        client.notify(
+            Some(session),
             "Emulation.setFocusEmulationEnabled",
-            json!({ "enabled": true }),
+            json!({ "enabled": enabled }),
         );
-        if self.size.is_some() {
-            // Only a sign that something was painted: small and coarse is enough.
-            tell(
-                "Page.startScreencast",
-                json!({ "format": "jpeg", "quality": 10, "maxWidth": 320, "maxHeight": 320 }),
-            );
-        }
-    }
-
-    /// What a tab that is no longer in front loses.
-    pub(crate) fn to_back(&self, client: &Client, session: &str) {
-        let tell = |method, params| client.notify(Some(session), method, params);
-        tell(
-            "Emulation.setFocusEmulationEnabled",
-            json!({ "enabled": false }),
-        );
-        if self.size.is_some() {
-            tell("Page.stopScreencast", json!({}));
-        }
     }
 
     /// Puts the walker into every document to come, before its own scripts, and asks to hear of

@@ -12,7 +12,7 @@ use crate::Browser;
 use crate::book::Tab;
 use crate::error::{CdpError, refused};
 use crate::page::Page;
-use crate::setup::WORLD;
+use crate::setup::{Setup, WORLD};
 use crate::snapshot::cut;
 
 /// A page that does not say at once whether it is visible is busy, which a visible one is.
@@ -150,7 +150,7 @@ impl Browser {
             // What was pressed there must not stay so.
             let page = self.page_of(&before);
             let _a_page_that_is_gone_holds_nothing = self.hands.release(&page).await;
-            self.setup.to_back(&self.client, &before.session);
+            Setup::focus(&self.client, &before.session, false);
         }
         let limit = self.options.answer_limit;
         let params = json!({ "targetId": tab.target });
@@ -160,7 +160,7 @@ impl Browser {
         if self.screen.is_some() {
             self.fill_screen(tab).await?;
         }
-        self.setup.to_front(&self.client, &tab.session);
+        Setup::focus(&self.client, &tab.session, true);
         self.book.set_active(&tab.target);
         Ok(())
     }
