@@ -61,8 +61,8 @@ pub struct Browser {
     pub(crate) acted: Option<Instant>,
     /// The world of our scripts in the document that was last in front, by tab and document.
     pub(crate) world: Option<((String, Option<String>), i64)>,
-    /// The same of the frames in it; none for one that does not answer.
-    pub(crate) frame_worlds: HashMap<(String, book::Frame), Option<i64>>,
+    /// The same of the frames in it, or when one did not answer.
+    pub(crate) frame_worlds: HashMap<(String, book::Frame), Result<i64, Instant>>,
     /// Files for pages and from pages, where there is a workspace.
     pub(crate) exchange: Option<Arc<Exchange>>,
 }

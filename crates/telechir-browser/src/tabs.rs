@@ -9,7 +9,7 @@ use telechir_protocol::TabState;
 use tokio::time::{Instant, timeout_at};
 
 use crate::Browser;
-use crate::book::Tab;
+use crate::book::{Frame, Tab};
 use crate::error::{CdpError, refused};
 use crate::page::Page;
 use crate::setup::{Setup, WORLD};
@@ -24,6 +24,8 @@ const LOOK_AT_WISHES: &str = "globalThis.telechirWalker?.wishesSoFar()";
 /// Frames of a tab that are asked, and how long for: one that hangs holds up nobody.
 const FRAMES_ASKED: usize = 32;
 const LOOK_AT_FRAME: Duration = Duration::from_millis(100);
+/// Who did not answer is left alone for so long.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
 /// A title and an address are cut here, in characters.
 const LONGEST_TITLE: usize = 300;
 const LONGEST_ADDRESS: usize = 2_000;
@@ -233,15 +235,20 @@ impl Browser {
         let mut frames = self.book.frames_in(tab);
         frames.truncate(FRAMES_ASKED);
         self.frame_worlds.retain(|known, _| frames.contains(known));
+        let is_left_alone = |frame: &(String, Frame)| {
+            let known = self.frame_worlds.get(frame);
+            known.is_some_and(|known| known.is_err_and(|since| since.elapsed() < LEFT_ALONE))
+        };
         let asked = frames
             .into_iter()
+            .filter(|frame| !is_left_alone(frame))
             .map(|frame| {
                 let world = self.frame_worlds.get(&frame).copied();
                 let page = Page::new(&self.client, &frame.1.session, LOOK_AT_FRAME);
                 async move {
                     let world = match world {
-                        Some(world) => world,
-                        None => world_of(&page, &frame.0, LOOK_AT_FRAME).await,
+                        Some(Ok(world)) => Some(world),
+                        Some(Err(_)) | None => world_of(&page, &frame.0, LOOK_AT_FRAME).await,
                     };
                     let look = json!({
                         "expression": LOOK_AT_WISHES, "contextId": world, "returnByValue": true,
@@ -258,9 +265,9 @@ impl Browser {
             if let Some((world, answer)) = &answer {
                 self.note_wishes(&page, *world, &answer["result"]["value"]);
             }
-            // Who does not answer is not asked again before it shows another document.
             let world = answer.map(|(world, _)| world);
-            self.frame_worlds.insert(frame, world);
+            self.frame_worlds
+                .insert(frame, world.ok_or_else(Instant::now));
         }
     }
 

@@ -15,11 +15,9 @@ const listenFor = name => navigator.permissions.query({ name }).then(status => {
   status.addEventListener("change", () => { if (status.state === "denied") wish(name) })
 }, () => {})
 if (isSecureContext && self === top && navigator.permissions) PERMISSIONS.forEach(listenFor)
-// Chromium's shell asks nobody and changes nothing: what stands around the page's own functions says
-// so.
-for (const name of PERMISSIONS) {
-  addEventListener(`telechir-denied-${name}`, event => {
-    event.stopImmediatePropagation()
-    wish(name)
-  }, { capture: true })
-}
+// Chromium's shell asks nobody and changes nothing: there, what stands around the page's own
+// functions says so.
+const hearDenials = () => PERMISSIONS.forEach(name => addEventListener(`telechir-denied-${name}`, event => {
+  event.stopImmediatePropagation()
+  wish(name)
+}, { capture: true }))
