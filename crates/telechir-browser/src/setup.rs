@@ -17,7 +17,7 @@ const ON_NEW_DOCUMENT: &str = "Page.addScriptToEvaluateOnNewDocument";
 const IN_WINDOW: &str = include_str!("setup/window.js");
 const IN_SHELL: &str = include_str!("setup/shell.js");
 /// Has the walker hear what the latter tells it.
-const HEAR_DENIALS: &str = ";globalThis.telechirWalker?.hearDenials()";
+const HEAR_DENIALS: &str = ";globalThis.telechirWishes?.hearDenials()";
 
 /// How tabs are prepared.
 #[derive(Clone, Debug, Default)]

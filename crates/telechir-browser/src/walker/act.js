@@ -29,14 +29,6 @@ const cover = hit => {
   return `${role || tagOf(hit)}${name ? ` ${JSON.stringify(cut(name, 80))}` : ""}`
 }
 
-let expected = null
-const heard = []
-const MOST_HEARD = 64
-const hear = event => {
-  if (expected && event.isTrusted && heard.length < MOST_HEARD) heard.push([event.type, event.composedPath()[0]])
-}
-for (const kind of ["mousemove", "mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
-
 const boxesWithLabels = element => {
   const boxes = [...boxesOf(element)]
   for (const label of ownLabelsOf(element)) boxes.push(...boxesOf(label))

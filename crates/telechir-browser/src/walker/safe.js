@@ -79,5 +79,5 @@ const cut = (text, length = LONGEST) => {
   if (text.length <= length) return text
   segmenter ??= new Intl.Segmenter()
   const end = segmenter.segment(text.slice(0, length + 64)).containing(length)?.index ?? length
-  return text.slice(0, end) + "…"
+  return text.slice(0, end) + "\u2026"
 }

@@ -66,7 +66,7 @@ const moreOf = (element, role, tag) => {
   if (tag === "iframe" || tag === "frame") return cut(String(element.src), 400)
   if (tag === "select") {
     const options = Array.from(element.options).slice(0, MOST_OPTIONS)
-    return options.map(option => cut(squeeze(option.text), 60).replaceAll("|", "¦")).join("|")
+    return options.map(option => cut(squeeze(option.text), 60).replaceAll("|", "\u00a6")).join("|")
   }
   return ""
 }

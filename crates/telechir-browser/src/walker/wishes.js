@@ -21,3 +21,4 @@ const hearDenials = () => PERMISSIONS.forEach(name => addEventListener(`telechir
   event.stopImmediatePropagation()
   wish(name)
 }, { capture: true }))
+Object.defineProperty(globalThis, "telechirWishes", { value: Object.freeze({ soFar: wishesSoFar, had: hadWishes, hearDenials }) })
