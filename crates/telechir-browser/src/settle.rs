@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture};
-use serde_json::json;
+use serde_json::{Value, json};
 use telechir_device::{BoxScreen, DeviceError, Screen as _, Settle, Settled};
 use telechir_protocol::Held;
 use tokio::time::{Instant, sleep_until};
 
 use crate::book::Book;
 use crate::client::Client;
+use crate::error::CdpError;
 use crate::page::Page;
+use crate::walker;
 
 /// A page that computes is waited for until it did not answer for so long.
 const BUSY: Duration = Duration::from_millis(1000);
@@ -91,14 +93,23 @@ impl Drop for PaintSign<'_> {
 impl Asks {
     /// Waits until the page has drawn what it has to draw; whether nothing else is due for a while.
     async fn is_still(&self, Settle { quiet, ceiling }: Settle) -> bool {
+        let still = format!("globalThis.telechirWalker?.still({})", quiet.as_millis());
+        let mut answer = self.evaluate(&still, ceiling).await;
+        if answer.as_ref().is_ok_and(Value::is_null) {
+            // Nobody read this document before.
+            let _asked_again_it_says_why = self.evaluate(walker::WALKER, ceiling).await;
+            answer = self.evaluate(&still, ceiling).await;
+        }
+        answer.is_ok_and(|answer| answer == true)
+    }
+
+    async fn evaluate(&self, expression: &str, limit: Duration) -> Result<Value, CdpError> {
         let params = json!({
-            "expression": format!("telechirWalker.still({})", quiet.as_millis()),
-            "contextId": self.world, "awaitPromise": true, "returnByValue": true,
+            "expression": expression, "contextId": self.world, "awaitPromise": true,
+            "returnByValue": true,
         });
-        let answer = self.page.call_within("Runtime.evaluate", params, ceiling);
-        answer
-            .await
-            .is_ok_and(|answer| answer["result"]["value"] == true)
+        let answer = self.page.call_within("Runtime.evaluate", params, limit);
+        Ok(answer.await?["result"]["value"].take())
     }
 }
 

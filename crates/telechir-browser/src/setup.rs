@@ -16,8 +16,8 @@ const ON_NEW_DOCUMENT: &str = "Page.addScriptToEvaluateOnNewDocument";
 /// What a page is given where it has a window, and where Chromium is its shell.
 const IN_WINDOW: &str = include_str!("setup/window.js");
 const IN_SHELL: &str = include_str!("setup/shell.js");
-/// Has the walker hear what the latter tells it.
-const HEAR_DENIALS: &str = ";globalThis.telechirWishes?.hearDenials()";
+/// Has the ears hear what the latter tells it.
+const HEAR_DENIALS: &str = "globalThis.telechirEars?.hearDenials()";
 
 /// How tabs are prepared.
 #[derive(Clone, Debug, Default)]
@@ -130,13 +130,13 @@ impl Setup {
         );
     }
 
-    /// Puts the walker into every document to come, before its own scripts, and asks to hear of
+    /// Puts the ears into every document to come, before its own scripts, and asks to hear of
     /// frames that get a process of their own.
     fn watch_frames(&self, client: &Client, session: &str) {
         let denials = if self.is_shell { HEAR_DENIALS } else { "" };
-        let source = [walker::SOURCE, denials].concat();
-        let walker = json!({ "source": source, "worldName": WORLD, "runImmediately": true });
-        client.notify(Some(session), ON_NEW_DOCUMENT, walker);
+        let source = [walker::EARS, denials].concat();
+        let ears = json!({ "source": source, "worldName": WORLD, "runImmediately": true });
+        client.notify(Some(session), ON_NEW_DOCUMENT, ears);
         let beside = match self.size {
             None => Some(IN_WINDOW),
             Some(_) => self.is_shell.then_some(IN_SHELL),

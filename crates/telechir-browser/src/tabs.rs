@@ -19,8 +19,8 @@ use crate::snapshot::cut;
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// No more of a title is asked for than can be told.
 const LOOK_AT_TITLE_AND_WISHES: &str =
-    "[document.title.slice(0, 1000), globalThis.telechirWishes?.soFar()]";
-const LOOK_AT_WISHES: &str = "globalThis.telechirWishes?.soFar()";
+    "[document.title.slice(0, 1000), globalThis.telechirEars?.wishesSoFar()]";
+const LOOK_AT_WISHES: &str = "globalThis.telechirEars?.wishesSoFar()";
 /// Frames of a tab that are asked, and how long for: one that hangs holds up nobody.
 const FRAMES_ASKED: usize = 32;
 const LOOK_AT_FRAME: Duration = Duration::from_millis(100);
@@ -280,7 +280,7 @@ impl Browser {
         for wish in wishes.iter().filter_map(Value::as_str) {
             self.book.wish(wish);
         }
-        let had = format!("telechirWishes.had({})", told[0]);
+        let had = format!("telechirEars.hadWishes({})", told[0]);
         page.notify(
             "Runtime.evaluate",
             json!({ "expression": had, "contextId": world }),

@@ -1,17 +1,31 @@
-//! The script that reads a page and acts in it, in a world of its own that no page can reach.
+//! The scripts that listen in a page, read it and act in it, in a world of their own that no page can
+//! reach.
 //!
-//! `safe.js` says how a page is kept from fooling it, `walk.js` reads, `roles.js`, `names.js` and
-//! `states.js` say what an element is, `act.js` and `set.js` act on one; `heard.js` listens to what
-//! a press does, and `wishes.js` tells what the page is denied.
+//! `heard.js` listens to what a press does, and `wishes.js` to what the page is denied. `safe.js`
+//! says how a page is kept from fooling the walker, `walk.js` reads, `roles.js`, `names.js` and
+//! `states.js` say what an element is, `act.js` and `set.js` act on one.
 
-/// The whole script. Run again in the same world, it does nothing. What must be there before the
-/// page's own scripts is; the rest, which costs milliseconds and a megabyte, is made when it is first
-/// used, for most frames are never read. All in ASCII, of which Chromium keeps a byte a character.
-pub(crate) const SOURCE: &str = concat!(
-    "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirWishes\")) return\n",
-    include_str!("walker/wishes.js"),
-    include_str!("walker/heard.js"),
-    "const make = () => {\n",
+macro_rules! ears {
+    () => {
+        concat!(
+            "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirEars\")) return\n",
+            include_str!("walker/wishes.js"),
+            include_str!("walker/heard.js"),
+            include_str!("walker/ears.js"),
+            "})();\n"
+        )
+    };
+}
+
+/// What must be in a document before its own scripts. Run again in the same world, it does nothing.
+pub(crate) const EARS: &str = ears!();
+
+/// The ears and the walker, for a document that is read. Most frames never are, and it takes
+/// milliseconds and a megabyte of each. Run again in the same world, it does nothing.
+pub(crate) const WALKER: &str = concat!(
+    ears!(),
+    "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirWalker\")) return\n",
+    "const { press } = telechirEars\n",
     include_str!("walker/safe.js"),
     include_str!("walker/roles.js"),
     include_str!("walker/names.js"),
@@ -20,9 +34,8 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("walker/act.js"),
     include_str!("walker/set.js"),
     include_str!("walker/main.js"),
-    "}\nlet walker\n",
-    "Object.defineProperty(globalThis, \"telechirWalker\", { get: () => walker ??= make() })\n",
-    "})()"
+    "})();\n"
 );
 
-const _: () = assert!(SOURCE.is_ascii());
+// Of others Chromium keeps two bytes a character.
+const _: () = assert!(WALKER.is_ascii());

@@ -128,8 +128,7 @@ impl Document {
             suspects: 0,
             frames: HashMap::new(),
         };
-        // Chromium puts it there for most documents; it does nothing where it is already.
-        document.evaluate(client, walker::SOURCE, limit).await?;
+        document.evaluate(client, walker::WALKER, limit).await?;
         Ok(document)
     }
 

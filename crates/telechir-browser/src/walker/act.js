@@ -49,8 +49,8 @@ const aim = (id, isToPress) => {
       for (const [x, y] of placesIn(box)) {
         const hit = deepestAt(x, y)
         if (isHit(hit, element)) {
-          expected = element
-          heard.length = 0
+          press.expected = element
+          press.heard.length = 0
           return { x, y }
         }
         covered ??= hit
@@ -62,6 +62,7 @@ const aim = (id, isToPress) => {
 
 // Whether the pointer was heard over what is aimed at; from then on it is heard anew.
 const isReached = () => {
+  const { expected, heard } = press
   const reached = heard.some(([kind, target]) => kind === "mousemove" && isOurs(target, expected))
   heard.length = 0
   return reached
@@ -72,8 +73,8 @@ const isOurs = (target, element) =>
 
 // What came of a press: which events the element heard, and who heard them instead.
 const outcome = () => {
-  const element = expected
-  expected = null
+  const { expected: element, heard } = press
+  press.expected = null
   const kinds = [], others = []
   for (const [kind, target] of heard) {
     if (kind === "mousemove") continue

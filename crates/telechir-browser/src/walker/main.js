@@ -1,1 +1,3 @@
-return Object.freeze({ walk, epoch, suspected, adopt, aim, isReached, outcome, through, drawnAgain, still, reveal, setValue, fileControl, fileElement, element: find })
+Object.defineProperty(globalThis, "telechirWalker", {
+  value: Object.freeze({ walk, epoch, suspected, adopt, aim, isReached, outcome, through, drawnAgain, still, reveal, setValue, fileControl, fileElement, element: find }),
+})

@@ -21,4 +21,3 @@ const hearDenials = () => PERMISSIONS.forEach(name => addEventListener(`telechir
   event.stopImmediatePropagation()
   wish(name)
 }, { capture: true }))
-Object.defineProperty(globalThis, "telechirWishes", { value: Object.freeze({ soFar: wishesSoFar, had: hadWishes, hearDenials }) })

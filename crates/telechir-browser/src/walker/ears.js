@@ -1,0 +1,1 @@
+Object.defineProperty(globalThis, "telechirEars", { value: Object.freeze({ press, wishesSoFar, hadWishes, hearDenials }) })
