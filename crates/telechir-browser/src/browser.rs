@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 use telechir_device::{
@@ -214,8 +215,18 @@ impl Computer for Browser {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let settled = self.settled(settle).await;
-        self.or_anew(settled).await
+        let settled = self.settled(settle, false).await;
+        Ok(self.or_anew(settled).await?.0)
+    }
+
+    async fn look(&mut self, settle: Settle) -> Result<(Frame, Settled), DeviceError> {
+        let settled = self.settled(settle, self.screen.is_none()).await;
+        let (settled, picture) = self.or_anew(settled).await?;
+        let frame = match picture {
+            Some(frame) => frame,
+            None => self.capture().await?,
+        };
+        Ok((frame, settled))
     }
 
     async fn context(&mut self) -> Result<PageContext, DeviceError> {
@@ -264,7 +275,12 @@ impl Browser {
         }
     }
 
-    async fn settled(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+    /// Waits for the page, and takes its picture meanwhile where it is wanted and can be had then.
+    async fn settled(
+        &mut self,
+        settle: Settle,
+        is_picture_wanted: bool,
+    ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let start = Instant::now();
         let acted = self.acted.take().unwrap_or(start);
         let (tab, page) = self.front().await?;
@@ -273,14 +289,19 @@ impl Browser {
         let world = self.world_in(&tab, &page).await;
         if world.is_none() && asked.elapsed() >= LOOK {
             // It did not even say where our scripts are.
-            return Ok(Settled {
+            let settled = Settled {
                 held: Some(Held::Working),
                 waited: start.elapsed(),
                 restless: None,
-            });
+            };
+            return Ok((settled, None));
         }
         let asks = match world {
-            Some(world) if is_alone => Some(Asks { page, world }),
+            Some(world) if is_alone => Some(Asks {
+                page,
+                world,
+                is_drawn: AtomicBool::new(false),
+            }),
             // Frames with processes of their own do more than the page knows.
             Some(_) | None => None,
         };
@@ -292,6 +313,7 @@ impl Browser {
             acted,
             start,
             settle,
+            is_picture_wanted,
         };
         watched.settled(self.screen.as_mut()).await
     }

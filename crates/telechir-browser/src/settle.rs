@@ -1,14 +1,16 @@
 //! Waits until a page has nothing to do, and nothing is painted, loaded or fetched any more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture};
+use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture, join};
 use serde_json::{Value, json};
-use telechir_device::{BoxScreen, DeviceError, Screen as _, Settle, Settled};
+use telechir_device::{BoxScreen, DeviceError, Frame, Screen as _, Settle, Settled};
 use telechir_protocol::Held;
 use tokio::time::{Instant, sleep_until};
 
 use crate::book::Book;
+use crate::capture;
 use crate::client::Client;
 use crate::error::CdpError;
 use crate::page::Page;
@@ -36,6 +38,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) acted: Instant,
     pub(crate) start: Instant,
     pub(crate) settle: Settle,
+    /// Whether a picture of the page is to be taken, if that is possible while it is waited for.
+    pub(crate) is_picture_wanted: bool,
 }
 
 /// Asks a page what it has to do, in the world of our scripts.
@@ -43,6 +47,8 @@ pub(crate) struct Watched<'a> {
 pub(crate) struct Asks {
     pub(crate) page: Page,
     pub(crate) world: i64,
+    /// Whether it said that it has drawn what it has to draw.
+    pub(crate) is_drawn: AtomicBool,
 }
 
 /// How a page is.
@@ -92,15 +98,40 @@ impl Drop for PaintSign<'_> {
 
 impl Asks {
     /// Waits until the page has drawn what it has to draw; whether nothing else is due for a while.
-    async fn is_still(&self, Settle { quiet, ceiling }: Settle) -> bool {
-        let still = format!("globalThis.telechirWalker?.still({})", quiet.as_millis());
-        let mut answer = self.evaluate(&still, ceiling).await;
+    /// Meanwhile its picture is taken, when one is wanted: none when it is not of the still page.
+    async fn is_still(
+        &self,
+        Settle { quiet, ceiling }: Settle,
+        is_picture_wanted: bool,
+    ) -> (bool, Option<Frame>) {
+        let rests = format!("globalThis.telechirWalker?.rests({})", quiet.as_millis());
+        let mut answer = self.evaluate(&rests, ceiling).await;
         if answer.as_ref().is_ok_and(Value::is_null) {
             // Nobody read this document before.
             let _asked_again_it_says_why = self.evaluate(walker::WALKER, ceiling).await;
-            answer = self.evaluate(&still, ceiling).await;
+            answer = self.evaluate(&rests, ceiling).await;
         }
-        answer.is_ok_and(|answer| answer == true)
+        let answer = answer.unwrap_or_default();
+        if answer[0] != true {
+            return (false, None);
+        }
+        self.is_drawn.store(true, Ordering::Relaxed);
+        let rest = async {
+            if answer[1] == true && !is_picture_wanted {
+                return [true; 2];
+            }
+            let answer = self.evaluate("telechirWalker.restsOn()", ceiling).await;
+            let answer = answer.unwrap_or_default();
+            [0, 1].map(|at| answer[at] == true)
+        };
+        let picture = async {
+            match is_picture_wanted {
+                true => capture::capture(&self.page).await.ok(),
+                false => None,
+            }
+        };
+        let ([is_still, is_same], picture) = join(rest, picture).await;
+        (is_still, picture.filter(|_| is_same))
     }
 
     async fn evaluate(&self, expression: &str, limit: Duration) -> Result<Value, CdpError> {
@@ -118,13 +149,13 @@ impl Watched<'_> {
     pub(crate) async fn settled(
         &self,
         mut screen: Option<&mut BoxScreen>,
-    ) -> Result<Settled, DeviceError> {
+    ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let deadline = self.start + self.settle.ceiling;
         let mut restless = None;
-        let held = loop {
-            let page = self.quiet_page(deadline, screen.is_none()).await?;
+        let (held, picture) = loop {
+            let (page, picture) = self.quiet_page(deadline, screen.is_none()).await?;
             let Some(screen) = &mut screen else {
-                break page.held();
+                break (page.held(), picture);
             };
             let heard = Instant::now();
             let painted = screen
@@ -139,22 +170,27 @@ impl Watched<'_> {
             restless = painted.restless;
             let held = page.held().or(painted.held);
             if held.is_some() {
-                break held;
+                break (held, None);
             }
             // What was painted may have begun to load something.
             if self.did_nothing_since(heard) || self.is_silent(self.start) {
-                break None;
+                break (None, None);
             }
         };
-        Ok(Settled {
+        let settled = Settled {
             held,
             waited: self.start.elapsed(),
             restless,
-        })
+        };
+        Ok((settled, picture))
     }
 
     /// Waits for the page. What it paints is not seen elsewhere when `is_alone`.
-    async fn quiet_page(&self, deadline: Instant, is_alone: bool) -> Result<Quiet, DeviceError> {
+    async fn quiet_page(
+        &self,
+        deadline: Instant,
+        is_alone: bool,
+    ) -> Result<(Quiet, Option<Frame>), DeviceError> {
         let mut changes = self.book.watch();
         let mut asked = None;
         let mut sign = None;
@@ -170,11 +206,12 @@ impl Watched<'_> {
                 .activity()
                 .is_some_and(|activity| activity.is_busy);
             if now >= deadline {
-                return Ok(Quiet::Not(match answer.is_terminated() {
+                let held = match answer.is_terminated() {
                     _ if is_busy => Held::Loading,
                     true => Held::Changing,
                     false => Held::Working,
-                }));
+                };
+                return Ok((Quiet::Not(held), None));
             }
             // What it loaded since it was asked may give it something to do.
             if let Some(asks) = &self.asks
@@ -183,18 +220,24 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                answer = Some(Box::pin(asks.is_still(self.settle).fuse())).into();
+                let still = asks.is_still(self.settle, self.is_picture_wanted);
+                answer = Some(Box::pin(still.fuse())).into();
             }
-            if is_alone && sign.is_none() && (self.asks.is_none() || now >= self.start + SOON) {
+            let is_unknown = match &self.asks {
+                None => true,
+                Some(_) if answer.is_terminated() => asked.is_some(),
+                Some(asks) => now >= self.start + SOON && !asks.is_drawn.load(Ordering::Relaxed),
+            };
+            if is_alone && sign.is_none() && is_unknown {
                 sign = Some(PaintSign::start(self.client, self.session));
                 unseen = now;
             }
             if self.is_silent(unseen) {
                 if answer.is_terminated() {
-                    return Ok(Quiet::Silent);
+                    return Ok((Quiet::Silent, None));
                 }
                 if asked.is_some_and(|asked| now >= asked + BUSY) {
-                    return Ok(Quiet::Not(Held::Working));
+                    return Ok((Quiet::Not(Held::Working), None));
                 }
             }
             // Looked at again when something happens, or when it may have been quiet for long enough.
@@ -203,10 +246,10 @@ impl Watched<'_> {
                 next = next.min(now + SOON);
             }
             tokio::select! {
-                Some(is_still) = &mut answer => {
+                Some((is_still, picture)) = &mut answer => {
                     let asked = asked.unwrap_or(now);
                     if is_still && self.did_nothing_since(asked) && !self.is_talking() {
-                        return Ok(Quiet::Still);
+                        return Ok((Quiet::Still, picture));
                     }
                 }
                 _ = changes.changed() => {}

@@ -212,6 +212,21 @@ pub trait Computer: Send {
         settle: Settle,
     ) -> impl Future<Output = Result<Settled, DeviceError>> + Send;
 
+    /// Waits until the screen stopped changing, or the ceiling, and takes its picture; a device
+    /// may do both at once where the picture is one of the screen that stopped.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    fn look(
+        &mut self,
+        settle: Settle,
+    ) -> impl Future<Output = Result<(Frame, Settled), DeviceError>> + Send {
+        async move {
+            let settled = self.settle(settle).await?;
+            Ok((self.capture().await?, settled))
+        }
+    }
+
     /// Where the browser is.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ trait AnyComputer: Send {
     fn seen_through(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
+    fn look(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)>;
     fn context(&mut self) -> Boxed<'_, PageContext>;
     fn release(&mut self) -> Boxed<'_, ()>;
     fn close(self: Box<Self>) -> Boxed<'static, ()>;
@@ -69,6 +70,9 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled> {
         Box::pin(Computer::settle(self, settle))
+    }
+    fn look(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)> {
+        Box::pin(Computer::look(self, settle))
     }
     fn context(&mut self) -> Boxed<'_, PageContext> {
         Box::pin(Computer::context(self))
@@ -128,6 +132,9 @@ impl Computer for BoxComputer {
     }
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
         self.0.settle(settle).await
+    }
+    async fn look(&mut self, settle: Settle) -> Result<(Frame, Settled), DeviceError> {
+        self.0.look(settle).await
     }
     async fn context(&mut self) -> Result<PageContext, DeviceError> {
         self.0.context().await

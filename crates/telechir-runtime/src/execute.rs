@@ -175,9 +175,11 @@ impl Screen {
         limits: &Limits,
     ) -> Result<(Frame, Settled), DeviceError> {
         self.permitted(permit, step)?;
-        let settled = self.settle(settle, limits).await?;
-        let frame = within("capture the screen", limits.action, self.computer.capture()).await;
-        Ok((self.note(frame)?, settled))
+        self.is_moving = false;
+        // For the wait and for the picture.
+        let limit = settle.ceiling + limits.action * 2;
+        let seen = within("capture the screen", limit, self.computer.look(settle)).await;
+        self.note(seen)
     }
 
     /// The elements to draw numbers on, for the picture of a permitted step.

@@ -127,24 +127,49 @@ const moves = () => {
   return { ending, isEndless: plays || ending.length < running.length }
 }
 
-// Once the page has drawn what it has to draw, and what moves has moved: whether it is still, and
-// has nothing else to do for so many ms from when it was asked. When it has nothing to do it is told
-// for how long: until the next picture, the next timer, or for 50 ms. Of frames it knows nothing.
+// Whether the page is still is asked in two steps, so that its picture can be taken during the second.
+// When it has nothing to do it is told for how long: until the next picture, the next timer, or the
+// end of a period of 50 ms. Of frames it knows nothing.
 const PICTURE = 1_000 / 60
-const still = most => new Promise(done => {
-  const until = performance.now() + most
+// How it was when it had drawn all it had to draw.
+let calm = null
+
+// Once what moves has moved: until when nothing is due then; null when it was not so by `until`.
+const restsUntil = ({ until, most }) => new Promise(done => {
   const draw = () => requestAnimationFrame(() => requestIdleCallback(look, { timeout: most }))
   const look = idle => {
     const now = performance.now(), left = idle.timeRemaining(), { ending, isEndless } = moves()
-    if (idle.didTimeout || isEndless) done(false)
+    if (idle.didTimeout || isEndless) done(null)
     else if (ending.length) Promise.allSettled(ending.map(one => one.finished)).then(draw)
-    else if (left > PICTURE && now + left >= until) done(true)
-    else if (now >= until) done(false)
+    else if (left > PICTURE) done(now + left)
+    else if (now >= until) done(null)
     else draw()
   }
-  if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) draw()
-  else done(false)
+  draw()
 })
+// The first step: whether it has drawn all it has to draw, and whether it is known already that
+// nothing else is due before `most` ms have passed.
+const rests = async most => {
+  watchPage()
+  const now = calm = { most, until: performance.now() + most, due: null, epoch: 0 }
+  if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) now.due = await restsUntil(now)
+  now.epoch = epoch()
+  return [now.due !== null, now.due >= now.until]
+}
+// The second: whether nothing was due before the end of that time, and whether it is as it was then.
+const restsOn = async () => {
+  const was = calm
+  let due = was.due, isSame = true
+  while (due !== null && due < was.until) {
+    // The next period begins when this one ends.
+    const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: was.most }), due - performance.now()))
+    const left = idle.timeRemaining(), { ending, isEndless } = moves()
+    const isAtRest = left > PICTURE && !ending.length && !isEndless
+    isSame &&= isAtRest
+    due = isAtRest ? performance.now() + left : await restsUntil(was)
+  }
+  return [due !== null, isSame && epoch() === was.epoch]
+}
 
 const reveal = id => {
   const element = find(id)

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use telechir_browser::{Addresses, Options};
+use telechir_browser::{Addresses, Browser, Options};
 use telechir_device::{Computer as _, DeviceError, Effect, Settle};
 use telechir_protocol::{Action, Held};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -196,7 +196,7 @@ async fn settling_waits_for_what_a_click_fetches() {
 }
 
 /// What a click sets going, until the title says that it is done.
-const DOINGS: [(&str, &str); 5] = [
+const DOINGS: [(&str, &str); 7] = [
     (
         "a transition",
         "<style>body { transition: transform 300ms } .there { transform: translateX(90px) }</style>\
@@ -205,6 +205,17 @@ const DOINGS: [(&str, &str); 5] = [
     (
         "a short timer",
         "<body onclick=\"setTimeout(() => document.title = 'done', 30)\">",
+    ),
+    (
+        "a timer when the page has drawn for a while",
+        "<body onclick=\"document.body.append('x'); setTimeout(() => document.title = 'done', 48)\">",
+    ),
+    (
+        "a message of a worker",
+        "<body><script>const worker = new Worker(URL.createObjectURL(new Blob([\
+         `onmessage = () => setTimeout(() => postMessage(0), 25)`]))); \
+         worker.onmessage = () => document.title = 'done'; \
+         document.body.onclick = () => worker.postMessage(0)</script>",
     ),
     (
         "pictures, one after the other",
@@ -247,32 +258,61 @@ async fn slow_socket() -> SocketAddr {
     address
 }
 
-#[tokio::test]
-async fn settling_waits_for_what_a_click_sets_going() {
-    let mut browser = headless().await;
+/// A browser, and a server whose pages do them when they are clicked, and then turn their colour.
+async fn doing() -> (Browser, Server) {
     let socket = slow_socket().await;
     // From where the socket is: others may not ask loopback.
     let server = Server::start(move |path| {
         let number = path.trim_start_matches('/').parse().unwrap_or(usize::MAX);
         let html = DOINGS.get(number).map_or("", |(_, html)| html);
-        Some(Answer::page(&html.replace("SERVER", &socket.to_string())))
+        let html = html.replace("SERVER", &socket.to_string()).replace(
+            "document.title = 'done'",
+            "(document.title = 'done', document.body.style.background = 'rgb(1, 2, 3)')",
+        );
+        Some(Answer::page(&html))
     })
     .await;
-    // As a whole call waits.
-    let settle = Settle {
-        quiet: Duration::from_millis(45),
-        ceiling: Duration::from_secs(5),
-    };
+    (headless().await, server)
+}
+
+/// As a whole call waits.
+const WHOLE_CALL: Settle = Settle {
+    quiet: Duration::from_millis(45),
+    ceiling: Duration::from_secs(5),
+};
+
+#[tokio::test]
+async fn settling_waits_for_what_a_click_sets_going() {
+    let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
         go(&mut browser, &server.url(&format!("/{number}")))
             .await
             .unwrap();
         browser.settle(SETTLE).await.unwrap();
         perform(&mut browser, click(10, 10)).await.unwrap();
-        let settled = browser.settle(settle).await.unwrap();
+        let settled = browser.settle(WHOLE_CALL).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
         let title = browser.context().await.unwrap().tabs[0].title.clone();
         assert_eq!(title, "done", "{what}: {settled:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_picture_taken_meanwhile_is_of_the_page_that_is_still() {
+    let (mut browser, server) = doing().await;
+    for (number, (what, _)) in DOINGS.iter().enumerate() {
+        go(&mut browser, &server.url(&format!("/{number}")))
+            .await
+            .unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        perform(&mut browser, click(10, 10)).await.unwrap();
+        let (frame, settled) = browser.look(WHOLE_CALL).await.unwrap();
+        assert!(settled.is_settled(), "{what}: {settled:?}");
+        assert_eq!(
+            frame.pixel(500, 500),
+            Some([1, 2, 3]),
+            "{what}: {settled:?}"
+        );
     }
 }
 
