@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 use telechir_device::{
@@ -297,11 +296,7 @@ impl Browser {
             return Ok((settled, None));
         }
         let asks = match world {
-            Some(world) if is_alone => Some(Asks {
-                page,
-                world,
-                is_drawn: AtomicBool::new(false),
-            }),
+            Some(world) if is_alone => Some(Asks::new(page, world)),
             // Frames with processes of their own do more than the page knows.
             Some(_) | None => None,
         };

@@ -1,5 +1,6 @@
 //! Waits until a page has nothing to do, and nothing is painted, loaded or fetched any more.
 
+use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture, join}
 use serde_json::{Value, json};
 use telechir_device::{BoxScreen, DeviceError, Frame, Screen as _, Settle, Settled};
 use telechir_protocol::Held;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::book::Book;
@@ -47,8 +49,9 @@ pub(crate) struct Watched<'a> {
 pub(crate) struct Asks {
     pub(crate) page: Page,
     pub(crate) world: i64,
-    /// Whether it said that it has drawn what it has to draw.
-    pub(crate) is_drawn: AtomicBool,
+    /// Whether it said that it has drawn what it has to draw, and who is told so.
+    is_drawn: AtomicBool,
+    drawn: Notify,
 }
 
 /// How a page is.
@@ -96,14 +99,28 @@ impl Drop for PaintSign<'_> {
     }
 }
 
+/// What came of asking a page.
+#[derive(Debug, Default)]
+struct Rest {
+    is_still: bool,
+    /// Whether it is as it was when it had drawn what it had to draw.
+    is_same: bool,
+    /// What it looked like since then, when that was wanted.
+    picture: Option<Frame>,
+}
+
 impl Asks {
+    pub(crate) fn new(page: Page, world: i64) -> Self {
+        Self {
+            page,
+            world,
+            is_drawn: AtomicBool::new(false),
+            drawn: Notify::new(),
+        }
+    }
+
     /// Waits until the page has drawn what it has to draw; whether nothing else is due for a while.
-    /// Meanwhile its picture is taken, when one is wanted: none when it is not of the still page.
-    async fn is_still(
-        &self,
-        Settle { quiet, ceiling }: Settle,
-        is_picture_wanted: bool,
-    ) -> (bool, Option<Frame>) {
+    async fn rest(&self, Settle { quiet, ceiling }: Settle, is_picture_wanted: bool) -> Rest {
         let rests = format!("globalThis.telechirWalker?.rests({})", quiet.as_millis());
         let mut answer = self.evaluate(&rests, ceiling).await;
         if answer.as_ref().is_ok_and(Value::is_null) {
@@ -113,9 +130,10 @@ impl Asks {
         }
         let answer = answer.unwrap_or_default();
         if answer[0] != true {
-            return (false, None);
+            return Rest::default();
         }
         self.is_drawn.store(true, Ordering::Relaxed);
+        self.drawn.notify_one();
         let rest = async {
             if answer[1] == true && !is_picture_wanted {
                 return [true; 2];
@@ -131,7 +149,11 @@ impl Asks {
             }
         };
         let ([is_still, is_same], picture) = join(rest, picture).await;
-        (is_still, picture.filter(|_| is_same))
+        Rest {
+            is_still,
+            is_same,
+            picture,
+        }
     }
 
     async fn evaluate(&self, expression: &str, limit: Duration) -> Result<Value, CdpError> {
@@ -153,20 +175,39 @@ impl Watched<'_> {
         let deadline = self.start + self.settle.ceiling;
         let mut restless = None;
         let (held, picture) = loop {
-            let (page, picture) = self.quiet_page(deadline, screen.is_none()).await?;
             let Some(screen) = &mut screen else {
-                break (page.held(), picture);
+                let (page, rest) = self.quiet_page(deadline, true).await?;
+                break (page.held(), rest.picture.filter(|_| rest.is_same));
             };
-            let heard = Instant::now();
-            let painted = screen
-                .settle(Settle {
-                    quiet: match page {
-                        Quiet::Still => ON_ITS_WAY.min(self.settle.quiet),
-                        Quiet::Silent | Quiet::Not(_) => self.settle.quiet,
-                    },
-                    ceiling: deadline.saturating_duration_since(heard),
-                })
-                .await?;
+            let on_its_way = ON_ITS_WAY.min(self.settle.quiet);
+            let over = Notify::new();
+            let quiet = async {
+                let quiet = self.quiet_page(deadline, false).await;
+                over.notify_one();
+                (quiet, Instant::now())
+            };
+            // While the page rests, what it has drawn arrives.
+            let arrival = async {
+                let mut last = None;
+                loop {
+                    tokio::select! {
+                        biased;
+                        () = self.drawn() => {
+                            last = Some(arrived(screen, on_its_way, deadline).await);
+                        }
+                        () = over.notified() => return last,
+                    }
+                }
+            };
+            let ((quiet, heard), arrival) = join(quiet, arrival).await;
+            let (page, rest) = quiet?;
+            let painted = match (page, arrival.transpose()?) {
+                (Quiet::Still, Some(painted)) if rest.is_same => painted,
+                (Quiet::Still, _) => arrived(screen, on_its_way, deadline).await?,
+                (Quiet::Silent | Quiet::Not(_), _) => {
+                    arrived(screen, self.settle.quiet, deadline).await?
+                }
+            };
             restless = painted.restless;
             let held = page.held().or(painted.held);
             if held.is_some() {
@@ -185,12 +226,20 @@ impl Watched<'_> {
         Ok((settled, picture))
     }
 
+    /// Returns when the page says that it has drawn what it has to draw.
+    async fn drawn(&self) {
+        match &self.asks {
+            Some(asks) => asks.drawn.notified().await,
+            None => pending().await,
+        }
+    }
+
     /// Waits for the page. What it paints is not seen elsewhere when `is_alone`.
     async fn quiet_page(
         &self,
         deadline: Instant,
         is_alone: bool,
-    ) -> Result<(Quiet, Option<Frame>), DeviceError> {
+    ) -> Result<(Quiet, Rest), DeviceError> {
         let mut changes = self.book.watch();
         let mut asked = None;
         let mut sign = None;
@@ -211,7 +260,7 @@ impl Watched<'_> {
                     true => Held::Changing,
                     false => Held::Working,
                 };
-                return Ok((Quiet::Not(held), None));
+                return Ok((Quiet::Not(held), Rest::default()));
             }
             // What it loaded since it was asked may give it something to do.
             if let Some(asks) = &self.asks
@@ -220,8 +269,8 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                let still = asks.is_still(self.settle, self.is_picture_wanted);
-                answer = Some(Box::pin(still.fuse())).into();
+                let rest = asks.rest(self.settle, self.is_picture_wanted);
+                answer = Some(Box::pin(rest.fuse())).into();
             }
             let is_unknown = match &self.asks {
                 None => true,
@@ -234,10 +283,10 @@ impl Watched<'_> {
             }
             if self.is_silent(unseen) {
                 if answer.is_terminated() {
-                    return Ok((Quiet::Silent, None));
+                    return Ok((Quiet::Silent, Rest::default()));
                 }
                 if asked.is_some_and(|asked| now >= asked + BUSY) {
-                    return Ok((Quiet::Not(Held::Working), None));
+                    return Ok((Quiet::Not(Held::Working), Rest::default()));
                 }
             }
             // Looked at again when something happens, or when it may have been quiet for long enough.
@@ -246,10 +295,10 @@ impl Watched<'_> {
                 next = next.min(now + SOON);
             }
             tokio::select! {
-                Some((is_still, picture)) = &mut answer => {
+                Some(rest) = &mut answer => {
                     let asked = asked.unwrap_or(now);
-                    if is_still && self.did_nothing_since(asked) && !self.is_talking() {
-                        return Ok((Quiet::Still, picture));
+                    if rest.is_still && self.did_nothing_since(asked) && !self.is_talking() {
+                        return Ok((Quiet::Still, rest));
                     }
                 }
                 _ = changes.changed() => {}
@@ -283,4 +332,14 @@ impl Watched<'_> {
             !activity.is_busy && last.elapsed() >= self.settle.quiet
         })
     }
+}
+
+/// Waits until what was drawn is on the screen, and nothing changed there for so long.
+async fn arrived(
+    screen: &mut BoxScreen,
+    quiet: Duration,
+    deadline: Instant,
+) -> Result<Settled, DeviceError> {
+    let ceiling = deadline.saturating_duration_since(Instant::now());
+    screen.settle(Settle { quiet, ceiling }).await
 }

@@ -42,7 +42,7 @@ async fn goes_back_and_forward_and_again() {
     go(&mut browser, &page("<title>one</title>")).await.unwrap();
     let arrived = go(&mut browser, &page("<title>two</title>")).await.unwrap();
     assert_eq!(arrived.effect, Effect::Confirmed);
-    let title = async |browser: &mut telechir_browser::Browser| {
+    let title = async |browser: &mut Browser| {
         browser.settle(SETTLE).await.unwrap();
         browser.context().await.unwrap().tabs[0].title.clone()
     };
