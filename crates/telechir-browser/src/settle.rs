@@ -134,21 +134,21 @@ impl Asks {
         }
         self.is_drawn.store(true, Ordering::Relaxed);
         self.drawn.notify_one();
-        let rest = async {
-            if answer[1] == true && !is_picture_wanted {
-                return [true; 2];
+        let picture = match is_picture_wanted {
+            true => capture::capture(&self.page).await.ok(),
+            false if answer[1] == true => {
+                return Rest {
+                    is_still: true,
+                    is_same: true,
+                    picture: None,
+                };
             }
-            let answer = self.evaluate("telechirWalker.restsOn()", ceiling).await;
-            let answer = answer.unwrap_or_default();
-            [0, 1].map(|at| answer[at] == true)
+            false => None,
         };
-        let picture = async {
-            match is_picture_wanted {
-                true => capture::capture(&self.page).await.ok(),
-                false => None,
-            }
-        };
-        let ([is_still, is_same], picture) = join(rest, picture).await;
+        // Asked after the picture, which is a reason to draw again.
+        let answer = self.evaluate("telechirWalker.restsOn()", ceiling).await;
+        let answer = answer.unwrap_or_default();
+        let [is_still, is_same] = [0, 1].map(|at| answer[at] == true);
         Rest {
             is_still,
             is_same,
