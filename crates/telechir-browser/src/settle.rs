@@ -24,7 +24,6 @@ const BUSY: Duration = Duration::from_millis(1000);
 const ABOUT_IT: Duration = Duration::from_millis(500);
 /// What a still page has drawn is on its way to the screen for no longer, unless somebody works on it.
 const ON_ITS_WAY: Duration = Duration::from_millis(8);
-
 /// A page that did not say after so long that it is still may not do so soon: two pictures.
 const SOON: Duration = Duration::from_millis(34);
 

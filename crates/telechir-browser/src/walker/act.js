@@ -156,19 +156,28 @@ const rests = async most => {
   now.epoch = epoch()
   return [now.due !== null, now.due >= now.until]
 }
+// Looked at after so many ms: until when nothing is due; null when something is.
+const restAfter = async (wait, { due, most }) => {
+  const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: most }), wait))
+  const left = idle.timeRemaining(), end = performance.now() + left, { ending, isEndless } = moves()
+  if (idle.didTimeout || ending.length || isEndless) return null
+  // A period that is known ends, too.
+  return left > PICTURE ? end : Math.abs(end - due) < 1 ? due : null
+}
 // The second: whether nothing was due before the end of that time, and whether it is as it was then.
 const restsOn = async () => {
-  const was = calm
-  let due = was.due, isSame = true
-  while (due !== null && due < was.until) {
+  const now = calm
+  let isSame = true, wait = 0
+  do {
+    now.due = await restAfter(wait, now)
+    if (now.due === null) {
+      isSame = false
+      now.due = await restsUntil(now)
+    }
     // The next period begins when this one ends.
-    const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: was.most }), due - performance.now()))
-    const left = idle.timeRemaining(), { ending, isEndless } = moves()
-    const isAtRest = left > PICTURE && !ending.length && !isEndless
-    isSame &&= isAtRest
-    due = isAtRest ? performance.now() + left : await restsUntil(was)
-  }
-  return [due !== null, isSame && epoch() === was.epoch]
+    wait = now.due - performance.now()
+  } while (now.due !== null && now.due < now.until)
+  return [now.due !== null, isSame && epoch() === now.epoch]
 }
 
 const reveal = id => {
