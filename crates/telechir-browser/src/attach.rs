@@ -12,7 +12,8 @@ use crate::Browser;
 use crate::browser::Chromium;
 use crate::client::{Client, Transport};
 use crate::context::Isolated;
-use crate::options::Options;
+use crate::exchange::Exchange;
+use crate::options::{Files, Options};
 use crate::shelf::{Shelf, Tabs};
 use crate::socket;
 
@@ -47,17 +48,26 @@ impl Browser {
         client
             .call(None, "Target.setDiscoverTargets", discover, limit)
             .await?;
+        let options = Options {
+            egress: None,
+            // What its pages give would be on its own machine.
+            files: options.files.map(|files| Files {
+                keeps_downloads: false,
+                ..files
+            }),
+            ..options
+        };
+        let exchange = Exchange::create(&options)
+            .map_err(|error| unavailable(format!("a folder for files: {error}")))?;
         let isolated = Isolated {
             chromium: Chromium::Attached { _pump: pump },
             client,
             shelf,
-            options: Options {
-                egress: None,
-                ..options
-            },
+            options,
             size,
             agent: version["userAgent"].as_str().unwrap_or_default().into(),
             is_shell: false,
+            exchange: exchange.map(Arc::new),
         };
         isolated.open().await
     }

@@ -13,6 +13,7 @@ use crate::book::Book;
 use crate::browser::Chromium;
 use crate::client::Client;
 use crate::error::{CdpError, refused};
+use crate::exchange::Exchange;
 use crate::hands::Hands;
 use crate::options::Options;
 use crate::persona::Persona;
@@ -91,6 +92,8 @@ pub(crate) struct Isolated {
     pub(crate) agent: Arc<str>,
     /// Whether it is known to be the shell.
     pub(crate) is_shell: bool,
+    /// Files for its pages, where there are any.
+    pub(crate) exchange: Option<Arc<Exchange>>,
 }
 
 impl Isolated {
@@ -115,8 +118,7 @@ impl Isolated {
             acted: None,
             world: None,
             frame_worlds: HashMap::new(),
-            // What its pages give is refused, and they are given nothing.
-            exchange: None,
+            exchange: self.exchange,
         };
         let tab = browser.open_tab().await?;
         let page = browser.page_of(&tab);
@@ -151,6 +153,8 @@ impl Browser {
             size,
             agent: Arc::clone(&self.agent),
             is_shell: self.setup.is_shell,
+            // What its pages give is refused, and they are given nothing.
+            exchange: None,
         };
         isolated.open().await
     }

@@ -5,7 +5,7 @@
 //! that must not choose what we read or overwrite.
 
 use std::fs::{File, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Component, Path, PathBuf};
@@ -26,6 +26,9 @@ use crate::options::{Files, Options};
 const DOWNLOADS: &str = "downloads";
 /// A file's name is cut here, its ending kept.
 const LONGEST_NAME: usize = 120;
+/// Files that are sent to a Chromium which may be on another machine have at most so many bytes
+/// together: they go in one message, which must not be larger than its 100 MB.
+pub(crate) const MOST_SENT: u64 = 50 << 20;
 /// How many files of one name there may be.
 const MOST_OF_A_NAME: u32 = 1000;
 
@@ -131,12 +134,28 @@ impl Exchange {
 
     /// Copies a file of the workspace to where Chromium may read it.
     pub(crate) fn stage(&self, path: &str) -> Result<PathBuf, String> {
-        let refused =
-            |error: io::Error| format!("The file {path:?} cannot be given to a page: {error}.");
-        self.try_stage(&self.files.workspace, path).map_err(refused)
+        let staged = self.open(path).and_then(|file| self.copy(file));
+        staged.map_err(|error| not_given(path, &error))
     }
 
-    fn try_stage(&self, workspace: &Path, path: &str) -> io::Result<PathBuf> {
+    /// Reads a file of the workspace: its name and its bytes, of which there are at most so many.
+    pub(crate) fn read(&self, path: &str, most: u64) -> Result<(String, Vec<u8>), String> {
+        let read = self.open(path).and_then(|(file, name)| {
+            let mut bytes = Vec::new();
+            file.take(most + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > most {
+                return Err(io::Error::other(format!(
+                    "files for a browser that telechir did not start may have {MOST_SENT} bytes together"
+                )));
+            }
+            Ok((name, bytes))
+        });
+        read.map_err(|error| not_given(path, &error))
+    }
+
+    /// Opens a file of the workspace that may be given to a page, and says what pages see as its name.
+    fn open(&self, path: &str) -> io::Result<(File, String)> {
+        let workspace = &self.files.workspace;
         let inner = Path::new(path);
         let inner = inner.strip_prefix(workspace).unwrap_or(inner);
         let outside =
@@ -168,14 +187,18 @@ impl Exchange {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or("file");
+        Ok((from.into(), tame(name)))
+    }
+
+    fn copy(&self, (mut from, name): (File, String)) -> io::Result<PathBuf> {
         // A folder of its own: pages see a file's name.
         let place = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(self.outgoing())?
             .keep();
         self.give(&place)?;
-        let copy = place.join(tame(name));
-        io::copy(&mut File::from(from), &mut File::create(&copy)?)?;
+        let copy = place.join(name);
+        io::copy(&mut from, &mut File::create(&copy)?)?;
         self.give(&copy)?;
         Ok(copy)
     }
@@ -203,6 +226,10 @@ impl Exchange {
             Some(Gid::from_raw(gid)),
         )?)
     }
+}
+
+fn not_given(path: &str, error: &io::Error) -> String {
+    format!("The file {path:?} cannot be given to a page: {error}.")
 }
 
 fn is_file(stat: &Stat) -> bool {
@@ -358,7 +385,14 @@ mod tests {
         for good in ["note.txt", "./note.txt", "inner", whole.to_str().unwrap()] {
             let copy = exchange.stage(good).unwrap();
             assert_eq!(std::fs::read_to_string(copy).unwrap(), "note", "{good}");
+            let (name, bytes) = exchange.read(good, 4).unwrap();
+            assert_eq!(
+                (&*bytes, name.as_str()),
+                (&b"note"[..], good.rsplit('/').next().unwrap())
+            );
         }
+        let error = exchange.read("note.txt", 3).unwrap_err();
+        assert!(error.contains("together"), "{error}");
         for bad in [
             "/etc/passwd",
             "../secret",
@@ -369,6 +403,7 @@ mod tests {
         ] {
             let error = exchange.stage(bad).unwrap_err();
             assert!(error.contains(bad), "{error}");
+            assert_eq!(exchange.read(bad, 4).unwrap_err(), error);
         }
     }
 }

@@ -18,6 +18,7 @@ mod told;
 mod whole;
 mod words;
 
+pub(crate) use files::{GROUP, Given, Sent};
 pub(crate) use find::search;
 pub(crate) use node::{ElementId, Node, Tree};
 pub(crate) use page::{Reader, Scope};

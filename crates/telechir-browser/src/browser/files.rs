@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use telechir_device::DeviceError;
 use tokio::task::spawn_blocking;
 
-use super::Browser;
+use super::{Browser, Chromium};
 use crate::book::Tab;
 use crate::error::refused;
+use crate::exchange::MOST_SENT;
+use crate::snapshot::{GROUP, Given, Sent};
 
 impl Browser {
     /// Tells Chromium where files go that pages give, when they are kept.
@@ -84,29 +88,48 @@ impl Browser {
                 "The element {id} takes one file, not {count}."
             )));
         }
-        let files = self.stage(paths).await?;
-        match (control, waiting) {
+        let files = match self.chromium {
+            Chromium::Attached { .. } => Given::Sent(self.read_files(paths).await?),
+            Chromium::Started { .. } | Chromium::Shared => Given::Copies(self.stage(paths).await?),
+        };
+        let (page, object) = match (control, waiting) {
             (None, Some(waiting)) => {
-                let params = json!({ "files": files, "backendNodeId": waiting.node });
-                self.page_of(tab)
-                    .call("DOM.setFileInputFiles", params)
-                    .await?;
+                let page = self.page_of(tab);
+                let params = json!({ "backendNodeId": waiting.node, "objectGroup": GROUP });
+                let mut found = page.call("DOM.resolveNode", params).await?;
+                let object = found["object"]["objectId"].take();
+                (page, object)
             }
             _ => {
-                let given = self.reader().give_files(element, &files).await?;
-                given.ok_or_else(|| self.stale(tab, id))?;
+                let found = self.reader().file_object(element).await?;
+                found.ok_or_else(|| self.stale(tab, id))?
             }
-        }
-        let name = |file: &PathBuf| Some(file.file_name()?.to_str()?.to_owned());
-        let names: Vec<String> = files.iter().filter_map(name).collect();
-        Ok(format!("{id} has {}.", names.join(", ")))
+        };
+        files.to(&page, &object).await?;
+        Ok(format!("{id} has {}.", files.names().join(", ")))
+    }
+
+    /// What files of the workspace hold.
+    async fn read_files(&mut self, paths: &[String]) -> Result<Vec<Sent>, DeviceError> {
+        let exchange = self.exchange.clone().ok_or_else(no_folder)?;
+        let paths = paths.to_vec();
+        let read = spawn_blocking(move || {
+            let mut left = MOST_SENT;
+            let sent = paths.iter().map(|path| {
+                let (name, bytes) = exchange.read(path, left)?;
+                left -= bytes.len() as u64;
+                let kind = mime_guess::from_path(&name).first_raw().unwrap_or_default();
+                Ok((name, kind, STANDARD.encode(bytes)))
+            });
+            sent.collect::<Result<_, String>>()
+        });
+        let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
+        read.map_err(refused)
     }
 
     /// Copies of files of the workspace that Chromium may read.
     async fn stage(&mut self, paths: &[String]) -> Result<Vec<PathBuf>, DeviceError> {
-        let Some(exchange) = self.exchange.clone() else {
-            return Err(refused("This browser has no folder with files for pages."));
-        };
+        let exchange = self.exchange.clone().ok_or_else(no_folder)?;
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
             let (exchange, path) = (Arc::clone(&exchange), path.clone());
@@ -116,4 +139,8 @@ impl Browser {
         }
         Ok(files)
     }
+}
+
+fn no_folder() -> DeviceError {
+    refused("This browser has no folder with files for pages.")
 }

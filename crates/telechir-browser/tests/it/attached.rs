@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use telechir_browser::Browser;
+use telechir_browser::{Browser, Files, Options};
 use telechir_device::{Computer as _, DeviceError};
 use telechir_process::{Child, Spawn, Stdio};
 use telechir_protocol::Action;
@@ -16,8 +16,9 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep;
 
 use crate::common::{
-    CHROMIUM, SIZE, click, click_on, go, options, page, perform, read, ref_of, title,
+    CHROMIUM, SIZE, click, click_on, go, options, page, perform, read, ref_of, script, title, told,
 };
+use crate::files::{CONTROLS, refusal, upload, workspace};
 use crate::floods::OPENS;
 
 const PAGE: &str = "<script>document.title = `knows ${document.cookie || 'nothing'}`;\
@@ -168,6 +169,57 @@ async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
     while foreign.pages().len() > 1 {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn files_of_the_workspace_are_sent_to_it() {
+    let (folder, workspace) = workspace();
+    for name in ["a.txt", "b.png"] {
+        std::fs::write(workspace.join(name), format!("text of {name}")).unwrap();
+    }
+    std::fs::write(folder.path().join("secret"), "secret").unwrap();
+    let foreign = Foreign::start("about:blank").await;
+    let options = Options {
+        profiles: folder.path().to_owned(),
+        files: Some(Files {
+            workspace,
+            keeps_downloads: true,
+        }),
+        scripts: true,
+        ..options()
+    };
+    let mut browser = Browser::attach(&foreign.socket, SIZE, options)
+        .await
+        .unwrap();
+    go(&mut browser, &page(CONTROLS)).await.unwrap();
+    let all = read(&mut browser, "all").await;
+    let one = ref_of(&all, "\"one\"");
+    let no = refusal(perform(&mut browser, upload(one.clone(), &["../secret"])).await);
+    assert!(no.contains("only files of the workspace"), "{no}");
+    let given = perform(&mut browser, upload(one, &["a.txt"]))
+        .await
+        .unwrap();
+    assert!(given.text.unwrap().contains("has a.txt."));
+    let many = upload(ref_of(&all, "\"many\""), &["a.txt", "b.png"]);
+    perform(&mut browser, many).await.unwrap();
+    let kind = script(&mut browser, "many.files[1].type").await;
+    assert_eq!(kind, "image/png");
+    let attach = ref_of(&all, "\"Attach\"");
+    let asked = perform(&mut browser, click_on(attach.clone())).await;
+    let said = asked.unwrap().text.unwrap_or_default();
+    if !said.contains("file_upload") {
+        told(&mut browser, "file_upload").await;
+    }
+    perform(&mut browser, upload(attach, &["b.png"]))
+        .await
+        .unwrap();
+    let wanted = "one: a.txt=text of a.txt false;many: a.txt=text of a.txt,b.png=text of b.png false;picked: b.png=text of b.png false;";
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let mut log = String::new();
+    while log != wanted && Instant::now() < deadline {
+        log = script(&mut browser, "log.textContent").await;
+    }
+    assert_eq!(log, wanted);
 }
 
 #[tokio::test]

@@ -136,7 +136,7 @@ async fn a_file_is_refused_where_none_are_kept() {
     assert_eq!(context.tabs[0].title, "files");
 }
 
-fn upload(at: Target, paths: &[&str]) -> Action {
+pub(crate) fn upload(at: Target, paths: &[&str]) -> Action {
     Action::FileUpload {
         at,
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
@@ -145,14 +145,14 @@ fn upload(at: Target, paths: &[&str]) -> Action {
     }
 }
 
-fn refusal(result: Result<Performed, DeviceError>) -> String {
+pub(crate) fn refusal(result: Result<Performed, DeviceError>) -> String {
     let Err(error @ DeviceError::Refused { .. }) = result else {
         panic!("not refused: {result:?}");
     };
     error.to_string()
 }
 
-const CONTROLS: &str = "<input type=file id=one aria-label=one><label for=many>Several</label>\
+pub(crate) const CONTROLS: &str = "<input type=file id=one aria-label=one><label for=many>Several</label>\
 <input type=file id=many multiple aria-label=many><input type=file id=picked style='display:none'>\
 <button onclick='picked.click()'>Attach</button><button>Other</button><p id=log></p><script>\
 for (const input of [one, many, picked]) input.onchange = async event => { const texts = [];\
