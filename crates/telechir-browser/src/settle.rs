@@ -135,15 +135,15 @@ impl Asks {
         self.drawn.notify_one();
         let picture = match is_picture_wanted {
             true => capture::capture(&self.page).await.ok(),
-            false if answer[1] == true => {
-                return Rest {
-                    is_still: true,
-                    is_same: true,
-                    picture: None,
-                };
-            }
             false => None,
         };
+        if answer[1] == true {
+            return Rest {
+                is_still: true,
+                is_same: true,
+                picture,
+            };
+        }
         // Asked after the picture, which is a reason to draw again.
         let answer = self.evaluate("telechirWalker.restsOn()", ceiling).await;
         let answer = answer.unwrap_or_default();

@@ -131,6 +131,7 @@ const moves = () => {
 // When it has nothing to do it is told for how long: until the next picture, the next timer, or the
 // end of a period of 50 ms. Of frames it knows nothing.
 const PICTURE = 1_000 / 60
+const PERIOD = 50, BLUR = 2
 // How it was when it had drawn all it had to draw.
 let calm = null
 
@@ -161,8 +162,9 @@ const restAfter = async (wait, { due, most }) => {
   const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: most }), wait))
   const left = idle.timeRemaining(), end = performance.now() + left, { ending, isEndless } = moves()
   if (idle.didTimeout || ending.length || isEndless) return null
-  // A period that is known ends, too.
-  return left > PICTURE ? end : Math.abs(end - due) < 1 ? due : null
+  // Little is left before a picture, and at the end of a period, of which one follows the other.
+  const off = Math.abs(end - due) % PERIOD
+  return left > PICTURE || Math.min(off, PERIOD - off) < BLUR ? end : null
 }
 // The second: whether nothing was due before the end of that time, and whether it is as it was then.
 const restsOn = async () => {
