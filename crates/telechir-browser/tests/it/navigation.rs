@@ -268,6 +268,14 @@ async fn doing() -> (Browser, Server) {
     (headless().await, server)
 }
 
+async fn set_going(browser: &mut Browser, server: &Server, number: usize) {
+    go(browser, &server.url(&format!("/{number}")))
+        .await
+        .unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    perform(browser, click(10, 10)).await.unwrap();
+}
+
 /// As a whole call waits.
 const WHOLE_CALL: Settle = Settle {
     quiet: Duration::from_millis(45),
@@ -278,11 +286,7 @@ const WHOLE_CALL: Settle = Settle {
 async fn settling_waits_for_what_a_click_sets_going() {
     let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
-        go(&mut browser, &server.url(&format!("/{number}")))
-            .await
-            .unwrap();
-        browser.settle(SETTLE).await.unwrap();
-        perform(&mut browser, click(10, 10)).await.unwrap();
+        set_going(&mut browser, &server, number).await;
         let settled = browser.settle(WHOLE_CALL).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
         let title = browser.context().await.unwrap().tabs[0].title.clone();
@@ -294,11 +298,7 @@ async fn settling_waits_for_what_a_click_sets_going() {
 async fn a_picture_taken_meanwhile_is_of_the_page_that_is_still() {
     let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
-        go(&mut browser, &server.url(&format!("/{number}")))
-            .await
-            .unwrap();
-        browser.settle(SETTLE).await.unwrap();
-        perform(&mut browser, click(10, 10)).await.unwrap();
+        set_going(&mut browser, &server, number).await;
         let (frame, settled) = browser.look(WHOLE_CALL).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
         assert_eq!(
