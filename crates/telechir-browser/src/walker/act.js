@@ -127,7 +127,7 @@ const moves = () => {
   return { ending, isEndless: plays || ending.length < running.length }
 }
 
-// Whether the page is still is asked in two steps, so that its picture can be taken during the second.
+// Whether the page is still is asked in two steps, so that its picture can be taken between them.
 // When it has nothing to do it is told for how long: until the next picture, the next timer, or the
 // end of a period of 50 ms. Of frames it knows nothing.
 const PICTURE = 1_000 / 60
