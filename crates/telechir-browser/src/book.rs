@@ -1,6 +1,6 @@
 //! What is known of the browser's tabs, kept up to date by its events.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -31,6 +31,9 @@ use notes::Notes;
 const LONG_POLL: Duration = Duration::from_secs(2);
 /// A page that goes elsewhere again and again does so sooner.
 const GOES_ON: Duration = Duration::from_secs(1);
+/// So many of the documents that came in a tab are remembered: whoever waits for one of them may
+/// hear of the next ones at the same time.
+const CAME: usize = 8;
 /// A document that was not painted after so long has nothing to paint.
 const FIRST_PAINT: Duration = Duration::from_millis(500);
 
@@ -56,6 +59,8 @@ pub(crate) struct Tab {
     pub(crate) commits: u64,
     /// The load the document came from.
     pub(crate) document: Option<String>,
+    /// The last loads whose documents came, that of this document last.
+    came: VecDeque<Came>,
     /// Whether the document is parsed.
     pub(crate) ready: bool,
     /// When the document came, until it is first painted.
@@ -83,6 +88,14 @@ pub(crate) struct Activity {
     pub(crate) is_busy: bool,
 }
 
+/// A load whose document came.
+#[derive(Clone, Debug)]
+struct Came {
+    loader: String,
+    /// Other loads that had begun before: one that still comes is none of this document's doing.
+    rivals: Vec<String>,
+}
+
 #[derive(Clone, Debug)]
 struct Request {
     loader: String,
@@ -96,6 +109,14 @@ impl Tab {
         !self.ready
             || self.requests.values().any(|request| request.is_document)
             || self.loaded.elapsed() < GOES_ON
+    }
+
+    /// Whether what is there is the document of this load or of its own doing, and not one that was
+    /// on its way before; none when it did not come yet.
+    pub(crate) fn keeps_place(&self, loader: &str) -> Option<bool> {
+        let mut came = self.came.iter().skip_while(|came| came.loader != loader);
+        let asked = came.next()?;
+        Some(came.all(|next| !asked.rivals.contains(&next.loader)))
     }
 }
 
@@ -418,6 +439,7 @@ impl State {
             crashes: 0,
             commits: 0,
             document: None,
+            came: VecDeque::new(),
             ready: true,
             unpainted: None,
             loading: HashSet::new(),
@@ -589,7 +611,20 @@ impl Tab {
     }
 
     fn commit(&mut self, loader: String) {
-        self.requests.retain(|_, request| request.loader == loader);
+        let others = self
+            .requests
+            .extract_if(|_, request| request.loader != loader);
+        let rivals = others
+            .filter(|(_, request)| request.is_document)
+            .map(|(_, request)| request.loader)
+            .collect();
+        if self.came.len() == CAME {
+            self.came.pop_front();
+        }
+        self.came.push_back(Came {
+            loader: loader.clone(),
+            rivals,
+        });
         self.document = Some(loader);
         self.commits += 1;
         self.ready = false;

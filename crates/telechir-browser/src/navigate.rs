@@ -14,6 +14,12 @@ use crate::page::Page;
 /// What broke a load off is heard of within milliseconds, on a busy machine later.
 const HEARD_OF: Duration = Duration::from_secs(1);
 
+/// A load that was answered and did not come for so long, while another document did, is lost.
+const LOST: Duration = Duration::from_secs(2);
+/// So often it is looked at without being told to.
+const LOOK: Duration = Duration::from_millis(500);
+const ABORTED: &str = "net::ERR_ABORTED";
+
 /// Which way through the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -37,27 +43,39 @@ impl Navigation<'_> {
     /// Goes to an address and waits until its document is parsed.
     pub(crate) async fn go_to(&self, url: &str) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
+        while !self.gets_to(url, deadline).await? {}
+        Ok(())
+    }
+
+    /// Asks for an address; whether its document came, and not that of a page that was on its way
+    /// elsewhere by itself and took its place.
+    async fn gets_to(&self, url: &str, deadline: Instant) -> Result<bool, DeviceError> {
+        let before = self.tab_now()?;
         // What loads of a page that stays goes on.
-        if without_place(url) != without_place(&self.tab.url) {
-            self.hold_still();
+        if without_place(url) != without_place(&before.url) {
+            self.hold_still(&before);
         }
+        let limit = deadline.saturating_duration_since(Instant::now());
         let answer = self
             .page
-            .call_within("Page.navigate", json!({ "url": url }), self.limit)
+            .call_within("Page.navigate", json!({ "url": url }), limit)
             .await
             .map_err(|error| self.too_late(error))?;
         if let Some(error) = answer["errorText"].as_str().filter(|text| !text.is_empty()) {
             if answer["isDownload"] == true && self.keeps_files {
                 // What becomes of it is told beside.
-                return Ok(());
+                return Ok(true);
             }
             if answer["isDownload"] == true {
                 return Err(refused(
                     "The address is a download; this browser keeps no files.",
                 ));
             }
-            if error == "net::ERR_ABORTED" && self.crashes().await {
+            if error == ABORTED && self.crashes().await {
                 return Err(refused("The page crashed while it was loading."));
+            }
+            if error == ABORTED && self.tab_now()?.commits > before.commits {
+                return Ok(false);
             }
             let refusal = self.egress.and_then(|egress| egress.why_refused(url));
             let why = refusal.map(|why| format!(" {why}")).unwrap_or_default();
@@ -65,16 +83,22 @@ impl Navigation<'_> {
                 "The page could not be loaded: {error}.{why}"
             )));
         }
-        match answer["loaderId"].as_str() {
-            Some(loader) => {
-                self.until(deadline, |tab| {
-                    tab.ready && tab.document.as_deref() == Some(loader)
-                })
-                .await
-            }
+        let Some(loader) = answer["loaderId"].as_str() else {
             // A place within the same document: it is there already.
-            None => Ok(()),
-        }
+            return Ok(true);
+        };
+        let lost = Instant::now() + LOST;
+        self.until(deadline, |tab| match tab.keeps_place(loader) {
+            Some(true) => tab.ready.then_some(true),
+            Some(false) => Some(false),
+            None => (tab.commits > before.commits && Instant::now() >= lost).then_some(false),
+        })
+        .await
+    }
+
+    fn tab_now(&self) -> Result<Tab, DeviceError> {
+        let tab = self.book.target(&self.tab.target);
+        tab.ok_or_else(|| refused("The tab closed itself while it was loading."))
     }
 
     /// Whether the page of a load that failed crashed, which is heard of a little later.
@@ -125,48 +149,49 @@ impl Navigation<'_> {
     async fn and_arrive(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
         let before = self.tab.commits;
-        self.hold_still();
+        self.hold_still(self.tab);
         self.page
             .call_within(method, params, self.limit)
             .await
             .map_err(|error| self.too_late(error))?;
-        self.until(deadline, |tab| tab.ready && tab.commits > before)
-            .await
+        self.until(deadline, |tab| {
+            (tab.ready && tab.commits > before).then_some(())
+        })
+        .await
     }
 
     /// A page that is on its way elsewhere by itself would arrive after the one that is asked for,
     /// and take its place.
-    fn hold_still(&self) {
-        if self.tab.is_restless() {
+    fn hold_still(&self, tab: &Tab) {
+        if tab.is_restless() {
             self.page.notify("Page.stopLoading", json!({}));
         }
     }
 
-    /// Waits until the tab is as wanted.
-    async fn until(
+    /// Waits until this can be said of the tab.
+    async fn until<T>(
         &self,
         deadline: Instant,
-        arrived: impl Fn(&Tab) -> bool,
-    ) -> Result<(), DeviceError> {
+        says: impl Fn(&Tab) -> Option<T>,
+    ) -> Result<T, DeviceError> {
         let mut changes = self.book.watch();
         loop {
-            let tab = self.book.target(&self.tab.target);
-            let tab = tab.ok_or_else(|| refused("The tab closed itself while it was loading."))?;
-            if arrived(&tab) {
-                return Ok(());
+            let tab = self.tab_now()?;
+            if let Some(said) = says(&tab) {
+                return Ok(said);
             }
             if tab.crashes > self.tab.crashes {
                 return Err(refused("The page crashed while it was loading."));
             }
-            match timeout_at(deadline, changes.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => {
-                    return Err(CdpError::Lost {
-                        why: "it was closed".to_owned(),
-                    }
-                    .into());
+            let now = Instant::now();
+            if now >= deadline {
+                return Err(self.late());
+            }
+            if let Ok(Err(_)) = timeout_at(deadline.min(now + LOOK), changes.changed()).await {
+                return Err(CdpError::Lost {
+                    why: "it was closed".to_owned(),
                 }
-                Err(_) => return Err(self.late()),
+                .into());
             }
         }
     }

@@ -37,6 +37,22 @@ async fn a_place_in_a_document_cuts_nothing_off() {
 }
 
 #[tokio::test]
+async fn a_page_that_goes_on_before_it_is_there_is_followed() {
+    let server = Server::start(|path| match path {
+        "/" => Some(Answer::page(
+            "<script>location = '/next'</script><script src=/never></script>",
+        )),
+        "/next" => Some(Answer::page("<title>next</title>")),
+        _ => None,
+    })
+    .await;
+    let mut browser = headless().await;
+    go(&mut browser, &server.url("/")).await.unwrap();
+    let context = browser.context().await.unwrap();
+    assert_eq!(context.url, Some(server.url("/next")));
+}
+
+#[tokio::test]
 async fn goes_back_and_forward_and_again() {
     let mut browser = headless().await;
     go(&mut browser, &page("<title>one</title>")).await.unwrap();
