@@ -92,7 +92,8 @@ pub(crate) struct Activity {
 #[derive(Clone, Debug)]
 struct Came {
     loader: String,
-    /// Other loads that had begun before: one that still comes is none of this document's doing.
+    /// Other loads of the tab that had begun before, and did not fail: one that still comes is none
+    /// of this document's doing.
     rivals: Vec<String>,
 }
 
@@ -100,6 +101,8 @@ struct Came {
 struct Request {
     loader: String,
     is_document: bool,
+    /// Whether it loads what the tab is to show, and not a frame of it.
+    is_tab_s: bool,
     since: Instant,
 }
 
@@ -117,6 +120,11 @@ impl Tab {
         let mut came = self.came.iter().skip_while(|came| came.loader != loader);
         let asked = came.next()?;
         Some(came.all(|next| !asked.rivals.contains(&next.loader)))
+    }
+
+    /// Whether a load that had begun before this document came may still take its place.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.came.back().is_some_and(|came| !came.rivals.is_empty())
     }
 }
 
@@ -585,7 +593,12 @@ impl Tab {
             }
             "Network.requestWillBeSent" => self.request(params),
             "Network.loadingFinished" | "Network.loadingFailed" => {
-                self.requests.remove(&text(&params["requestId"]));
+                let request = text(&params["requestId"]);
+                if let Some(came) = self.came.back_mut() {
+                    // A document's request is named as its load.
+                    came.rivals.retain(|rival| *rival != request);
+                }
+                self.requests.remove(&request);
             }
             "Inspector.targetCrashed" => self.crash(),
             "Page.lifecycleEvent" if params["name"] == "firstPaint" => self.unpainted = None,
@@ -615,7 +628,7 @@ impl Tab {
             .requests
             .extract_if(|_, request| request.loader != loader);
         let rivals = others
-            .filter(|(_, request)| request.is_document)
+            .filter(|(_, request)| request.is_document && request.is_tab_s)
             .map(|(_, request)| request.loader)
             .collect();
         if self.came.len() == CAME {
@@ -640,6 +653,7 @@ impl Tab {
         let request = Request {
             loader: text(&params["loaderId"]),
             is_document: kind == "Document",
+            is_tab_s: params["frameId"] == self.target.as_str(),
             since: Instant::now(),
         };
         self.requests.insert(text(&params["requestId"]), request);

@@ -14,7 +14,8 @@ use crate::page::Page;
 /// What broke a load off is heard of within milliseconds, on a busy machine later.
 const HEARD_OF: Duration = Duration::from_secs(1);
 
-/// A load that was answered and did not come for so long, while another document did, is lost.
+/// A load that was answered and did not come for so long, while another document did, is lost; and
+/// so is one that nothing was heard of.
 const LOST: Duration = Duration::from_secs(2);
 /// So often it is looked at without being told to.
 const LOOK: Duration = Duration::from_millis(500);
@@ -89,6 +90,7 @@ impl Navigation<'_> {
         };
         let lost = Instant::now() + LOST;
         self.until(deadline, |tab| match tab.keeps_place(loader) {
+            Some(true) if tab.is_contested() && Instant::now() < lost => None,
             Some(true) => tab.ready.then_some(true),
             Some(false) => Some(false),
             None => (tab.commits > before.commits && Instant::now() >= lost).then_some(false),
