@@ -190,13 +190,11 @@ impl Browser {
         let (front, _) = self.front().await?;
         // Titles change without an event, so Chromium is asked; it knows also of a page that hangs.
         let limit = self.options.answer_limit;
-        let targets = self
-            .client
-            .call(None, "Target.getTargets", json!({}), limit)
-            .await?;
-        self.book.rename(&targets["targetInfos"]);
+        let targets = self.client.send(None, "Target.getTargets", json!({}))?;
         let newest = self.heard_of(&front).await;
         self.hear_frames(&front).await;
+        let targets = targets.within(limit).await?;
+        self.book.rename(&targets["targetInfos"]);
         let state = |tab: Tab| {
             let active = tab.target == front.target;
             TabState {

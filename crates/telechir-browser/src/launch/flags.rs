@@ -68,6 +68,9 @@ GlobalMediaControls,AimEnabled,LensOverlay,GlicUI,AcceptCHFrame,WebUIOmniboxPopu
 /// a page of another site comes a tenth later.
 const SPARE_PAGE: &str = ",SpareRendererForSitePerProcess";
 
+/// Pictures of pages without a window are taken in a newer way, which takes a third less time.
+const FEATURES_ON: &str = "--enable-features=CDPScreenshotNewSurface";
+
 /// Smaller shared memory than this makes pages crash.
 const SHARED_MEMORY: u64 = 128 << 20;
 
@@ -89,7 +92,7 @@ pub(super) fn of(
             } else {
                 "--headless=new"
             };
-            flags.push(flag.to_owned());
+            flags.extend([flag, FEATURES_ON].map(str::to_owned));
             *size
         }
         Surface::Window(screen) => {

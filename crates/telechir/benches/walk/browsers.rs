@@ -18,6 +18,9 @@ use crate::processes;
 use crate::stage::{EXEC, Stage, response, telechir};
 use crate::table::{Contestant, compare, remark, table};
 
+/// After so long a browser has done what it does after a page came.
+const CALM: Duration = Duration::from_secs(2);
+
 pub(crate) fn browsers(stage: &Stage) {
     let site = stage.runtime.block_on(Site::serve([("orders", ORDERS)]));
     let site = site.expect("loopback");
@@ -28,12 +31,13 @@ pub(crate) fn browsers(stage: &Stage) {
     typing(&ours, &playwright);
     pictures(stage, &site, &ours, &playwright);
     whole_calls(stage, &site, &playwright);
-    memory(stage, &site, &ours, &playwright);
     let ours = ours.into_inner();
     stage
         .runtime
         .block_on(ours.browser.close())
         .expect("an end");
+    drop(playwright);
+    memory(stage, &site);
 }
 
 fn starts(stage: &Stage, site: &Site) {
@@ -256,14 +260,17 @@ fn call(name: &str, input: Value) -> String {
         "toolset_name": "browser", "input": input}))
 }
 
-fn memory(stage: &Stage, site: &Site, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
+/// Both are started anew: what a browser gives back of earlier work would be counted as less.
+fn memory(stage: &Stage, site: &Site) {
     println!("\n## Memory of further isolated contexts, each with the page\n");
     println!("| contexts | ours, each | Playwright's, each |\n|---|---|---|");
     let is_quick = std::env::args().any(|word| word == "--quick");
     let counts: &[usize] = if is_quick { &[1, 3] } else { &[1, 10, 50] };
-    let ours = ours.borrow();
+    let ours = Ours::open(stage, site);
+    let mut playwright = Playwright::open(site);
     let chromium = u32::try_from(ours.browser.pid().expect("our own")).expect("a number");
-    let theirs = playwright.borrow().pid();
+    let theirs = playwright.pid();
+    std::thread::sleep(CALM);
     let before = (below(chromium), theirs.map(below));
     let mut held: Vec<Browser> = Vec::new();
     for &count in counts {
@@ -276,9 +283,9 @@ fn memory(stage: &Stage, site: &Site, ours: &RefCell<Ours<'_>>, playwright: &Ref
             drop(gone.expect("the page"));
             held.push(context);
             let another = format!("another {}", site.url("orders"));
-            let _missing_is_said_below = playwright.borrow_mut().ask(&another);
+            let _missing_is_said_below = playwright.ask(&another);
         }
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(CALM);
         let each = |now: u64, before: u64| {
             format!(
                 "{:.1} MB",
@@ -297,9 +304,10 @@ fn memory(stage: &Stage, site: &Site, ours: &RefCell<Ours<'_>>, playwright: &Ref
     for context in held {
         stage.runtime.block_on(context.close()).expect("an end");
     }
-    let _missing_was_said = playwright.borrow_mut().ask("less");
+    let ours = ours.browser.close();
+    stage.runtime.block_on(ours).expect("an end");
     remark(
-        "What all processes of the browser (with Playwright's own) have more than before, shared fairly (PSS).",
+        "What all processes of a browser with one page (with Playwright's own) have more than before, shared fairly (PSS).",
     );
 }
 

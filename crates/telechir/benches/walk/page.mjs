@@ -68,9 +68,6 @@ const doing = {
     contexts.push(context)
     await (await context.newPage()).goto(url)
   }),
-  less: () => timed(async () => {
-    while (contexts.length) await contexts.pop().close()
-  }),
 }
 for await (const line of createInterface({ input: process.stdin })) {
   const [what, ...rest] = line.split(" ")
