@@ -5,6 +5,7 @@ mod anthropic;
 mod functions;
 mod google;
 mod marks;
+mod memory;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -66,7 +66,7 @@ fn respond(rows: &[Row<'_>]) -> Value {
     message(&calls)
 }
 
-fn message(calls: &[Value]) -> Value {
+pub(super) fn message(calls: &[Value]) -> Value {
     json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
         "content": calls, "stop_reason": "tool_use", "stop_sequence": null,
         "usage": {"input_tokens": 1, "output_tokens": 1}})

@@ -1,0 +1,40 @@
+//! `--browser-memory`: a page that takes more is ended, why is said, and the next page is there.
+
+use serde_json::json;
+use telechir_process::Cgroup;
+use telechir_process::confinement::Limits;
+
+use super::Scene;
+use super::anthropic::message;
+use crate::exec::member;
+
+#[test]
+fn a_page_that_takes_more_than_it_may_is_ended() {
+    if !Cgroup::new(&Limits::default()).bounds().hold() {
+        return;
+    }
+    let scene = Scene::new();
+    let page = scene.page();
+    let mut flags = scene.flags();
+    flags[0] = format!("--browser={page}");
+    flags.push("--browser-memory=512".to_owned());
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let take = "window.kept = []; for (let i = 0; i < 4000; i++) {\
+        kept.push(new Uint8Array(1 << 20).fill(i)) } 'all of it'";
+    let taken = member(
+        "toolu_1",
+        "browser",
+        "javascript_exec",
+        json!({ "text": take }),
+    );
+    let reply = scene.exec("anthropic-messages", &flags, &message(&[taken]));
+    let said = reply.to_string();
+    assert!(said.contains("more than 512 MiB of memory"), "{said}");
+    assert!(!said.contains("all of it\""), "{said}");
+    let calls = [
+        member("toolu_2", "browser", "navigate", json!({ "url": page })),
+        member("toolu_3", "browser", "get_page_text", json!({})),
+    ];
+    let reply = scene.exec("anthropic-messages", &[], &message(&calls));
+    assert!(reply.to_string().contains("Press"), "{reply}");
+}
