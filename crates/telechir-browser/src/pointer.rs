@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use telechir_protocol::{Button, ClickCount, Modifier, ScrollUnit};
 use tokio::time::sleep;
 
@@ -49,15 +49,42 @@ impl Pointer<'_> {
     ) -> Result<(), CdpError> {
         let (pressed, bits) = press_modifiers(self.page, modifiers, self.hands.modifiers()).await?;
         self.approach(at, bits).await?;
+        let clicks = self.clicks(button, count, bits);
+        or_closed(self.page.call_all(clicks).await)?;
+        or_closed(release_all(pressed).await)
+    }
+
+    /// The same on a page that answered a moment ago: it will hear of the click, too, so that it is
+    /// not asked whether it heard of the pointer before.
+    pub(crate) async fn click_soon(
+        &mut self,
+        (x, y): Place,
+        button: Button,
+        count: ClickCount,
+        modifiers: &[Modifier],
+    ) -> Result<(), CdpError> {
+        if self.hands.buttons() != 0 {
+            return self.click(Some((x, y)), button, count, modifiers).await;
+        }
+        let (pressed, bits) = press_modifiers(self.page, modifiers, self.hands.modifiers()).await?;
+        (self.hands.x, self.hands.y) = (x, y);
+        let mut commands = vec![(MOUSE, self.mouse(bits).event("mouseMoved", "none", 0))];
+        commands.extend(self.clicks(button, count, bits));
+        or_closed(self.page.call_all(commands).await)?;
+        or_closed(release_all(pressed).await)
+    }
+
+    /// The events of a click where the pointer is.
+    fn clicks(&self, button: Button, count: ClickCount, bits: u8) -> Vec<(&'static str, Value)> {
         let times = match count {
             ClickCount::Single => 1,
             ClickCount::Double => 2,
             ClickCount::Triple => 3,
         };
-        for nth in 1..=times {
-            or_closed(async { self.press(button, nth, bits).await?.release().await }.await)?;
-        }
-        or_closed(release_all(pressed).await)
+        (1..=times)
+            .flat_map(|nth| <[Value; 2]>::from(self.down_and_up(button, nth, bits)))
+            .map(|event| (MOUSE, event))
+            .collect()
     }
 
     /// Presses a button and leaves it pressed.
@@ -177,6 +204,11 @@ impl Pointer<'_> {
     }
 
     async fn press(&self, button: Button, nth: u8, bits: u8) -> Result<Pressed, CdpError> {
+        let (down, up) = self.down_and_up(button, nth, bits);
+        Pressed::press(self.page, MOUSE, down, up).await
+    }
+
+    fn down_and_up(&self, button: Button, nth: u8, bits: u8) -> (Value, Value) {
         let mouse = self.mouse(bits);
         let with = Mouse {
             buttons: mouse.buttons | button_bit(button),
@@ -188,7 +220,7 @@ impl Pointer<'_> {
         };
         let down = with.event("mousePressed", button_name(button), nth);
         let up = without.event("mouseReleased", button_name(button), nth);
-        Pressed::press(self.page, MOUSE, down, up).await
+        (down, up)
     }
 
     fn mouse(&self, bits: u8) -> Mouse {

@@ -101,7 +101,7 @@ impl Browser {
         let element = self.element(&tab, id)?;
         let at = self.aim(&tab, element, id, true).await?;
         let mut pointer = self.pointer(&page);
-        pointer.click(Some(at), button, count, modifiers).await?;
+        pointer.click_soon(at, button, count, modifiers).await?;
         // A document that is gone was left by the click.
         let Some(outcome) = self.reader().outcome(element).await else {
             return Ok(Performed::confirmed());
