@@ -57,8 +57,6 @@ pub(crate) struct Tab {
     pub(crate) crashes: u64,
     /// How often the address changed, within the document too.
     pub(crate) commits: u64,
-    /// The load the document came from.
-    pub(crate) document: Option<String>,
     /// The last loads whose documents came, that of this document last.
     came: VecDeque<Came>,
     /// Whether the document is parsed.
@@ -112,6 +110,11 @@ impl Tab {
         !self.ready
             || self.requests.values().any(|request| request.is_document)
             || self.loaded.elapsed() < GOES_ON
+    }
+
+    /// The load the document came from.
+    pub(crate) fn document(&self) -> Option<&str> {
+        self.came.back().map(|came| came.loader.as_str())
     }
 
     /// Whether what is there is the document of this load or of its own doing, and not one that was
@@ -446,7 +449,6 @@ impl State {
             crashed: false,
             crashes: 0,
             commits: 0,
-            document: None,
             came: VecDeque::new(),
             ready: true,
             unpainted: None,
@@ -634,11 +636,7 @@ impl Tab {
         if self.came.len() == CAME {
             self.came.pop_front();
         }
-        self.came.push_back(Came {
-            loader: loader.clone(),
-            rivals,
-        });
-        self.document = Some(loader);
+        self.came.push_back(Came { loader, rivals });
         self.commits += 1;
         self.ready = false;
         self.unpainted = Some(Instant::now());

@@ -75,7 +75,7 @@ impl Navigation<'_> {
             if error == ABORTED && self.crashes().await {
                 return Err(refused("The page crashed while it was loading."));
             }
-            if error == ABORTED && self.tab_now()?.document != before.document {
+            if error == ABORTED && self.tab_now()?.document() != before.document() {
                 return Ok(false);
             }
             let refusal = self.egress.and_then(|egress| egress.why_refused(url));
@@ -93,7 +93,9 @@ impl Navigation<'_> {
             Some(true) if tab.is_contested() && Instant::now() < lost => None,
             Some(true) => tab.ready.then_some(true),
             Some(false) => Some(false),
-            None => (tab.document != before.document && Instant::now() >= lost).then_some(false),
+            None => {
+                (tab.document() != before.document() && Instant::now() >= lost).then_some(false)
+            }
         })
         .await
     }

@@ -287,7 +287,7 @@ impl Browser {
 
     /// The world of our scripts in a tab's document; none when it hangs or is gone.
     pub(crate) async fn world_in(&mut self, tab: &Tab, page: &Page) -> Option<i64> {
-        let document = (tab.target.clone(), tab.document.clone());
+        let document = (tab.target.clone(), tab.document().map(str::to_owned));
         if let Some((of, world)) = &self.world
             && *of == document
         {
