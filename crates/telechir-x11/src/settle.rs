@@ -3,6 +3,7 @@
 
 mod habits;
 mod stillness;
+mod threads;
 mod timers;
 mod work;
 
@@ -21,7 +22,8 @@ use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
 use self::habits::{CURIOUS, Habits};
 use self::stillness::{Area, Next, Since, Stillness};
-use self::work::{Cast, Sleep, Timely, Work};
+use self::threads::Cast;
+use self::work::{Sleep, Timely, Work};
 use crate::connection::Connection;
 use crate::error::XError;
 

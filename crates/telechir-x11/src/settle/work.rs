@@ -4,13 +4,13 @@
 //! Knows only those of this machine, and says so when it knows none.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs;
 use std::time::Duration;
 
 use telechir_device::Settle;
 use tokio::time::Instant;
 
 use super::Patience;
+use super::threads::{Cast, Thread, Threads, Turns};
 use super::timers::{self, Alarm, Timer};
 
 /// Over a shorter time the background is not measured: an action's own work would be most of it.
@@ -19,8 +19,6 @@ const LEAST_BACKGROUND: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_millis(40);
 /// Over a shorter time a share says nothing: a program's shortest turn would be most of it.
 const LEAST_SHARE: Duration = Duration::from_millis(20);
-/// More processes than a desktop has; reading on would take longer than it is worth.
-const MOST_PROCESSES: usize = 400;
 /// A timer is waited for when it goes off so soon after the action. Toolkits let a button that was
 /// pressed by key look pressed for 250 ms, and LibreOffice looks at its tool bars after 300; after
 /// 400 a second click would no longer be a double click, which shows nothing.
@@ -43,17 +41,6 @@ const VAIN_TIME: Duration = Duration::from_millis(120);
 const VAIN_IN_ALL: u32 = 4;
 /// A timer that is over has its effect by then, unless its thread had nothing to do.
 const LATE: Duration = Duration::from_millis(4);
-
-/// Whom to look at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cast {
-    /// Processes that draw; what they started counts as well.
-    pub(super) programs: Vec<u32>,
-    /// The X server, when it is one of this machine.
-    pub(super) server: Option<u32>,
-    /// Some draw that cannot be looked at.
-    pub(super) has_hidden: bool,
-}
 
 /// Which timers are waited for.
 #[derive(Clone, Copy, Debug)]
@@ -104,19 +91,6 @@ pub(super) enum Sleep {
     Until(Instant),
     /// The same, but it is not known for how long.
     Unknown,
-}
-
-/// Process and thread.
-type Thread = (u32, u32);
-
-/// How much a thread had of a core so far; any turn changes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Turns {
-    /// Nanoseconds that it ran, or was ready to.
-    wanted: u64,
-    /// Nanoseconds that it ran.
-    ran: u64,
-    count: u64,
 }
 
 /// A thread as it was last seen.
@@ -170,10 +144,9 @@ impl Vain {
 #[derive(Debug, Default)]
 pub(super) struct Work {
     cast: Cast,
+    all: Threads,
     threads: HashMap<Thread, Seen>,
     looked: Option<Instant>,
-    /// Nobody was left out.
-    is_whole: bool,
     /// Between the last two looks.
     gap: Duration,
     /// Nanoseconds that all threads together wanted a core for, at each of the last looks.
@@ -326,9 +299,7 @@ impl Work {
         self.gap = last.map_or(Duration::ZERO, |last| now - last);
         let mut did_run = false;
         let mut used = self.used.back().map_or(0, |(_, used)| *used);
-        let (turns, is_whole) = turns(&self.cast);
-        self.is_whole = is_whole && !self.cast.has_hidden;
-        for (thread, turns) in turns {
+        for (thread, turns) in self.all.read(&self.cast) {
             let seen = match before.remove(&thread) {
                 Some(seen) if seen.turns == turns => seen,
                 old => {
@@ -369,7 +340,7 @@ impl Work {
         let mut is_awaited = false;
         let mut untold = 0;
         for (thread, seen) in &mut self.threads {
-            if is_ready(*thread) {
+            if self.all.is_ready(*thread) {
                 is_awaited = true;
                 if Some(thread.0) == server {
                     self.is_server_ready = true;
@@ -404,7 +375,7 @@ impl Work {
             Some(*process) != server && !(skips_first && process == thread)
         });
         let mut next: Option<(Thread, Alarm)> = None;
-        let mut is_unknown = !self.is_whole;
+        let mut is_unknown = !self.all.is_whole();
         for (thread, seen) in sleepers {
             let vain = self.vain.get(thread);
             let in_vain = |span| vain.is_some_and(|vain| vain.holds(span));
@@ -493,78 +464,6 @@ impl Seen {
 fn share(first: (Instant, u64), last: (Instant, u64)) -> f64 {
     let wall = (last.0 - first.0).as_nanos().max(1) as f64;
     last.1.saturating_sub(first.1) as f64 / wall
-}
-
-/// The turns of all threads of these processes and of those they started, and whether these are
-/// all.
-fn turns(cast: &Cast) -> (Vec<(Thread, Turns)>, bool) {
-    let mut all = Vec::new();
-    let mut seen = Vec::from([std::process::id()]);
-    if let Some(server) = cast.server {
-        // What it starts draws nothing.
-        look_at(server, &mut all, &mut Vec::new());
-        seen.push(server);
-    }
-    let mut open = cast.programs.clone();
-    while let Some(process) = open.pop() {
-        if seen.len() > MOST_PROCESSES {
-            return (all, false);
-        }
-        if !seen.contains(&process) {
-            seen.push(process);
-            look_at(process, &mut all, &mut open);
-        }
-    }
-    (all, true)
-}
-
-/// Adds the turns of a process's threads, and the processes that they started.
-fn look_at(process: u32, threads: &mut Vec<(Thread, Turns)>, children: &mut Vec<u32>) {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
-        return; // It ended.
-    };
-    let ids = tasks
-        .flatten()
-        .filter_map(|task| task.file_name().to_str()?.parse().ok());
-    for id in ids {
-        let folder = format!("/proc/{process}/task/{id}");
-        if let Ok(text) = fs::read_to_string(format!("{folder}/schedstat")) {
-            threads.push(((process, id), parse(&text)));
-        }
-        if let Ok(text) = fs::read_to_string(format!("{folder}/children")) {
-            children.extend(
-                text.split_ascii_whitespace()
-                    .filter_map(|id| id.parse::<u32>().ok()),
-            );
-        }
-    }
-}
-
-/// Time on a core, time ready to run without one, which on a busy machine is most of an
-/// application's work, and how often it was given one.
-fn parse(schedstat: &str) -> Turns {
-    let mut numbers = schedstat
-        .split_ascii_whitespace()
-        .map(|number| number.parse::<u64>().unwrap_or(0));
-    let mut next = || numbers.next().unwrap_or(0);
-    let (ran, waited) = (next(), next());
-    Turns {
-        wanted: ran + waited,
-        ran,
-        count: next(),
-    }
-}
-
-/// Whether a thread would run if it could: it waits for a core or for a disk.
-fn is_ready((process, thread): Thread) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"));
-    stat.is_ok_and(|stat| says_ready(&stat))
-}
-
-/// The letter behind the name, which stands in brackets and may hold any character.
-fn says_ready(stat: &str) -> bool {
-    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
-    state.is_some_and(|state| state.starts_with(['R', 'D']))
 }
 
 #[cfg(test)]

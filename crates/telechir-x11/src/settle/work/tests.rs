@@ -3,25 +3,6 @@
 use super::*;
 
 #[test]
-fn counts_running_and_waiting() {
-    let turns = Turns {
-        wanted: 291_447_510,
-        ran: 233_012_968,
-        count: 943,
-    };
-    assert_eq!(parse("233012968 58434542 943\n"), turns);
-    assert_eq!(parse(""), Turns::default());
-}
-
-#[test]
-fn ready_is_running_or_waiting_for_a_disk() {
-    assert!(says_ready("12 (a) S) R 1 12"));
-    assert!(says_ready("12 (bash) D 1 12"));
-    assert!(!says_ready("12 (R) S 1 12"));
-    assert!(!says_ready(""));
-}
-
-#[test]
 fn a_share_is_of_the_time_between() {
     let start = Instant::now();
     let later = start + Duration::from_millis(20);
