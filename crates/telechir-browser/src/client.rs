@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::error::{CdpError, Gone};
 use crate::socket::Socket;
@@ -40,6 +40,8 @@ struct Shared {
     pending: Mutex<HashMap<u64, Pending>>,
     queue: mpsc::Sender<String>,
     lost: watch::Sender<Option<String>>,
+    /// When a page last answered that it has handled what a person does.
+    handled: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -96,6 +98,7 @@ impl Client {
             pending: Mutex::default(),
             queue,
             lost: watch::Sender::new(None),
+            handled: Mutex::default(),
         }));
         let (reading, writing) = (Arc::downgrade(&client.0), Arc::downgrade(&client.0));
         let heard = Arc::downgrade(&client.0);
@@ -210,6 +213,11 @@ impl Client {
         Some(CdpError::Lost { why })
     }
 
+    /// When a page last answered that it has handled what a person does.
+    pub(crate) fn handled(&self) -> Option<Instant> {
+        *lock(&self.0.handled)
+    }
+
     fn write(
         &self,
         id: u64,
@@ -244,7 +252,12 @@ impl Answer {
     pub(crate) async fn within(mut self, limit: Duration) -> Result<Value, CdpError> {
         let method = self.method;
         match timeout(limit, &mut self.answer).await {
-            Ok(Ok(Ok(value))) => Ok(value),
+            Ok(Ok(Ok(value))) => {
+                if let Some(shared) = self.shared.upgrade().filter(|_| method.starts_with("Input.")) {
+                    *lock(&shared.handled) = Some(Instant::now());
+                }
+                Ok(value)
+            }
             Ok(Ok(Err(Problem::Lost(why)))) => Err(CdpError::Lost { why }),
             Ok(Ok(Err(Problem::PageGone(gone)))) => Err(CdpError::PageGone(gone)),
             Ok(Ok(Err(Problem::Refused(message)))) => Err(CdpError::Protocol { method, message }),

@@ -118,9 +118,17 @@ impl Asks {
         }
     }
 
-    /// Waits until the page has drawn what it has to draw; whether nothing else is due for a while.
-    async fn rest(&self, Settle { quiet, ceiling }: Settle, is_picture_wanted: bool) -> Rest {
-        let rests = format!("globalThis.telechirWalker?.rests({})", quiet.as_millis());
+    /// Waits until the page has drawn what it has to draw; whether nothing else is due before the
+    /// quiet period is over, which began with the last thing that it handled.
+    async fn rest(
+        &self,
+        Settle { quiet, ceiling }: Settle,
+        handled: Instant,
+        is_picture_wanted: bool,
+    ) -> Rest {
+        let quiet = quiet.as_millis();
+        let ago = handled.elapsed().as_millis().min(quiet);
+        let rests = format!("globalThis.telechirWalker?.rests({quiet},{ago})");
         let mut answer = self.evaluate(&rests, ceiling).await;
         if answer.as_ref().is_ok_and(Value::is_null) {
             // Nobody read this document before.
@@ -268,7 +276,7 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                let rest = asks.rest(self.settle, self.is_picture_wanted);
+                let rest = asks.rest(self.settle, self.handled(now), self.is_picture_wanted);
                 answer = Some(Box::pin(rest.fuse())).into();
             }
             let is_unknown = match &self.asks {
@@ -303,6 +311,17 @@ impl Watched<'_> {
                 _ = changes.changed() => {}
                 () = sleep_until(next) => {}
             }
+        }
+    }
+
+    /// When the page last had something to handle of which anybody knows.
+    fn handled(&self, now: Instant) -> Instant {
+        let handled = self.client.handled().filter(|at| *at >= self.acted);
+        match (handled, self.book.activity()) {
+            (Some(handled), Some(activity)) => {
+                handled.max(activity.loaded).max(activity.spoke).min(now)
+            }
+            _ => now,
         }
     }
 

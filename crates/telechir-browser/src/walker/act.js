@@ -136,23 +136,24 @@ const PERIOD = 50, BLUR = 2
 let calm = null
 
 // Once what moves has moved: until when nothing is due then; null when it was not so by `until`.
-const restsUntil = ({ until, most }) => new Promise(done => {
+const restsUntil = ({ latest, most }) => new Promise(done => {
   const draw = () => requestAnimationFrame(() => requestIdleCallback(look, { timeout: most }))
   const look = idle => {
     const now = performance.now(), left = idle.timeRemaining(), { ending, isEndless } = moves()
     if (idle.didTimeout || isEndless) done(null)
     else if (ending.length) Promise.allSettled(ending.map(one => one.finished)).then(draw)
     else if (left > PICTURE) done(now + left)
-    else if (now >= until) done(null)
+    else if (now >= latest) done(null)
     else draw()
   }
   draw()
 })
 // The first step: whether it has drawn all it has to draw, and whether it is known already that
-// nothing else is due before `most` ms have passed.
-const rests = async most => {
+// nothing else is due before `most` ms have passed since what it handled so many ms ago.
+const rests = async (most, ago) => {
   watchPage()
-  const now = calm = { most, until: performance.now() + most, due: null, epoch: 0 }
+  const latest = performance.now() + most
+  const now = calm = { most, latest, until: latest - ago, due: null, epoch: 0 }
   if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) now.due = await restsUntil(now)
   now.epoch = epoch()
   return [now.due !== null, now.due >= now.until]
