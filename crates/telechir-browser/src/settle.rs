@@ -24,6 +24,8 @@ const BUSY: Duration = Duration::from_millis(1000);
 const ABOUT_IT: Duration = Duration::from_millis(500);
 /// What a still page has drawn is on its way to the screen for no longer, unless somebody works on it.
 const ON_ITS_WAY: Duration = Duration::from_millis(8);
+/// So much earlier than it is heard of has a page handled what a person does.
+const HEARD: Duration = Duration::from_millis(5);
 /// A page that did not say after so long that it is still may not do so soon: two pictures.
 const SOON: Duration = Duration::from_millis(34);
 
@@ -316,7 +318,8 @@ impl Watched<'_> {
 
     /// When the page last had something to handle of which anybody knows.
     fn handled(&self, now: Instant) -> Instant {
-        let handled = self.client.handled().filter(|at| *at >= self.acted);
+        let handled = self.client.handled().and_then(|at| at.checked_sub(HEARD));
+        let handled = handled.filter(|at| *at >= self.acted);
         match (handled, self.book.activity()) {
             (Some(handled), Some(activity)) => {
                 handled.max(activity.loaded).max(activity.spoke).min(now)
