@@ -253,7 +253,11 @@ impl Answer {
         let method = self.method;
         match timeout(limit, &mut self.answer).await {
             Ok(Ok(Ok(value))) => {
-                if let Some(shared) = self.shared.upgrade().filter(|_| method.starts_with("Input.")) {
+                if let Some(shared) = self
+                    .shared
+                    .upgrade()
+                    .filter(|_| method.starts_with("Input."))
+                {
                     *lock(&shared.handled) = Some(Instant::now());
                 }
                 Ok(value)

@@ -318,11 +318,12 @@ impl Watched<'_> {
 
     /// When the page last had something to handle of which anybody knows.
     fn handled(&self, now: Instant) -> Instant {
-        let handled = self.client.handled().and_then(|at| at.checked_sub(HEARD));
-        let handled = handled.filter(|at| *at >= self.acted);
+        let handled = self.client.handled().filter(|at| *at >= self.acted);
         match (handled, self.book.activity()) {
-            (Some(handled), Some(activity)) => {
-                handled.max(activity.loaded).max(activity.spoke).min(now)
+            (Some(heard), Some(activity)) => {
+                let handled = heard.checked_sub(HEARD).unwrap_or(heard);
+                let others = activity.loaded.max(activity.spoke);
+                handled.max(self.acted).max(others).min(now)
             }
             _ => now,
         }

@@ -100,13 +100,15 @@ impl Browser {
         let (tab, page) = self.living_tab(None).await?;
         let element = self.element(&tab, id)?;
         let at = self.aim(&tab, element, id, true).await?;
+        let wanted = event_of(button, count);
+        let said = self.reader().listen(element, wanted);
         let mut pointer = self.pointer(&page);
         pointer.click_soon(at, button, count, modifiers).await?;
         // A document that is gone was left by the click.
-        let Some(outcome) = self.reader().outcome(element).await else {
+        let Some(outcome) = self.reader().outcome(element, said).await else {
             return Ok(Performed::confirmed());
         };
-        Ok(heard(&outcome, id, button, count))
+        Ok(heard(&outcome, id, wanted))
     }
 
     /// The page in a tab as it is now, and its epoch.
@@ -205,14 +207,18 @@ impl Browser {
     }
 }
 
-/// What a click did, by what the element heard of it.
-fn heard(outcome: &Value, id: &str, button: Button, count: ClickCount) -> Performed {
-    let wanted = match (button, count) {
+/// The event that a click is.
+const fn event_of(button: Button, count: ClickCount) -> &'static str {
+    match (button, count) {
         (Button::Left, ClickCount::Double) => "dblclick",
         (Button::Left, ClickCount::Single | ClickCount::Triple) => "click",
         (Button::Right, _) => "contextmenu",
         (Button::Middle | Button::Back | Button::Forward, _) => "auxclick",
-    };
+    }
+}
+
+/// What a click did, by what the element heard of it.
+fn heard(outcome: &Value, id: &str, wanted: &str) -> Performed {
     let has = |kind: &str| {
         let kinds = outcome["kinds"].as_array();
         kinds.is_some_and(|kinds| kinds.iter().any(|heard| heard == kind))

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use super::node::{DocumentId, ElementId, Head, Node};
 use super::page::Scope;
 use crate::book::{Book, Frame};
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::error::CdpError;
 use crate::setup::WORLD;
 use crate::walker;
@@ -128,7 +128,8 @@ impl Document {
             suspects: 0,
             frames: HashMap::new(),
         };
-        document.evaluate(client, walker::WALKER, limit).await?;
+        let walker = document.evaluate(client, walker::WALKER)?;
+        walker.within(limit).await?;
         Ok(document)
     }
 
@@ -160,9 +161,19 @@ impl Document {
         arguments: &[Value],
         limit: Duration,
     ) -> Result<Value, CdpError> {
+        self.begin(client, function, arguments)?.within(limit).await
+    }
+
+    /// The same, whose answer can be waited for later.
+    pub(super) fn begin(
+        &self,
+        client: &Client,
+        function: &str,
+        arguments: &[Value],
+    ) -> Result<Asked, CdpError> {
         let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
         let call = format!("telechirWalker.{function}({})", arguments.join(","));
-        self.evaluate(client, &call, limit).await
+        self.evaluate(client, &call)
     }
 
     /// Reads the document as it is now.
@@ -222,19 +233,24 @@ impl Document {
         Some(())
     }
 
-    async fn evaluate(
-        &self,
-        client: &Client,
-        expression: &str,
-        limit: Duration,
-    ) -> Result<Value, CdpError> {
+    fn evaluate(&self, client: &Client, expression: &str) -> Result<Asked, CdpError> {
         let params = json!({
             "expression": expression, "contextId": self.context, "returnByValue": true,
             "awaitPromise": true,
         });
-        let mut answer = client
-            .call(Some(self.session()), "Runtime.evaluate", params, limit)
-            .await?;
+        let answer = client.send(Some(self.session()), "Runtime.evaluate", params)?;
+        Ok(Asked(answer))
+    }
+}
+
+/// What a document was asked.
+#[derive(Debug)]
+pub(crate) struct Asked(Answer);
+
+impl Asked {
+    /// Waits for what it says.
+    pub(crate) async fn within(self, limit: Duration) -> Result<Value, CdpError> {
+        let mut answer = self.0.within(limit).await?;
         let thrown = &answer["exceptionDetails"];
         if !thrown.is_null() {
             let text = thrown["exception"]["description"].as_str();

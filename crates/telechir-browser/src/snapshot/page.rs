@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{FutureExt as _, join_all};
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
-use super::document::{Document, Documents, Place};
+use super::document::{Asked, Document, Documents, Place};
 use super::node::{DocumentId, ElementId, Node, Tree};
 use super::shadow;
 use crate::book::{Book, Tab};
@@ -245,8 +245,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What came of a press that was aimed; none when the document is gone.
-    pub(crate) async fn outcome(&self, element: ElementId) -> Option<Value> {
+    /// Has the document say what comes of a press that was aimed, as soon as the element hears this
+    /// kind of event: before the page does what it has to do then.
+    pub(crate) fn listen(&self, element: ElementId, kind: &str) -> Option<Asked> {
+        let document = self.documents.get(element.document)?;
+        let said = document.begin(self.client, "hears", &[kind.into()]);
+        said.ok()
+    }
+
+    /// What came of a press that was aimed; none when the document is gone. `said` is what it was
+    /// asked before.
+    pub(crate) async fn outcome(&self, element: ElementId, said: Option<Asked>) -> Option<Value> {
+        let said = said.and_then(|said| said.within(self.limit).now_or_never());
+        if let Some(Ok(outcome)) = said {
+            return Some(outcome);
+        }
         let document = self.documents.get(element.document)?;
         if !document.is_current(self.book) {
             return None;

@@ -50,6 +50,7 @@ const aim = (id, isToPress) => {
         const hit = deepestAt(x, y)
         if (isHit(hit, element)) {
           press.expected = element
+          press.tell = null
           press.heard.length = 0
           return { x, y }
         }
@@ -72,18 +73,30 @@ const isOurs = (target, element) =>
   target instanceof Node && (isHit(target, element) || (closedRoots.has(target) && isWithin(element, target)))
 
 // What came of a press: which events the element heard, and who heard them instead.
-const outcome = () => {
-  const { expected: element, heard } = press
-  press.expected = null
+const pressed = () => {
   const kinds = [], others = []
-  for (const [kind, target] of heard) {
+  for (const [kind, target] of press.heard) {
     if (kind === "mousemove") continue
-    if (isOurs(target, element)) kinds.push(kind)
+    if (isOurs(target, press.expected)) kinds.push(kind)
     else others.push(target instanceof Element ? cover(target) : "the page")
   }
-  heard.length = 0
   return { kinds, other: others[0] }
 }
+// Now that it is over.
+const outcome = () => {
+  const told = pressed()
+  press.expected = press.tell = null
+  press.heard.length = 0
+  return told
+}
+// As soon as the element heard this kind of event.
+const hears = kind => new Promise(done => {
+  press.tell = () => {
+    const told = pressed()
+    if (told.kinds.includes(kind)) done(told)
+  }
+  press.tell()
+})
 
 // The pixel of this document that a pixel of the document in a frame is at.
 const through = (id, x, y) => {
