@@ -246,6 +246,12 @@ fn says_ready(stat: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::time::Duration;
+
+    use telechir_process::{Child, Spawn, Stdio};
+    use tokio::time::Instant;
+
     use super::*;
 
     #[test]
@@ -265,5 +271,63 @@ mod tests {
         assert!(says_ready("12 (bash) D 1 12"));
         assert!(!says_ready("12 (R) S 1 12"));
         assert!(!says_ready(""));
+    }
+
+    /// A program that starts others when it gets a line, and ends them with the next.
+    async fn starter(others: usize) -> (Child, Cast) {
+        let script = format!(
+            "read; for ((i = 0; i < {others}; i++)); do sleep 30 & done; read; kill $(jobs -p); \
+             wait; read"
+        );
+        let spawn = Spawn::new("/bin/bash")
+            .args(["-c", &script])
+            .stdin(Stdio::Piped);
+        let child = spawn.spawn().await.unwrap();
+        let cast = Cast {
+            programs: vec![child.pid().as_raw_nonzero().get().cast_unsigned()],
+            ..Cast::default()
+        };
+        (child, cast)
+    }
+
+    /// Reads until so many are there, or for a while; says how many that are.
+    async fn count(threads: &mut Threads, cast: &Cast, wanted: usize) -> usize {
+        let start = Instant::now();
+        loop {
+            let count = threads.read(cast).count();
+            if count == wanted || start.elapsed() > Duration::from_secs(10) {
+                return count;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn who_begins_and_who_ends_is_seen_by_those_that_had_a_turn() {
+        let (mut child, cast) = starter(3).await;
+        let mut input = File::from(child.take_stdin().unwrap());
+        let mut threads = Threads::default();
+        assert_eq!(count(&mut threads, &cast, 1).await, 1);
+        input.write_all(b"\n").unwrap();
+        assert_eq!(count(&mut threads, &cast, 4).await, 4);
+        input.write_all(b"\n").unwrap();
+        assert_eq!(count(&mut threads, &cast, 1).await, 1);
+        assert!(threads.is_whole());
+    }
+
+    #[tokio::test]
+    async fn threads_whose_files_are_not_kept_are_read_too() {
+        let (mut child, cast) = starter(MOST_OPEN + 20).await;
+        let mut input = File::from(child.take_stdin().unwrap());
+        let mut threads = Threads::default();
+        input.write_all(b"\n").unwrap();
+        let all = MOST_OPEN + 21;
+        assert_eq!(count(&mut threads, &cast, all).await, all);
+        assert_eq!(threads.open, MOST_OPEN);
+        let others: Vec<Thread> = threads.listed.keys().copied().collect();
+        assert!(others.iter().filter(|one| threads.is_ready(**one)).count() < all);
+        input.write_all(b"\n").unwrap();
+        assert_eq!(count(&mut threads, &cast, 1).await, 1);
+        assert_eq!(threads.open, 1);
     }
 }
