@@ -253,10 +253,8 @@ impl Answer {
         let method = self.method;
         match timeout(limit, &mut self.answer).await {
             Ok(Ok(Ok(value))) => {
-                if let Some(shared) = self
-                    .shared
-                    .upgrade()
-                    .filter(|_| method.starts_with("Input."))
+                if method.starts_with("Input.")
+                    && let Some(shared) = self.shared.upgrade()
                 {
                     *lock(&shared.handled) = Some(Instant::now());
                 }

@@ -302,6 +302,8 @@ impl DamageWatch {
             .iter()
             .any(|client| !Path::new("/proc").join(client.to_string()).exists());
         cast.programs.extend(clients);
+        // The same programs are the same cast.
+        cast.programs.sort_unstable();
         Ok(cast)
     }
 }

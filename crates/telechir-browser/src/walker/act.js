@@ -92,8 +92,9 @@ const outcome = () => {
 // As soon as the element heard this kind of event.
 const hears = kind => new Promise(done => {
   press.tell = () => {
-    const told = pressed()
-    if (told.kinds.includes(kind)) done(told)
+    if (!press.heard.some(([one, target]) => one === kind && isOurs(target, press.expected))) return
+    press.tell = null
+    done(pressed())
   }
   press.tell()
 })
@@ -148,7 +149,7 @@ const PERIOD = 50, BLUR = 2
 // How it was when it had drawn all it had to draw.
 let calm = null
 
-// Once what moves has moved: until when nothing is due then; null when it was not so by `until`.
+// Once what moves has moved: until when nothing is due then; null when it was not so by `latest`.
 const restsUntil = ({ latest, most }) => new Promise(done => {
   const draw = () => requestAnimationFrame(() => requestIdleCallback(look, { timeout: most }))
   const look = idle => {

@@ -7,13 +7,18 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// More processes than a desktop has; reading on would take longer than it is worth.
 const MOST_PROCESSES: usize = 400;
-/// Of so many threads the files stay open, two each: a process may have 1,024 as a rule.
+/// Of so many threads the files stay open, two each, whatever number of displays there is: a
+/// process may have 1,024 as a rule.
 const MOST_OPEN: usize = 200;
 /// What Linux says in one of these files is never longer.
 const LONGEST: usize = 1024;
+
+/// Of how many threads they are.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Process and thread.
 pub(super) type Thread = (u32, u32);
@@ -46,8 +51,6 @@ pub(super) struct Threads {
     listed: HashMap<Thread, Listed>,
     /// Whose threads are listed.
     processes: HashSet<u32>,
-    /// Of how many threads the files are open.
-    open: usize,
     is_whole: bool,
 }
 
@@ -106,7 +109,6 @@ impl Threads {
     /// Lists all of them anew.
     fn list(&mut self) {
         let mut known = std::mem::take(&mut self.listed);
-        self.open = 0;
         self.is_whole = !self.cast.has_hidden;
         self.processes = HashSet::from([std::process::id()]);
         if let Some(server) = self.cast.server {
@@ -133,22 +135,22 @@ impl Threads {
     /// Lists these processes, and those that they started, as far as they are not listed.
     fn list_processes(&mut self, mut open: Vec<u32>, known: &mut HashMap<Thread, Listed>) {
         while let Some(process) = open.pop() {
-            if self.processes.contains(&process) {
-                continue;
-            }
             if self.processes.len() > MOST_PROCESSES {
                 self.is_whole = false;
                 return;
             }
-            self.processes.insert(process);
-            open.extend(self.list_process(process, known));
+            if self.processes.insert(process) {
+                open.extend(self.list_process(process, known));
+            }
         }
     }
 
     /// Lists the threads of a process that are not listed; says which processes these started.
     fn list_process(&mut self, process: u32, known: &mut HashMap<Thread, Listed>) -> Vec<u32> {
         let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
-            return Vec::new(); // It ended.
+            // It ended. Another may come to its number.
+            self.processes.remove(&process);
+            return Vec::new();
         };
         let ids = tasks
             .flatten()
@@ -158,10 +160,8 @@ impl Threads {
             if self.listed.contains_key(&thread) {
                 continue;
             }
-            let may_open = self.open < MOST_OPEN;
             let listed = known.remove(&thread).and_then(|it| it.again(thread));
-            if let Some(listed) = listed.or_else(|| Listed::new(thread, may_open)) {
-                self.open += usize::from(listed.files.is_some());
+            if let Some(listed) = listed.or_else(|| Listed::new(thread)) {
                 self.listed.insert(thread, listed);
                 begun.extend(children(thread));
             }
@@ -172,16 +172,8 @@ impl Threads {
 
 impl Listed {
     /// None when it ended.
-    fn new(thread: Thread, may_open: bool) -> Option<Self> {
-        let files = if may_open {
-            let [schedstat, stat] =
-                ["schedstat", "stat"].map(|file| File::open(path(thread, file)));
-            let files = schedstat.ok().zip(stat.ok());
-            files.map(|(schedstat, stat)| Files { schedstat, stat })
-        } else {
-            None
-        };
-        let turns = Turns::default();
+    fn new(thread: Thread) -> Option<Self> {
+        let (turns, files) = (Turns::default(), Files::open(thread));
         Self { turns, files }.again(thread)
     }
 
@@ -197,6 +189,27 @@ impl Listed {
             None => read(thread, "schedstat"),
         };
         Some(parse(&text?))
+    }
+}
+
+impl Files {
+    /// None when no more may be open, or when the thread ended.
+    fn open(thread: Thread) -> Option<Self> {
+        let more = |open: usize| (open < MOST_OPEN).then_some(open + 1);
+        OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .ok()?;
+        let [schedstat, stat] = ["schedstat", "stat"].map(|file| File::open(path(thread, file)));
+        let files = schedstat.ok().zip(stat.ok());
+        if files.is_none() {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        }
+        files.map(|(schedstat, stat)| Self { schedstat, stat })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -323,11 +336,18 @@ mod tests {
         input.write_all(b"\n").unwrap();
         let all = MOST_OPEN + 21;
         assert_eq!(count(&mut threads, &cast, all).await, all);
-        assert_eq!(threads.open, MOST_OPEN);
-        let others: Vec<Thread> = threads.listed.keys().copied().collect();
-        assert!(others.iter().filter(|one| threads.is_ready(**one)).count() < all);
+        let kept = |threads: &Threads| {
+            let all = threads.listed.values();
+            all.filter(|one| one.files.is_some()).count()
+        };
+        assert!((1..=MOST_OPEN).contains(&kept(&threads)));
+        let sleeps = |thread: &&Thread| !threads.is_ready(**thread);
+        let start = Instant::now();
+        while threads.listed.keys().filter(sleeps).count() <= MOST_OPEN {
+            assert!(start.elapsed() < Duration::from_secs(10), "{threads:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         input.write_all(b"\n").unwrap();
         assert_eq!(count(&mut threads, &cast, 1).await, 1);
-        assert_eq!(threads.open, 1);
     }
 }
