@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use telechir_device::{DeviceError, ScreenRegion, Viewport};
 use telechir_protocol::Size;
+use x11rb::CURRENT_TIME;
 use x11rb::protocol::randr::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::ConnectionExt as _;
 
@@ -52,6 +53,62 @@ pub(crate) async fn list(connection: &Connection) -> Result<Vec<Monitor>, XError
         });
     }
     Ok(monitors)
+}
+
+/// Has the one monitor of a server of our own show so many pictures a second, as programs are told
+/// that draw in step with it. False where the server has no such monitor, or does not let it.
+pub(crate) async fn set_rate(connection: &Connection, rate: u32) -> Result<bool, XError> {
+    const NAME: &str = "telechir";
+    if !connection.has(randr::X11_EXTENSION_NAME)? {
+        return Ok(false);
+    }
+    let (x, root) = (connection.x(), connection.root());
+    let (major, minor) = KNOWS_MONITORS;
+    connection
+        .reply(x.randr_query_version(major, minor)?)
+        .await?;
+    let asked = x.randr_get_screen_resources_current(root)?;
+    let known = connection.reply(asked).await?;
+    let ([crtc], [output]) = (&known.crtcs[..], &known.outputs[..]) else {
+        return Ok(false);
+    };
+    let asked = x.randr_get_crtc_info(*crtc, known.config_timestamp)?;
+    let shown = connection.reply(asked).await?;
+    let (width, height) = (shown.width, shown.height);
+    // Nothing is sent between two lines or two pictures.
+    let dots = u64::from(width) * u64::from(height) * u64::from(rate);
+    let Ok(dot_clock) = u32::try_from(dots) else {
+        return Ok(false);
+    };
+    let mode = randr::ModeInfo {
+        width,
+        height,
+        dot_clock,
+        hsync_start: width,
+        hsync_end: width,
+        htotal: width,
+        vsync_start: height,
+        vsync_end: height,
+        vtotal: height,
+        name_len: u16::try_from(NAME.len()).unwrap_or_default(),
+        ..randr::ModeInfo::default()
+    };
+    let asked = x.randr_create_mode(root, mode, NAME.as_bytes())?;
+    let mode = connection.reply(asked).await?.mode;
+    connection
+        .checked(x.randr_add_output_mode(*output, mode)?)
+        .await?;
+    let asked = x.randr_set_crtc_config(
+        *crtc,
+        CURRENT_TIME,
+        known.config_timestamp,
+        shown.x,
+        shown.y,
+        mode,
+        shown.rotation,
+        &[*output],
+    )?;
+    Ok(connection.reply(asked).await?.status == randr::SetConfig::SUCCESS)
 }
 
 /// The one monitor that is meant: by its number in the list, by its name, or the primary one.

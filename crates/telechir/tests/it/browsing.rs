@@ -6,6 +6,7 @@ mod functions;
 mod google;
 mod marks;
 mod memory;
+mod rate;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
