@@ -25,17 +25,10 @@ pub(crate) struct Monitor {
 
 /// All monitors; none where the server does not say.
 pub(crate) async fn list(connection: &Connection) -> Result<Vec<Monitor>, XError> {
-    if !connection.has(randr::X11_EXTENSION_NAME)? {
+    if !are_known(connection).await? {
         return Ok(Vec::new());
     }
     let x = connection.x();
-    let (major, minor) = KNOWS_MONITORS;
-    let version = connection
-        .reply(x.randr_query_version(major, minor)?)
-        .await?;
-    if (version.major_version, version.minor_version) < KNOWS_MONITORS {
-        return Ok(Vec::new());
-    }
     let asked = x.randr_get_monitors(connection.root(), true)?;
     let told = connection.reply(asked).await?.monitors;
     let mut monitors = Vec::new();
@@ -55,18 +48,25 @@ pub(crate) async fn list(connection: &Connection) -> Result<Vec<Monitor>, XError
     Ok(monitors)
 }
 
+/// Whether the server says which monitors it has.
+async fn are_known(connection: &Connection) -> Result<bool, XError> {
+    if !connection.has(randr::X11_EXTENSION_NAME)? {
+        return Ok(false);
+    }
+    let (major, minor) = KNOWS_MONITORS;
+    let asked = connection.x().randr_query_version(major, minor)?;
+    let version = connection.reply(asked).await?;
+    Ok((version.major_version, version.minor_version) >= KNOWS_MONITORS)
+}
+
 /// Has the one monitor of a server of our own show so many pictures a second, as programs are told
 /// that draw in step with it. False where the server has no such monitor, or does not let it.
 pub(crate) async fn set_rate(connection: &Connection, rate: u32) -> Result<bool, XError> {
     const NAME: &str = "telechir";
-    if !connection.has(randr::X11_EXTENSION_NAME)? {
+    if !are_known(connection).await? {
         return Ok(false);
     }
     let (x, root) = (connection.x(), connection.root());
-    let (major, minor) = KNOWS_MONITORS;
-    connection
-        .reply(x.randr_query_version(major, minor)?)
-        .await?;
     let asked = x.randr_get_screen_resources_current(root)?;
     let known = connection.reply(asked).await?;
     let ([crtc], [output]) = (&known.crtcs[..], &known.outputs[..]) else {
