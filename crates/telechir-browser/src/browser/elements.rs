@@ -99,9 +99,9 @@ impl Browser {
     ) -> Result<Performed, DeviceError> {
         let (tab, page) = self.living_tab(None).await?;
         let element = self.element(&tab, id)?;
-        let at = self.aim(&tab, element, id, true).await?;
         let wanted = event_of(button, count);
         let said = self.reader().listen(element, wanted);
+        let at = self.aim(&tab, element, id, true).await?;
         let mut pointer = self.pointer(&page);
         pointer.click_soon(at, button, count, modifiers).await?;
         // A document that is gone was left by the click.

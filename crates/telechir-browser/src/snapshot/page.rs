@@ -1,9 +1,10 @@
 //! A tab's page with all its frames, read as one tree and acted on by element.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::time::Duration;
 
-use futures_util::future::{FutureExt as _, join_all};
+use futures_util::future::{OptionFuture, join_all};
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
@@ -245,8 +246,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Has the document say what comes of a press that was aimed, as soon as the element hears this
-    /// kind of event: before the page does what it has to do then.
+    /// Has the document say what comes of a press on what is aimed at next, as soon as the element
+    /// hears this kind of event: before the page does what it has to do then.
     pub(crate) fn listen(&self, element: ElementId, kind: &str) -> Option<Asked> {
         let document = self.documents.get(element.document)?;
         let said = document.begin(self.client, "hears", &[kind.into()]);
@@ -256,18 +257,25 @@ impl<'a> Reader<'a> {
     /// What came of a press that was aimed; none when the document is gone. `said` is what it was
     /// asked before.
     pub(crate) async fn outcome(&self, element: ElementId, said: Option<Asked>) -> Option<Value> {
-        let said = said.and_then(|said| said.within(self.limit).now_or_never());
-        if let Some(Ok(outcome)) = said {
-            return Some(outcome);
+        let heard = async {
+            match OptionFuture::from(said.map(|said| said.within(self.limit))).await {
+                Some(Ok(outcome)) => outcome,
+                Some(Err(_)) | None => pending().await,
+            }
+        };
+        let asked = async {
+            let document = self.documents.get(element.document)?;
+            if !document.is_current(self.book) {
+                return None;
+            }
+            let outcome = document.ask(self.client, "outcome", &[], self.limit);
+            outcome.await.ok()
+        };
+        tokio::select! {
+            biased;
+            outcome = heard => Some(outcome),
+            outcome = asked => outcome,
         }
-        let document = self.documents.get(element.document)?;
-        if !document.is_current(self.book) {
-            return None;
-        }
-        document
-            .ask(self.client, "outcome", &[], self.limit)
-            .await
-            .ok()
     }
 
     /// The tab that an element is in.

@@ -50,7 +50,6 @@ const aim = (id, isToPress) => {
         const hit = deepestAt(x, y)
         if (isHit(hit, element)) {
           press.expected = element
-          press.tell = null
           press.heard.length = 0
           return { x, y }
         }
@@ -89,14 +88,15 @@ const outcome = () => {
   press.heard.length = 0
   return told
 }
-// As soon as the element heard this kind of event.
+// As soon as the element that is aimed at next heard this kind of event. Asked before it is aimed
+// at: Chromium gives a page its input, and draws what came of it, before it asks it anything.
 const hears = kind => new Promise(done => {
+  press.expected = null
   press.tell = () => {
     if (!press.heard.some(([one, target]) => one === kind && isOurs(target, press.expected))) return
     press.tell = null
     done(pressed())
   }
-  press.tell()
 })
 
 // The pixel of this document that a pixel of the document in a frame is at.
