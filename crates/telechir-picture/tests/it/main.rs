@@ -84,6 +84,25 @@ fn exact_formats_give_every_pixel_back() {
 }
 
 #[test]
+fn a_frame_that_came_as_a_png_is_that_png() {
+    let size = Size::new(7, 5);
+    let drawn = frame(size, noise);
+    // As somebody else would have written it.
+    let came = encode(&drawn, Format::SmallPng).unwrap();
+    let frame = Frame::packed(size, came.clone(), |png| {
+        let pixels = decode_png(png).1;
+        let pixels = pixels.chunks_exact(3);
+        Some(pixels.flat_map(|rgb| [rgb[2], rgb[1], rgb[0], 0]).collect())
+    });
+    assert_eq!(encode(&frame, Format::Png).unwrap(), came);
+    let webp = encode(&frame, Format::Webp).unwrap();
+    assert!(decode_webp(&webp) == (size, drawn.to_rgb()));
+    let smaller = shrink(&frame, Size::new(4, 3)).unwrap();
+    let (smaller, size) = (encode(&smaller, Format::Png).unwrap(), smaller.size());
+    assert_eq!(decode_png(&smaller).0, size);
+}
+
+#[test]
 fn the_small_png_is_smaller_on_a_plain_desktop() {
     let size = Size::new(1280, 800);
     let plain = frame(size, |x, y| plain(size, x, y));
