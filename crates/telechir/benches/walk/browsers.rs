@@ -139,7 +139,7 @@ fn pictures(
     ours: &RefCell<Ours<'_>>,
     playwright: &RefCell<Playwright>,
 ) {
-    table("A picture of the page, 1280x800, from the browser to pixels");
+    table("A picture of the page, 1280x800");
     let mut windowed = stage.runtime.block_on(windowed(stage));
     drop(stage.runtime.block_on(windowed.perform(&navigation(site))));
     let window = RefCell::new(windowed);
@@ -150,18 +150,18 @@ fn pictures(
     compare(
         40,
         vec![
-            Contestant::new("in a window, by shared memory", || {
+            Contestant::new("in a window, by shared memory: pixels", || {
                 capture(&mut window.borrow_mut());
             }),
-            Contestant::new("without a window, unpacked", || {
+            Contestant::new("without a window: a PNG", || {
                 capture(&mut ours.borrow_mut().browser);
             }),
             theirs(
                 playwright,
-                "`Page.captureScreenshot`, `optimizeForSpeed`, packed",
+                "`Page.captureScreenshot`, `optimizeForSpeed`: a PNG",
                 "bare",
             ),
-            theirs(playwright, "Playwright's `screenshot`, packed", "shoot"),
+            theirs(playwright, "Playwright's `screenshot`: a PNG", "shoot"),
         ],
     );
     stage
