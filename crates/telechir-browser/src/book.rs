@@ -9,6 +9,7 @@ use telechir_protocol::StateChange;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::cast::Waiting;
 use crate::client::{Client, Event, lock};
 use crate::error::Gone;
 use crate::setup::Setup;
@@ -157,6 +158,8 @@ struct State {
     choosers: HashMap<String, Chooser>,
     networks: HashMap<String, Network>,
     console: Console,
+    /// Who waits for what a page casts, by the page's session.
+    casts: HashMap<String, Waiting>,
 }
 
 /// A file picker that was not shown.
@@ -252,6 +255,11 @@ impl Book {
     /// Takes frames from what a session says when it is asked for all of them.
     pub(crate) fn sync_frames(&self, session: &str, tree: &Value) {
         lock(&self.state).frames.sync(session, tree);
+    }
+
+    /// Has the next picture that a page makes and casts given to whoever waits for it.
+    pub(crate) fn wait_for_cast(&self, session: &str, waiting: Waiting) {
+        lock(&self.state).casts.insert(session.to_owned(), waiting);
     }
 
     /// Takes the drag that a page began, when it did.
@@ -480,6 +488,7 @@ impl State {
         for tab in self.tabs.extract_if(.., |tab| gone(tab)) {
             self.choosers.remove(&tab.session);
             self.networks.remove(&tab.session);
+            self.casts.remove(&tab.session);
             self.recent.retain(|old| *old != tab.target);
             self.newcomers.retain(|old| *old != tab.target);
             if self.active.as_ref() == Some(&tab.target) {
@@ -532,6 +541,15 @@ impl State {
             }
             "Page.frameRequestedNavigation" => self.notes.elsewhere(params),
             "Network.responseReceived" => self.notes.document(setup, params),
+            "Page.screencastFrame" => {
+                let waits = self.casts.get(session);
+                if waits.is_some_and(|waits| waits.is_for(params))
+                    && let Some(waits) = self.casts.remove(session)
+                {
+                    // It is a copy of what was painted before.
+                    return waits.give(params);
+                }
+            }
             _ => {}
         }
         self.console.take(session, method, params);

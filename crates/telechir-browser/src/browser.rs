@@ -20,7 +20,7 @@ use crate::hands::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::memory::Memory;
 use crate::options::{Options, Surface};
-use crate::settle::{Asks, Watched};
+use crate::settle::{Asks, Picture, Watched};
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::snapshot::Snapshots;
@@ -214,12 +214,19 @@ impl Computer for Browser {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let settled = self.settled(settle, false).await;
+        let settled = self.settled(settle, Picture::Unwanted).await;
         Ok(self.or_anew(settled).await?.0)
     }
 
     async fn look(&mut self, settle: Settle) -> Result<(Frame, Settled), DeviceError> {
-        let settled = self.settled(settle, self.screen.is_none()).await;
+        let picture = match &self.screen {
+            Some(_) => Picture::Unwanted,
+            None if self.setup.is_shell && self.setup.scale.fills(self.size) => {
+                Picture::Cast(self.size)
+            }
+            None => Picture::Drawn,
+        };
+        let settled = self.settled(settle, picture).await;
         let (settled, picture) = self.or_anew(settled).await?;
         let frame = match picture {
             Some(frame) => frame,
@@ -278,7 +285,7 @@ impl Browser {
     async fn settled(
         &mut self,
         settle: Settle,
-        is_picture_wanted: bool,
+        picture: Picture,
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let start = Instant::now();
         let acted = self.acted.take().unwrap_or(start);
@@ -308,7 +315,7 @@ impl Browser {
             acted,
             start,
             settle,
-            is_picture_wanted,
+            picture,
         };
         watched.settled(self.screen.as_mut()).await
     }

@@ -32,9 +32,12 @@ pub(crate) async fn capture(page: &Page) -> Result<Frame, DeviceError> {
         // A round trip, so that the next document has a moment to come.
         let _it_may_be_gone_too = page.evaluate("0").await;
     };
-    let text = answer["data"].as_str().unwrap_or_default();
-    let bytes = STANDARD.decode(text).map_err(|error| odd(&error))?;
-    frame(bytes)
+    frame_of(answer["data"].as_str().unwrap_or_default())
+}
+
+/// The frame behind a picture as the protocol has it.
+pub(crate) fn frame_of(text: &str) -> Result<Frame, DeviceError> {
+    frame(STANDARD.decode(text).map_err(|error| odd(&error))?)
 }
 
 fn frame(png: Vec<u8>) -> Result<Frame, DeviceError> {

@@ -7,6 +7,7 @@ mod attach;
 mod book;
 mod browser;
 mod capture;
+mod cast;
 mod client;
 mod context;
 mod dragged;

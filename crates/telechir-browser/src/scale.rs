@@ -33,6 +33,12 @@ impl Scale {
         Size::new(length(screen.width), length(screen.height))
     }
 
+    /// Whether a whole number of a page's pixels fills a screen of this size.
+    pub(crate) fn fills(self, screen: Size) -> bool {
+        let is_whole = |screen| self.to_page(screen).fract().abs() < f64::EPSILON;
+        is_whole(screen.width) && is_whole(screen.height)
+    }
+
     /// The screen's pixel in the middle of a page's.
     pub(crate) fn to_screen(self, page: u32) -> u32 {
         if self.0 == 1.0 {
@@ -74,6 +80,15 @@ mod tests {
         }
         assert_eq!(Scale::default().to_screen(7), 7);
         assert_eq!(Scale::new(2.0).unwrap().to_screen(7), 15);
+    }
+
+    #[test]
+    fn a_screen_is_filled_by_whole_pixels_or_not() {
+        let scale = Scale::new(1.25).unwrap();
+        assert!(scale.fills(Size::new(1000, 700)));
+        assert!(!scale.fills(Size::new(1281, 700)));
+        assert!(!scale.fills(Size::new(1000, 801)));
+        assert!(Scale::default().fills(Size::new(801, 603)));
     }
 
     #[test]

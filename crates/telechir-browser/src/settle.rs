@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture, join};
 use serde_json::{Value, json};
 use telechir_device::{BoxScreen, DeviceError, Frame, Screen as _, Settle, Settled};
-use telechir_protocol::Held;
+use telechir_protocol::{Held, Size};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::book::Book;
 use crate::capture;
+use crate::cast::{self, Cast};
 use crate::client::Client;
 use crate::error::CdpError;
 use crate::page::Page;
@@ -41,8 +42,18 @@ pub(crate) struct Watched<'a> {
     pub(crate) acted: Instant,
     pub(crate) start: Instant,
     pub(crate) settle: Settle,
-    /// Whether a picture of the page is to be taken, if that is possible while it is waited for.
-    pub(crate) is_picture_wanted: bool,
+    /// Which picture of the page is to be taken, if that is possible while it is waited for.
+    pub(crate) picture: Picture,
+}
+
+/// A picture that is taken meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Picture {
+    Unwanted,
+    /// As the page draws it for that.
+    Drawn,
+    /// Of this size, as it is cast when that can be; it was drawn before.
+    Cast(Size),
 }
 
 /// Asks a page what it has to do, in the world of our scripts.
@@ -53,6 +64,8 @@ pub(crate) struct Asks {
     /// Whether it said that it has drawn what it has to draw, and who is told so.
     is_drawn: AtomicBool,
     drawn: Notify,
+    /// Whether it casts a sign when it paints.
+    is_signing: AtomicBool,
 }
 
 /// How a page is.
@@ -76,30 +89,6 @@ impl Quiet {
     }
 }
 
-/// Has a page without a window say when it paints, as long as this is there. It costs the page
-/// time and memory, so that only those get it that do not say themselves that they are still.
-#[derive(Debug)]
-struct PaintSign<'a> {
-    client: &'a Client,
-    session: &'a str,
-}
-
-impl<'a> PaintSign<'a> {
-    fn start(client: &'a Client, session: &'a str) -> Self {
-        // Only a sign: small and coarse is enough.
-        let params = json!({ "format": "jpeg", "quality": 10, "maxWidth": 320, "maxHeight": 320 });
-        client.notify(Some(session), "Page.startScreencast", params);
-        Self { client, session }
-    }
-}
-
-impl Drop for PaintSign<'_> {
-    fn drop(&mut self) {
-        self.client
-            .notify(Some(self.session), "Page.stopScreencast", json!({}));
-    }
-}
-
 /// What came of asking a page.
 #[derive(Debug, Default)]
 struct Rest {
@@ -117,6 +106,7 @@ impl Asks {
             world,
             is_drawn: AtomicBool::new(false),
             drawn: Notify::new(),
+            is_signing: AtomicBool::new(false),
         }
     }
 
@@ -126,7 +116,7 @@ impl Asks {
         &self,
         Settle { quiet, ceiling }: Settle,
         handled: Instant,
-        is_picture_wanted: bool,
+        picture: impl AsyncFnOnce() -> Option<Frame>,
     ) -> Rest {
         let quiet = quiet.as_millis();
         let ago = handled.elapsed().as_millis().min(quiet);
@@ -143,10 +133,7 @@ impl Asks {
         }
         self.is_drawn.store(true, Ordering::Relaxed);
         self.drawn.notify_one();
-        let picture = match is_picture_wanted {
-            true => capture::capture(&self.page).await.ok(),
-            false => None,
-        };
+        let picture = picture().await;
         if answer[1] == true {
             return Rest {
                 is_still: true,
@@ -278,7 +265,7 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                let rest = asks.rest(self.settle, self.handled(now), self.is_picture_wanted);
+                let rest = asks.rest(self.settle, self.handled(now), || self.picture(asks));
                 answer = Some(Box::pin(rest.fuse())).into();
             }
             let is_unknown = match &self.asks {
@@ -287,7 +274,10 @@ impl Watched<'_> {
                 Some(asks) => now >= self.start + SOON && !asks.is_drawn.load(Ordering::Relaxed),
             };
             if is_alone && sign.is_none() && is_unknown {
-                sign = Some(PaintSign::start(self.client, self.session));
+                sign = Some(Cast::sign(self.client, self.session));
+                if let Some(asks) = &self.asks {
+                    asks.is_signing.store(true, Ordering::Relaxed);
+                }
                 unseen = now;
             }
             if self.is_silent(unseen) {
@@ -313,6 +303,22 @@ impl Watched<'_> {
                 _ = changes.changed() => {}
                 () = sleep_until(next) => {}
             }
+        }
+    }
+
+    /// The picture of a page that has drawn all it has to draw.
+    async fn picture(&self, asks: &Asks) -> Option<Frame> {
+        let is_signing = asks.is_signing.load(Ordering::Relaxed);
+        let cast = match self.picture {
+            Picture::Unwanted => return None,
+            Picture::Cast(size) if !is_signing => {
+                cast::picture(self.client, self.book, self.session, size).await
+            }
+            Picture::Cast(_) | Picture::Drawn => None,
+        };
+        match cast {
+            Some(cast) => Some(cast),
+            None => capture::capture(&asks.page).await.ok(),
         }
     }
 

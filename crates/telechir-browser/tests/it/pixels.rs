@@ -1,9 +1,12 @@
 //! What is captured is what the page paints.
 
-use telechir_device::{Computer as _, Frame};
+use std::time::Duration;
+
+use telechir_device::{Computer as _, Frame, Settle};
+use telechir_protocol::Size;
 use telechir_testkit::page::{SQUARE_PIXELS, SQUARES};
 
-use crate::common::{SETTLE, SIZE, witnessed};
+use crate::common::{SETTLE, SIZE, click, go, headless, page, perform, witnessed};
 
 /// Whether every square is exactly where the page paints it.
 pub(crate) fn check_squares(frame: &Frame) {
@@ -34,4 +37,30 @@ async fn a_page_without_a_window_has_the_screen_s_size_and_its_colours() {
     // A model gets it as Chromium wrote it.
     assert!(frame.png().is_some());
     check_squares(&frame);
+}
+
+#[tokio::test]
+async fn every_picture_shows_what_the_click_before_it_did() {
+    let mut browser = headless().await;
+    // The first is painted by a script and announced by nothing; the second takes long to be drawn.
+    let html = "<body style='margin:0'><canvas id=c width=100 height=100></canvas>\
+        <div id=d style='width:900px;height:600px'></div>\
+        <script>n = 0; onclick = () => { n = (n + 1) % 200; const s = 'rgb(' + [n, 0, 200 - n] + ')';\
+        const x = c.getContext('2d'); x.fillStyle = s; x.fillRect(0, 0, 100, 100);\
+        if (n % 3 == 0) d.innerHTML = ('<p style=\"filter:blur(9px);height:20px;background:' + s + '\"></p>').repeat(40) }\
+        </script>";
+    go(&mut browser, &page(html)).await.unwrap();
+    let settle = Settle {
+        quiet: Duration::from_millis(45),
+        ceiling: Duration::from_secs(2),
+    };
+    for n in 1..=30_u8 {
+        perform(&mut browser, click(50, 50)).await.unwrap();
+        let (frame, settled) = browser.look(settle).await.unwrap();
+        assert!(settled.is_settled(), "{settled:?}");
+        assert_eq!(frame.size(), Size::new(1024, 768));
+        assert_eq!(frame.pixel(50, 50), Some([n, 0, 200 - n]));
+        let drawn = browser.capture().await.unwrap();
+        assert!(frame == drawn, "after click {n}");
+    }
 }
