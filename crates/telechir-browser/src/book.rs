@@ -547,7 +547,7 @@ impl State {
                     && let Some(waits) = self.casts.remove(session)
                 {
                     // It is a copy of what was painted before.
-                    return waits.give(params);
+                    return waits.give(text(&params["data"]));
                 }
             }
             _ => {}

@@ -29,7 +29,8 @@ impl<'a> Cast<'a> {
         Self { client, session }
     }
 
-    /// Only a sign that it paints: small and coarse is enough.
+    /// Only a sign that it paints, of a page that does not say itself that it is still: small and
+    /// coarse is enough.
     pub(crate) fn sign(client: &'a Client, session: &'a str) -> Self {
         let params = json!({ "format": "jpeg", "quality": 10, "maxWidth": 320, "maxHeight": 320 });
         Self::start(client, session, params)
@@ -65,9 +66,8 @@ impl Waiting {
         !self.picture.is_closed() && made.is_some_and(|made| made >= self.since)
     }
 
-    pub(crate) fn give(self, params: &Value) {
-        let text = params["data"].as_str().unwrap_or_default();
-        let _nobody_waits_any_more = self.picture.send(text.to_owned());
+    pub(crate) fn give(self, picture: String) {
+        let _nobody_waits_any_more = self.picture.send(picture);
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
         assert!(!waiting.is_for(&late));
         assert!(!waiting.is_for(&json!({ "data": "x" })));
         assert!(waiting.is_for(&now));
-        waiting.give(&now);
+        waiting.give("x".to_owned());
         assert_eq!(picture.try_recv().as_deref(), Ok("x"));
         let (waiting, picture) = Waiting::start();
         drop(picture);

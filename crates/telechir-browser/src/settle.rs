@@ -1,6 +1,7 @@
 //! Waits until a page has nothing to do, and nothing is painted, loaded or fetched any more.
 
 use std::future::pending;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -64,8 +65,6 @@ pub(crate) struct Asks {
     /// Whether it said that it has drawn what it has to draw, and who is told so.
     is_drawn: AtomicBool,
     drawn: Notify,
-    /// Whether it casts a sign when it paints.
-    is_signing: AtomicBool,
 }
 
 /// How a page is.
@@ -106,7 +105,6 @@ impl Asks {
             world,
             is_drawn: AtomicBool::new(false),
             drawn: Notify::new(),
-            is_signing: AtomicBool::new(false),
         }
     }
 
@@ -141,7 +139,7 @@ impl Asks {
                 picture,
             };
         }
-        // Asked after the picture, which is a reason to draw again.
+        // Asked after the picture, for which the page may have drawn again.
         let answer = self.evaluate("telechirWalker.restsOn()", ceiling).await;
         let answer = answer.unwrap_or_default();
         let [is_still, is_same] = [0, 1].map(|at| answer[at] == true);
@@ -238,7 +236,7 @@ impl Watched<'_> {
     ) -> Result<(Quiet, Rest), DeviceError> {
         let mut changes = self.book.watch();
         let mut asked = None;
-        let mut sign = None;
+        let sign = OnceLock::new();
         let mut unseen = self.start;
         let mut answer = OptionFuture::default();
         loop {
@@ -265,7 +263,7 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                let rest = asks.rest(self.settle, self.handled(now), || self.picture(asks));
+                let rest = asks.rest(self.settle, self.handled(now), || self.picture(asks, &sign));
                 answer = Some(Box::pin(rest.fuse())).into();
             }
             let is_unknown = match &self.asks {
@@ -273,11 +271,8 @@ impl Watched<'_> {
                 Some(_) if answer.is_terminated() => asked.is_some(),
                 Some(asks) => now >= self.start + SOON && !asks.is_drawn.load(Ordering::Relaxed),
             };
-            if is_alone && sign.is_none() && is_unknown {
-                sign = Some(Cast::sign(self.client, self.session));
-                if let Some(asks) = &self.asks {
-                    asks.is_signing.store(true, Ordering::Relaxed);
-                }
+            if is_alone && sign.get().is_none() && is_unknown {
+                sign.get_or_init(|| Cast::sign(self.client, self.session));
                 unseen = now;
             }
             if self.is_silent(unseen) {
@@ -290,7 +285,7 @@ impl Watched<'_> {
             }
             // Looked at again when something happens, or when it may have been quiet for long enough.
             let mut next = (now + self.settle.quiet).min(deadline);
-            if is_alone && sign.is_none() {
+            if is_alone && sign.get().is_none() {
                 next = next.min(now + SOON);
             }
             tokio::select! {
@@ -306,12 +301,11 @@ impl Watched<'_> {
         }
     }
 
-    /// The picture of a page that has drawn all it has to draw.
-    async fn picture(&self, asks: &Asks) -> Option<Frame> {
-        let is_signing = asks.is_signing.load(Ordering::Relaxed);
+    /// The picture of a page that has drawn all it has to draw. It casts one thing at a time.
+    async fn picture(&self, asks: &Asks, sign: &OnceLock<Cast<'_>>) -> Option<Frame> {
         let cast = match self.picture {
             Picture::Unwanted => return None,
-            Picture::Cast(size) if !is_signing => {
+            Picture::Cast(size) if sign.get().is_none() => {
                 cast::picture(self.client, self.book, self.session, size).await
             }
             Picture::Cast(_) | Picture::Drawn => None,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use telechir_device::{Computer as _, Frame, Settle};
-use telechir_protocol::Size;
 use telechir_testkit::page::{SQUARE_PIXELS, SQUARES};
 
 use crate::common::{SETTLE, SIZE, click, go, headless, page, perform, witnessed};
@@ -58,7 +57,7 @@ async fn every_picture_shows_what_the_click_before_it_did() {
         perform(&mut browser, click(50, 50)).await.unwrap();
         let (frame, settled) = browser.look(settle).await.unwrap();
         assert!(settled.is_settled(), "{settled:?}");
-        assert_eq!(frame.size(), Size::new(1024, 768));
+        assert_eq!(frame.size(), SIZE);
         assert_eq!(frame.pixel(50, 50), Some([n, 0, 200 - n]));
         let drawn = browser.capture().await.unwrap();
         assert!(frame == drawn, "after click {n}");
