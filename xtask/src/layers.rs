@@ -34,7 +34,7 @@ const LAYERS: &[Layer] = &[
         ours: &["telechir-protocol"],
     },
     Layer {
-        name: "telechir-picture",
+        name: "telechir-image",
         ours: &["telechir-protocol", "telechir-device"],
     },
     Layer {
@@ -71,7 +71,7 @@ const LAYERS: &[Layer] = &[
             "telechir-protocol",
             "telechir-policy",
             "telechir-device",
-            "telechir-picture",
+            "telechir-image",
         ],
     },
     Layer {

@@ -52,7 +52,7 @@ impl Exchange {
             tracing::debug!(
                 attempt,
                 bytes = body.len(),
-                pictures = request.pictures,
+                screenshots = request.images,
                 "send a request"
             );
             let failed = match self.attempt(conversation, &request, body.clone()).await {

@@ -20,7 +20,7 @@ use crate::hands::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::memory::Memory;
 use crate::options::{Options, Surface};
-use crate::settle::{Asks, Picture, Watched};
+use crate::settle::{Asks, Screenshot, Watched};
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::snapshot::Snapshots;
@@ -177,7 +177,7 @@ impl Computer for Browser {
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
         let frame = match &mut self.screen {
             Some(screen) => screen.capture().await,
-            None => self.picture().await,
+            None => self.screenshot().await,
         };
         self.or_anew(frame).await
     }
@@ -214,21 +214,21 @@ impl Computer for Browser {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let settled = self.settled(settle, Picture::Unwanted).await;
+        let settled = self.settled(settle, Screenshot::Unwanted).await;
         Ok(self.or_anew(settled).await?.0)
     }
 
     async fn look(&mut self, settle: Settle) -> Result<(Frame, Settled), DeviceError> {
-        let picture = match &self.screen {
-            Some(_) => Picture::Unwanted,
+        let screenshot = match &self.screen {
+            Some(_) => Screenshot::Unwanted,
             None if self.setup.is_shell && self.setup.scale.fills(self.size) => {
-                Picture::Cast(self.size)
+                Screenshot::Cast(self.size)
             }
-            None => Picture::Drawn,
+            None => Screenshot::Drawn,
         };
-        let settled = self.settled(settle, picture).await;
-        let (settled, picture) = self.or_anew(settled).await?;
-        let frame = match picture {
+        let settled = self.settled(settle, screenshot).await;
+        let (settled, screenshot) = self.or_anew(settled).await?;
+        let frame = match screenshot {
             Some(frame) => frame,
             None => self.capture().await?,
         };
@@ -270,7 +270,7 @@ impl Computer for Browser {
 
 impl Browser {
     /// The pixels of a page without a window.
-    async fn picture(&mut self) -> Result<Frame, DeviceError> {
+    async fn screenshot(&mut self) -> Result<Frame, DeviceError> {
         let page = self.living_page().await?;
         let frame = capture::capture(&page).await;
         match frame {
@@ -285,7 +285,7 @@ impl Browser {
     async fn settled(
         &mut self,
         settle: Settle,
-        picture: Picture,
+        screenshot: Screenshot,
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let start = Instant::now();
         let acted = self.acted.take().unwrap_or(start);
@@ -315,7 +315,7 @@ impl Browser {
             acted,
             start,
             settle,
-            picture,
+            screenshot,
         };
         watched.settled(self.screen.as_mut()).await
     }

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_keeps_its_colours_and_is_handed_on_as_it_came() {
+    fn a_screenshot_keeps_its_colours_and_is_handed_on_as_it_came() {
         let png = one_row(png::ColorType::Rgb, &[1, 2, 3, 250, 251, 252]);
         let seen = frame(png.clone()).unwrap();
         assert_eq!(seen.size(), Size::new(2, 1));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_picture_is_an_error() {
+    fn what_is_no_whole_screenshot_is_an_error() {
         assert!(frame(b"not a png".to_vec()).is_err());
         let mut half = one_row(png::ColorType::Rgb, &[1, 2, 3, 250, 251, 252]);
         half.pop();

@@ -48,42 +48,42 @@ impl Drop for Cast<'_> {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     since: f64,
-    picture: oneshot::Sender<String>,
+    screenshot: oneshot::Sender<String>,
 }
 
 impl Waiting {
     /// From now on.
     fn start() -> (Self, oneshot::Receiver<String>) {
-        let (picture, answer) = oneshot::channel();
+        let (screenshot, answer) = oneshot::channel();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = since.unwrap_or_default().as_secs_f64();
-        (Self { since, picture }, answer)
+        (Self { since, screenshot }, answer)
     }
 
     /// Whether this is one, and still waited for: an earlier cast's may be on its way yet.
     pub(crate) fn is_for(&self, params: &Value) -> bool {
         let made = params["metadata"]["timestamp"].as_f64();
-        !self.picture.is_closed() && made.is_some_and(|made| made >= self.since)
+        !self.screenshot.is_closed() && made.is_some_and(|made| made >= self.since)
     }
 
-    pub(crate) fn give(self, picture: String) {
-        let _nobody_waits_any_more = self.picture.send(picture);
+    pub(crate) fn give(self, screenshot: String) {
+        let _nobody_waits_any_more = self.screenshot.send(screenshot);
     }
 }
 
 /// A picture of a page that has drawn all it has to draw, and casts no sign. Chromium has it there,
 /// while for a screenshot it has the page draw everything again first. None when it is not of this
 /// size, or does not come.
-pub(crate) async fn picture(
+pub(crate) async fn screenshot(
     client: &Client,
     book: &Book,
     session: &str,
     size: Size,
 ) -> Option<Frame> {
-    let (waiting, picture) = Waiting::start();
+    let (waiting, screenshot) = Waiting::start();
     book.wait_for_cast(session, waiting);
     let cast = Cast::start(client, session, json!({ "format": "png" }));
-    let text = timeout(AT_ONCE, picture).await.ok()?.ok()?;
+    let text = timeout(AT_ONCE, screenshot).await.ok()?.ok()?;
     drop(cast);
     let frame = capture::frame_of(&text).ok()?;
     (frame.size() == size).then_some(frame)
@@ -131,7 +131,7 @@ mod tests {
             };
             assert!(browser.settle(settle).await.unwrap().is_settled());
             let (tab, page) = browser.front().await.unwrap();
-            let cast = picture(&browser.client, &browser.book, &tab.session, size).await;
+            let cast = screenshot(&browser.client, &browser.book, &tab.session, size).await;
             let drawn = capture::capture(&page).await.unwrap();
             assert!(cast.unwrap() == drawn, "{width}x{height} at {scale}");
             browser.close().await.unwrap();
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn an_earlier_cast_is_not_what_is_waited_for() {
-        let (waiting, mut picture) = Waiting::start();
+        let (waiting, mut screenshot) = Waiting::start();
         let made = |after: f64| {
             let at = waiting.since + after;
             json!({ "data": "x", "metadata": { "timestamp": at } })
@@ -150,9 +150,9 @@ mod tests {
         assert!(!waiting.is_for(&json!({ "data": "x" })));
         assert!(waiting.is_for(&now));
         waiting.give("x".to_owned());
-        assert_eq!(picture.try_recv().as_deref(), Ok("x"));
-        let (waiting, picture) = Waiting::start();
-        drop(picture);
+        assert_eq!(screenshot.try_recv().as_deref(), Ok("x"));
+        let (waiting, screenshot) = Waiting::start();
+        drop(screenshot);
         assert!(!waiting.is_for(&now));
     }
 }

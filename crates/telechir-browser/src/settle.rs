@@ -44,12 +44,12 @@ pub(crate) struct Watched<'a> {
     pub(crate) start: Instant,
     pub(crate) settle: Settle,
     /// Which picture of the page is to be taken, if that is possible while it is waited for.
-    pub(crate) picture: Picture,
+    pub(crate) screenshot: Screenshot,
 }
 
 /// A picture that is taken meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Picture {
+pub(crate) enum Screenshot {
     Unwanted,
     /// As the page draws it for that.
     Drawn,
@@ -95,7 +95,7 @@ struct Rest {
     /// Whether it is as it was when it had drawn what it had to draw.
     is_same: bool,
     /// What it looked like since then, when that was wanted.
-    picture: Option<Frame>,
+    screenshot: Option<Frame>,
 }
 
 impl Asks {
@@ -114,7 +114,7 @@ impl Asks {
         &self,
         Settle { quiet, ceiling }: Settle,
         handled: Instant,
-        picture: impl AsyncFnOnce() -> Option<Frame>,
+        screenshot: impl AsyncFnOnce() -> Option<Frame>,
     ) -> Rest {
         let quiet = quiet.as_millis();
         let ago = handled.elapsed().as_millis().min(quiet);
@@ -131,12 +131,12 @@ impl Asks {
         }
         self.is_drawn.store(true, Ordering::Relaxed);
         self.drawn.notify_one();
-        let picture = picture().await;
+        let screenshot = screenshot().await;
         if answer[1] == true {
             return Rest {
                 is_still: true,
                 is_same: true,
-                picture,
+                screenshot,
             };
         }
         // Asked after the picture, for which the page may have drawn again.
@@ -146,7 +146,7 @@ impl Asks {
         Rest {
             is_still,
             is_same,
-            picture,
+            screenshot,
         }
     }
 
@@ -168,10 +168,10 @@ impl Watched<'_> {
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let deadline = self.start + self.settle.ceiling;
         let mut restless = None;
-        let (held, picture) = loop {
+        let (held, screenshot) = loop {
             let Some(screen) = &mut screen else {
                 let (page, rest) = self.quiet_page(deadline, true).await?;
-                break (page.held(), rest.picture.filter(|_| rest.is_same));
+                break (page.held(), rest.screenshot.filter(|_| rest.is_same));
             };
             let on_its_way = ON_ITS_WAY.min(self.settle.quiet);
             let over = Notify::new();
@@ -217,7 +217,7 @@ impl Watched<'_> {
             waited: self.start.elapsed(),
             restless,
         };
-        Ok((settled, picture))
+        Ok((settled, screenshot))
     }
 
     /// Returns when the page says that it has drawn what it has to draw.
@@ -263,7 +263,7 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                let rest = asks.rest(self.settle, self.handled(now), || self.picture(asks, &sign));
+                let rest = asks.rest(self.settle, self.handled(now), || self.screenshot(asks, &sign));
                 answer = Some(Box::pin(rest.fuse())).into();
             }
             let is_unknown = match &self.asks {
@@ -302,13 +302,13 @@ impl Watched<'_> {
     }
 
     /// The picture of a page that has drawn all it has to draw. It casts one thing at a time.
-    async fn picture(&self, asks: &Asks, sign: &OnceLock<Cast<'_>>) -> Option<Frame> {
-        let cast = match self.picture {
-            Picture::Unwanted => return None,
-            Picture::Cast(size) if sign.get().is_none() => {
-                cast::picture(self.client, self.book, self.session, size).await
+    async fn screenshot(&self, asks: &Asks, sign: &OnceLock<Cast<'_>>) -> Option<Frame> {
+        let cast = match self.screenshot {
+            Screenshot::Unwanted => return None,
+            Screenshot::Cast(size) if sign.get().is_none() => {
+                cast::screenshot(self.client, self.book, self.session, size).await
             }
-            Picture::Cast(_) | Picture::Drawn => None,
+            Screenshot::Cast(_) | Screenshot::Drawn => None,
         };
         match cast {
             Some(cast) => Some(cast),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_an_older_picture_names_the_newest() {
+    fn a_number_of_an_older_screenshot_names_the_newest() {
         let labels = Labels::of("frame_3".into(), &[mark("e1")]);
         let error = labels.find(1, Some(&"frame_2".into())).unwrap_err();
         assert!(error.to_string().contains("frame_3"), "{error}");

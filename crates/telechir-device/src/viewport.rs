@@ -10,7 +10,7 @@ pub struct Viewport {
     screen: Size,
     /// What of the screen the picture shows.
     part: ScreenRegion,
-    picture: Size,
+    screenshot: Size,
 }
 
 /// A place that is not on the picture, or that only a labelled picture could resolve.
@@ -18,7 +18,7 @@ pub struct Viewport {
 pub enum Misplaced {
     /// The point is outside.
     #[error("({x}, {y}) is outside the {width}x{height} picture; x goes from 0 to {}, y from 0 to {}", width - 1, height - 1)]
-    OffPicture {
+    OffScreenshot {
         /// As the model said it.
         x: f64,
         /// As the model said it.
@@ -78,17 +78,17 @@ pub enum Misplaced {
 }
 
 impl Viewport {
-    /// A picture of `picture` pixels that shows the whole of a screen of `screen` pixels.
-    pub const fn new(screen: Size, picture: Size) -> Self {
-        Self::of_part(screen, ScreenRegion::whole(screen), picture)
+    /// A picture of `screenshot` pixels that shows the whole of a screen of `screen` pixels.
+    pub const fn new(screen: Size, screenshot: Size) -> Self {
+        Self::of_part(screen, ScreenRegion::whole(screen), screenshot)
     }
 
     /// A picture that shows a part of a screen, such as one of its monitors, and nothing else.
-    pub const fn of_part(screen: Size, part: ScreenRegion, picture: Size) -> Self {
+    pub const fn of_part(screen: Size, part: ScreenRegion, screenshot: Size) -> Self {
         Self {
             screen,
             part,
-            picture,
+            screenshot,
         }
     }
 
@@ -103,8 +103,8 @@ impl Viewport {
     }
 
     /// The picture's size.
-    pub const fn picture(&self) -> Size {
-        self.picture
+    pub const fn screenshot(&self) -> Size {
+        self.screenshot
     }
 
     /// The pixel of the screen that a model's point names: the one whose centre it is nearest to.
@@ -119,7 +119,7 @@ impl Viewport {
         let inside = |v: f64, extent: u32| v >= 0.0 && v < f64::from(extent);
         if !inside(point.x, space.width) || !inside(point.y, space.height) {
             let Size { width, height } = space;
-            return Err(Misplaced::OffPicture {
+            return Err(Misplaced::OffScreenshot {
                 x: point.x,
                 y: point.y,
                 width,
@@ -151,8 +151,8 @@ impl Viewport {
         };
         let (origin, size) = (self.part.origin(), self.part.size());
         (
-            back(x, origin.x(), size.width, self.picture.width),
-            back(y, origin.y(), size.height, self.picture.height),
+            back(x, origin.x(), size.width, self.screenshot.width),
+            back(y, origin.y(), size.height, self.screenshot.height),
         )
     }
 
@@ -175,7 +175,7 @@ impl Viewport {
         let outside = to.x > f64::from(space.width) || to.y > f64::from(space.height);
         if outside {
             let Size { width, height } = space;
-            return Err(Misplaced::OffPicture {
+            return Err(Misplaced::OffScreenshot {
                 x: to.x,
                 y: to.y,
                 width,
@@ -193,11 +193,11 @@ impl Viewport {
 
     /// The pixels of the picture around a rectangle of the screen: left, top, right and bottom,
     /// the last two outside. What the picture does not show of it is left out, perhaps all.
-    pub fn picture_pixels(&self, region: ScreenRegion) -> [u32; 4] {
+    pub fn screenshot_pixels(&self, region: ScreenRegion) -> [u32; 4] {
         let (origin, size) = (region.origin(), region.size());
         let (left, top) = (self.part.origin().x(), self.part.origin().y());
-        let wide = (left, self.part.size().width, self.picture.width);
-        let high = (top, self.part.size().height, self.picture.height);
+        let wide = (left, self.part.size().width, self.screenshot.width);
+        let high = (top, self.part.size().height, self.screenshot.height);
         let scaled = |v: u32, (start, from, to): (u32, u32, u32)| {
             let v = v.saturating_sub(start).min(from);
             let product = u64::from(v) * u64::from(to);
@@ -251,7 +251,7 @@ impl Viewport {
 
     fn space(&self, space: Space) -> Size {
         match space {
-            Space::Picture => self.picture,
+            Space::Screenshot => self.screenshot,
             Space::Thousandths => Size::new(1000, 1000),
             Space::Screen => self.screen,
         }
@@ -260,7 +260,7 @@ impl Viewport {
     /// What of the screen a space reaches over.
     fn part_of(&self, space: Space) -> ScreenRegion {
         match space {
-            Space::Picture | Space::Thousandths => self.part,
+            Space::Screenshot | Space::Thousandths => self.part,
             Space::Screen => ScreenRegion::whole(self.screen),
         }
     }
@@ -274,7 +274,7 @@ impl Viewport {
         match unit {
             ScrollUnit::Clicks => (dx, dy, ScrollUnit::Clicks),
             ScrollUnit::Pixels => {
-                let (x, y) = ratio(self.picture);
+                let (x, y) = ratio(self.screenshot);
                 (dx * x, dy * y, ScrollUnit::Pixels)
             }
             ScrollUnit::Thousandths => {
@@ -302,8 +302,8 @@ fn round(value: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn on(screen: Size, picture: Size, point: Point) -> Result<(u32, u32), Misplaced> {
-        Viewport::new(screen, picture)
+    fn on(screen: Size, screenshot: Size, point: Point) -> Result<(u32, u32), Misplaced> {
+        Viewport::new(screen, screenshot)
             .point(point)
             .map(|p| (p.x(), p.y()))
     }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_a_third_as_large_scales_by_three() {
+    fn a_screenshot_a_third_as_large_scales_by_three() {
         assert_eq!(on(UHD, HD, Point::new(426, 87)), Ok((1278, 261)));
     }
 
@@ -327,9 +327,9 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_point_off_the_picture() {
+    fn refuses_a_point_off_the_screenshot() {
         let off = |x, y| {
-            Err(Misplaced::OffPicture {
+            Err(Misplaced::OffScreenshot {
                 x,
                 y,
                 width: 1280,
@@ -365,11 +365,11 @@ mod tests {
 
     #[test]
     fn every_point_comes_back_within_half_a_scaled_pixel() {
-        for (screen, picture) in SCALED {
-            let viewport = Viewport::new(screen, picture);
-            let scale = f64::from(screen.width) / f64::from(picture.width);
-            for x in 0..picture.width {
-                let y = x % picture.height;
+        for (screen, screenshot) in SCALED {
+            let viewport = Viewport::new(screen, screenshot);
+            let scale = f64::from(screen.width) / f64::from(screenshot.width);
+            for x in 0..screenshot.width {
+                let y = x % screenshot.height;
                 let there = viewport.point(Point::new(x, y)).unwrap();
                 let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
                 assert_eq!(back, (x.cast_signed(), y.cast_signed()), "{screen:?} {x}");
@@ -379,17 +379,17 @@ mod tests {
                 let again = viewport.point(Point::new(seen, 0)).unwrap();
                 let off = (f64::from(again.x()) - f64::from(x)).abs();
                 // The last picture pixel stands for what is beyond its centre, too.
-                let is_last = seen.cast_unsigned() + 1 == picture.width;
+                let is_last = seen.cast_unsigned() + 1 == screenshot.width;
                 assert!(is_last || off <= scale / 2.0 + 0.5, "{screen:?} {x}: {off}");
             }
         }
     }
 
     #[test]
-    fn a_region_of_the_screen_is_inside_its_region_of_the_picture() {
+    fn a_region_of_the_screen_is_inside_its_region_of_the_screenshot() {
         let viewport = Viewport::new(Size::new(1600, 1000), Size::new(1280, 800));
         let seen = ScreenRegion::seen(viewport.screen(), [101, 7, 201, 99]).unwrap();
-        assert_eq!(viewport.picture_pixels(seen), [80, 5, 161, 80]);
+        assert_eq!(viewport.screenshot_pixels(seen), [80, 5, 161, 80]);
     }
 
     /// The right one of two monitors, twice as large as its picture.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_one_monitor_names_places_of_that_monitor() {
+    fn a_screenshot_of_one_monitor_names_places_of_that_monitor() {
         let viewport = right_monitor();
         let there = |point| viewport.point(point).map(|p| (p.x(), p.y())).unwrap();
         assert_eq!(there(Point::new(0, 0)), (1280, 0));
@@ -429,9 +429,9 @@ mod tests {
         let region = viewport.region(region).unwrap();
         let seen = ScreenRegion::seen(viewport.screen(), [2560, 800, 3840, 1600]);
         assert_eq!(Some(region), seen);
-        assert_eq!(viewport.picture_pixels(region), [640, 400, 1280, 800]);
+        assert_eq!(viewport.screenshot_pixels(region), [640, 400, 1280, 800]);
         let elsewhere = ScreenRegion::seen(viewport.screen(), [0, 0, 1300, 10]).unwrap();
-        assert_eq!(viewport.picture_pixels(elsewhere), [0, 0, 10, 5]);
+        assert_eq!(viewport.screenshot_pixels(elsewhere), [0, 0, 10, 5]);
     }
 
     #[test]
@@ -464,7 +464,7 @@ mod tests {
         ));
         assert!(matches!(
             viewport.region(region(5, 5, 1281, 9)),
-            Err(Misplaced::OffPicture { .. })
+            Err(Misplaced::OffScreenshot { .. })
         ));
     }
 }

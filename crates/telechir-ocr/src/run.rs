@@ -12,7 +12,7 @@ use telechir_process::confinement::{Confinement, ConfinementError, Limits, verif
 use telechir_process::{Identity, Stdio, Watch, find_program, package_of};
 use tokio::time::timeout;
 
-use crate::picture::enlarged;
+use crate::screenshot::enlarged;
 use crate::table::lines;
 
 const PROGRAM: &str = "tesseract";
@@ -57,7 +57,7 @@ impl Tesseract {
         self
     }
 
-    async fn table(&self, program: &Path, picture: &[u8]) -> Result<String, DeviceError> {
+    async fn table(&self, program: &Path, screenshot: &[u8]) -> Result<String, DeviceError> {
         let limits = Limits {
             processes: 32,
             memory_bytes: 1024 * MIB,
@@ -95,7 +95,7 @@ impl Tesseract {
         let first = told.first_process();
         let first = first.ok_or_else(|| refused(&told.complaint()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
-        match give(input, picture).await {
+        match give(input, screenshot).await {
             // Why it does not listen is seen by what it says: nothing.
             Ok(()) | Err(Errno::PIPE) => {}
             Err(errno) => return Err(failed(&io::Error::from(errno))),
@@ -115,9 +115,9 @@ impl Reader for Tesseract {
             )));
         };
         let frame = frame.clone();
-        let picture = tokio::task::spawn_blocking(move || enlarged(&frame)).await;
-        let picture = picture.map_err(|error| unavailable(&error))?;
-        let table = timeout(LONGEST, self.table(&program, &picture));
+        let screenshot = tokio::task::spawn_blocking(move || enlarged(&frame)).await;
+        let screenshot = screenshot.map_err(|error| unavailable(&error))?;
+        let table = timeout(LONGEST, self.table(&program, &screenshot));
         let table = table.await.map_err(|_| DeviceError::Timeout {
             what: "read the words on the screen",
             limit_ms: u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX),
@@ -153,8 +153,8 @@ fn pipe(fd: OwnedFd) -> io::Result<Watch> {
     Watch::both(fd)
 }
 
-async fn give(input: Watch, picture: &[u8]) -> Result<(), Errno> {
-    let mut rest = picture;
+async fn give(input: Watch, screenshot: &[u8]) -> Result<(), Errno> {
+    let mut rest = screenshot;
     while !rest.is_empty() {
         let written = input.write(|fd| Ok(rustix::io::write(fd, rest)?)).await;
         let written = written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;

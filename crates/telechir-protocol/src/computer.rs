@@ -132,7 +132,7 @@ pub struct StepOutcome {
     pub text: Option<String>,
     /// A picture this very action asked for, such as a zoom or a screenshot within a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub picture: Option<Media>,
+    pub screenshot: Option<Media>,
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,

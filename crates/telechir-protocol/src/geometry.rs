@@ -37,7 +37,7 @@ impl Size {
 pub enum Space {
     /// Pixels of the picture the model saw last; the origin is the top left corner.
     #[default]
-    Picture,
+    Screenshot,
     /// Thousandths of the picture's width and height (Google's grid).
     Thousandths,
     /// Pixels of the screen itself, whatever picture was sent.
@@ -64,7 +64,7 @@ impl Point {
         Self {
             x: x.into(),
             y: y.into(),
-            space: Space::Picture,
+            space: Space::Screenshot,
         }
     }
 

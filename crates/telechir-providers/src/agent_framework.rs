@@ -20,7 +20,7 @@ use crate::openai::Responses;
 use crate::stream::Receive;
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -76,16 +76,16 @@ impl Wire for AgentFramework {
         Responses.declare(&offer)
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        Responses.picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        Responses.screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
-        Responses.picture_base64()
+    fn image_base64(&self) -> usize {
+        Responses.image_base64()
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        Responses.picture_need()
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        Responses.screenshot_when()
     }
 
     /// Its updates are objects within a program, no bytes.

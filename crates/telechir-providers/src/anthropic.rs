@@ -22,7 +22,7 @@ mod media;
 mod members;
 mod models;
 mod parts;
-pub(crate) mod picture;
+pub(crate) mod image;
 mod result;
 mod scene;
 mod shape;
@@ -42,7 +42,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -63,7 +63,7 @@ pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
 pub(crate) use answer::write_answers;
 pub(crate) use history::{read_history, read_response};
 pub(crate) use models::{is_of_october_2024, takes_old_tools};
-pub(crate) use picture::picture_size;
+pub(crate) use image::screenshot_size;
 pub(crate) use stream::Arriving;
 pub(crate) use talk::{MessagesTalk, unbound_thinking};
 pub(crate) use tools::declare;
@@ -98,16 +98,16 @@ impl Wire for Messages {
         declare(offer, NEWEST)
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
-        picture::MOST_BASE64
+    fn image_base64(&self) -> usize {
+        image::MOST_BASE64
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::LastOfBatch
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

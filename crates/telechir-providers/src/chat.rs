@@ -1,7 +1,7 @@
 //! Chat completions: messages with function tools, as most services and servers speak.
 //!
 //! `envelope` finds the list of messages, `read` takes one to what it means, `write` back,
-//! `pictures` shows screenshots where a tool's message cannot, `answers` and `declare` serve a
+//! `images` shows screenshots where a tool's message cannot, `answers` and `declare` serve a
 //! turn. A message keeps its own JSON and goes back as it came unless somebody edited what it
 //! means.
 
@@ -11,7 +11,7 @@ pub(crate) mod declare;
 mod envelope;
 mod flavour;
 pub(crate) mod parts;
-pub(crate) mod pictures;
+pub(crate) mod images;
 mod read;
 pub(crate) mod speech;
 mod stream;
@@ -24,7 +24,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 pub(crate) use flavour::Flavour;
@@ -58,16 +58,16 @@ impl Wire for Chat {
         declare::declare(self.0, offer)
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        self.0.picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        self.0.screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
-        self.0.picture_base64()
+    fn image_base64(&self) -> usize {
+        self.0.image_base64()
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::LastOfBatch
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

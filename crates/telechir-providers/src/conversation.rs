@@ -25,20 +25,20 @@ pub struct Opening {
     /// Tokens one answer may have. Anthropic demands a number, and gets 16000 without one.
     pub max_tokens: Option<u32>,
     /// How many pictures stay in it.
-    pub pictures: PictureLimit,
+    pub images: ImageLimit,
 }
 
 /// When old pictures leave a conversation. They leave in batches, so that the part before them
 /// stays the same and a provider's cache of it is of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PictureLimit {
+pub struct ImageLimit {
     /// How many remain.
     pub keep: usize,
     /// How many there must be before any leaves.
     pub prune_above: usize,
 }
 
-impl Default for PictureLimit {
+impl Default for ImageLimit {
     fn default() -> Self {
         Self {
             keep: 10,
@@ -57,7 +57,7 @@ pub struct Request {
     /// The body.
     pub body: Value,
     /// How many pictures are in it.
-    pub pictures: usize,
+    pub images: usize,
 }
 
 /// What a model answered.

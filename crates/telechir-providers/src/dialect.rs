@@ -207,19 +207,19 @@ impl Dialect {
 
     /// The size at which a picture of a screen of `size` reaches this model as it was sent,
     /// neither shrunk nor refused. Absent model means the newest.
-    pub fn picture_size(self, model: Option<&str>, size: Size) -> Size {
-        self.wire().picture_size(model, size)
+    pub fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
+        self.wire().screenshot_size(model, size)
     }
 
     /// Bytes that one picture may have: what is taken of its base64, back in bytes. PNG, JPEG and
     /// WebP are taken by every dialect.
-    pub fn picture_bytes(self) -> usize {
-        self.wire().picture_base64() / 4 * 3
+    pub fn max_image_bytes(self) -> usize {
+        self.wire().image_base64() / 4 * 3
     }
 
     /// When a picture of the screen goes with the answers.
-    pub fn picture_need(self) -> PictureNeed {
-        self.wire().picture_need()
+    pub fn screenshot_when(self) -> ScreenshotWhen {
+        self.wire().screenshot_when()
     }
 
     /// Declares tools to a model.
@@ -266,7 +266,7 @@ fn parts_of_reply(reply: &EncodedReply) -> (&[Value], &Report) {
 
 /// When a dialect wants a picture of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PictureNeed {
+pub enum ScreenshotWhen {
     /// With the answer to every call.
     EveryCall,
     /// With the last answer of a batch of calls.

@@ -21,7 +21,7 @@ mod declare;
 mod generate;
 mod interactions;
 mod media;
-mod pictures;
+mod images;
 mod pieces;
 mod plan;
 mod say;

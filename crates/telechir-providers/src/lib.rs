@@ -30,10 +30,10 @@ mod wire;
 
 pub use companion::{desktop_tool, page_tool};
 pub use conversation::{
-    Conversation, NoService, Opening, PictureLimit, ProviderError, Request, Response, Stop,
+    Conversation, NoService, Opening, ImageLimit, ProviderError, Request, Response, Stop,
 };
 pub use declaration::{Declaration, Offer};
-pub use dialect::{Dialect, EncodedReply, Envelope, History, PictureNeed, UnknownDialect};
+pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
 pub use document::{Document, Input, Part};
 pub use error::{DecodeError, EncodeError};
 pub use report::{Loss, Report};

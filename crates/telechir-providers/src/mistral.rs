@@ -8,7 +8,7 @@
 mod answers;
 mod envelope;
 mod execution;
-mod pictures;
+mod images;
 mod read;
 mod stream;
 mod talk;
@@ -22,7 +22,7 @@ use crate::chat::declare::declare_as;
 use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -70,16 +70,16 @@ impl Wire for Conversations {
         declare_as(DIALECT, PROVIDER, &HOSTED, offer)
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        FLAVOUR.picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        FLAVOUR.screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
-        FLAVOUR.picture_base64()
+    fn image_base64(&self) -> usize {
+        FLAVOUR.image_base64()
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::LastOfBatch
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

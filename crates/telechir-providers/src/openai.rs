@@ -22,7 +22,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -62,17 +62,17 @@ impl Wire for Responses {
         declare::declare(offer)
     }
 
-    fn picture_size(&self, _model: Option<&str>, size: Size) -> Size {
-        picture_size(size)
+    fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
+        screenshot_size(size)
     }
 
-    fn picture_base64(&self) -> usize {
-        PICTURE_BASE64
+    fn image_base64(&self) -> usize {
+        IMAGE_BASE64
     }
 
     /// Every `computer_call` demands one.
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::EveryCall
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::EveryCall
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {
@@ -85,11 +85,11 @@ impl Wire for Responses {
 }
 
 /// Characters of an address that a picture may have, and it is one: a `data:` URL.
-const PICTURE_BASE64: usize = 20_971_520 - 64;
+const IMAGE_BASE64: usize = 20_971_520 - 64;
 
 /// The size at which a picture goes through unshrunk: at most 10,000 patches of 32 by 32 pixels
 /// and 6,000 pixels a side, the narrowest limits of the models that take pictures as they are.
-fn picture_size(size: Size) -> Size {
+fn screenshot_size(size: Size) -> Size {
     const SIDE: u32 = 6_000;
     const PATCHES: u64 = 10_000;
     let fits = |width: u32, height: u32| {

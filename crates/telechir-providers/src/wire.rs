@@ -6,7 +6,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size, UsageContent};
 
 use crate::stream::Receive;
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, Opening, PictureNeed,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, Opening, ScreenshotWhen,
     Report, Request, Stop,
 };
 
@@ -47,13 +47,13 @@ pub(crate) trait Wire: Sync {
     fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError>;
 
     /// The size at which a picture is neither shrunk nor refused.
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size;
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size;
 
     /// Characters of base64 that one picture may have.
-    fn picture_base64(&self) -> usize;
+    fn image_base64(&self) -> usize;
 
     /// When it wants a picture of the screen.
-    fn picture_need(&self) -> PictureNeed;
+    fn screenshot_when(&self) -> ScreenshotWhen;
 
     /// Puts a response together that arrives in pieces; none when it never does.
     fn receive(&self) -> Option<Box<dyn Receive>>;

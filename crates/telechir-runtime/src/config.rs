@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use telechir_device::Settle;
-use telechir_picture::Format;
+use telechir_image::Format;
 use telechir_protocol::Size;
 
 /// Which calls are answered with a fresh picture they did not ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Observe {
+pub enum AutoScreenshot {
     /// Each, failed ones too: for dialects whose every result needs a picture.
     #[default]
     EveryCall,
@@ -19,7 +19,7 @@ pub enum Observe {
 /// How large pictures may be, and how they are encoded. A larger screen is scaled down, its
 /// proportions kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PictureRule {
+pub struct ScreenshotRule {
     /// Pixels from left to right; absent means no limit.
     pub max_width: Option<u32>,
     /// Pixels of the longer edge; absent means no limit.
@@ -33,7 +33,7 @@ pub struct PictureRule {
 }
 
 /// Pictures 1280 pixels wide: what every model was shown most, and large enough to read.
-impl Default for PictureRule {
+impl Default for ScreenshotRule {
     fn default() -> Self {
         Self {
             max_width: Some(1280),
@@ -42,7 +42,7 @@ impl Default for PictureRule {
     }
 }
 
-impl PictureRule {
+impl ScreenshotRule {
     /// The screen at its own size.
     pub const fn native() -> Self {
         Self {
@@ -154,21 +154,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_keep_their_proportions_within_the_limits() {
-        let rule = PictureRule {
+    fn screenshots_keep_their_proportions_within_the_limits() {
+        let rule = ScreenshotRule {
             max_edge: Some(1568),
             max_pixels: Some(1_150_000),
-            ..PictureRule::native()
+            ..ScreenshotRule::native()
         };
         assert_eq!(rule.fit(Size::new(1280, 800)), Size::new(1280, 800));
         assert_eq!(rule.fit(Size::new(3840, 2160)), Size::new(1429, 804));
-        let edge = PictureRule {
+        let edge = ScreenshotRule {
             max_edge: Some(1280),
-            ..PictureRule::native()
+            ..ScreenshotRule::native()
         };
         assert_eq!(edge.fit(Size::new(2560, 1440)), Size::new(1280, 720));
-        assert_eq!(PictureRule::native().fit(Size::new(9, 7)), Size::new(9, 7));
-        let default = PictureRule::default();
+        assert_eq!(ScreenshotRule::native().fit(Size::new(9, 7)), Size::new(9, 7));
+        let default = ScreenshotRule::default();
         assert_eq!(default.fit(Size::new(2560, 1600)), Size::new(1280, 800));
         assert_eq!(default.fit(Size::new(1000, 2000)), Size::new(1000, 2000));
     }

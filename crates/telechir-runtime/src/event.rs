@@ -178,7 +178,7 @@ pub enum SessionEvent {
         ms: u64,
     },
     /// A picture was taken for the model.
-    PictureTaken {
+    ScreenshotTaken {
         /// The call it answers.
         call_id: CallId,
         /// Of which device.

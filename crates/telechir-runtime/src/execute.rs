@@ -15,7 +15,7 @@ use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
 
 use crate::observe::Kept;
-use crate::{DeviceKind, Limits, PictureRule};
+use crate::{DeviceKind, Limits, ScreenshotRule};
 pub(crate) use shell::{Bounds, ShellSlot};
 
 pub(crate) use editor::EditorSlot;
@@ -48,7 +48,7 @@ impl Screen {
         computer: BoxComputer,
         device: Device,
         display: Display,
-        rule: PictureRule,
+        rule: ScreenshotRule,
     ) -> Self {
         let mut screen = Self {
             viewport: Viewport::unscaled(computer.size()),
@@ -78,7 +78,7 @@ impl Screen {
     }
 
     /// How a picture of what is shown lies on the screen.
-    pub(crate) fn lies(&self, rule: PictureRule) -> Viewport {
+    pub(crate) fn lies(&self, rule: ScreenshotRule) -> Viewport {
         let shown = self.shown();
         Viewport::of_part(self.computer.size(), shown, rule.fit(shown.size()))
     }
@@ -92,8 +92,8 @@ impl Screen {
         self.computer.until_stopped()
     }
 
-    pub(crate) fn picture_size(&self) -> Size {
-        self.viewport.picture()
+    pub(crate) fn screenshot_size(&self) -> Size {
+        self.viewport.screenshot()
     }
 
     /// Whether the engine or the device can do it.

@@ -11,7 +11,7 @@ mod event;
 mod execute;
 mod journal;
 mod observe;
-mod picture;
+mod screenshot;
 mod pipeline;
 mod recorder;
 mod resolve;
@@ -19,12 +19,12 @@ mod session;
 
 pub use approver::{Approver, DenyAll};
 pub use bus::EventReader;
-pub use config::{Limits, Observe, PictureRule};
+pub use config::{Limits, AutoScreenshot, ScreenshotRule};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
 pub use journal::{
     Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify, verify_since,
 };
-pub use picture::png;
+pub use screenshot::png;
 pub use session::{Announcer, Session, SessionBuilder};
-pub use telechir_picture::{Format, PictureError, encode};
+pub use telechir_image::{Format, ImageError, encode};

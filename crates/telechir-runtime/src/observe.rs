@@ -7,9 +7,9 @@ use telechir_policy::{Permitted, ScreenProposal};
 use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Sighting, Size};
 
 use crate::execute::{Screen, sentence};
-use crate::picture::develop;
+use crate::screenshot::develop;
 use crate::recorder::{Recorder, millis};
-use crate::{Limits, PictureRule, RuntimeError, SessionEvent};
+use crate::{Limits, ScreenshotRule, RuntimeError, SessionEvent};
 
 /// A picture for a result.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Shot {
 pub(crate) struct Kept {
     frame: Frame,
     size: Size,
-    rule: PictureRule,
+    rule: ScreenshotRule,
     marks: Vec<Mark>,
     media: Media,
     blob: String,
@@ -60,10 +60,10 @@ pub(crate) enum Marking {
 /// What is needed for every picture of a session.
 pub(crate) struct Camera<'a> {
     pub(crate) recorder: &'a Recorder,
-    pub(crate) rule: PictureRule,
+    pub(crate) rule: ScreenshotRule,
     pub(crate) limits: &'a Limits,
     pub(crate) marking: Marking,
-    pub(crate) pictures: &'a mut u64,
+    pub(crate) screenshots: &'a mut u64,
 }
 
 impl Camera<'_> {
@@ -121,7 +121,7 @@ impl Camera<'_> {
             });
         }
         let sighting = sighting(&settled, same_as.clone(), &screen.viewport);
-        self.recorder.announce(SessionEvent::PictureTaken {
+        self.recorder.announce(SessionEvent::ScreenshotTaken {
             call_id: call_of(permit),
             device: screen.kind(),
             frame: name.clone(),
@@ -227,13 +227,13 @@ impl Camera<'_> {
     }
 
     fn next_name(&mut self) -> FrameId {
-        *self.pictures += 1;
-        FrameId::new(format!("frame_{}", self.pictures))
+        *self.screenshots += 1;
+        FrameId::new(format!("frame_{}", self.screenshots))
     }
 }
 
 impl Kept {
-    fn shows(&self, frame: &Frame, size: Size, rule: PictureRule, marks: &[Mark]) -> bool {
+    fn shows(&self, frame: &Frame, size: Size, rule: ScreenshotRule, marks: &[Mark]) -> bool {
         let drawn = |mark: &Mark| (mark.region, mark.kind);
         (self.size, self.rule) == (size, rule)
             && self.marks.iter().map(drawn).eq(marks.iter().map(drawn))
@@ -260,7 +260,7 @@ fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) ->
         held: settled.held,
         restless: settled
             .restless
-            .map(|region| viewport.picture_pixels(region)),
+            .map(|region| viewport.screenshot_pixels(region)),
         same_as,
     }
 }

@@ -50,7 +50,7 @@ impl Recorder {
     /// Keeps a call's result, its pictures by their digests.
     pub(crate) async fn answer(&self, content: &Content) -> Result<(), JournalError> {
         let mut body = serde_json::to_value(content).unwrap_or_default();
-        for (digest, bytes) in take_pictures(&mut body) {
+        for (digest, bytes) in take_screenshots(&mut body) {
             tracing::debug!(%digest, bytes = bytes.len(), "keep a picture");
             self.journal.put_blob(bytes).await?;
         }
@@ -98,8 +98,8 @@ impl Recorder {
 }
 
 /// Replaces every picture inside a value by its digest and hands out the bytes.
-fn take_pictures(value: &mut Value) -> Vec<(String, Vec<u8>)> {
-    let mut pictures = Vec::new();
+fn take_screenshots(value: &mut Value) -> Vec<(String, Vec<u8>)> {
+    let mut screenshots = Vec::new();
     match value {
         Value::String(text) => {
             let bytes = text
@@ -110,14 +110,14 @@ fn take_pictures(value: &mut Value) -> Vec<(String, Vec<u8>)> {
             if let Some(bytes) = bytes {
                 let digest = blake3::hash(&bytes).to_hex().to_string();
                 *text = format!("blob:{digest}");
-                pictures.push((digest, bytes));
+                screenshots.push((digest, bytes));
             }
         }
-        Value::Array(items) => pictures.extend(items.iter_mut().flat_map(take_pictures)),
-        Value::Object(members) => pictures.extend(members.values_mut().flat_map(take_pictures)),
+        Value::Array(items) => screenshots.extend(items.iter_mut().flat_map(take_screenshots)),
+        Value::Object(members) => screenshots.extend(members.values_mut().flat_map(take_screenshots)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-    pictures
+    screenshots
 }
 
 /// A step that was begun. Dropped before its end, it is recorded as cancelled.

@@ -12,7 +12,7 @@ use crate::execute::{EditorSlot, Screen, ShellSlot, until_stopped};
 use crate::pipeline::{Arrival, Asked};
 use crate::recorder::Recorder;
 use crate::{
-    Approver, DenyAll, DeviceKind, EventReader, Journal, Limits, Observe, PictureRule, RunId,
+    Approver, DenyAll, DeviceKind, EventReader, Journal, Limits, AutoScreenshot, ScreenshotRule, RunId,
     RuntimeError, SessionEvent, pipeline,
 };
 
@@ -27,8 +27,8 @@ pub struct SessionBuilder {
     approver: BoxApprover,
     journal: Option<Journal>,
     run: Option<RunId>,
-    observe: Observe,
-    picture: PictureRule,
+    observe: AutoScreenshot,
+    screenshot: ScreenshotRule,
     marks: Option<usize>,
     limits: Limits,
 }
@@ -95,15 +95,15 @@ impl SessionBuilder {
 
     /// Which calls are answered with a picture.
     #[must_use]
-    pub fn observe(mut self, observe: Observe) -> Self {
+    pub fn observe(mut self, observe: AutoScreenshot) -> Self {
         self.observe = observe;
         self
     }
 
     /// How large pictures may be.
     #[must_use]
-    pub fn picture(mut self, picture: PictureRule) -> Self {
-        self.picture = picture;
+    pub fn screenshot(mut self, screenshot: ScreenshotRule) -> Self {
+        self.screenshot = screenshot;
         self
     }
 
@@ -130,11 +130,11 @@ impl SessionBuilder {
         let journal = self.journal.map_or_else(Journal::temporary, Ok)?;
         let run = self.run.unwrap_or_else(RunId::unique);
         let recorder = Recorder::new(run, journal);
-        let picture = self.picture;
+        let screenshot = self.screenshot;
         let screens: Vec<Screen> = self
             .screens
             .into_iter()
-            .map(|(device, display, computer)| Screen::new(computer, device, display, picture))
+            .map(|(device, display, computer)| Screen::new(computer, device, display, screenshot))
             .collect();
         let shell = self.shell.map(ShellSlot::new);
         let mut devices: Vec<DeviceKind> = screens.iter().map(Screen::kind).collect();
@@ -156,11 +156,11 @@ impl SessionBuilder {
             shell,
             editor,
             observe: self.observe,
-            picture,
+            screenshot,
             marks: self.marks,
             limits: self.limits,
             began: Instant::now(),
-            pictures: 0,
+            screenshots: 0,
             next_turn: None,
             is_in_turn: false,
             stopped: None,
@@ -199,13 +199,13 @@ pub struct Session {
     pub(crate) screens: Vec<Screen>,
     pub(crate) shell: Option<ShellSlot>,
     pub(crate) editor: Option<EditorSlot>,
-    pub(crate) observe: Observe,
-    pub(crate) picture: PictureRule,
+    pub(crate) observe: AutoScreenshot,
+    pub(crate) screenshot: ScreenshotRule,
     pub(crate) marks: Option<usize>,
     pub(crate) limits: Limits,
     began: Instant,
     /// How many pictures were taken: each has a name of its own.
-    pub(crate) pictures: u64,
+    pub(crate) screenshots: u64,
     /// The number of the next turn, once one has ended.
     pub(crate) next_turn: Option<u64>,
     /// True while a turn is carried out: still true later when it was dropped.
@@ -226,8 +226,8 @@ impl Session {
             approver: BoxApprover::new(DenyAll),
             journal: None,
             run: None,
-            observe: Observe::default(),
-            picture: PictureRule::default(),
+            observe: AutoScreenshot::default(),
+            screenshot: ScreenshotRule::default(),
             marks: None,
             limits: Limits::default(),
         }
@@ -267,13 +267,13 @@ impl Session {
 
     /// How the coming turns are answered with pictures, when it is not as the last ones were.
     /// A model's points belong to the last picture it got, whatever that picture's size.
-    pub fn set_view(&mut self, observe: Observe, picture: PictureRule) {
-        (self.observe, self.picture) = (observe, picture);
-        if self.pictures > 0 {
+    pub fn set_view(&mut self, observe: AutoScreenshot, screenshot: ScreenshotRule) {
+        (self.observe, self.screenshot) = (observe, screenshot);
+        if self.screenshots > 0 {
             return;
         }
         for screen in &mut self.screens {
-            screen.viewport = screen.lies(picture);
+            screen.viewport = screen.lies(screenshot);
         }
     }
 
@@ -303,11 +303,11 @@ impl Session {
     }
 
     /// The size of the pictures a model gets of this device; none when there is no such screen.
-    pub fn picture_size(&self, device: DeviceKind) -> Option<Size> {
+    pub fn screenshot_size(&self, device: DeviceKind) -> Option<Size> {
         self.screens
             .iter()
             .find(|screen| screen.kind() == device)
-            .map(Screen::picture_size)
+            .map(Screen::screenshot_size)
     }
 
     /// What can be asked of a screen; empty when there is no such screen.

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn monitors_are_said_as_the_picture_shows_them() {
+    fn monitors_are_said_as_the_screenshot_shows_them() {
         let viewport = Viewport::new(Size::new(2560, 800), Size::new(1280, 400));
         let said = say(&two(), viewport);
         assert!(

@@ -43,7 +43,7 @@ impl Screen for XScreen {
         // What is done to the window on it, and what is to come of that, whoever shows it knows.
         // Where not all who draw can be looked at, it may be about to be drawn.
         let acted = programs.is_none().then(Instant::now);
-        let patience = Patience::ForPictures;
+        let patience = Patience::Frame;
         let settled = self
             .eyes
             .settle(settle, acted, programs.as_deref(), patience);

@@ -81,7 +81,7 @@ pub(crate) enum Patience {
     /// All that may come of what was done, as far as programs show it.
     ForEffects,
     /// What is drawn already, and the next picture of what moves: whoever draws knows the rest.
-    ForPictures,
+    Frame,
 }
 
 impl DamageWatch {

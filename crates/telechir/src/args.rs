@@ -195,12 +195,12 @@ pub(crate) struct DeviceArguments {
     pub(crate) monitor: Option<String>,
     /// Pictures at most so wide; a larger screen is scaled down, and the model's places with it.
     /// 1280 unless given; with native, as wide as dialect and model take without shrinking.
-    #[arg(long, value_name = "PIXELS", value_parser = picture_width)]
-    pub(crate) picture_width: Option<PictureWidth>,
+    #[arg(long, value_name = "PIXELS", value_parser = screenshot_width)]
+    pub(crate) screenshot_width: Option<ScreenshotWidth>,
     /// How pictures are encoded: png (fastest), small-png (half the bytes of a plain desktop),
     /// webp (exact, too) or jpeg.
-    #[arg(long, value_name = "FORMAT", value_parser = picture_format)]
-    pub(crate) picture_format: Option<Format>,
+    #[arg(long, value_name = "FORMAT", value_parser = screenshot_format)]
+    pub(crate) screenshot_format: Option<Format>,
     /// The folder that shell, editor and desktop share; a fresh private one unless given.
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -559,14 +559,14 @@ pub(crate) fn container(place: &str) -> Option<(&str, &str)> {
 /// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.
 /// How wide pictures are at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PictureWidth {
+pub(crate) enum ScreenshotWidth {
     /// As wide as the screen and the model allow.
     Native,
     /// So many pixels.
     Pixels(u32),
 }
 
-impl fmt::Display for PictureWidth {
+impl fmt::Display for ScreenshotWidth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Native => f.write_str("native"),
@@ -575,20 +575,20 @@ impl fmt::Display for PictureWidth {
     }
 }
 
-fn picture_width(text: &str) -> Result<PictureWidth, String> {
+fn screenshot_width(text: &str) -> Result<ScreenshotWidth, String> {
     if text == "native" {
-        return Ok(PictureWidth::Native);
+        return Ok(ScreenshotWidth::Native);
     }
     let pixels = text
         .parse()
         .ok()
         .filter(|pixels| (64..=7680).contains(pixels));
     pixels
-        .map(PictureWidth::Pixels)
+        .map(ScreenshotWidth::Pixels)
         .ok_or_else(|| "give `native` or a number of pixels from 64 to 7680".to_owned())
 }
 
-fn picture_format(text: &str) -> Result<Format, String> {
+fn screenshot_format(text: &str) -> Result<Format, String> {
     Format::named(text).ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");
         format!("`{text}` is no format of pictures; there are {names}")

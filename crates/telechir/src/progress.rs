@@ -221,7 +221,7 @@ impl Timeline {
             | SessionEvent::QuestionAsked { .. }
             | SessionEvent::ActionStarted { .. }
             | SessionEvent::ConnectionJudged { .. }
-            | SessionEvent::PictureTaken { .. }
+            | SessionEvent::ScreenshotTaken { .. }
             | SessionEvent::CallAnswered { .. } => Vec::new(),
         }
     }

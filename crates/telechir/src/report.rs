@@ -16,10 +16,10 @@ use telechir_runtime::JournalError;
 pub(crate) fn render(recording: &Path) -> Result<String, JournalError> {
     let records = telechir_runtime::read(recording)?;
     let verified = telechir_runtime::verify(recording)?;
-    let picture = |digest: &str| {
+    let screenshot = |digest: &str| {
         telechir_runtime::read_blob(recording, digest)
             .ok()
             .flatten()
     };
-    Ok(page::write(&gather::runs(&records), &verified, &picture))
+    Ok(page::write(&gather::runs(&records), &verified, &screenshot))
 }

@@ -6,12 +6,12 @@ use telechir_policy::{Display, Policy};
 use telechir_protocol::{
     Action, AnsweredTurn, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
-use telechir_providers::{Dialect, PictureNeed};
-use telechir_runtime::{Approver, Format, Journal, Observe, PictureRule, RunId, Session};
+use telechir_providers::{Dialect, ScreenshotWhen};
+use telechir_runtime::{Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
-use crate::args::{DeviceArguments, PictureWidth, SafetyArguments};
+use crate::args::{DeviceArguments, ScreenshotWidth, SafetyArguments};
 use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::folder::SessionFolder;
@@ -23,7 +23,7 @@ pub(crate) struct Open {
     pub(crate) session: Session,
     pub(crate) tools: Vec<Tool>,
     largest_screen: Option<Size>,
-    pictures: Pictures,
+    screenshots: Screenshots,
     /// Whether turns that come again under its name are answered from the recording.
     is_named: bool,
     network: Events,
@@ -64,13 +64,13 @@ pub(crate) async fn start(
     who: &str,
 ) -> Result<Open, Failure> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
-    let pictures = Pictures {
-        width: match devices.picture_width {
-            None => PictureRule::default().max_width,
-            Some(PictureWidth::Native) => None,
-            Some(PictureWidth::Pixels(pixels)) => Some(pixels),
+    let screenshots = Screenshots {
+        width: match devices.screenshot_width {
+            None => ScreenshotRule::default().max_width,
+            Some(ScreenshotWidth::Native) => None,
+            Some(ScreenshotWidth::Pixels(pixels)) => Some(pixels),
         },
-        format: devices.picture_format.unwrap_or_default(),
+        format: devices.screenshot_format.unwrap_or_default(),
     };
     let (marks, limits) = (devices.marks, devices.limits());
     let devices = Devices::start(devices, &policy, who).await?;
@@ -113,7 +113,7 @@ pub(crate) async fn start(
         session,
         tools,
         largest_screen,
-        pictures,
+        screenshots,
         is_named: safety.run.is_some(),
         network,
         folder: devices.folder,
@@ -123,8 +123,8 @@ pub(crate) async fn start(
 impl Open {
     /// Answers the coming turns with the pictures that this dialect and model take.
     pub(crate) fn view(&mut self, dialect: Dialect, model: Option<&str>) {
-        let picture = self.pictures.rule(dialect, model, self.largest_screen);
-        self.session.set_view(observe(dialect), picture);
+        let screenshot = self.screenshots.rule(dialect, model, self.largest_screen);
+        self.session.set_view(auto_screenshot(dialect), screenshot);
     }
 
     /// Carries out a turn of a session that has several: an id that comes again is another call,
@@ -189,30 +189,30 @@ pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T,
     }
 }
 
-fn observe(dialect: Dialect) -> Observe {
-    match dialect.picture_need() {
-        PictureNeed::EveryCall => Observe::EveryCall,
-        PictureNeed::LastOfBatch => Observe::LastOfBatch,
+fn auto_screenshot(dialect: Dialect) -> AutoScreenshot {
+    match dialect.screenshot_when() {
+        ScreenshotWhen::EveryCall => AutoScreenshot::EveryCall,
+        ScreenshotWhen::LastOfBatch => AutoScreenshot::LastOfBatch,
     }
 }
 
 /// What the flags say of pictures.
 #[derive(Clone, Copy, Debug)]
-struct Pictures {
+struct Screenshots {
     width: Option<u32>,
     format: Format,
 }
 
-impl Pictures {
+impl Screenshots {
     /// Pictures at a size that the model takes as it is, without the service shrinking it.
-    fn rule(self, dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> PictureRule {
-        let size = largest.map(|screen| dialect.picture_size(model, screen));
-        PictureRule {
+    fn rule(self, dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> ScreenshotRule {
+        let size = largest.map(|screen| dialect.screenshot_size(model, screen));
+        ScreenshotRule {
             max_width: self.width,
             max_edge: size.map(|size| size.width.max(size.height)),
             max_pixels: size.map(|size| u64::from(size.width) * u64::from(size.height)),
             format: self.format,
-            max_bytes: Some(dialect.picture_bytes()),
+            max_bytes: Some(dialect.max_image_bytes()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
-use telechir_providers::PictureLimit;
+use telechir_providers::ImageLimit;
 
 use crate::run::{Run, WORD};
 
@@ -121,7 +121,7 @@ async fn a_script_that_waits_for_a_value_the_run_did_not_report_cannot_pass() {
 }
 
 #[tokio::test]
-async fn a_conversation_without_its_old_pictures_is_still_one() {
+async fn a_conversation_without_its_old_screenshots_is_still_one() {
     let turn = |id: &str| json!({"say": [call(id, "screenshot", json!({}))]});
     let mut turns: Vec<Value> = ["t1", "t2", "t3", "t4", "t5"]
         .into_iter()
@@ -133,7 +133,7 @@ async fn a_conversation_without_its_old_pictures_is_still_one() {
     );
     turns.push(json!({"say": [text("Done.")]}));
     let mut run = Run::anthropic(turns.into());
-    run.pictures = PictureLimit {
+    run.screenshots = ImageLimit {
         keep: 1,
         prune_above: 2,
     };

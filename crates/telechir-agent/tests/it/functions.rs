@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
-use telechir_providers::PictureLimit;
+use telechir_providers::ImageLimit;
 
 use crate::run::{Run, WORD};
 
@@ -123,7 +123,7 @@ async fn a_failure_is_told_and_the_run_goes_on() {
 }
 
 #[tokio::test]
-async fn a_conversation_without_its_old_pictures_is_still_one() {
+async fn a_conversation_without_its_old_screenshots_is_still_one() {
     for dialect in dialects() {
         let ids = [
             "aaaaaaaa1",
@@ -136,7 +136,7 @@ async fn a_conversation_without_its_old_pictures_is_still_one() {
         let mut turns: Vec<Value> = ids.into_iter().map(look).collect();
         turns.push(json!({"say": say(dialect, "Done.", &[])}));
         let mut run = Run::new(dialect, turns.into());
-        run.pictures = PictureLimit {
+        run.screenshots = ImageLimit {
             keep: 1,
             prune_above: 2,
         };
@@ -146,7 +146,7 @@ async fn a_conversation_without_its_old_pictures_is_still_one() {
 
 /// More pictures than one request may have leave by themselves.
 #[tokio::test]
-async fn mistral_gets_no_more_pictures_than_it_takes() {
+async fn mistral_gets_no_more_screenshots_than_it_takes() {
     for dialect in ["mistral-chat", CONVERSATIONS] {
         let look = |number: usize| {
             let id = format!("aaaaaaa{number:02}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
-use telechir_providers::PictureLimit;
+use telechir_providers::ImageLimit;
 use telechir_runtime::SessionEvent;
 
 use crate::run::{Run, WORD};
@@ -141,7 +141,7 @@ async fn a_blocked_call_is_answered_with_an_error_and_not_carried_out() {
 }
 
 #[tokio::test]
-async fn a_conversation_without_its_old_pictures_is_still_one() {
+async fn a_conversation_without_its_old_screenshots_is_still_one() {
     for dialect in [PARTS, STEPS] {
         let turn = |id: &str| json!({"say": call(dialect, id, "take_screenshot", json!({}))});
         let mut turns: Vec<Value> = ["c1", "c2", "c3", "c4", "c5"]
@@ -150,7 +150,7 @@ async fn a_conversation_without_its_old_pictures_is_still_one() {
             .collect();
         turns.push(json!({"say": [words(dialect, "Done.")]}));
         let mut run = Run::new(dialect, turns.into());
-        run.pictures = PictureLimit {
+        run.screenshots = ImageLimit {
             keep: 1,
             prune_above: 2,
         };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_agent::End;
 use telechir_protocol::ActionKind;
-use telechir_providers::PictureLimit;
+use telechir_providers::ImageLimit;
 
 use crate::run::{Run, WORD};
 
@@ -56,7 +56,7 @@ async fn batches_of_actions_and_commands_are_carried_out_and_answered() {
 }
 
 #[tokio::test]
-async fn a_failure_stops_its_batch_and_is_still_answered_with_a_picture() {
+async fn a_failure_stops_its_batch_and_is_still_answered_with_a_screenshot() {
     let mut run = Run::openai(json!([
         {"say": [computer("c1", json!([
             {"type": "click", "button": "left", "x": 5, "y": 6, "keys": null}, {"type": "type", "text": "hi"}]))]},
@@ -97,7 +97,7 @@ async fn a_safety_check_without_a_person_is_not_acknowledged_and_nothing_is_done
 }
 
 #[tokio::test]
-async fn a_conversation_without_its_old_pictures_is_still_one() {
+async fn a_conversation_without_its_old_screenshots_is_still_one() {
     let turn = |id: &str| {
         let mut reasoning = reasoning();
         reasoning["id"] = format!("rs_{id}").into();
@@ -109,7 +109,7 @@ async fn a_conversation_without_its_old_pictures_is_still_one() {
         .collect();
     turns.push(json!({"say": [message("final_answer", "Done.")]}));
     let mut run = Run::openai(turns.into());
-    run.pictures = PictureLimit {
+    run.screenshots = ImageLimit {
         keep: 1,
         prune_above: 2,
     };

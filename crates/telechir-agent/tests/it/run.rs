@@ -5,8 +5,8 @@ use telechir_agent::{Agent, AgentError, ApiKey, CancelSignal, Finished, Settings
 use telechir_device::{BoxComputer, BoxShell};
 use telechir_policy::Policy;
 use telechir_protocol::{ActionKind, ComputerUseTool, Environment, ShellTool, Tool};
-use telechir_providers::{Dialect, Offer, Opening, PictureLimit};
-use telechir_runtime::{Observe, Session, SessionEvent};
+use telechir_providers::{Dialect, Offer, Opening, ImageLimit};
+use telechir_runtime::{AutoScreenshot, Session, SessionEvent};
 use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
 
 use crate::devices::{Diary, WritingScreen, WritingShell};
@@ -24,7 +24,7 @@ pub(crate) struct Run {
     pub(crate) cancel: Option<CancelSignal>,
     pub(crate) diary: Diary,
     pub(crate) session_has_shell: bool,
-    pub(crate) pictures: PictureLimit,
+    pub(crate) screenshots: ImageLimit,
 }
 
 /// What became of it.
@@ -49,7 +49,7 @@ impl Run {
             cancel: None,
             diary,
             session_has_shell: true,
-            pictures: PictureLimit::default(),
+            screenshots: ImageLimit::default(),
         }
     }
 
@@ -66,47 +66,47 @@ impl Run {
             Provider::Anthropic => (
                 Dialect::AnthropicMessages,
                 "claude-opus-5-5",
-                Observe::LastOfBatch,
+                AutoScreenshot::LastOfBatch,
             ),
             Provider::Converse => (
                 Dialect::BedrockConverse,
                 "us.anthropic.claude-opus-4-6-v1:0",
-                Observe::LastOfBatch,
+                AutoScreenshot::LastOfBatch,
             ),
             Provider::BedrockMessages => (
                 Dialect::BedrockMessages,
                 "us.anthropic.claude-opus-5-5-v1:0",
-                Observe::LastOfBatch,
+                AutoScreenshot::LastOfBatch,
             ),
             Provider::BedrockInvoke => (
                 Dialect::BedrockInvoke,
                 "us.anthropic.claude-opus-4-6-v1:0",
-                Observe::LastOfBatch,
+                AutoScreenshot::LastOfBatch,
             ),
-            Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", Observe::EveryCall),
+            Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", AutoScreenshot::EveryCall),
             Provider::Google => (
                 Dialect::GoogleGenerateContent,
                 "gemini-3.8-flash",
-                Observe::EveryCall,
+                AutoScreenshot::EveryCall,
             ),
             Provider::GoogleSteps => (
                 Dialect::GoogleInteractions,
                 "gemini-3.8-flash",
-                Observe::EveryCall,
+                AutoScreenshot::EveryCall,
             ),
-            Provider::Functions => (Dialect::Functions, "some-model", Observe::LastOfBatch),
+            Provider::Functions => (Dialect::Functions, "some-model", AutoScreenshot::LastOfBatch),
             Provider::FunctionsInline => {
-                (Dialect::FunctionsInline, "some-model", Observe::LastOfBatch)
+                (Dialect::FunctionsInline, "some-model", AutoScreenshot::LastOfBatch)
             }
             Provider::MistralChat => (
                 Dialect::MistralChat,
                 "mistral-medium-latest",
-                Observe::LastOfBatch,
+                AutoScreenshot::LastOfBatch,
             ),
             Provider::MistralConversations => (
                 Dialect::MistralConversations,
                 "mistral-medium-latest",
-                Observe::LastOfBatch,
+                AutoScreenshot::LastOfBatch,
             ),
         };
         let server = ModelServer::start(self.script, Page::default(), Vec::new())
@@ -137,7 +137,7 @@ impl Run {
         let mut session = builder.build().unwrap();
         let mut reader = session.subscribe();
         let finished = agent
-            .run(opening(dialect, model, self.pictures), &mut session)
+            .run(opening(dialect, model, self.screenshots), &mut session)
             .await;
         session.close().await.unwrap();
         let mut events = Vec::new();
@@ -163,7 +163,7 @@ impl Outcome {
     }
 }
 
-fn opening(dialect: Dialect, model: &str, pictures: PictureLimit) -> Opening {
+fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> Opening {
     let screen = ComputerUseTool {
         display_width: Some(64),
         display_height: Some(48),
@@ -180,7 +180,7 @@ fn opening(dialect: Dialect, model: &str, pictures: PictureLimit) -> Opening {
         model: model.to_owned(),
         task: "Do it.".to_owned(),
         declaration,
-        pictures,
+        images: screenshots,
         ..Opening::default()
     }
 }

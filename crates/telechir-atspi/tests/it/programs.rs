@@ -54,12 +54,12 @@ async fn what_can_be_acted_on_gets_a_number_that_is_aimed_at() {
     assert_eq!(marks[place("textbox")].kind, MarkKind::Field);
     // The numbers are on the picture and nowhere else.
     let screen = stage.desktop.capture().await.unwrap();
-    let mut picture = screen.clone();
-    draw(&mut picture, &marks, &Viewport::unscaled(screen.size()));
+    let mut screenshot = screen.clone();
+    draw(&mut screenshot, &marks, &Viewport::unscaled(screen.size()));
     let seven = &marks[place("button \"7\"")];
     let (x, y) = (seven.region.origin().x(), seven.region.origin().y());
-    assert_eq!(picture.pixel(x, y + 3), Some(MarkKind::Press.colour()));
-    assert_ne!(screen.pixel(x, y + 3), picture.pixel(x, y + 3));
+    assert_eq!(screenshot.pixel(x, y + 3), Some(MarkKind::Press.colour()));
+    assert_ne!(screen.pixel(x, y + 3), screenshot.pixel(x, y + 3));
     let labels = Labels::of("frame_1".into(), &marks);
     for line in ["button \"7\"", "button \"7\"", "button \"=\""] {
         let n = u32::try_from(place(line) + 1).unwrap();

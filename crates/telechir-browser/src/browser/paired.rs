@@ -76,13 +76,13 @@ impl Browser {
         self.tree(tab, scope).await
     }
 
-    fn marks_of(&mut self, tree: &Tree, picture: Size, at_most: usize) -> Vec<Mark> {
+    fn marks_of(&mut self, tree: &Tree, screenshot: Size, at_most: usize) -> Vec<Mark> {
         let mut marks: Vec<Mark> = Vec::new();
         for node in &tree.nodes {
             if marks.len() == at_most {
                 break;
             }
-            let Some(region) = region_of(node, picture, self.setup.scale) else {
+            let Some(region) = region_of(node, screenshot, self.setup.scale) else {
                 continue;
             };
             // A button in a link that it fills is one thing to act on.
@@ -104,7 +104,7 @@ impl Browser {
 }
 
 /// What of an element is on the picture, when it can be seen there.
-fn region_of(node: &Node, picture: Size, scale: Scale) -> Option<ScreenRegion> {
+fn region_of(node: &Node, screenshot: Size, scale: Scale) -> Option<ScreenRegion> {
     let [left, top, width, height] = node.place?;
     let edges = [
         left,
@@ -113,7 +113,7 @@ fn region_of(node: &Node, picture: Size, scale: Scale) -> Option<ScreenRegion> {
         top.saturating_add(height),
     ];
     let edges = edges.map(|edge| scale.edge(edge));
-    let region = ScreenRegion::seen(picture, edges)?;
+    let region = ScreenRegion::seen(screenshot, edges)?;
     let size = region.size();
     (size.width >= SMALLEST && size.height >= SMALLEST).then_some(region)
 }

@@ -138,7 +138,7 @@ async fn what_chromium_does_not_know_is_one_message() {
 }
 
 #[tokio::test]
-async fn at_another_scale_pictures_and_places_are_the_screen_s_and_sizes_the_page_s() {
+async fn at_another_scale_screenshots_and_places_are_the_screen_s_and_sizes_the_page_s() {
     let mut browser = headless_with(Options {
         scripts: true,
         scale: 2.0,

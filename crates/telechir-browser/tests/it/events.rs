@@ -275,7 +275,7 @@ async fn a_page_that_hangs_is_made_to_answer_and_the_next_click_works() {
 }
 
 #[tokio::test]
-async fn a_picture_of_a_page_that_hangs_is_an_error_and_the_next_one_is_a_picture() {
+async fn a_screenshot_of_a_page_that_hangs_is_an_error_and_the_next_one_is_a_screenshot() {
     let mut browser = hasty().await;
     let hangs = page("<title>hangs</title><body onclick='setTimeout(() => { for(;;); }, 20)'>");
     go(&mut browser, &hangs).await.unwrap();

@@ -91,7 +91,7 @@ fn is_told<T>(what: &str, done: Result<T, DeviceError>) {
 }
 
 #[tokio::test]
-async fn a_picture_that_is_huge_unpacked_costs_its_page_at_most() {
+async fn a_screenshot_that_is_huge_unpacked_costs_its_page_at_most() {
     let server = Server::start(bombs).await;
     let mut browser = headless_with(Options {
         memory_bytes: 2 << 30,

@@ -311,7 +311,7 @@ async fn settling_waits_for_what_a_click_sets_going() {
 }
 
 #[tokio::test]
-async fn a_picture_taken_meanwhile_is_of_the_page_that_is_still() {
+async fn a_screenshot_taken_meanwhile_is_of_the_page_that_is_still() {
     let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
         set_going(&mut browser, &server, number).await;

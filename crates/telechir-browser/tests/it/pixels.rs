@@ -39,7 +39,7 @@ async fn a_page_without_a_window_has_the_screen_s_size_and_its_colours() {
 }
 
 #[tokio::test]
-async fn every_picture_shows_what_the_click_before_it_did() {
+async fn every_screenshot_shows_what_the_click_before_it_did() {
     let mut browser = headless().await;
     // The first is painted by a script and announced by nothing; the second takes long to be drawn.
     let html = "<body style='margin:0'><canvas id=c width=100 height=100></canvas>\

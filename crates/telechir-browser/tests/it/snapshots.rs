@@ -421,7 +421,7 @@ async fn a_page_of_twenty_thousand_elements_is_told_within_bounds() {
 }
 
 #[tokio::test]
-async fn a_picture_its_marks_and_the_page_s_epoch_are_of_one_moment() {
+async fn a_screenshot_its_marks_and_the_page_s_epoch_are_of_one_moment() {
     let mut browser = scripted().await;
     let html = "<body style='margin:0;background:#fff'><button style='position:absolute;left:100px;top:60px;width:80px;height:30px'>Go</button>\
 <input aria-label=Name style='position:absolute;left:300px;top:60px;width:120px;height:30px;box-sizing:border-box'>\

@@ -96,9 +96,9 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         let frame = self.computer.capture().await?;
         let mut lines = Vec::new();
         for part in silent {
-            let picture = part.place.on(size).and_then(|region| frame.crop(region));
-            if let Some(picture) = picture {
-                let read = reader.read(&picture).await?;
+            let screenshot = part.place.on(size).and_then(|region| frame.crop(region));
+            if let Some(screenshot) = screenshot {
+                let read = reader.read(&screenshot).await?;
                 lines.extend(part.seen(read, &windows, size));
             }
         }

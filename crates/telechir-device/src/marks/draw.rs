@@ -61,13 +61,13 @@ impl Area {
 
 /// Draws a box around each mark and its number at it, on a picture that lies on the screen as
 /// `viewport` says.
-pub fn draw(picture: &mut Frame, marks: &[Mark], viewport: &Viewport) {
-    let size = picture.size();
+pub fn draw(screenshot: &mut Frame, marks: &[Mark], viewport: &Viewport) {
+    let size = screenshot.size();
     let scale = ((size.width + PLAIN_WIDTH / 2) / PLAIN_WIDTH).max(1);
     let boxes: Vec<Area> = marks
         .iter()
         .map(|mark| {
-            let [left, top, right, bottom] = viewport.picture_pixels(mark.region);
+            let [left, top, right, bottom] = viewport.screenshot_pixels(mark.region);
             Area {
                 left,
                 top,
@@ -78,7 +78,7 @@ pub fn draw(picture: &mut Frame, marks: &[Mark], viewport: &Viewport) {
         .collect();
     let mut canvas = Canvas {
         size,
-        pixels: picture.bgrx_mut(),
+        pixels: screenshot.bgrx_mut(),
     };
     for (mark, area) in marks.iter().zip(&boxes) {
         canvas.outline(*area, scale, mark.kind.colour());
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn places_on_the_screen_are_found_on_a_smaller_picture() {
+    fn places_on_the_screen_are_found_on_a_smaller_screenshot() {
         let (screen, size) = (Size::new(120, 120), SIZE);
         let mut frame = blank(size);
         draw(
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_grow_with_the_picture() {
+    fn numbers_grow_with_the_screenshot() {
         let size = Size::new(2560, 100);
         let mut frame = blank(size);
         let marks = [mark(10, 60, 28, 16)];
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_at_the_edges_stay_on_the_picture() {
+    fn marks_at_the_edges_stay_on_the_screenshot() {
         let frame = drawn(&[mark(0, 0, 60, 60), mark(55, 0, 5, 5), mark(0, 58, 3, 2)]);
         assert_eq!(frame.size(), SIZE);
         assert_eq!(frame.pixel(59, 59), Some(MarkKind::Press.colour()));

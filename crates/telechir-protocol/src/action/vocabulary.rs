@@ -70,7 +70,7 @@ fn typed<const N: usize>(name: &str, list: [(&str, Value); N]) -> Map<String, Va
 /// The whole pixels of a place.
 fn pixels(target: &Target) -> Result<[Value; 2], &'static str> {
     let point = target.point().ok_or("a label, ref or name")?;
-    if point.space != Space::Picture {
+    if point.space != Space::Screenshot {
         return Err("a place that is not in pixels of the picture");
     }
     if point.x.fract() != 0.0 || point.y.fract() != 0.0 {

@@ -10,7 +10,7 @@ use crate::json::{InvalidMember, Members, number, number_of};
 impl Point {
     pub(crate) fn to_json(self) -> Value {
         match self.space {
-            Space::Picture => json!([number(self.x), number(self.y)]),
+            Space::Screenshot => json!([number(self.x), number(self.y)]),
             Space::Thousandths | Space::Screen => {
                 json!({"x": number(self.x), "y": number(self.y), "space": self.space})
             }
@@ -29,7 +29,7 @@ impl Point {
                     return None;
                 }
                 let space = match members.get("space") {
-                    None | Some(Value::Null) => Space::Picture,
+                    None | Some(Value::Null) => Space::Screenshot,
                     Some(space) => Space::deserialize(space).ok()?,
                 };
                 let (x, y) = (number_of(members.get("x")?)?, number_of(members.get("y")?)?);
@@ -137,7 +137,7 @@ impl Members {
 
 impl Region {
     pub(crate) fn to_json(self) -> Value {
-        if self.from.space == Space::Picture && self.to.space == Space::Picture {
+        if self.from.space == Space::Screenshot && self.to.space == Space::Screenshot {
             let edges = [self.from.x, self.from.y, self.to.x, self.to.y];
             return edges.into_iter().map(number).collect();
         }

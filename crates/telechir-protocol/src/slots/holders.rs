@@ -53,8 +53,8 @@ macro_rules! visit {
         }
 
         fn $screen(result: &$($mut)? ComputerResult, found: &mut dyn FnMut(Holder<&$($mut)? Raw, &$($mut)? DataUri>)) {
-            let pictures = result.steps.$iter().filter_map(|step| step.picture.$as_mut());
-            result.screenshot.$iter().chain(pictures).for_each(|media| $media(media, found));
+            let screenshots = result.steps.$iter().filter_map(|step| step.screenshot.$as_mut());
+            result.screenshot.$iter().chain(screenshots).for_each(|media| $media(media, found));
         }
 
         fn $media(media: &$($mut)? Media, found: &mut dyn FnMut(Holder<&$($mut)? Raw, &$($mut)? DataUri>)) {

@@ -199,15 +199,15 @@ fn the_three_results_of_the_record() {
             "iVBO",
         ))
     };
-    let picture =
+    let screenshot =
         json!({"type": "data", "uri": "data:image/png;base64,iVBO", "media_type": "image/png"});
     assert_eq!(
         written(&Content::ComputerResult(ComputerResult::ok("c", screen()))),
-        json!({"type": "computer_result", "call_id": "c", "screenshot": picture})
+        json!({"type": "computer_result", "call_id": "c", "screenshot": screenshot})
     );
     assert_eq!(
         written(&ComputerResult::with_text("c", screen(), "X=1,Y=2")),
-        json!({"call_id": "c", "screenshot": picture, "text_output": "X=1,Y=2"})
+        json!({"call_id": "c", "screenshot": screenshot, "text_output": "X=1,Y=2"})
     );
     let failure = Failure::new(FailureKind::Stale, "label 7 is gone");
     assert_eq!(
@@ -246,7 +246,7 @@ fn an_action_can_stand_where_a_tool_call_is_expected() {
 }
 
 #[test]
-fn the_first_picture_goes_into_the_first_message_of_a_person() {
+fn the_first_screenshot_goes_into_the_first_message_of_a_person() {
     let screen = || {
         Media::Data(telechir_protocol::DataContent::from_base64(
             "image/png",

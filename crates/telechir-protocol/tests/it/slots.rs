@@ -10,7 +10,7 @@ use telechir_protocol::{Content, DataContent, Raw};
 use crate::strategies::json_value;
 
 /// Base64 that is long enough for a slot.
-fn picture(letter: char) -> String {
+fn screenshot(letter: char) -> String {
     letter.to_string().repeat(5000)
 }
 
@@ -27,9 +27,9 @@ fn read(data: &str) -> Content {
     let slotted = slotted(&json!({"data": data}).to_string());
     let template = parsed(&slotted);
     assert!(template.to_string().len() < 200, "a slot");
-    let mut picture = DataContent::from_base64("image/png", template["data"].as_str().unwrap());
-    picture.meta.raw_representation = Some(Raw::new("theirs", template));
-    let mut content = Content::Data(picture);
+    let mut screenshot = DataContent::from_base64("image/png", template["data"].as_str().unwrap());
+    screenshot.meta.raw_representation = Some(Raw::new("theirs", template));
+    let mut content = Content::Data(screenshot);
     let mut seen = [0];
     content.adopt_slots(slotted.slots(), &mut seen);
     assert_eq!(seen, [2]);
@@ -38,14 +38,14 @@ fn read(data: &str) -> Content {
 
 /// The same without slots.
 fn read_in_full(data: &str) -> Content {
-    let mut picture = DataContent::from_base64("image/png", data);
-    picture.meta.raw_representation = Some(Raw::new("theirs", json!({"data": data})));
-    Content::Data(picture)
+    let mut screenshot = DataContent::from_base64("image/png", data);
+    screenshot.meta.raw_representation = Some(Raw::new("theirs", json!({"data": data})));
+    Content::Data(screenshot)
 }
 
 #[test]
 fn serialised_contents_have_their_strings() {
-    let (with, without) = (read(&picture('A')), read_in_full(&picture('A')));
+    let (with, without) = (read(&screenshot('A')), read_in_full(&screenshot('A')));
     assert_eq!(
         serde_json::to_string(&with).unwrap(),
         serde_json::to_string(&without).unwrap()
@@ -56,47 +56,47 @@ fn serialised_contents_have_their_strings() {
 
 #[test]
 fn contents_are_compared_by_what_they_say() {
-    assert_eq!(read(&picture('A')), read_in_full(&picture('A')));
-    assert_eq!(read(&picture('A')), read(&picture('A')));
-    assert_ne!(read(&picture('A')), read(&picture('B')));
-    assert_ne!(read(&picture('A')), read_in_full(&picture('B')));
+    assert_eq!(read(&screenshot('A')), read_in_full(&screenshot('A')));
+    assert_eq!(read(&screenshot('A')), read(&screenshot('A')));
+    assert_ne!(read(&screenshot('A')), read(&screenshot('B')));
+    assert_ne!(read(&screenshot('A')), read_in_full(&screenshot('B')));
 }
 
 #[test]
 fn what_is_shown_for_debugging_has_no_slots() {
-    let shown = format!("{:?}", read(&picture('A')));
+    let shown = format!("{:?}", read(&screenshot('A')));
     assert_eq!(
         shown,
-        format!("{:?}", read_in_full(&picture('A'))).replace("slots: Slots(0)", "slots: Slots(1)")
+        format!("{:?}", read_in_full(&screenshot('A'))).replace("slots: Slots(0)", "slots: Slots(1)")
     );
 }
 
 #[test]
-fn a_picture_is_read_where_it_is() {
-    let Content::Data(data) = read(&picture('A')) else {
+fn a_screenshot_is_read_where_it_is() {
+    let Content::Data(data) = read(&screenshot('A')) else {
         panic!("a picture")
     };
-    assert_eq!(data.base64(), Some(&*picture('A')));
+    assert_eq!(data.base64(), Some(&*screenshot('A')));
     assert_eq!(data.media_type(), Some("image/png"));
     assert_eq!(
         data.uri,
-        format!("data:image/png;base64,{}", picture('A')).as_str()
+        format!("data:image/png;base64,{}", screenshot('A')).as_str()
     );
 }
 
 #[test]
 fn filled_contents_need_no_document() {
-    let mut content = read(&picture('A'));
+    let mut content = read(&screenshot('A'));
     content.fill_slots();
     let mut slots = Vec::new();
     content.gather_slots(&mut slots);
     assert!(slots.is_empty());
-    assert_eq!(content, read_in_full(&picture('A')));
+    assert_eq!(content, read_in_full(&screenshot('A')));
 }
 
 #[test]
 fn only_long_plain_strings_have_slots() {
-    let long = picture('A');
+    let long = screenshot('A');
     let none = [
         json!({"short": "AAAA"}),
         json!({"words": "two words ".repeat(500)}),
@@ -119,10 +119,10 @@ fn only_long_plain_strings_have_slots() {
 
 #[test]
 fn text_that_looks_like_a_slot_is_text() {
-    let theirs = slotted(&json!({"data": picture('A')}).to_string());
+    let theirs = slotted(&json!({"data": screenshot('A')}).to_string());
     let forged = parsed(&theirs)["data"].as_str().unwrap().to_owned();
     let cut = &forged[..80];
-    let said = json!({"data": picture('B'), "forged": forged, "cut": cut, "open": "\u{A66E}"});
+    let said = json!({"data": screenshot('B'), "forged": forged, "cut": cut, "open": "\u{A66E}"});
     let ours = slotted(&said.to_string());
     let template = parsed(&ours);
     let mut whole = template.clone();

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_written_once_and_comes_back() {
+    fn a_image_is_written_once_and_comes_back() {
         let base64 = "iVBORw0KGgo".repeat(100);
         let native = json!({"screenshot": {"uri": format!("data:image/png;base64,{base64}")}});
         let neutral = json!({"raw": {"data": base64}, "text": "short"});

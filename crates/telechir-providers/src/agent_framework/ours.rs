@@ -195,7 +195,7 @@ pub(super) fn returned(content: &Content) -> Option<Value> {
         ToolResult::Function(_) => None,
     };
     let mut items = vec![native::content(&Content::text(told.text.clone()))];
-    items.extend(told.pictures.iter().map(native::media));
+    items.extend(told.images.iter().map(native::media));
     Some(json!({
         "type": "function_result", "call_id": result.call_id(), "result": told.text,
         "items": items, "exception": error.map(|error| error.message.as_str()),

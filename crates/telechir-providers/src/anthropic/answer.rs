@@ -11,7 +11,7 @@ use super::ask::{self, Part, Style, Written};
 use super::call::{BROWSER, COMPUTER};
 use super::media::{self, Check, Strictness, missing};
 use super::models::Version;
-use super::picture::PictureTier;
+use super::image::ImageTier;
 use super::result::halt_sentence;
 use super::scene::Scene;
 use super::{PROVIDER, shell_text, tabs, words, write};
@@ -20,7 +20,7 @@ use crate::{EncodeError, EncodedReply, Report};
 /// Writes the answers to a turn: the blocks of the next user message.
 pub(crate) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut reply = EncodedReply::default();
-    let tier = PictureTier::for_model(model_of(turn));
+    let tier = ImageTier::for_model(model_of(turn));
     for (call, result) in turn.pairs() {
         let written = asked(&call);
         let is_member = written.parts.iter().any(|part| part.toolset.is_some());
@@ -98,7 +98,7 @@ fn asked(call: &ToolCall) -> Written {
     let style = Style {
         version: Version::Toolset,
         outputs: 1,
-        pictures: true,
+        images: true,
         tabs: true,
     };
     ask::write(call, style, &mut Report::default())
@@ -200,11 +200,11 @@ impl Answering {
         }
         said.push(match step_of(last).map(|step| &step.state) {
             Some(StepState::NotStarted) if !before.is_empty() => {
-                self.drop_picture(result, &place, report);
+                self.drop_image(result, &place, report);
                 Said::Failed(halt_sentence(family(last, call)).to_owned())
             }
             Some(StepState::Failed { failure }) if result.error.is_none() => {
-                self.drop_picture(result, &place, report);
+                self.drop_image(result, &place, report);
                 Said::Failed(failed(failure, last, call.family.as_deref()))
             }
             Some(_) | None => self.whole(call, last, result, before.is_empty(), &place, report)?,
@@ -233,8 +233,8 @@ impl Answering {
             StepState::Delivered | StepState::Confirmed => {}
         }
         let mut blocks: Vec<Value> = step.text.iter().map(|text| text_block(text)).collect();
-        if let Some(picture) = &step.picture {
-            blocks.extend(media::image(picture, self.check, place, report)?);
+        if let Some(image) = &step.screenshot {
+            blocks.extend(media::image(image, self.check, place, report)?);
         }
         Ok(if blocks.is_empty() {
             Said::Words(words::confirmation(action).to_owned())
@@ -254,7 +254,7 @@ impl Answering {
         report: &mut Report,
     ) -> Result<Said, EncodeError> {
         if let Some(failure) = &result.error {
-            self.drop_picture(result, place, report);
+            self.drop_image(result, place, report);
             if self.is_history && result.current_url.is_some() {
                 report.lost("current_url", place, "an error is only its text");
             }
@@ -273,20 +273,20 @@ impl Answering {
             None
         };
         if is_page && tabs::is_tab_member(&part.name) {
-            self.drop_picture(result, place, report);
+            self.drop_image(result, place, report);
             return Ok(match state {
                 Some(state) => Said::Blocks(vec![state]),
                 None => Said::Failed(words::NO_TABS.to_owned()),
             });
         }
-        let pictures = self.pictures(result, is_only, place, report)?;
+        let images = self.images(result, is_only, place, report)?;
         let mut said = spoken(call, result, is_only, is_page);
         if self.is_history && !is_page && result.current_url.is_some() {
             let why = "a result of the screen has no member for it";
             report.kept("current_url", place, why, "in its text");
         }
-        let wants_picture = part.wants_picture(action);
-        if wants_picture && pictures.is_empty() {
+        let wants_image = part.wants_image(action);
+        if wants_image && images.is_empty() {
             if !self.is_history {
                 return Err(missing(format!(
                     "a picture for call {} ({})",
@@ -303,21 +303,21 @@ impl Answering {
                 "No picture of the screen was kept.".to_owned(),
             ));
         }
-        if said.is_empty() && pictures.is_empty() && state.is_none() {
+        if said.is_empty() && images.is_empty() && state.is_none() {
             said.push(words::confirmation(action).to_owned());
         }
         let said = said.iter().map(|text| text_block(text));
-        let mut blocks: Vec<Value> = if wants_picture {
-            pictures.into_iter().chain(said).collect()
+        let mut blocks: Vec<Value> = if wants_image {
+            images.into_iter().chain(said).collect()
         } else {
-            said.chain(pictures).collect()
+            said.chain(images).collect()
         };
         blocks.extend(state);
         Ok(Said::Blocks(blocks))
     }
 
     /// The pictures of the steps and of the screen, each once.
-    fn pictures(
+    fn images(
         self,
         result: &ComputerResult,
         with_steps: bool,
@@ -328,21 +328,21 @@ impl Answering {
             .steps
             .iter()
             .filter(|_| with_steps)
-            .filter_map(|step| step.picture.as_ref());
-        let mut pictures: Vec<&Media> = Vec::new();
-        for picture in steps.chain(&result.screenshot) {
-            if !pictures.contains(&picture) {
-                pictures.push(picture);
+            .filter_map(|step| step.screenshot.as_ref());
+        let mut images: Vec<&Media> = Vec::new();
+        for image in steps.chain(&result.screenshot) {
+            if !images.contains(&image) {
+                images.push(image);
             }
         }
         let mut blocks = Vec::new();
-        for picture in pictures {
-            blocks.extend(media::image(picture, self.check, place, report)?);
+        for image in images {
+            blocks.extend(media::image(image, self.check, place, report)?);
         }
         Ok(blocks)
     }
 
-    fn drop_picture(self, result: &ComputerResult, place: &str, report: &mut Report) {
+    fn drop_image(self, result: &ComputerResult, place: &str, report: &mut Report) {
         if result.screenshot.is_some() {
             report.lost("picture", place, "this answer may hold no picture");
         }

@@ -27,7 +27,7 @@ pub(super) struct Part {
 
 impl Part {
     /// Whether its answer is a picture, always.
-    pub(super) fn wants_picture(&self, action: Option<&Action>) -> bool {
+    pub(super) fn wants_image(&self, action: Option<&Action>) -> bool {
         let looks = matches!(action, Some(Action::Screenshot | Action::Zoom { .. }));
         looks || (self.toolset.is_some() && matches!(self.name.as_str(), "screenshot" | "zoom"))
     }
@@ -47,7 +47,7 @@ pub(super) struct Style {
     /// How many outputs a shell's result has; one a command lets each be a block of its own.
     pub(super) outputs: usize,
     /// Whether a picture of each action is known, so that screenshots in between can be answered.
-    pub(super) pictures: bool,
+    pub(super) images: bool,
     /// Whether the tabs are known, which alone may answer the toolset's calls about them.
     pub(super) tabs: bool,
 }

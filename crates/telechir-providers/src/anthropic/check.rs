@@ -21,7 +21,7 @@ pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
     }
     for (at, message) in messages.iter().enumerate() {
         for result in of_type(message, "tool_result") {
-            pictures(result, &format!("messages[{at}]"))?;
+            images(result, &format!("messages[{at}]"))?;
         }
     }
     Ok(())
@@ -224,7 +224,7 @@ fn one_state(state: &Block, place: &str) -> Result<(), EncodeError> {
 }
 
 /// Pictures are of four types; an error has words.
-fn pictures(result: &Block, place: &str) -> Result<(), EncodeError> {
+fn images(result: &Block, place: &str) -> Result<(), EncodeError> {
     let id = text(result, "tool_use_id").unwrap_or_default();
     if result.get("is_error") == Some(&Value::Bool(true))
         && matches!(words(result), None | Some(""))

@@ -5,7 +5,7 @@ use telechir_protocol::slots::length_of;
 
 use super::block::{Block, text};
 use super::media::missing;
-use super::picture::{self, PictureTier};
+use super::image::{self, ImageTier};
 use crate::EncodeError;
 
 /// Above this number of pictures the sides of each are limited.
@@ -18,7 +18,7 @@ const MOST: usize = 600;
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// A picture of a request.
-struct Picture<'a> {
+struct Image<'a> {
     block: &'a Block,
     place: String,
     /// Whether it answers a call of a toolset, where one too large is refused instead of shrunk.
@@ -26,27 +26,27 @@ struct Picture<'a> {
 }
 
 /// Checks the pictures of all messages. `tier` is that of the request's model, when it names one.
-pub(super) fn check(messages: &[Value], tier: Option<PictureTier>) -> Result<(), EncodeError> {
-    let pictures: Vec<Picture<'_>> = messages
+pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), EncodeError> {
+    let images: Vec<Image<'_>> = messages
         .iter()
         .enumerate()
         .flat_map(|(at, message)| of(message, &format!("messages[{at}]"), false))
         .collect();
-    if pictures.len() > MOST {
-        let count = pictures.len();
+    if images.len() > MOST {
+        let count = images.len();
         return Err(missing(format!("{MOST} pictures at most, and has {count}")));
     }
-    let is_many = pictures.len() > FEW;
+    let is_many = images.len() > FEW;
     let mut bytes = 0;
-    for picture in &pictures {
-        let Some(data) = picture.data() else {
+    for image in &images {
+        let Some(data) = image.data() else {
             continue;
         };
         bytes += length_of(data);
-        if let Some(problem) = picture.problem(data, tier, is_many) {
+        if let Some(problem) = image.problem(data, tier, is_many) {
             return Err(missing(format!(
                 "the picture at {} {problem}; send it scaled",
-                picture.place
+                image.place
             )));
         }
     }
@@ -60,20 +60,20 @@ pub(super) fn check(messages: &[Value], tier: Option<PictureTier>) -> Result<(),
 
 /// Whether a picture is too large for a request with many.
 pub(super) fn has_a_large_one(messages: &[Value]) -> bool {
-    let pictures = messages.iter().flat_map(|message| of(message, "", false));
-    pictures
-        .filter_map(|picture| picture.data().and_then(picture::size_of))
+    let images = messages.iter().flat_map(|message| of(message, "", false));
+    images
+        .filter_map(|image| image.data().and_then(image::size_of))
         .any(|size| size.width.max(size.height) > LONGEST_OF_MANY)
 }
 
-impl<'a> Picture<'a> {
+impl<'a> Image<'a> {
     /// Its bytes as base64: their beginning, where a slot stands for the rest.
     fn data(&self) -> Option<&'a str> {
         text(self.block.get("source")?.as_object()?, "data")
     }
 
-    fn problem(&self, data: &str, tier: Option<PictureTier>, is_many: bool) -> Option<String> {
-        let size = picture::size_of(data);
+    fn problem(&self, data: &str, tier: Option<ImageTier>, is_many: bool) -> Option<String> {
+        let size = image::size_of(data);
         if let Some(size) = size.filter(|_| is_many)
             && size.width.max(size.height) > LONGEST_OF_MANY
         {
@@ -87,35 +87,35 @@ impl<'a> Picture<'a> {
             == Some(&Value::from("downsize"));
         let tier = tier.filter(|_| self.is_members && !may_shrink);
         match tier {
-            Some(tier) => picture::problem(tier, data),
-            None => picture::never_taken(data),
+            Some(tier) => image::problem(tier, data),
+            None => image::never_taken(data),
         }
     }
 }
 
 /// The pictures of a message or result.
-fn of<'a>(holder: &'a Value, place: &str, is_members: bool) -> Vec<Picture<'a>> {
+fn of<'a>(holder: &'a Value, place: &str, is_members: bool) -> Vec<Image<'a>> {
     let blocks = holder.get("content").and_then(Value::as_array);
-    let mut pictures = Vec::new();
+    let mut images = Vec::new();
     for (at, block) in blocks.into_iter().flatten().enumerate() {
         let place = format!("{place}.content[{at}]");
         let Some(members) = block.as_object() else {
             continue;
         };
         match text(members, "type") {
-            Some("image") => pictures.push(Picture {
+            Some("image") => images.push(Image {
                 block: members,
                 place,
                 is_members,
             }),
             Some("tool_result") => {
                 let is_members = text(members, "toolset_name").is_some();
-                pictures.extend(of(block, &place, is_members));
+                images.extend(of(block, &place, is_members));
             }
             _ => {}
         }
     }
-    pictures
+    images
 }
 
 /// Checks what the newer version of the interface took away: documents the model says, and

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{DataContent, HostedFileContent, Media, Meta, UriContent};
 
-use super::picture::{self, PictureTier};
+use super::image::{self, ImageTier};
 use super::{DIALECT, PROVIDER};
 use crate::{EncodeError, Report};
 
-const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// What happens to a picture that may not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Strictness {
 /// How pictures are checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
-    pub(super) tier: PictureTier,
+    pub(super) tier: ImageTier,
     pub(super) strictness: Strictness,
 }
 
@@ -50,7 +50,7 @@ fn data_image(
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
     let kind = data.media_type().unwrap_or_default();
-    if !PICTURES.contains(&kind) {
+    if !IMAGES.contains(&kind) {
         let problem =
             format!("{place} has a picture as {kind:?}, and wants PNG, JPEG, GIF or WebP");
         return match check.strictness {
@@ -72,7 +72,7 @@ fn data_image(
     };
     let mut block =
         json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": written}});
-    if let Some(problem) = picture::problem(check.tier, &base64) {
+    if let Some(problem) = image::problem(check.tier, &base64) {
         if check.strictness == Strictness::Refuse {
             return Err(missing(format!(
                 "the picture of {place} {problem}; send it scaled"
@@ -197,11 +197,11 @@ pub(super) fn file_block(
         );
         return None;
     }
-    let is_picture = file
+    let is_image = file
         .media_type
         .as_deref()
         .is_some_and(|kind| kind.starts_with("image/"));
-    let kind = if is_picture { "image" } else { "document" };
+    let kind = if is_image { "image" } else { "document" };
     let mut block = json!({"type": kind, "source": {"type": "file", "file_id": file.file_id}});
     restore(&mut block, &file.meta);
     Some(block)

@@ -167,7 +167,7 @@ fn key(text: &str, repeat: u32, can_repeat: bool) -> Steps {
 
 /// A point of the picture in whole pixels.
 fn place(point: Point, notes: &mut Notes<'_>) -> Option<(i64, i64)> {
-    if point.space != Space::Picture {
+    if point.space != Space::Screenshot {
         return None;
     }
     let (x, y) = (point.x.round(), point.y.round());

@@ -179,12 +179,12 @@ fn step(result: &ComputerResult) -> StepOutcome {
         .steps
         .first()
         .map_or_else(String::new, |step| step.action.clone());
-    let picture = result.screenshot.clone();
+    let image = result.screenshot.clone();
     StepOutcome {
         action,
         state,
         text: result.text_output.clone(),
-        picture,
+        screenshot: image,
         duration_ms: None,
     }
 }

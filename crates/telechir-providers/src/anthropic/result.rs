@@ -118,11 +118,11 @@ fn computer(
 ) -> ComputerResult {
     let mut result = ComputerResult::new(id);
     (result.text_output, result.error) = said(block, is_error);
-    let mut pictures: Vec<Media> = of_type(block, "image").filter_map(picture).collect();
-    result.screenshot = pictures.pop();
-    result.steps = pictures
+    let mut images: Vec<Media> = of_type(block, "image").filter_map(image).collect();
+    result.screenshot = images.pop();
+    result.steps = images
         .into_iter()
-        .map(|picture| step(action, picture))
+        .map(|image| step(action, image))
         .collect();
     result.family = family;
     result.meta = meta(block, KNOWN);
@@ -149,12 +149,12 @@ fn computer(
     result
 }
 
-fn step(action: &str, picture: Media) -> StepOutcome {
+fn step(action: &str, image: Media) -> StepOutcome {
     StepOutcome {
         action: action.to_owned(),
         state: StepState::Delivered,
         text: None,
-        picture: Some(picture),
+        screenshot: Some(image),
         duration_ms: None,
     }
 }
@@ -169,20 +169,20 @@ fn read_tab(tab: &Block) -> Option<TabState> {
 }
 
 /// A picture; its block is kept once, with the result around it.
-fn picture(block: &Block) -> Option<Media> {
-    let mut picture = match block::media(block)? {
+fn image(block: &Block) -> Option<Media> {
+    let mut image = match block::media(block)? {
         Content::Data(data) => Media::Data(data),
         Content::Uri(uri) => Media::Uri(uri),
         Content::HostedFile(file) => Media::HostedFile(file),
         _ => return None,
     };
-    let meta = match &mut picture {
+    let meta = match &mut image {
         Media::Data(data) => &mut data.meta,
         Media::Uri(uri) => &mut uri.meta,
         Media::HostedFile(file) => &mut file.meta,
     };
     meta.raw_representation = None;
-    Some(picture)
+    Some(image)
 }
 
 fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> Content {

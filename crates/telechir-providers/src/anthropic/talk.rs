@@ -1,6 +1,6 @@
 //! A conversation in messages.
 
-mod pictures;
+mod images;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -8,7 +8,7 @@ use telechir_protocol::UsageContent;
 use super::limits;
 use crate::conversation::{text_of, usage};
 use crate::wire::{Service, Talk};
-use crate::{Opening, PictureLimit, Request, Stop};
+use crate::{Opening, ImageLimit, Request, Stop};
 
 const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
@@ -52,11 +52,11 @@ impl Talk for MessagesTalk {
 }
 
 /// Many pictures may not be as large as few.
-fn limit(limit: PictureLimit, messages: &[Value]) -> PictureLimit {
+fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
     if !limits::has_a_large_one(messages) {
         return limit;
     }
-    PictureLimit {
+    ImageLimit {
         keep: limit.keep.min(limits::FEW),
         prune_above: limit.prune_above.min(limits::FEW),
     }
@@ -64,7 +64,7 @@ fn limit(limit: PictureLimit, messages: &[Value]) -> PictureLimit {
 
 /// The request. Sampling members are never sent: the version in use refuses them.
 fn request(opening: &Opening, messages: &mut [Value]) -> Request {
-    let removed = pictures::prune(messages, limit(opening.pictures, messages));
+    let removed = images::prune(messages, limit(opening.images, messages));
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
     body.insert(
@@ -95,13 +95,13 @@ fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     if !betas.is_empty() {
         headers.push(("anthropic-beta".to_owned(), betas.join(",")));
     }
-    let pictures = messages.iter().map(pictures::count).sum();
+    let images = messages.iter().map(images::count).sum();
     body.insert("messages".into(), messages.to_vec().into());
     Request {
         path: "/messages".to_owned(),
         headers,
         body: Value::Object(body),
-        pictures,
+        images,
     }
 }
 

@@ -18,7 +18,7 @@ use super::answer::Answering;
 use super::ask::{self, Part, Style, Written};
 use super::media::{Check, Strictness};
 use super::models::{self, Version};
-use super::picture::PictureTier;
+use super::image::ImageTier;
 use super::scene::Scene;
 use super::{DIALECT, check, limits, write};
 use crate::{EncodeError, Envelope, History, Report};
@@ -50,7 +50,7 @@ pub(crate) fn write_history(
     } = writer;
     check::messages(&messages)?;
     let model = request.get("model").and_then(Value::as_str);
-    let tier = model.map(|model| PictureTier::for_model(Some(model)));
+    let tier = model.map(|model| ImageTier::for_model(Some(model)));
     limits::check(&messages, tier)?;
     // Only a request of this very interface tells its version.
     if newest == Version::Toolset && member == Some("messages") && check::is_newest(request) {
@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
             .unwrap_or(Version::Toolset)
             .min(newest);
         let check = Check {
-            tier: PictureTier::for_model(model),
+            tier: ImageTier::for_model(model),
             strictness: Strictness::Report,
         };
         Self {
@@ -420,14 +420,14 @@ impl<'a> Writer<'a> {
         let mut style = Style {
             version: self.version,
             outputs: 0,
-            pictures: false,
+            images: false,
             tabs: true,
         };
         match (call, result) {
             (_, Some(Content::ShellResult(result))) => style.outputs = result.outputs.len(),
             (ToolCall::Computer(call), Some(Content::ComputerResult(result))) => {
-                let has_pictures = result.steps.iter().any(|step| step.picture.is_some());
-                style.pictures = has_pictures && result.steps.len() == call.actions.len();
+                let has_images = result.steps.iter().any(|step| step.screenshot.is_some());
+                style.images = has_images && result.steps.len() == call.actions.len();
                 style.tabs = !result.tabs.is_empty() || result.error.is_some();
             }
             _ => {}

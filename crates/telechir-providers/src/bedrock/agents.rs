@@ -19,7 +19,7 @@ use crate::anthropic;
 use crate::stream::Receive;
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -68,16 +68,16 @@ impl Wire for Agents {
     }
 
     /// The models that agents know are those of the smaller pictures.
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::picture_size(model.or(Some("claude-3-7-sonnet")), size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::screenshot_size(model.or(Some("claude-3-7-sonnet")), size)
     }
 
-    fn picture_base64(&self) -> usize {
+    fn image_base64(&self) -> usize {
         super::MOST_BASE64
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::EveryCall
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::EveryCall
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

@@ -18,7 +18,7 @@ use crate::anthropic;
 use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Offer, PictureNeed,
+    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Offer, ScreenshotWhen,
     Report,
 };
 
@@ -63,7 +63,7 @@ impl Wire for Messages {
         let (written, noted) = anthropic::write_history(&history, anthropic::NEWEST)
             .map_err(|error| shape::renamed_out(error, MESSAGES))?;
         report.absorb(noted);
-        check::pictures(&written, MESSAGES)?;
+        check::images(&written, MESSAGES)?;
         Ok((written, report))
     }
 
@@ -73,16 +73,16 @@ impl Wire for Messages {
             .map_err(|error| shape::renamed_out(error, MESSAGES))
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
+    fn image_base64(&self) -> usize {
         super::MOST_BASE64
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::LastOfBatch
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {
@@ -127,16 +127,16 @@ impl Wire for Invoke {
         declare::invoke(offer)
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
+    fn image_base64(&self) -> usize {
         super::MOST_BASE64
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::LastOfBatch
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {
@@ -164,7 +164,7 @@ fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply
     let mut reply =
         anthropic::write_answers(&turn).map_err(|error| shape::renamed_out(error, name))?;
     for item in &mut reply.items {
-        check::pictures(item, name)?;
+        check::images(item, name)?;
         if name == INVOKE {
             without_transformations(item);
             without_toolset(item);
@@ -224,7 +224,7 @@ fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
     let (mut written, noted) = anthropic::write_history(&history, anthropic::NEWEST_OLD)
         .map_err(|error| shape::renamed_out(error, INVOKE))?;
     report.absorb(noted);
-    check::pictures(&written, INVOKE)?;
+    check::images(&written, INVOKE)?;
     without_transformations(&mut written);
     if let Some(request) = written.as_object_mut() {
         request.extend(aside);

@@ -20,7 +20,7 @@ use crate::anthropic;
 use crate::stream::Receive;
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -63,16 +63,16 @@ impl Wire for Converse {
         declare::declare(offer)
     }
 
-    fn picture_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::picture_size(model, size)
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::screenshot_size(model, size)
     }
 
-    fn picture_base64(&self) -> usize {
+    fn image_base64(&self) -> usize {
         super::MOST_BASE64
     }
 
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::LastOfBatch
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

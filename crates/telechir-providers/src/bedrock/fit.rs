@@ -29,7 +29,7 @@ pub(super) fn contents(
         if toolsets == Toolsets::Refused {
             own::each_meta(content, &mut without_toolset);
         }
-        pictures(content, &place, report);
+        images(content, &place, report);
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn answers(
             .call_id()
             .map_or_else(String::new, |id| format!("result {id}"));
         check(std::slice::from_ref(&content), dialect, &place)?;
-        pictures(&mut content, &place, report);
+        images(&mut content, &place, report);
         results.extend(own::as_result(content));
     }
     // The results are those of the same calls.
@@ -64,9 +64,9 @@ pub(super) fn check(
         match content {
             Content::Data(data) => size(data, dialect, place)?,
             Content::ComputerResult(result) => {
-                let steps = result.steps.iter().filter_map(|step| step.picture.as_ref());
-                for picture in steps.chain(&result.screenshot) {
-                    if let Media::Data(data) = picture {
+                let steps = result.steps.iter().filter_map(|step| step.screenshot.as_ref());
+                for image in steps.chain(&result.screenshot) {
+                    if let Media::Data(data) = image {
                         size(data, dialect, place)?;
                     }
                 }
@@ -80,10 +80,10 @@ pub(super) fn check(
 
 fn size(data: &DataContent, dialect: &'static str, place: &str) -> Result<(), EncodeError> {
     let length = data.base64().map_or(0, str::len);
-    let is_picture = data
+    let is_image = data
         .media_type()
         .is_some_and(|kind| kind.starts_with("image/"));
-    if is_picture && length > MOST_BASE64 {
+    if is_image && length > MOST_BASE64 {
         return Err(EncodeError::Missing {
             dialect,
             problem: format!(
@@ -132,7 +132,7 @@ fn note(media: &Content) -> Option<String> {
 const WHY: &str = "pictures and files are sent as their bytes only";
 const HOW: &str = "as a text that names it";
 
-fn pictures(content: &mut Content, place: &str, report: &mut Report) {
+fn images(content: &mut Content, place: &str, report: &mut Report) {
     match content {
         Content::ComputerResult(result) => {
             let held = result.screenshot.clone().map(Content::from);
@@ -145,10 +145,10 @@ fn pictures(content: &mut Content, place: &str, report: &mut Report) {
                 result.meta.raw_representation = None;
             }
             for step in &mut result.steps {
-                let held: Option<Content> = step.picture.clone().map(Media::into);
+                let held: Option<Content> = step.screenshot.clone().map(Media::into);
                 if held.as_ref().and_then(note).is_some() {
                     report.lost("a step's picture by its address", place, WHY);
-                    step.picture = None;
+                    step.screenshot = None;
                     result.meta.raw_representation = None;
                 }
             }

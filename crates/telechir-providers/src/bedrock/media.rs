@@ -1,6 +1,6 @@
 //! Formats of pictures and documents by their media types, and names that documents may have.
 
-const PICTURES: [(&str, &str); 4] = [
+const IMAGES: [(&str, &str); 4] = [
     ("png", "image/png"),
     ("jpeg", "image/jpeg"),
     ("gif", "image/gif"),
@@ -36,13 +36,13 @@ fn first(table: &[(&'static str, &'static str)], second: &str) -> Option<&'stati
 }
 
 /// The media type of a picture's format.
-pub(super) fn picture_type(format: &str) -> Option<&'static str> {
-    second(&PICTURES, format)
+pub(super) fn image_type(format: &str) -> Option<&'static str> {
+    second(&IMAGES, format)
 }
 
 /// The format of a picture; none when it is none of those that are taken.
-pub(super) fn picture_format(media_type: &str) -> Option<&'static str> {
-    first(&PICTURES, media_type)
+pub(super) fn image_format(media_type: &str) -> Option<&'static str> {
+    first(&IMAGES, media_type)
 }
 
 /// The media type of a document's format.

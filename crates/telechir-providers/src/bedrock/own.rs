@@ -20,9 +20,9 @@ pub(super) fn each_meta(content: &mut Content, visit: &mut dyn FnMut(&mut Meta))
     match content {
         Content::ComputerResult(result) => {
             let steps = result.steps.iter_mut();
-            let pictures = steps.filter_map(|step| step.picture.as_mut());
-            for picture in pictures.chain(result.screenshot.as_mut()) {
-                visit(media_meta(picture));
+            let images = steps.filter_map(|step| step.screenshot.as_mut());
+            for image in images.chain(result.screenshot.as_mut()) {
+                visit(media_meta(image));
             }
         }
         Content::FunctionResult(FunctionResult { items, .. }) => {

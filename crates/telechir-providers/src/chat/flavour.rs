@@ -57,7 +57,7 @@ impl Flavour {
     }
 
     /// Characters of base64 that a picture may have.
-    pub(crate) const fn picture_base64(self) -> usize {
+    pub(crate) const fn image_base64(self) -> usize {
         match self {
             Self::Mistral | Self::Conversations => 10_000_000,
             Self::Functions | Self::Inline => 20_000_000,
@@ -67,7 +67,7 @@ impl Flavour {
     /// The size at which pictures come through as they are. Models of Mistral see at most 1540
     /// pixels a side, its oldest one with eyes 1024; of most others no more than a short side of
     /// 768 is left.
-    pub(crate) fn picture_size(self, model: Option<&str>, size: Size) -> Size {
+    pub(crate) fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
         let old = model.is_some_and(|model| model.contains("pixtral-12b"));
         let fit = match self {
             Self::Mistral | Self::Conversations if old => Fit {
@@ -120,9 +120,9 @@ mod tests {
     use super::Flavour;
 
     #[test]
-    fn a_picture_shrinks_to_the_tighter_limit_and_never_grows() {
+    fn a_image_shrinks_to_the_tighter_limit_and_never_grows() {
         let size = |flavour: Flavour, width, height| {
-            let size = flavour.picture_size(None, Size::new(width, height));
+            let size = flavour.screenshot_size(None, Size::new(width, height));
             (size.width, size.height)
         };
         assert_eq!(size(Flavour::Functions, 1024, 768), (1024, 768));

@@ -43,7 +43,7 @@ pub(crate) fn read_part(flavour: Flavour, value: &Value) -> Content {
     let read = match kind(part) {
         "text" => text(part, "text").map(|said| spoken(flavour, said, part)),
         "refusal" => text(part, "refusal").map(refused(flavour)),
-        "image_url" => picture(flavour, part),
+        "image_url" => image(flavour, part),
         "input_audio" => sound(flavour, part),
         "file" => file(flavour, part),
         "document_url" => document(flavour, part),
@@ -75,7 +75,7 @@ pub(crate) fn refused(flavour: Flavour) -> impl Fn(&str) -> Content {
 }
 
 /// `image_url` is an address, or an object with one.
-fn picture(flavour: Flavour, part: &Fields) -> Option<Content> {
+fn image(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
     keep(&mut meta, flavour.provider(), part, &KEPT);
     let image = part.get("image_url")?;
@@ -261,14 +261,14 @@ pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
     match media {
         Media::Data(data) => of_data(flavour, data),
         Media::Uri(uri) => {
-            let is_picture = uri
+            let is_image = uri
                 .media_type
                 .as_deref()
                 .is_none_or(|kind| kind.starts_with("image/"));
             if let Some(name) = uri.meta.property(flavour.provider(), DOCUMENT) {
                 return Some(of_document(&uri.uri, name));
             }
-            is_picture.then(|| of_picture(flavour, &uri.uri, &uri.meta))
+            is_image.then(|| of_image(flavour, &uri.uri, &uri.meta))
         }
         Media::HostedFile(file) => of_file(flavour, file),
     }
@@ -280,7 +280,7 @@ fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
     }
     let kind = data.media_type().unwrap_or_default();
     if kind.starts_with("image/") {
-        return Some(of_picture(flavour, data.uri.text_with_slot(), &data.meta));
+        return Some(of_image(flavour, data.uri.text_with_slot(), &data.meta));
     }
     if let Some(format) = kind.strip_prefix("audio/") {
         let data = data.base64_or_slot()?;
@@ -313,7 +313,7 @@ fn of_document(uri: &str, name: &Value) -> Value {
 }
 
 /// Mistral's own examples have the address alone.
-fn of_picture(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
+fn of_image(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
     let mut image: Map<String, Value> = object_of([("url", uri.into())]);
     restore(&mut image, meta, flavour.provider(), &["detail"]);
     let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);

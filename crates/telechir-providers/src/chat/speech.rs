@@ -399,17 +399,17 @@ pub(super) fn result(
     if let Some(name) = name.filter(|_| no_id || flavour == Flavour::Mistral) {
         item.insert("name".to_owned(), name.into());
     }
-    let pictures = told
-        .pictures
+    let images = told
+        .images
         .iter()
         .filter_map(|media| parts::write_media(flavour, media));
     let listed = message.meta.property(flavour.provider(), PARTS).is_some();
-    let shows = flavour == Flavour::Inline && !told.pictures.is_empty();
+    let shows = flavour == Flavour::Inline && !told.images.is_empty();
     let content = if listed && !shows && !told.text.is_empty() {
         json!([{"type": "text", "text": told.text}])
     } else if shows {
         let words = (!told.text.is_empty()).then(|| json!({"type": "text", "text": told.text}));
-        Value::Array(words.into_iter().chain(pictures).collect())
+        Value::Array(words.into_iter().chain(images).collect())
     } else {
         told.text.as_str().into()
     };

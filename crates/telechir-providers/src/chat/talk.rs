@@ -8,12 +8,12 @@ use super::read::is_result;
 use crate::conversation::text_of;
 use crate::fields::{Fields, list, object, present, some_text};
 use crate::wire::{Service, Talk};
-use crate::{Opening, PictureLimit, Request, Stop};
+use crate::{Opening, ImageLimit, Request, Stop};
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
 /// Pictures that Mistral takes in one request.
-const MISTRAL_PICTURES: usize = 8;
+const MISTRAL_IMAGES: usize = 8;
 
 /// How to converse in it.
 pub(super) struct ChatTalk(pub(super) Flavour);
@@ -61,7 +61,7 @@ impl Talk for ChatTalk {
 }
 
 fn request(flavour: Flavour, opening: &Opening, items: &mut [Value]) -> Request {
-    prune(items, limit(flavour, opening.pictures));
+    prune(items, limit(flavour, opening.images));
     let system = opening
         .system
         .iter()
@@ -80,17 +80,17 @@ fn request(flavour: Flavour, opening: &Opening, items: &mut [Value]) -> Request 
         path: "/chat/completions".to_owned(),
         headers: opening.declaration.headers.clone(),
         body: Value::Object(body),
-        pictures: items.iter().map(pictures_in).sum(),
+        images: items.iter().map(images_in).sum(),
     }
 }
 
 /// Mistral refuses a request with more pictures than it takes.
-pub(crate) fn limit(flavour: Flavour, asked: PictureLimit) -> PictureLimit {
+pub(crate) fn limit(flavour: Flavour, asked: ImageLimit) -> ImageLimit {
     match flavour {
         Flavour::Functions | Flavour::Inline => asked,
-        Flavour::Mistral | Flavour::Conversations => PictureLimit {
-            keep: asked.keep.min(MISTRAL_PICTURES / 2),
-            prune_above: asked.prune_above.min(MISTRAL_PICTURES),
+        Flavour::Mistral | Flavour::Conversations => ImageLimit {
+            keep: asked.keep.min(MISTRAL_IMAGES / 2),
+            prune_above: asked.prune_above.min(MISTRAL_IMAGES),
         },
     }
 }
@@ -212,8 +212,8 @@ pub(crate) fn repair(function: &mut Value) {
 }
 
 /// Removes old pictures; words stand in their place.
-pub(crate) fn prune(items: &mut [Value], limit: PictureLimit) {
-    let count: usize = items.iter().map(pictures_in).sum();
+pub(crate) fn prune(items: &mut [Value], limit: ImageLimit) {
+    let count: usize = items.iter().map(images_in).sum();
     if count <= limit.prune_above {
         return;
     }
@@ -222,7 +222,7 @@ pub(crate) fn prune(items: &mut [Value], limit: PictureLimit) {
         .iter_mut()
         .filter_map(|item| item.get_mut("content")?.as_array_mut())
         .flatten();
-    for part in parts.filter(|part| is_picture(part)) {
+    for part in parts.filter(|part| is_image(part)) {
         if left == 0 {
             return;
         }
@@ -231,13 +231,13 @@ pub(crate) fn prune(items: &mut [Value], limit: PictureLimit) {
     }
 }
 
-fn is_picture(part: &Value) -> bool {
+fn is_image(part: &Value) -> bool {
     text_of(part, "type") == "image_url"
 }
 
-pub(crate) fn pictures_in(item: &Value) -> usize {
+pub(crate) fn images_in(item: &Value) -> usize {
     let parts = item.get("content").and_then(Value::as_array);
     parts.map_or(0, |parts| {
-        parts.iter().filter(|part| is_picture(part)).count()
+        parts.iter().filter(|part| is_image(part)).count()
     })
 }

@@ -8,7 +8,7 @@ use telechir_protocol::{CallId, Content, Media, Message, Role, ToolResult};
 
 use super::call;
 use super::envelope::enclose;
-use super::pictures;
+use super::images;
 use super::read::{AFTER, Reader, is_result};
 use super::{Flavour, speech};
 use crate::digest::digest;
@@ -44,7 +44,7 @@ pub(super) struct Writer {
     /// Calls whose results name no id.
     without_id: HashSet<String>,
     /// Pictures that follow the results.
-    pictures: Vec<(String, Media)>,
+    images: Vec<(String, Media)>,
     /// The last message is the model's and was written here.
     is_speaking: bool,
 }
@@ -60,19 +60,19 @@ impl Writer {
             open: Vec::new(),
             open_is_ours: false,
             without_id: HashSet::new(),
-            pictures: Vec::new(),
+            images: Vec::new(),
             is_speaking: false,
         }
     }
 
     pub(super) fn finish(mut self) -> (Vec<Value>, Report) {
-        self.show_pictures();
+        self.show_images();
         (self.items, self.report)
     }
 
-    fn show_pictures(&mut self) {
-        let pictures = std::mem::take(&mut self.pictures);
-        for message in pictures::write(self.flavour, &pictures) {
+    fn show_images(&mut self) {
+        let images = std::mem::take(&mut self.images);
+        for message in images::write(self.flavour, &images) {
             self.items.push(message);
         }
     }
@@ -86,7 +86,7 @@ impl Writer {
         self.is_speaking = false;
         if !answers {
             self.answer_open();
-            self.show_pictures();
+            self.show_images();
         }
         let mut calls = Vec::new();
         if !answers {
@@ -217,19 +217,19 @@ impl Writer {
             .and_then(Value::as_u64)
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(0);
-        let own = told.map(|told| told.pictures).unwrap_or_default();
+        let own = told.map(|told| told.images).unwrap_or_default();
         let own = own
             .get(own.len().saturating_sub(after)..)
             .unwrap_or_default()
             .to_vec();
         let shown: Vec<Content> = own.iter().cloned().map(Content::from).collect();
         let mut reader = self.reader.clone();
-        let bridged = message.meta.property(provider, pictures::BRIDGED).is_some();
+        let bridged = message.meta.property(provider, images::BRIDGED).is_some();
         let mut again = reader.message(json, &shown);
         if bridged {
             again
                 .meta
-                .set_property(provider, pictures::BRIDGED, true.into());
+                .set_property(provider, images::BRIDGED, true.into());
         }
         if !same(&again, message) {
             return false;
@@ -241,14 +241,14 @@ impl Writer {
                 .and_then(ToolResult::call_id)
                 .map_or("", CallId::as_str);
             self.open.retain(|open| open != id);
-            self.pictures
-                .extend(own.into_iter().map(|picture| (id.to_owned(), picture)));
+            self.images
+                .extend(own.into_iter().map(|image| (id.to_owned(), image)));
             self.items.push(Value::Object(json.clone()));
             self.is_speaking = false;
             return true;
         }
         if bridged {
-            self.push(pictures::bridge());
+            self.push(images::bridge());
         }
         self.push(Value::Object(json.clone()));
         self.open_is_ours = false;
@@ -318,7 +318,7 @@ impl Writer {
         }
         self.open.retain(|open| *open != id);
         let unsayable = told
-            .pictures
+            .images
             .iter()
             .filter(|media| super::parts::write_media(self.flavour, media).is_none());
         for _ in 0..unsayable.count() {
@@ -330,11 +330,11 @@ impl Writer {
         let item = speech::result(self, &id, &told, known.as_ref(), message);
         if self.flavour != Flavour::Inline {
             let shown = told
-                .pictures
+                .images
                 .into_iter()
                 .filter(|media| super::parts::write_media(self.flavour, media).is_some());
-            self.pictures
-                .extend(shown.map(|picture| (id.clone(), picture)));
+            self.images
+                .extend(shown.map(|image| (id.clone(), image)));
         }
         self.is_speaking = false;
         // The reader takes the call off those that wait.
@@ -371,8 +371,8 @@ impl Writer {
         let mut content = vec![json!({
             "type": "text", "text": format!("The result of call {id}: {}", told.text),
         })];
-        let pictures = told.pictures.iter();
-        content.extend(pictures.filter_map(|media| super::parts::write_media(self.flavour, media)));
+        let images = told.images.iter();
+        content.extend(images.filter_map(|media| super::parts::write_media(self.flavour, media)));
         self.push_user(json!({"role": "user", "content": content}));
     }
 
@@ -385,9 +385,9 @@ impl Writer {
                 .is_some_and(is_result)
         };
         self.answer_open();
-        self.show_pictures();
+        self.show_images();
         if self.flavour == Flavour::Mistral && after_tool(&self.items) {
-            self.push(pictures::bridge());
+            self.push(images::bridge());
         }
         self.push(item);
     }

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Conversation, Opening, PictureLimit, ProviderError, Stop};
+use super::{Conversation, Opening, ImageLimit, ProviderError, Stop};
 use crate::Dialect;
 
 fn conversation(dialect: Dialect) -> Conversation {
-    let pictures = PictureLimit {
+    let images = ImageLimit {
         keep: 1,
         prune_above: 2,
     };
     let opening = Opening {
         model: "claude-opus-5-5".into(),
         task: "do it".into(),
-        pictures,
+        images,
         ..Opening::default()
     };
     Conversation::new(dialect, opening).unwrap()
@@ -61,7 +61,7 @@ fn an_old_openai_screenshot_leaves_with_its_call_and_its_reasoning() {
         talk.items.extend(screenshot(id));
     }
     let request = talk.request();
-    assert_eq!(request.pictures, 1);
+    assert_eq!(request.images, 1);
     let kinds: Vec<&str> = talk
         .items
         .iter()
@@ -92,7 +92,7 @@ fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() 
             .push(json!({"role": "user", "content": [result]}));
     }
     let request = talk.request();
-    assert_eq!(request.pictures, 1);
+    assert_eq!(request.images, 1);
     assert_eq!(talk.items[1]["content"][0]["content"][0]["type"], "text");
     assert_eq!(talk.items[3]["content"][0]["content"][0]["type"], "image");
     assert_eq!(
@@ -111,17 +111,17 @@ fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() 
 const LARGE: &str = "iVBORw0KGgoAAAANSUhEUgAACWAAAASwCAIAAAA=";
 
 #[test]
-fn more_than_twenty_pictures_are_not_sent_while_one_is_large() {
+fn more_than_twenty_images_are_not_sent_while_one_is_large() {
     let mut talk = conversation(Dialect::AnthropicMessages);
-    talk.opening.pictures = PictureLimit::default();
+    talk.opening.images = ImageLimit::default();
     for at in 0..21 {
         let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": LARGE}});
         let result = json!({"type": "tool_result", "tool_use_id": format!("toolu_{at}"), "content": [image]});
         talk.items
             .push(json!({"role": "user", "content": [result]}));
-        assert!(talk.request().pictures <= 20, "picture {at}");
+        assert!(talk.request().images <= 20, "picture {at}");
     }
-    assert_eq!(talk.request().pictures, PictureLimit::default().keep);
+    assert_eq!(talk.request().images, ImageLimit::default().keep);
 }
 
 fn openai_stop(body: &Value) -> Stop {

@@ -30,7 +30,7 @@ pub(crate) struct Told {
     /// Its words; never empty.
     pub(crate) text: String,
     /// Its pictures, the screen's last.
-    pub(crate) pictures: Vec<Media>,
+    pub(crate) images: Vec<Media>,
 }
 
 /// A result in words and pictures.
@@ -39,7 +39,7 @@ pub(crate) fn tell(result: &ToolResult) -> Told {
         ToolResult::Computer(result) => screen(result),
         ToolResult::Shell(result) => Told {
             text: shell_text::write(result),
-            pictures: Vec::new(),
+            images: Vec::new(),
         },
         ToolResult::Edit(result) => Told {
             text: write(&Words {
@@ -47,7 +47,7 @@ pub(crate) fn tell(result: &ToolResult) -> Told {
                 text: result.text.clone(),
                 ..Words::default()
             }),
-            pictures: Vec::new(),
+            images: Vec::new(),
         },
         ToolResult::Function(result) => function(result),
     }
@@ -66,13 +66,13 @@ fn screen(result: &ComputerResult) -> Told {
     if let Some(failure) = &mut error {
         failure.message.push_str(&progress(result));
     }
-    let mut pictures: Vec<Media> = result
+    let mut images: Vec<Media> = result
         .steps
         .iter()
-        .filter_map(|step| step.picture.clone())
+        .filter_map(|step| step.screenshot.clone())
         .collect();
-    pictures.extend(result.screenshot.clone());
-    pictures.dedup();
+    images.extend(result.screenshot.clone());
+    images.dedup();
     Told {
         text: write(&Words {
             error,
@@ -80,7 +80,7 @@ fn screen(result: &ComputerResult) -> Told {
             tabs: result.tabs.clone(),
             text: result.text_output.clone().or_else(of_steps),
         }),
-        pictures,
+        images,
     }
 }
 
@@ -116,7 +116,7 @@ fn function(result: &FunctionResult) -> Told {
     };
     Told {
         text,
-        pictures: result.items.iter().filter_map(media).collect(),
+        images: result.items.iter().filter_map(media).collect(),
     }
 }
 
@@ -170,7 +170,7 @@ impl Answer {
 
 /// The last picture is the screen's; those before it are what the actions asked for.
 fn of_screen(family: Option<String>, actions: &[String], answer: Answer) -> Content {
-    let mut pictures: Vec<Media> = answer.parts.iter().filter_map(media).collect();
+    let mut images: Vec<Media> = answer.parts.iter().filter_map(media).collect();
     let said = parse(&answer.words());
     let call_id = answer.call_id.unwrap_or_else(|| CallId::from(""));
     let mut result = ComputerResult::new(call_id);
@@ -179,15 +179,15 @@ fn of_screen(family: Option<String>, actions: &[String], answer: Answer) -> Cont
     result.current_url = said.url;
     result.tabs = said.tabs;
     result.family = family;
-    result.screenshot = pictures.pop();
-    let step = |(index, picture): (usize, Media)| StepOutcome {
+    result.screenshot = images.pop();
+    let step = |(index, image): (usize, Media)| StepOutcome {
         action: actions.get(index).cloned().unwrap_or_default(),
         state: StepState::Delivered,
         text: None,
-        picture: Some(picture),
+        screenshot: Some(image),
         duration_ms: None,
     };
-    result.steps = pictures.into_iter().enumerate().map(step).collect();
+    result.steps = images.into_iter().enumerate().map(step).collect();
     result.meta = answer.meta;
     Content::ComputerResult(result)
 }

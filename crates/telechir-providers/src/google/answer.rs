@@ -107,22 +107,22 @@ fn screen(
             known.checks.clone()
         };
     }
-    let mut pictures = answer.media;
+    let mut images = answer.media;
     if let Some(steps) = response
         .get("steps")
-        .and_then(|steps| read_steps(steps, &pictures))
+        .and_then(|steps| read_steps(steps, &images))
     {
         result.steps = steps;
         response.shift_remove("steps");
-        let shown = |picture: &Media| {
-            let of = |step: &StepOutcome| step.picture.as_ref() == Some(picture);
+        let shown = |image: &Media| {
+            let of = |step: &StepOutcome| step.screenshot.as_ref() == Some(image);
             result.steps.iter().any(of)
         };
-        let last = pictures.pop();
-        pictures.retain(|picture| !shown(picture));
-        pictures.extend(last);
+        let last = images.pop();
+        images.retain(|image| !shown(image));
+        images.extend(last);
     }
-    result.screenshot = pictures.pop();
+    result.screenshot = images.pop();
     result.family = family;
     keep_rest(&mut meta, answer.response);
     result.meta = meta;
@@ -140,14 +140,14 @@ fn unknown_check() -> SafetyCheck {
 }
 
 /// Steps as we write them: a picture is the number of its part.
-fn read_steps(steps: &Value, pictures: &[Media]) -> Option<Vec<StepOutcome>> {
+fn read_steps(steps: &Value, images: &[Media]) -> Option<Vec<StepOutcome>> {
     let read = |step: &Value| {
         let mut step = step.clone();
         let part = step.as_object_mut()?.shift_remove("picture");
         let mut step: StepOutcome = serde_json::from_value(step).ok()?;
         if let Some(part) = part {
             let at = usize::try_from(part.as_u64()?).ok()?;
-            step.picture = Some(pictures.get(at)?.clone());
+            step.screenshot = Some(images.get(at)?.clone());
         }
         Some(step)
     };
@@ -300,7 +300,7 @@ fn of_step(result: &ComputerResult, at: usize) -> Answer {
             .response
             .insert("output".to_owned(), text.as_str().into());
     }
-    answer.media.extend(step.picture.clone());
+    answer.media.extend(step.screenshot.clone());
     answer
 }
 
@@ -351,8 +351,8 @@ fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
         response.insert(ACKNOWLEDGED.to_owned(), "true".into());
     }
     if is_last {
-        let picture = last.and_then(|step| step.picture.clone());
-        answer.media.extend(result.screenshot.clone().or(picture));
+        let image = last.and_then(|step| step.screenshot.clone());
+        answer.media.extend(result.screenshot.clone().or(image));
     } else {
         put_steps(result, &mut answer);
         if answer.media.last() != result.screenshot.as_ref() {
@@ -368,11 +368,11 @@ fn put_steps(result: &ComputerResult, answer: &mut Answer) {
     let mut steps = Vec::new();
     for step in &result.steps {
         let mut step = step.clone();
-        let picture = step.picture.take();
+        let image = step.screenshot.take();
         let mut json = serde_json::to_value(step).unwrap_or_default();
-        if let Some(picture) = picture {
+        if let Some(image) = image {
             json["picture"] = answer.media.len().into();
-            answer.media.push(picture);
+            answer.media.push(image);
         }
         steps.push(json);
     }
@@ -433,8 +433,8 @@ fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Ans
     }
     let mut words = Vec::new();
     for item in &result.items {
-        if let Some(picture) = media(item) {
-            answer.media.push(picture);
+        if let Some(image) = media(item) {
+            answer.media.push(image);
         } else if let Content::Text(text) = item {
             words.push(text.text.as_str());
         } else {

@@ -166,7 +166,7 @@ fn step(result: &ComputerResult) -> StepOutcome {
         action: String::new(),
         state,
         text: result.text_output.clone(),
-        picture: result.screenshot.clone(),
+        screenshot: result.screenshot.clone(),
         duration_ms: None,
     }
 }

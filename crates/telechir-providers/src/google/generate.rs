@@ -17,7 +17,7 @@ use super::declare::{Style, declare};
 use crate::stream::Receive;
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -51,17 +51,17 @@ impl Wire for GenerateContent {
         declare(offer, Style::Parts)
     }
 
-    fn picture_size(&self, _model: Option<&str>, size: Size) -> Size {
-        super::media::picture_size(size)
+    fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
+        super::media::screenshot_size(size)
     }
 
-    fn picture_base64(&self) -> usize {
-        super::media::PICTURE_BASE64
+    fn image_base64(&self) -> usize {
+        super::media::IMAGE_BASE64
     }
 
     /// Every answer of a screen wants one.
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::EveryCall
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::EveryCall
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

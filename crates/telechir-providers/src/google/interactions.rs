@@ -15,7 +15,7 @@ use super::declare::{Style, declare};
 use crate::stream::{Events, Receive};
 use crate::wire::{Talk, Wire};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, PictureNeed, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
 };
 
 /// The dialect's name.
@@ -49,17 +49,17 @@ impl Wire for Interactions {
         declare(offer, Style::Steps)
     }
 
-    fn picture_size(&self, _model: Option<&str>, size: Size) -> Size {
-        super::media::picture_size(size)
+    fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
+        super::media::screenshot_size(size)
     }
 
-    fn picture_base64(&self) -> usize {
-        super::media::PICTURE_BASE64
+    fn image_base64(&self) -> usize {
+        super::media::IMAGE_BASE64
     }
 
     /// Every answer of a screen wants one.
-    fn picture_need(&self) -> PictureNeed {
-        PictureNeed::EveryCall
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::EveryCall
     }
 
     fn receive(&self) -> Option<Box<dyn Receive>> {

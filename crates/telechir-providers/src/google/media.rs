@@ -56,15 +56,15 @@ pub(super) fn size_of(media: &Media) -> Option<Size> {
     let Media::Data(data) = media else {
         return None;
     };
-    crate::anthropic::picture::size_of(&standard(data.base64()?))
+    crate::anthropic::image::size_of(&standard(data.base64()?))
 }
 
 /// A request may have 20 MB; the other pictures of a conversation are in it as well.
-pub(super) const PICTURE_BASE64: usize = 7 * 1024 * 1024;
+pub(super) const IMAGE_BASE64: usize = 7 * 1024 * 1024;
 
 /// The size at which a picture goes through as it is. Places do not depend on it, but a larger
 /// one costs more and shows no more.
-pub(super) fn picture_size(size: Size) -> Size {
+pub(super) fn screenshot_size(size: Size) -> Size {
     const SIDE: u32 = 3072;
     let longest = size.width.max(size.height);
     if longest <= SIDE {

@@ -266,7 +266,7 @@ pub(super) fn results(messages: &[Message]) -> HashMap<CallId, &Content> {
 }
 
 /// The size of the picture in a content.
-pub(super) fn picture_of(content: &Content) -> Option<Size> {
+pub(super) fn image_of(content: &Content) -> Option<Size> {
     match content {
         Content::ComputerResult(result) => {
             let own = result.screenshot.as_ref().and_then(size_of);

@@ -23,7 +23,7 @@ pub(super) struct Said {
 pub(super) struct Speaker {
     pub(super) generation: Generation,
     /// The newest picture's; without it pixels cannot be said.
-    pub(super) picture: Option<Size>,
+    pub(super) image: Option<Size>,
 }
 
 type Args = Map<String, Value>;
@@ -184,9 +184,9 @@ impl Speaker {
         let point = at.point()?;
         let (x, y) = match point.space {
             Space::Thousandths => (point.x, point.y),
-            Space::Picture => {
+            Space::Screenshot => {
                 let size = self
-                    .picture
+                    .image
                     .filter(|size| size.width > 0 && size.height > 0)?;
                 let note = (GRID_WHAT, GRID_WHY, GRID_HOW);
                 if !said.notes.contains(&note) {
@@ -262,7 +262,7 @@ impl Speaker {
             ScrollUnit::Clicks => ("magnitude_in_wheel_clicks", amount),
             ScrollUnit::Thousandths => (on_grid, amount),
             ScrollUnit::Pixels => {
-                let size = self.picture?;
+                let size = self.image?;
                 let side = if is_across { size.width } else { size.height };
                 let note = (
                     "a distance in pixels",
@@ -364,7 +364,7 @@ mod tests {
     fn speaker(generation: Generation) -> Speaker {
         Speaker {
             generation,
-            picture: Some(Size::new(1440, 900)),
+            image: Some(Size::new(1440, 900)),
         }
     }
 
@@ -402,7 +402,7 @@ mod tests {
             for x in 0..size.width {
                 let speaker = Speaker {
                     generation: Generation::New,
-                    picture: Some(size),
+                    image: Some(size),
                 };
                 let at = Target::Point(Point::new(x, 0));
                 let said = speaker.say(&Action::Move { at }).expect("a move");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::chat::Flavour;
-use crate::chat::talk::{limit, pictures_in, prune, repair, usage};
+use crate::chat::talk::{limit, images_in, prune, repair, usage};
 use crate::conversation::text_of;
 use crate::wire::{Service, Talk};
 use crate::{Opening, Request, Stop};
@@ -52,7 +52,7 @@ impl Talk for ConversationsTalk {
 /// A conversation that is not stored begins anew with every request; one sent twice does nothing
 /// twice. An agent of the service (`ag_…`) stands in the model's place and has its own tools.
 fn request(opening: &Opening, items: &mut [Value]) -> Request {
-    prune(items, limit(Flavour::Conversations, opening.pictures));
+    prune(items, limit(Flavour::Conversations, opening.images));
     let mut body = Map::new();
     let is_agent = opening.model.starts_with("ag_") || opening.model.starts_with("ag:");
     if is_agent {
@@ -76,7 +76,7 @@ fn request(opening: &Opening, items: &mut [Value]) -> Request {
         path: "/conversations".to_owned(),
         headers: opening.declaration.headers.clone(),
         body: Value::Object(body),
-        pictures: items.iter().map(pictures_in).sum(),
+        images: items.iter().map(images_in).sum(),
     }
 }
 

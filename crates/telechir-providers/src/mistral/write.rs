@@ -10,7 +10,7 @@ use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
 
 use super::envelope::{Written, enclose, is_instructions, is_spoken};
 use super::read::{AFTER, CONFIRMATION, ENTRY, MEMBERS, Reader, WRAPPED};
-use super::{DIALECT, FLAVOUR, PROVIDER, execution, pictures};
+use super::{DIALECT, FLAVOUR, PROVIDER, execution, images};
 use crate::chat::parts;
 use crate::chat::write::{result_of, synthetic};
 use crate::fields::{Fields, all_words, kind, object_of, passed_on, raw_of, text};
@@ -62,20 +62,20 @@ pub(super) struct Writer {
     /// Calls that nothing answers yet, and whether they were written here.
     open: Vec<(String, bool)>,
     /// Pictures that follow the results.
-    pictures: Vec<(String, Media)>,
+    images: Vec<(String, Media)>,
     /// There is a request around the entries, which has a place for confirmations.
     is_enclosed: bool,
 }
 
 impl Writer {
     pub(super) fn finish(mut self) -> (Vec<Value>, Vec<Value>, Report) {
-        self.show_pictures();
+        self.show_images();
         (self.entries, self.confirmations, self.report)
     }
 
-    fn show_pictures(&mut self) {
-        let pictures = std::mem::take(&mut self.pictures);
-        self.entries.extend(pictures::write(pictures));
+    fn show_images(&mut self) {
+        let images = std::mem::take(&mut self.images);
+        self.entries.extend(images::write(images));
     }
 
     fn push(&mut self, entry: Value, is_new: bool) {
@@ -84,7 +84,7 @@ impl Writer {
         };
         let is_result = kind(fields) == "function.result";
         if !is_result {
-            self.show_pictures();
+            self.show_images();
         }
         // What the model says in one turn may have calls between words.
         if !is_result && kind(fields) != "function.call" && kind(fields) != "message.output" {
@@ -184,8 +184,8 @@ impl Writer {
         if let Some(result) = &result {
             let id = result.call_id().map_or("", CallId::as_str);
             self.open.retain(|(open, _)| open != id);
-            self.pictures
-                .extend(shown.into_iter().map(|picture| (id.to_owned(), picture)));
+            self.images
+                .extend(shown.into_iter().map(|image| (id.to_owned(), image)));
         }
         self.push(Value::Object(json.clone()), false);
         true
@@ -201,8 +201,8 @@ impl Writer {
         let (Some(result), Some(count)) = (result, count) else {
             return Vec::new();
         };
-        let mut pictures = function_tools::tell(result).pictures;
-        pictures.split_off(pictures.len().saturating_sub(count))
+        let mut images = function_tools::tell(result).images;
+        images.split_off(images.len().saturating_sub(count))
     }
 
     /// Writes as many of these contents as make one entry; says how many.
@@ -321,7 +321,7 @@ impl Writer {
         let id = self.ids.get(&own).cloned().unwrap_or(own);
         let told = function_tools::tell(result);
         let (shown, unsayable): (Vec<Media>, Vec<Media>) = told
-            .pictures
+            .images
             .into_iter()
             .partition(|media| parts::write_media(FLAVOUR, media).is_some());
         for _ in unsayable {
@@ -354,7 +354,7 @@ impl Writer {
         ]);
         let entry = self.own(message, entry);
         self.push(entry, true);
-        self.pictures
-            .extend(shown.into_iter().map(|picture| (id.clone(), picture)));
+        self.images
+            .extend(shown.into_iter().map(|image| (id.clone(), image)));
     }
 }

@@ -4,13 +4,13 @@ use telechir_protocol::{
     AnsweredTurn, ComputerCall, ComputerResult, Content, ToolCall, ToolResult,
 };
 
-use super::write::{Writer, picture_of};
+use super::write::{Writer, image_of};
 use crate::{EncodeError, EncodedReply};
 
 /// Writes the answers to a turn.
 pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     // A call that failed before it had a picture is shown with one of the same turn.
-    let mut writer = Writer::of_answers(turn.results().iter().find_map(picture));
+    let mut writer = Writer::of_answers(turn.results().iter().find_map(image));
     for (call, result) in turn.pairs() {
         let place = format!("call {}", call.call_id().map_or("", |id| id.as_str()));
         if let (ToolCall::Computer(call), ToolResult::Computer(result)) = (&call, result) {
@@ -23,9 +23,9 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
     Ok(EncodedReply { items, report })
 }
 
-fn picture(result: &ToolResult) -> Option<super::members::Item> {
+fn image(result: &ToolResult) -> Option<super::members::Item> {
     match result {
-        ToolResult::Computer(result) => result.screenshot.as_ref().map(picture_of),
+        ToolResult::Computer(result) => result.screenshot.as_ref().map(image_of),
         ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
     }
 }

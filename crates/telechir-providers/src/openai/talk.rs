@@ -5,7 +5,7 @@ use telechir_protocol::UsageContent;
 
 use crate::conversation::{text_of, usage};
 use crate::wire::{Service, Talk};
-use crate::{Opening, PictureLimit, Request, Stop};
+use crate::{Opening, ImageLimit, Request, Stop};
 
 /// Members of an answer's items that a request refuses.
 const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
@@ -55,7 +55,7 @@ impl Talk for ResponsesTalk {
 /// The request: everything said so far, and the encrypted reasoning asked for so that the next
 /// request can repeat it.
 fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
-    prune(items, opening.pictures);
+    prune(items, opening.images);
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
     if let Some(system) = &opening.system {
@@ -73,13 +73,13 @@ fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
     if opening.model.starts_with("computer-use-preview") {
         body.insert("truncation".into(), "auto".into());
     }
-    let pictures = items.iter().map(pictures_in).sum();
+    let images = items.iter().map(images_in).sum();
     let headers = opening.declaration.headers.clone();
     Request {
         path: "/responses".to_owned(),
         headers,
         body: Value::Object(body),
-        pictures,
+        images,
     }
 }
 
@@ -169,22 +169,22 @@ fn replayed(mut item: Value) -> Value {
 
 /// Removes old pictures. A `computer_call_output` cannot be without one, so it leaves together
 /// with its call and the reasoning before it, and a note stands in their place.
-fn prune(items: &mut Vec<Value>, limit: PictureLimit) {
-    let count: usize = items.iter().map(pictures_in).sum();
+fn prune(items: &mut Vec<Value>, limit: ImageLimit) {
+    let count: usize = items.iter().map(images_in).sum();
     if count <= limit.prune_above {
         return;
     }
     let mut left = count.saturating_sub(limit.keep);
     let mut gone = Vec::new();
-    for item in items.iter_mut().filter(|item| pictures_in(item) > 0) {
+    for item in items.iter_mut().filter(|item| images_in(item) > 0) {
         if left == 0 {
             break;
         }
-        left = left.saturating_sub(pictures_in(item));
+        left = left.saturating_sub(images_in(item));
         if text_of(item, "type") == "computer_call_output" {
             gone.push(text_of(item, "call_id").to_owned());
         } else {
-            remove_pictures(item);
+            remove_images(item);
         }
     }
     for call_id in gone {
@@ -226,7 +226,7 @@ fn note(call: &Value) -> Value {
     json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
 }
 
-fn remove_pictures(item: &mut Value) {
+fn remove_images(item: &mut Value) {
     let parts = item.get_mut("output").and_then(Value::as_array_mut);
     for part in parts.into_iter().flatten() {
         if text_of(part, "type") == "input_image" {
@@ -235,7 +235,7 @@ fn remove_pictures(item: &mut Value) {
     }
 }
 
-fn pictures_in(item: &Value) -> usize {
+fn images_in(item: &Value) -> usize {
     let Some(output) = item.get("output") else {
         return 0;
     };

@@ -95,7 +95,7 @@ pub(super) struct Writer {
     pub(super) report: Report,
     asked: HashMap<CallId, Asked>,
     /// The newest picture, as an output names it.
-    picture: Option<Item>,
+    image: Option<Item>,
     /// The first picture of the message that is being written.
     coming: Option<Item>,
     speaker: Speaker,
@@ -103,11 +103,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer that shows `picture` where a failed call has none, and refuses to where a call
+    /// A writer that shows `image` where a failed call has none, and refuses to where a call
     /// claims success.
-    pub(super) fn of_answers(picture: Option<Item>) -> Self {
+    pub(super) fn of_answers(image: Option<Item>) -> Self {
         Self {
-            picture,
+            image,
             pictureless: Pictureless::Refused,
             ..Self::default()
         }
@@ -177,7 +177,7 @@ impl Writer {
             self.push(json.clone());
             return Ok(());
         }
-        self.coming = message.contents.iter().find_map(picture_in);
+        self.coming = message.contents.iter().find_map(image_in);
         let mut at = 0;
         while let Some(rest) = message.contents.get(at..).filter(|rest| !rest.is_empty()) {
             let place = format!("{place}.contents[{at}]");
@@ -263,8 +263,8 @@ impl Writer {
 
     /// Remembers of a call how it stands, and of a result its picture.
     pub(super) fn learn(&mut self, content: &Content) {
-        if let Some(picture) = picture_in(content) {
-            self.picture = Some(picture);
+        if let Some(image) = image_in(content) {
+            self.image = Some(image);
         } else if let Content::ComputerCall(call) = content {
             let sayable =
                 self.speaker.actions(&call.actions).is_some() || raw_of(&call.meta).is_some();
@@ -313,15 +313,15 @@ fn instructions_in(value: &Value) -> Option<String> {
 }
 
 /// The picture of a result.
-fn picture_in(content: &Content) -> Option<Item> {
+fn image_in(content: &Content) -> Option<Item> {
     let Content::ComputerResult(result) = content else {
         return None;
     };
-    result.screenshot.as_ref().map(picture_of)
+    result.screenshot.as_ref().map(image_of)
 }
 
 /// A picture as the members of an output.
-pub(super) fn picture_of(media: &Media) -> Item {
+pub(super) fn image_of(media: &Media) -> Item {
     let (name, value) = match media {
         Media::Data(data) => ("image_url", data.uri.text_with_slot()),
         Media::Uri(uri) => ("image_url", uri.uri.as_str()),

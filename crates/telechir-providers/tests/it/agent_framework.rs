@@ -177,13 +177,13 @@ fn answers_are_one_message_of_the_tools() {
 
 /// A picture is in the framework's member once, however many other places say it.
 #[test]
-fn a_picture_is_not_written_twice() {
-    let picture = "iVBORw0KGgo".repeat(1_000);
+fn a_image_is_not_written_twice() {
+    let image = "iVBORw0KGgo".repeat(1_000);
     let history = json!([
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "screenshot", "toolset_name": "computer", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "toolset_name": "computer", "content": [
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}]}]},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": image}}]}]},
     ]);
     let read = Dialect::AnthropicMessages.decode_history(history.to_string().as_bytes());
     let (value, _) = written(read.unwrap().0.messages);

@@ -25,7 +25,7 @@ const DIALECT: Dialect = Dialect::AnthropicMessages;
 /// A PNG of 8 by 6 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
 
-fn picture() -> Media {
+fn image_media() -> Media {
     Media::Data(DataContent::from_base64("image/png", PNG))
 }
 

@@ -18,7 +18,7 @@ use telechir_providers::{Dialect, EncodeError, EncodedReply, History};
 /// A PNG of 8 by 6 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
 
-fn picture() -> Media {
+fn image() -> Media {
     Media::Data(DataContent::from_base64("image/png", PNG))
 }
 

@@ -11,7 +11,7 @@ use telechir_protocol::{Content, DataContent, Media, ModelTurn, ToolResult};
 use telechir_providers::{Dialect, EncodedReply, History, Report};
 
 pub(crate) const DIALECT: Dialect = Dialect::Functions;
-pub(crate) const PICTURE: &str = "data:image/png;base64,iVBORw0KGgo=";
+pub(crate) const IMAGE: &str = "data:image/png;base64,iVBORw0KGgo=";
 
 /// A response with this message.
 pub(crate) fn response(message: &Value, finish: &str) -> Value {
@@ -62,9 +62,9 @@ pub(crate) fn written(dialect: Dialect, history: &History) -> (Value, Report) {
     dialect.encode_history(history).unwrap()
 }
 
-pub(crate) fn picture() -> Media {
+pub(crate) fn image() -> Media {
     Media::Data(DataContent {
-        uri: PICTURE.into(),
+        uri: IMAGE.into(),
         media_type: Some("image/png".to_owned()),
         name: None,
         meta: Default::default(),

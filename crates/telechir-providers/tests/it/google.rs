@@ -20,7 +20,7 @@ const STEPS: Dialect = Dialect::GoogleInteractions;
 /// A PNG of 8 by 6 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
 
-fn picture() -> Media {
+fn image() -> Media {
     Media::Data(DataContent::from_base64("image/png", PNG))
 }
 

@@ -21,7 +21,7 @@ mod mutations;
 mod openai;
 mod orders;
 mod pages;
-mod pictures;
+mod images;
 mod recordings;
 mod repeated_ids;
 mod rounded;

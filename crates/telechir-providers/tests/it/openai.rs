@@ -17,7 +17,7 @@ use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, ModelTurn, To
 use telechir_providers::{Dialect, EncodedReply, History, Report};
 
 const DIALECT: Dialect = Dialect::OpenaiResponses;
-const PICTURE: &str = "data:image/png;base64,iVBORw0KGgo=";
+const IMAGE: &str = "data:image/png;base64,iVBORw0KGgo=";
 
 /// A turn whose output are these items.
 fn turn(items: Value) -> ModelTurn {
@@ -53,9 +53,9 @@ fn reply(items: Value, results: Vec<ToolResult>) -> EncodedReply {
     DIALECT.encode_answers(&answered(items, results)).unwrap()
 }
 
-fn picture() -> Media {
+fn image() -> Media {
     Media::Data(DataContent {
-        uri: PICTURE.into(),
+        uri: IMAGE.into(),
         media_type: None,
         name: None,
         meta: Default::default(),

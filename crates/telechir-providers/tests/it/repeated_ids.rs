@@ -29,12 +29,12 @@ const KINDS: [(&str, Pair); 3] = [
         ]
     }),
     ("computer", |id, at| {
-        let picture = format!("data:image/png;base64,{}", ["AAAA", "BBBB"][at]);
-        let picture = json!({"type": "data", "uri": picture, "media_type": "image/png"});
+        let image = format!("data:image/png;base64,{}", ["AAAA", "BBBB"][at]);
+        let image = json!({"type": "data", "uri": image, "media_type": "image/png"});
         let click = json!({"action": "click", "coordinate": [at, 2], "button": "left"});
         [
             json!({"type": "computer_call", "call_id": id, "actions": [click]}),
-            json!({"type": "computer_result", "call_id": id, "screenshot": picture}),
+            json!({"type": "computer_result", "call_id": id, "screenshot": image}),
         ]
     }),
 ];

@@ -150,7 +150,7 @@ fn a_long_string_anywhere_is_read_as_it_was() {
 
 /// What a writer refuses or reports because of a picture's length, it does with slots too.
 #[test]
-fn a_picture_that_is_too_large_is_as_large_with_a_slot() {
+fn a_image_that_is_too_large_is_as_large_with_a_slot() {
     let mut refused = 0;
     for megabytes in [6, 11, 34] {
         let long = long_strings()[1].clone() + &"QUJD".repeat(megabytes << 18);

@@ -4,22 +4,22 @@ use std::collections::{HashMap, HashSet};
 
 use telechir_protocol::{Action, ActionKind, ComputerCall, Failure, FailureKind, ToolCall};
 
-use crate::Observe;
+use crate::AutoScreenshot;
 
 /// The computer calls of a turn by family.
 #[derive(Debug)]
 pub(super) struct Batch {
-    observe: Observe,
+    observe: AutoScreenshot,
     last: HashMap<String, usize>,
     failed: HashSet<String>,
 }
 
 impl Batch {
-    pub(super) fn of(calls: &[ToolCall], observe: Observe) -> Self {
+    pub(super) fn of(calls: &[ToolCall], observe: AutoScreenshot) -> Self {
         let mut last = HashMap::new();
         for (place, call) in calls.iter().enumerate() {
             if let ToolCall::Computer(call) = call
-                && holds_picture(call)
+                && holds_screenshot(call)
             {
                 last.insert(family(call), place);
             }
@@ -44,25 +44,25 @@ impl Batch {
     }
 
     /// Whether the result of this call has to show the screen.
-    pub(super) fn wants_picture(
+    pub(super) fn wants_screenshot(
         &self,
         call: &ComputerCall,
         place: usize,
         failure: Option<&Failure>,
     ) -> bool {
         match (self.observe, failure) {
-            (Observe::EveryCall, _) => true,
+            (AutoScreenshot::EveryCall, _) => true,
             // The failed call before it showed the screen, and nothing happened since.
-            (Observe::LastOfBatch, Some(failure)) => {
-                failure.kind != FailureKind::NotExecuted && holds_picture(call)
+            (AutoScreenshot::LastOfBatch, Some(failure)) => {
+                failure.kind != FailureKind::NotExecuted && holds_screenshot(call)
             }
-            (Observe::LastOfBatch, None) => self.last.get(&family(call)) == Some(&place),
+            (AutoScreenshot::LastOfBatch, None) => self.last.get(&family(call)) == Some(&place),
         }
     }
 }
 
 /// Whether the result of a call has a place for a picture: that of a pure tab verb has none.
-fn holds_picture(call: &ComputerCall) -> bool {
+fn holds_screenshot(call: &ComputerCall) -> bool {
     let is_tab_verb = |action: &Action| {
         matches!(
             action.kind(),

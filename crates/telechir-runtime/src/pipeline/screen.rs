@@ -44,7 +44,7 @@ pub(super) async fn answer(
     if result.error.is_some() {
         batch.fail(call);
     }
-    if shown.is_none() && batch.wants_picture(call, place, result.error.as_ref()) {
+    if shown.is_none() && batch.wants_screenshot(call, place, result.error.as_ref()) {
         shown = observe(session, at, call, &mut result).await?;
     }
     let mut labels = None;
@@ -152,7 +152,7 @@ async fn act(
         .checked_sub(1)
         .and_then(|last| result.steps.get_mut(last));
     if let (Some(shot), Some(step)) = (shown, last) {
-        step.picture = Some(shot.media);
+        step.screenshot = Some(shot.media);
     }
     Ok(None)
 }
@@ -265,7 +265,7 @@ async fn run(
     for step in result.steps.len()..permit.proposal().actions.len() {
         // Only the last picture is the result's; those before it stay with their steps.
         if let (Some(shot), Some(before)) = (shown.take(), result.steps.last_mut()) {
-            before.picture = Some(shot.media);
+            before.screenshot = Some(shot.media);
         }
         let (outcome, shot) = carry_out(session, turn, at, permit, step).await?;
         shown = shot;

@@ -50,7 +50,7 @@ pub(super) async fn carry_out(
         action: action.name().to_owned(),
         state,
         text,
-        picture: None,
+        screenshot: None,
         duration_ms,
     };
     let (effect, failure) = effect(&outcome.state);
@@ -301,10 +301,10 @@ fn cut_short(session: &Session) -> Deed {
 pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<Screen>) {
     let camera = Camera {
         recorder: &session.recorder,
-        rule: session.picture,
+        rule: session.screenshot,
         limits: &session.limits,
         marking: session.marks.map_or(Marking::Nothing, Marking::Elements),
-        pictures: &mut session.pictures,
+        screenshots: &mut session.screenshots,
     };
     (camera, &mut session.screens)
 }
@@ -361,7 +361,7 @@ pub(super) fn failed(action: &Action, failure: Failure) -> StepOutcome {
         action: action.name().to_owned(),
         state,
         text: None,
-        picture: None,
+        screenshot: None,
         duration_ms: None,
     }
 }
@@ -372,7 +372,7 @@ pub(super) fn not_started(action: &Action) -> StepOutcome {
         action: action.name().to_owned(),
         state,
         text: None,
-        picture: None,
+        screenshot: None,
         duration_ms: None,
     }
 }

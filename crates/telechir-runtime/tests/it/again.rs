@@ -121,7 +121,7 @@ async fn a_click_is_not_repeated_and_a_look_is() {
 }
 
 #[tokio::test]
-async fn an_interrupted_click_ends_its_call_with_a_picture_of_now() {
+async fn an_interrupted_click_ends_its_call_with_a_screenshot_of_now() {
     let folder = tempfile::tempdir().unwrap();
     on_screen(folder.path(), &[click(1, 1), click(2, 2)]).await;
     crash_between(folder.path());

@@ -172,7 +172,7 @@ async fn a_persons_own_display_may_be_seen_and_is_asked_about() {
 }
 
 #[tokio::test]
-async fn a_policy_that_forbids_looking_forbids_the_picture_after_an_action_too() {
+async fn a_policy_that_forbids_looking_forbids_the_screenshot_after_an_action_too() {
     let text = "
         [[computer]]
         actions = ['screenshot']

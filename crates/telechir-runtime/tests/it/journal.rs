@@ -34,7 +34,7 @@ async fn recorded(folder: &Path) {
 }
 
 #[tokio::test]
-async fn intents_come_before_outcomes_and_pictures_are_kept() {
+async fn intents_come_before_outcomes_and_screenshots_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
     let records = read(folder.path()).unwrap();
@@ -52,8 +52,8 @@ async fn intents_come_before_outcomes_and_pictures_are_kept() {
         .find(|record| record.kind == RecordKind::Answer)
         .unwrap();
     let uri = answer.body["screenshot"]["uri"].as_str().unwrap();
-    let picture = telechir_runtime::read_blob(folder.path(), uri.strip_prefix("blob:").unwrap());
-    assert!(picture.unwrap().unwrap().starts_with(b"\x89PNG"));
+    let screenshot = telechir_runtime::read_blob(folder.path(), uri.strip_prefix("blob:").unwrap());
+    assert!(screenshot.unwrap().unwrap().starts_with(b"\x89PNG"));
     assert_eq!(records.last().unwrap().body["event"], "session_closed");
     assert_eq!(verify(folder.path()).unwrap().fault, None);
 }
@@ -178,7 +178,7 @@ async fn rows_cut_off_the_end_show_by_a_hash_kept_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_changed_picture_is_named() {
+async fn a_changed_screenshot_is_named() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
     let records = read(folder.path()).unwrap();

@@ -7,7 +7,7 @@ use telechir_protocol::FailureKind;
 use crate::fakes::{call, click, desktop, does, log_of, on_screen};
 
 #[tokio::test]
-async fn a_label_is_aimed_at_until_a_newer_picture_has_some() {
+async fn a_label_is_aimed_at_until_a_newer_screenshot_has_some() {
     let (builder, log) = desktop(Policy::default_policy());
     let mut session = builder.marks(9).build().unwrap();
     let first = on_screen(&mut session, call("c1", &[does("screenshot")])).await;
@@ -35,7 +35,7 @@ async fn a_label_is_aimed_at_until_a_newer_picture_has_some() {
 }
 
 #[tokio::test]
-async fn without_the_option_pictures_have_no_labels() {
+async fn without_the_option_screenshots_have_no_labels() {
     let (builder, _) = desktop(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let first = on_screen(&mut session, call("c1", &[click(1, 1)])).await;

@@ -4,7 +4,7 @@ use serde_json::json;
 use telechir_device::BoxComputer;
 use telechir_policy::Policy;
 use telechir_protocol::{ComputerCall, ComputerResult, FailureKind, Media, Size, StepState};
-use telechir_runtime::{DeviceKind, PictureRule, Session, SessionEvent};
+use telechir_runtime::{DeviceKind, ScreenshotRule, Session, SessionEvent};
 
 use crate::fakes::{FakeScreen, Log, call, click, desktop, does, log_of, on_screen, open_policy};
 
@@ -49,7 +49,7 @@ async fn a_screenshot_is_the_screen_itself() {
 }
 
 #[tokio::test]
-async fn a_batch_acts_in_order_and_ends_with_one_fresh_picture() {
+async fn a_batch_acts_in_order_and_ends_with_one_fresh_screenshot() {
     let (builder, log) = desktop(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let steps = [
@@ -121,23 +121,23 @@ async fn a_call_that_was_not_understood_does_nothing() {
 }
 
 #[tokio::test]
-async fn points_are_of_the_picture_and_pixels_of_the_screen() {
+async fn points_are_of_the_screenshot_and_pixels_of_the_screen() {
     let log = Log::default();
     let screen = FakeScreen {
         size: Size::new(256, 128),
         ..FakeScreen::new(&log)
     };
-    let picture = PictureRule {
+    let screenshot = ScreenshotRule {
         max_edge: Some(64),
-        ..PictureRule::native()
+        ..ScreenshotRule::native()
     };
     let mut session = Session::builder(open_policy())
         .desktop(BoxComputer::new(screen))
-        .picture(picture)
+        .screenshot(screenshot)
         .build()
         .unwrap();
     assert_eq!(
-        session.picture_size(DeviceKind::Desktop),
+        session.screenshot_size(DeviceKind::Desktop),
         Some(Size::new(64, 32))
     );
     let result = on_screen(&mut session, call("c1", &[click(10, 20)])).await;
@@ -171,7 +171,7 @@ async fn an_unchanged_screen_is_not_encoded_again_and_the_result_says_so() {
     session.close().await.unwrap();
     let mut taken = Vec::new();
     while let Some(event) = events.next().await {
-        if let SessionEvent::PictureTaken { same_as, .. } = &*event {
+        if let SessionEvent::ScreenshotTaken { same_as, .. } = &*event {
             taken.push(same_as.clone());
         }
     }
@@ -185,13 +185,13 @@ async fn a_zoom_shows_its_part_at_full_resolution() {
         size: Size::new(256, 128),
         ..FakeScreen::new(&log)
     };
-    let picture = PictureRule {
+    let screenshot = ScreenshotRule {
         max_edge: Some(64),
-        ..PictureRule::native()
+        ..ScreenshotRule::native()
     };
     let mut session = Session::builder(open_policy())
         .desktop(BoxComputer::new(screen))
-        .picture(picture)
+        .screenshot(screenshot)
         .build()
         .unwrap();
     let zoom = json!({ "action": "zoom", "region": [0, 0, 10, 10] });
@@ -262,7 +262,7 @@ async fn a_call_without_a_target_is_for_the_desktop_before_the_browser() {
 }
 
 #[tokio::test]
-async fn the_screen_is_watched_once_after_each_action_and_longest_before_a_picture() {
+async fn the_screen_is_watched_once_after_each_action_and_longest_before_a_screenshot() {
     let log = Log::default();
     let screen = FakeScreen::new(&log);
     let watched = std::sync::Arc::clone(&screen.watched);

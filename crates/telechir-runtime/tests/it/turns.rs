@@ -7,7 +7,7 @@ use telechir_protocol::{
     Arguments, ComputerCall, Content, EditCall, EditTool, FailureKind, FunctionCall, Meta,
     ModelTurn, ToolResult,
 };
-use telechir_runtime::{ActionEffect, Observe, SessionEvent};
+use telechir_runtime::{ActionEffect, AutoScreenshot, SessionEvent};
 
 use crate::fakes::{call, carry_out, click, commands, desktop, does, log_of, open_policy, shell};
 
@@ -34,7 +34,7 @@ fn function(id: &str, name: &str) -> Content {
 #[tokio::test]
 async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
     let (builder, log) = desktop(open_policy());
-    let mut session = builder.observe(Observe::LastOfBatch).build().unwrap();
+    let mut session = builder.observe(AutoScreenshot::LastOfBatch).build().unwrap();
     let turn = carry_out(
         &mut session,
         vec![
@@ -72,9 +72,9 @@ async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
 }
 
 #[tokio::test]
-async fn a_picture_that_was_asked_for_is_always_there() {
+async fn a_screenshot_that_was_asked_for_is_always_there() {
     let (builder, log) = desktop(open_policy());
-    let mut session = builder.observe(Observe::LastOfBatch).build().unwrap();
+    let mut session = builder.observe(AutoScreenshot::LastOfBatch).build().unwrap();
     let turn = carry_out(
         &mut session,
         vec![
@@ -91,10 +91,10 @@ async fn a_picture_that_was_asked_for_is_always_there() {
 }
 
 #[tokio::test]
-async fn the_picture_goes_to_the_last_call_that_can_hold_one() {
+async fn the_screenshot_goes_to_the_last_call_that_can_hold_one() {
     let check = async |actions: &[&str]| {
         let (builder, _log) = desktop(open_policy());
-        let mut session = builder.observe(Observe::LastOfBatch).build().unwrap();
+        let mut session = builder.observe(AutoScreenshot::LastOfBatch).build().unwrap();
         let calls = actions.iter().enumerate();
         let calls = calls.map(|(place, name)| {
             let action = match *name {

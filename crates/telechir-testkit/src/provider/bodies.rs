@@ -25,7 +25,7 @@ pub(super) fn model_of(path: &str) -> Option<&str> {
 /// Checks a request to the door that takes Anthropic's own.
 pub(super) fn check_messages(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
     check_key(headers)?;
-    check_pictures(body, Transformations::Served)?;
+    check_images(body, Transformations::Served)?;
     anthropic::check(headers, body, said)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn check_invoke(
             format!("tools.0: Input tag '{kind}' does not match any of the expected tags")
         })?;
     }
-    check_pictures(body, Transformations::Refused)?;
+    check_images(body, Transformations::Refused)?;
     let betas = body
         .get("anthropic_beta")
         .map_or(Ok(&[][..]), |betas| list(betas, "anthropic_beta"))?;
@@ -114,7 +114,7 @@ enum Transformations {
 }
 
 /// Pictures come as their bytes, and not as many of them as Anthropic takes.
-fn check_pictures(value: &Value, transformations: Transformations) -> Checked {
+fn check_images(value: &Value, transformations: Transformations) -> Checked {
     match value {
         Value::Object(members) => {
             if word(value, "type") == "image" {
@@ -135,11 +135,11 @@ fn check_pictures(value: &Value, transformations: Transformations) -> Checked {
             }
             members
                 .values()
-                .try_for_each(|inner| check_pictures(inner, transformations))
+                .try_for_each(|inner| check_images(inner, transformations))
         }
         Value::Array(items) => items
             .iter()
-            .try_for_each(|item| check_pictures(item, transformations)),
+            .try_for_each(|item| check_images(item, transformations)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }

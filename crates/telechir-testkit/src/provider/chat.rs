@@ -23,7 +23,7 @@ pub(super) enum Rules {
     /// A tool's message has only words.
     Words,
     /// A tool's message may have pictures.
-    Pictures,
+    Images,
     /// Ids of nine characters, an order of roles, eight pictures.
     Mistral,
 }

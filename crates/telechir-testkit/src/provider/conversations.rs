@@ -26,7 +26,7 @@ const MEMBERS: &[&str] = &[
     "metadata",
 ];
 const COMMON: &[&str] = &["object", "type", "id", "created_at", "completed_at"];
-const MOST_PICTURES: usize = 8;
+const MOST_IMAGES: usize = 8;
 
 /// Checks a whole request against the headers it came with and what was said before.
 pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
@@ -56,7 +56,7 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
 struct Walk<'a> {
     /// Calls that nothing answered yet.
     open: Vec<&'a str>,
-    pictures: usize,
+    images: usize,
     before: &'a str,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
                 one_of(word(entry, "role"), &["user", "assistant"], place)?;
                 let kinds = &["text", "image_url", "document_url", "thinking", "tool_file"];
                 let content = &entry["content"];
-                self.pictures += content_of(Rules::Mistral, content, kinds, place)?;
+                self.images += content_of(Rules::Mistral, content, kinds, place)?;
             }
             "message.output" => ensure(!entry["content"].is_null(), || {
                 format!("{place}.content: Field required")
@@ -131,8 +131,8 @@ impl<'a> Walk<'a> {
             matches!(self.before, "message.input" | "function.result"),
             || format!("inputs: they end with '{}'", self.before),
         )?;
-        ensure(self.pictures <= MOST_PICTURES, || {
-            format!("Too many images in request. Max is {MOST_PICTURES}")
+        ensure(self.images <= MOST_IMAGES, || {
+            format!("Too many images in request. Max is {MOST_IMAGES}")
         })
     }
 }

@@ -172,7 +172,7 @@ fn without(value: &Value, name: &str) -> Value {
 }
 
 /// A picture that the model can see.
-fn check_picture(kind: &str, data: &str, place: &str) -> Checked {
+fn check_image(kind: &str, data: &str, place: &str) -> Checked {
     image::measure(kind, data).map(|_| ()).map_err(|problem| {
         Refusal::invalid(format!("{place}: Unable to process input image: {problem}"))
     })

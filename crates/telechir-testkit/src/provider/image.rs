@@ -76,7 +76,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn measures_a_whole_picture_and_refuses_half_of_one() {
+    fn measures_a_whole_image_and_refuses_half_of_one() {
         let whole = png(40, 30);
         let measured = measure("image/png", &STANDARD.encode(&whole)).expect("a picture");
         assert_eq!((measured.long_edge(), measured.tiles(28)), (40, 4));

@@ -221,7 +221,7 @@ pub(super) fn answer(
 /// Whose rules hold for chat completions.
 fn rules(provider: Provider) -> chat::Rules {
     match provider {
-        Provider::FunctionsInline => chat::Rules::Pictures,
+        Provider::FunctionsInline => chat::Rules::Images,
         Provider::MistralChat => chat::Rules::Mistral,
         Provider::Functions
         | Provider::Anthropic

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(340);
 /// So short a timer is waited for at any time: it is a part of what goes on.
 const SHORT: Duration = Duration::from_millis(60);
 /// From one picture to the next, of which there are sixty in a second.
-const PICTURE: Duration = Duration::from_millis(17);
+const SCREENSHOT: Duration = Duration::from_millis(17);
 /// A slower rhythm seldom meets what is done.
 const SLOWEST: Duration = Duration::from_secs(1);
 /// A timer is read a little after it was set, so that two readings of one differ.
@@ -61,9 +61,9 @@ impl Timely {
                 short: SHORT,
                 skips_first: false,
             },
-            Patience::ForPictures => Self {
+            Patience::Frame => Self {
                 until: acted,
-                short: PICTURE,
+                short: SCREENSHOT,
                 skips_first: true,
             },
         }

@@ -43,7 +43,7 @@ async fn painted_pixels_come_out_exactly() {
 }
 
 #[tokio::test]
-async fn the_pointer_is_in_the_picture() {
+async fn the_pointer_is_in_the_screenshot() {
     let folder = stage::session_dir();
     let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
     witness.paint(0, 0, 1280, 800, 0x000a_dc28);

@@ -41,7 +41,7 @@ fn is_all_asked() -> bool {
 }
 
 #[tokio::test]
-async fn a_settled_picture_is_the_last() {
+async fn a_settled_screenshot_is_the_last() {
     let all = is_all_asked();
     let mut outcomes = Vec::new();
     let apps: Vec<&App> = if all {

@@ -29,7 +29,7 @@ pub(crate) fn browsers(stage: &Stage) {
     let playwright = RefCell::new(Playwright::open(&site));
     contexts(stage, &ours, &playwright);
     typing(&ours, &playwright);
-    pictures(stage, &site, &ours, &playwright);
+    screenshots(stage, &site, &ours, &playwright);
     whole_calls(stage, &site, &playwright);
     let ours = ours.into_inner();
     stage
@@ -133,7 +133,7 @@ fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
     );
 }
 
-fn pictures(
+fn screenshots(
     stage: &Stage,
     site: &Site,
     ours: &RefCell<Ours<'_>>,
@@ -243,7 +243,7 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
         if headless {
             all.extend(peers.each_ref().map(|peer| {
                 peer.contestant("its click and its picture", |peer| {
-                    peer.click().and_then(|()| peer.picture())
+                    peer.click().and_then(|()| peer.screenshot())
                 })
             }));
         }

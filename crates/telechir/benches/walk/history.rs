@@ -9,7 +9,7 @@ use crate::table::{Contestant, compare, remark, table};
 
 /// A history with six pictures, as a long run sends it with every request.
 fn history() -> Vec<u8> {
-    let picture = "A".repeat(480_000);
+    let screenshot = "A".repeat(480_000);
     let mut messages = Vec::new();
     for turn in 0..6 {
         let id = format!("toolu_{turn}");
@@ -17,7 +17,7 @@ fn history() -> Vec<u8> {
             {"type": "tool_use", "id": id, "name": "screenshot", "toolset_name": "computer", "input": {}}]}));
         messages.push(json!({"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": id, "toolset_name": "computer", "content": [
-                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}]}]}));
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": screenshot}}]}]}));
     }
     serde_json::Value::Array(messages).to_string().into_bytes()
 }

@@ -21,7 +21,7 @@ mod mcp;
 mod memory;
 mod page;
 mod peers;
-mod pictures;
+mod screenshots;
 mod processes;
 mod screen;
 mod shell;
@@ -40,7 +40,7 @@ const PARTS: [(&str, Part); 15] = [
     ("commands", shell::commands),
     ("shells", |stage, _| shell::starts(stage)),
     ("gigabyte", |stage, _| shell::gigabyte(stage)),
-    ("pictures", pictures::pictures),
+    ("pictures", screenshots::screenshots),
     ("clicks", screen::clicks),
     ("pages", |stage, _| page::pages(stage)),
     ("browsers", |stage, _| browsers::browsers(stage)),

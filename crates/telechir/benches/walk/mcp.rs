@@ -35,7 +35,7 @@ pub(crate) struct Server {
     rootly: &'static str,
     navigate: &'static str,
     snapshot: &'static str,
-    picture: &'static str,
+    screenshot: &'static str,
     click: &'static str,
     /// What stands before a ref in a snapshot, and what a ref is called in a call.
     before: &'static str,
@@ -52,7 +52,7 @@ const PLAYWRIGHT_MCP: Server = Server {
     rootly: "--no-sandbox",
     navigate: "browser_navigate",
     snapshot: "browser_snapshot",
-    picture: "browser_take_screenshot",
+    screenshot: "browser_take_screenshot",
     click: "browser_click",
     before: "ref=",
     id: "target",
@@ -67,7 +67,7 @@ const CHROME_DEVTOOLS_MCP: Server = Server {
     rootly: "--chromeArg=--no-sandbox",
     navigate: "navigate_page",
     snapshot: "take_snapshot",
-    picture: "take_screenshot",
+    screenshot: "take_screenshot",
     click: "click",
     before: "uid=",
     id: "uid",
@@ -128,8 +128,8 @@ impl Mcp {
         self.call(server, server.snapshot, json!({}))
     }
 
-    fn picture(&mut self, server: Server) -> Result<(), String> {
-        self.call(server, server.picture, json!({})).map(drop)
+    fn screenshot(&mut self, server: Server) -> Result<(), String> {
+        self.call(server, server.screenshot, json!({})).map(drop)
     }
 
     /// The ref of the button that says so, in a fresh snapshot.
@@ -236,8 +236,8 @@ impl Peer {
         self.with(|mcp, save| mcp.click(self.server, save))
     }
 
-    pub(crate) fn picture(&self) -> Result<(), String> {
-        self.with(|mcp, _| mcp.picture(self.server))
+    pub(crate) fn screenshot(&self) -> Result<(), String> {
+        self.with(|mcp, _| mcp.screenshot(self.server))
     }
 
     pub(crate) fn name(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use telechir_agent::{Agent, ApiKey, Canceller, End, Finished, Settings};
-use telechir_providers::{Dialect, Offer, Opening, PictureLimit};
+use telechir_providers::{Dialect, Offer, Opening, ImageLimit};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
@@ -75,7 +75,7 @@ async fn work(
         task: arguments.task.clone(),
         declaration,
         max_tokens: None,
-        pictures: PictureLimit::default(),
+        images: ImageLimit::default(),
     };
     Ok(agent.run(opening, &mut open.session).await?)
 }

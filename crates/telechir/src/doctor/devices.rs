@@ -56,7 +56,7 @@ pub(super) async fn screen() -> Checked {
     let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), SCREEN);
     let display = PrivateDisplay::start(options).await.map_err(trouble)?;
     let mut desktop = display.into_desktop().await.map_err(trouble)?;
-    let seen = picture(&mut desktop).await;
+    let seen = screenshot(&mut desktop).await;
     let closed = desktop.close().await;
     let removed = users::remove(folder);
     let (_, seen) = seen.map_err(trouble)?;
@@ -69,13 +69,13 @@ pub(super) async fn screen() -> Checked {
 pub(super) async fn desktop() -> Checked {
     let (mut devices, took) = start(&["--desktop"], DESKTOP).await?;
     let seen = match &mut devices.desktop {
-        Some(desktop) => picture(desktop).await.map_err(|error| lost(&error)),
+        Some(desktop) => screenshot(desktop).await.map_err(|error| lost(&error)),
         None => Err(no_device()),
     };
     close(devices).await?;
-    let (_, picture) = seen?;
+    let (_, screenshot) = seen?;
     Ok(Seen::new(format!(
-        "starts in {took} ms, its session bus answers, accessibility is on, {picture}"
+        "starts in {took} ms, its session bus answers, accessibility is on, {screenshot}"
     )))
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn words() -> Checked {
     let size = Size::new(64, 64);
     let white = vec![255; 64 * 64 * 4];
     let read = match Frame::new(size, white) {
-        Some(picture) => reader.read(&picture).await.map(|_| ()),
+        Some(screenshot) => reader.read(&screenshot).await.map(|_| ()),
         None => Ok(()),
     };
     users::remove(folder)?;
@@ -109,7 +109,7 @@ pub(super) async fn display() -> Checked {
         .map_err(trouble)?;
     let applications = devices::applications_of(&existing).await.map_err(trouble)?;
     let mut desktop = existing.into_desktop().await.map_err(trouble)?;
-    let seen = picture(&mut desktop).await;
+    let seen = screenshot(&mut desktop).await;
     desktop.close().await.map_err(trouble)?;
     let (_, seen) = seen.map_err(trouble)?;
     let counted = match applications {
@@ -171,7 +171,7 @@ async fn blank_page(browser: &mut BoxComputer) -> Result<String, Trouble> {
     };
     browser.perform(&open).await.map_err(|error| lost(&error))?;
     browser.settle(QUIET).await.map_err(|error| lost(&error))?;
-    let (frame, text) = picture(browser).await.map_err(|error| lost(&error))?;
+    let (frame, text) = screenshot(browser).await.map_err(|error| lost(&error))?;
     let size = frame.size();
     // Not in the middle, where the pointer is.
     match frame.pixel(size.width / 4, size.height / 4) {
@@ -247,7 +247,7 @@ async fn run(shell: &mut BoxShell, line: &str) -> Result<String, Trouble> {
 }
 
 /// A picture and how it was got.
-async fn picture(
+async fn screenshot(
     computer: &mut impl telechir_device::Computer,
 ) -> Result<(Frame, String), DeviceError> {
     let began = Instant::now();

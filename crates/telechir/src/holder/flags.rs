@@ -40,10 +40,10 @@ impl Flags {
         flags.add("--memory", devices.memory.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));
         flags.add("--monitor", devices.monitor.clone());
-        let width = devices.picture_width.map(|pixels| pixels.to_string());
+        let width = devices.screenshot_width.map(|pixels| pixels.to_string());
         flags.add("--picture-width", width);
         let format = devices
-            .picture_format
+            .screenshot_format
             .map(|format| format.name().to_owned());
         flags.add("--picture-format", format);
         flags.add("--workspace", devices.workspace.as_deref().map(whole));

@@ -230,7 +230,7 @@ impl Gathering {
             }
             SessionEvent::TurnAnswered { .. }
             | SessionEvent::ConnectionJudged { .. }
-            | SessionEvent::PictureTaken { .. }
+            | SessionEvent::ScreenshotTaken { .. }
             | SessionEvent::RequestSent { .. }
             | SessionEvent::Missed { .. } => {}
         }

@@ -54,7 +54,7 @@ impl Html {
     }
 
     /// A picture inside the page, with a line under it.
-    pub(super) fn picture(&mut self, base64: &str, caption: &str) -> &mut Self {
+    pub(super) fn screenshot(&mut self, base64: &str, caption: &str) -> &mut Self {
         let plain = base64
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
@@ -100,7 +100,7 @@ mod tests {
     fn text_stays_text() {
         let mut html = Html::default();
         html.element("p", "c", "</p><script>alert('x')</script>\u{202e}")
-            .picture("\" onerror=\"x", "no");
+            .screenshot("\" onerror=\"x", "no");
         let expected =
             r#"<p class="c">&lt;/p&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\u{202e}</p>"#;
         assert_eq!(html.into_string(), expected);

@@ -17,15 +17,15 @@ const HEAD: &str = concat!(
     "</style></head><body>\n<h1>telechir recording</h1>\n",
 );
 
-type Pictures<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
+type Screenshots<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 
-/// Writes the page; `pictures` finds the bytes of a digest.
-pub(super) fn write(runs: &[Run], verified: &Verified, pictures: Pictures<'_>) -> String {
+/// Writes the page; `screenshots` finds the bytes of a digest.
+pub(super) fn write(runs: &[Run], verified: &Verified, screenshots: Screenshots<'_>) -> String {
     let mut html = Html::default();
     html.raw(HEAD);
     chain(&mut html, verified);
     for run in runs {
-        write_run(&mut html, run, pictures);
+        write_run(&mut html, run, screenshots);
     }
     html.raw("</body></html>\n");
     html.into_string()
@@ -50,7 +50,7 @@ fn chain(html: &mut Html, verified: &Verified) {
     }
 }
 
-fn write_run(html: &mut Html, run: &Run, pictures: Pictures<'_>) {
+fn write_run(html: &mut Html, run: &Run, screenshots: Screenshots<'_>) {
     html.element("h2", "", &format!("Session {}", run.name));
     let seconds = (run.ended_ms - run.opened_ms) / 1000;
     let end = run
@@ -91,12 +91,12 @@ fn write_run(html: &mut Html, run: &Run, pictures: Pictures<'_>) {
             }
             Entry::Said(text) => _ = html.element("p", "said", text),
             Entry::Note(text) => _ = html.element("p", "note", text),
-            Entry::Call(index) => write_call(html, &run.calls[*index], pictures),
+            Entry::Call(index) => write_call(html, &run.calls[*index], screenshots),
         }
     }
 }
 
-fn write_call(html: &mut Html, call: &Call, pictures: Pictures<'_>) {
+fn write_call(html: &mut Html, call: &Call, screenshots: Screenshots<'_>) {
     html.raw("<article>")
         .element("div", "meta", &format!("call {}{}", call.id, took(call.ms)));
     if let Some(verdict) = call.verdict {
@@ -119,7 +119,7 @@ fn write_call(html: &mut Html, call: &Call, pictures: Pictures<'_>) {
         html.element("div", "failed", failure);
     }
     if let Some(answer) = &call.answer {
-        write_answer(html, answer, pictures);
+        write_answer(html, answer, screenshots);
     }
     if let Some(content) = &call.call {
         html.raw("<details><summary>The call as it was made</summary>")
@@ -161,7 +161,7 @@ fn took(ms: Option<u64>) -> String {
     ms.map(|ms| format!(", {ms} ms")).unwrap_or_default()
 }
 
-fn write_answer(html: &mut Html, answer: &Value, pictures: Pictures<'_>) {
+fn write_answer(html: &mut Html, answer: &Value, screenshots: Screenshots<'_>) {
     for text in texts(answer) {
         html.element("pre", "", &text);
     }
@@ -169,8 +169,8 @@ fn write_answer(html: &mut Html, answer: &Value, pictures: Pictures<'_>) {
     find_blobs(answer, &mut digests);
     digests.dedup();
     for digest in digests {
-        match pictures(&digest) {
-            Some(bytes) => _ = html.picture(&STANDARD.encode(bytes), "what the model was shown"),
+        match screenshots(&digest) {
+            Some(bytes) => _ = html.screenshot(&STANDARD.encode(bytes), "what the model was shown"),
             None => {
                 _ = html.element(
                     "p",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_calls_verdicts_answers_and_pictures_and_lets_no_markup_through() {
+    fn shows_calls_verdicts_answers_and_screenshots_and_lets_no_markup_through() {
         let page = shown(vec![
             (
                 RecordKind::Event,
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_a_picture_is_gone_and_when_an_action_never_ended() {
+    fn says_when_a_screenshot_is_gone_and_when_an_action_never_ended() {
         let page = shown(vec![
             (
                 RecordKind::Event,

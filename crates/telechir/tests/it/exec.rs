@@ -31,7 +31,7 @@ fn computer_call(id: &str, actions: Value) -> Value {
 }
 
 /// The picture of an Anthropic result.
-fn anthropic_picture(result: &Value) -> &str {
+fn anthropic_screenshot(result: &Value) -> &str {
     let blocks = result["content"].as_array().expect("blocks");
     let image = blocks
         .iter()
@@ -40,7 +40,7 @@ fn anthropic_picture(result: &Value) -> &str {
     image["source"]["data"].as_str().expect("base64")
 }
 
-fn openai_picture(item: &Value) -> &str {
+fn openai_screenshot(item: &Value) -> &str {
     let url = item["output"]["image_url"].as_str().expect("an image");
     url.strip_prefix("data:image/png;base64,").expect("a PNG")
 }
@@ -57,7 +57,7 @@ fn anthropic_gets_a_png_of_the_desktop() {
     assert_eq!(reply[0]["type"], "tool_result");
     assert_eq!(reply[0]["tool_use_id"], "toolu_1");
     assert_eq!(reply[0]["toolset_name"], "computer");
-    assert_eq!(png_size(anthropic_picture(&reply[0])), (1280, 800));
+    assert_eq!(png_size(anthropic_screenshot(&reply[0])), (1280, 800));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn openai_gets_a_png_of_the_desktop() {
     assert_eq!(reply.as_array().map(Vec::len), Some(1));
     assert_eq!(reply[0]["type"], "computer_call_output");
     assert_eq!(reply[0]["call_id"], "call_1");
-    assert_eq!(png_size(openai_picture(&reply[0])), (1024, 768));
+    assert_eq!(png_size(openai_screenshot(&reply[0])), (1024, 768));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn openai_gets_a_png_of_the_browser() {
         &["exec", "--dialect", "openai-responses", "--browser"],
         &response,
     );
-    assert_eq!(png_size(openai_picture(&ran.json()[0])), (1280, 800));
+    assert_eq!(png_size(openai_screenshot(&ran.json()[0])), (1280, 800));
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn anthropic_gets_a_png_of_the_browser() {
     );
     let reply = ran.json();
     assert_eq!(reply[0]["toolset_name"], "browser");
-    assert_eq!(png_size(anthropic_picture(&reply[0])), (1280, 800));
+    assert_eq!(png_size(anthropic_screenshot(&reply[0])), (1280, 800));
 }
 
 #[test]
-fn a_headless_browser_gives_the_same_picture_size() {
+fn a_headless_browser_gives_the_same_screenshot_size() {
     require(Part::Chromium);
     let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
     let ran = Telechir::new().run(
@@ -122,7 +122,7 @@ fn a_headless_browser_gives_the_same_picture_size() {
         ],
         &response,
     );
-    assert_eq!(png_size(openai_picture(&ran.json()[0])), (1280, 800));
+    assert_eq!(png_size(openai_screenshot(&ran.json()[0])), (1280, 800));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn an_unknown_action_is_answered_and_nothing_of_its_batch_runs() {
     );
     let reply = ran.json();
     assert_eq!(reply[0]["type"], "computer_call_output");
-    assert_eq!(png_size(openai_picture(&reply[0])), (1280, 800));
+    assert_eq!(png_size(openai_screenshot(&reply[0])), (1280, 800));
     assert!(
         reply.to_string().contains("levitate"),
         "the reason is said: {}",

@@ -12,7 +12,7 @@ use telechir_protocol::{
     Action, ComputerCall, ComputerResult, Content, Media, ModelTurn, Point, Size, Target,
     ToolResult,
 };
-use telechir_runtime::{PictureRule, Session};
+use telechir_runtime::{ScreenshotRule, Session};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::witness::{Manners, XWitness};
 use telechir_testkit::xvfb::set_monitors;
@@ -53,7 +53,7 @@ async fn stage(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>)
     let policy = Policy::from_toml("", "test").expect("a policy");
     let session = Session::builder(policy)
         .desktop(BoxComputer::new(desktop))
-        .picture(PictureRule::default())
+        .screenshot(ScreenshotRule::default())
         .build()
         .expect("a session");
     Stage {
@@ -65,12 +65,12 @@ async fn stage(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>)
 }
 
 /// A picture as the model gets it.
-struct Picture {
+struct Screenshot {
     size: Size,
     rgb: Vec<u8>,
 }
 
-impl Picture {
+impl Screenshot {
     fn of(result: &ComputerResult) -> Self {
         let Some(Media::Data(data)) = &result.screenshot else {
             panic!("no picture: {result:?}");
@@ -127,8 +127,8 @@ impl Stage {
         self.witness.paint(0, 0, width, height, 0x0020_4060);
         self.witness
             .paint(x, y, short(side), short(side), 0x00ff_0000);
-        let picture = Picture::of(&self.call(Action::Screenshot).await);
-        let (x, y) = picture.target();
+        let screenshot = Screenshot::of(&self.call(Action::Screenshot).await);
+        let (x, y) = screenshot.target();
         self.witness.forget().await;
         let at = Some(Target::Point(Point::new(x, y)));
         self.call(Action::Click {
@@ -233,9 +233,9 @@ async fn monitors_are_listed_and_one_is_looked_at_alone() {
     ] {
         let monitor = Some(monitor.to_owned());
         let result = stage.call(Action::CaptureMonitor { monitor }).await;
-        let picture = Picture::of(&result);
-        assert_eq!(picture.size, size);
-        assert_eq!(picture.rgb[0] == 0xff, is_red);
+        let screenshot = Screenshot::of(&result);
+        assert_eq!(screenshot.size, size);
+        assert_eq!(screenshot.rgb[0] == 0xff, is_red);
         // Nobody points at such a picture.
         assert_eq!(result.frame, None);
     }
@@ -260,6 +260,6 @@ async fn a_window_is_looked_at_alone() {
         said.starts_with("w1 ") && said.ends_with("at [0, 0, 1280, 800]."),
         "{said}"
     );
-    assert_eq!(Picture::of(&result).size, Size::new(1280, 800));
+    assert_eq!(Screenshot::of(&result).size, Size::new(1280, 800));
     stage.session.close().await.expect("an end");
 }

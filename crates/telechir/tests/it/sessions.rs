@@ -196,8 +196,8 @@ fn a_desktop_is_as_the_last_call_left_it() {
     let arguments = ["exec", "--dialect", "openai-responses", "--session", "d"];
     let reply = Ran::of(&mut sessions.command(&arguments), &output).json();
     let url = reply[0]["output"]["image_url"].as_str().expect("a picture");
-    let picture = url.strip_prefix("data:image/png;base64,").expect("a PNG");
-    assert_eq!(png_size(picture), (1024, 768));
+    let screenshot = url.strip_prefix("data:image/png;base64,").expect("a PNG");
+    assert_eq!(png_size(screenshot), (1024, 768));
     sessions.closes_whole("d");
 }
 

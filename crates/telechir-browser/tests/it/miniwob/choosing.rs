@@ -30,13 +30,13 @@ pub(super) async fn checkboxes(hand: &mut Hand) -> Done {
 pub(super) async fn number_checkboxes(hand: &mut Hand) -> Done {
     const EDGE: f64 = 16.0;
     let (x, y) = hand.place("aside img").await?;
-    let picture = hand.picture().await?;
+    let screenshot = hand.screenshot().await?;
     let boxes = hand.all("checkbox").await?;
     for (nth, one) in boxes.iter().take(28).enumerate() {
         let (row, column) = ((nth / 4) as f64, (nth % 4) as f64);
         let (x, y) = (x + (column - 1.5) * EDGE, y + (row - 3.0) * EDGE);
         let is_white = |rgb: [u8; 3]| rgb.iter().all(|part| *part > 200);
-        if picture.pixel(x as u32, y as u32).is_some_and(is_white) {
+        if screenshot.pixel(x as u32, y as u32).is_some_and(is_white) {
             hand.press(one).await?;
         }
     }

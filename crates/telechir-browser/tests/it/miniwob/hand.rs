@@ -164,7 +164,7 @@ impl Hand {
     }
 
     /// The page's pixels.
-    pub(super) async fn picture(&mut self) -> Result<Frame, Trouble> {
+    pub(super) async fn screenshot(&mut self) -> Result<Frame, Trouble> {
         Ok(self.browser.capture().await?)
     }
 

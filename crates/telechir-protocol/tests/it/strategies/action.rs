@@ -11,7 +11,7 @@ use super::{json_value, name, number, odd_members, text};
 
 pub(crate) fn space() -> impl Strategy<Value = Space> {
     prop_oneof![
-        Just(Space::Picture),
+        Just(Space::Screenshot),
         Just(Space::Thousandths),
         Just(Space::Screen)
     ]

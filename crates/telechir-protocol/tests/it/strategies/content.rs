@@ -89,11 +89,11 @@ pub(crate) fn step() -> impl Strategy<Value = StepOutcome> {
         Just(StepState::NotStarted),
     ];
     (name(), state, of(text()), of(media()), of(any::<u64>())).prop_map(
-        |(action, state, text, picture, duration_ms)| StepOutcome {
+        |(action, state, text, screenshot, duration_ms)| StepOutcome {
             action,
             state,
             text,
-            picture,
+            screenshot,
             duration_ms,
         },
     )

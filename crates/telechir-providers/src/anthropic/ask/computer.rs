@@ -108,7 +108,7 @@ fn answerable(
 ) -> (Vec<usize>, Vec<Action>) {
     let last = call.actions.len().saturating_sub(1);
     let stays = |(at, action): &(usize, &Action)| {
-        style.pictures || *at == last || !matches!(action, Action::Screenshot | Action::Zoom { .. })
+        style.images || *at == last || !matches!(action, Action::Screenshot | Action::Zoom { .. })
     };
     let kept = call.actions.iter().enumerate().filter(stays);
     let kept: (Vec<usize>, Vec<Action>) = kept.map(|(at, action)| (at, action.clone())).unzip();

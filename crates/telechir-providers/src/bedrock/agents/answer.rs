@@ -198,14 +198,14 @@ impl Answering<'_> {
         report: &mut Report,
     ) -> Result<(&'static str, Value), EncodeError> {
         let mut words: Vec<&str> = Vec::new();
-        let mut pictures: Vec<&Value> = Vec::new();
+        let mut images: Vec<&Value> = Vec::new();
         match block.get("content") {
             Some(Value::String(said)) => words.push(said),
             Some(Value::Array(parts)) => {
                 for part in parts {
                     match text_of(part, "type") {
                         "text" => words.push(text_of(part, "text")),
-                        "image" => pictures.push(part),
+                        "image" => images.push(part),
                         kind => report.lost(
                             format!("a part of type {kind}"),
                             place,
@@ -220,16 +220,16 @@ impl Answering<'_> {
             self.name.as_str(),
             "computer" | companion::COMPUTER | companion::BROWSER | companion::EXECUTE_BROWSER
         );
-        if !may_show && !pictures.is_empty() {
+        if !may_show && !images.is_empty() {
             let why = "only results of a computer's functions may hold one";
             report.lost("screenshot, a picture", place, why);
-            pictures.clear();
+            images.clear();
         }
-        let Some(last) = pictures.pop() else {
+        let Some(last) = images.pop() else {
             return Ok(("TEXT", json!({"body": words.join("\n")})));
         };
-        if !pictures.is_empty() {
-            let what = format!("{} earlier pictures", pictures.len());
+        if !images.is_empty() {
+            let what = format!("{} earlier pictures", images.len());
             report.lost(what, place, "a result holds one picture");
         }
         if !words.is_empty() {
@@ -238,7 +238,7 @@ impl Answering<'_> {
         }
         let source = last.get("source").unwrap_or(&Value::Null);
         let kind = text_of(source, "media_type");
-        let format = media::picture_format(kind)
+        let format = media::image_format(kind)
             .ok_or_else(|| missing(format!("{place} with a picture as PNG, JPEG, GIF or WebP")))?;
         let data = text_of(source, "data");
         let image = json!({"format": format, "source": {"bytes": data}});

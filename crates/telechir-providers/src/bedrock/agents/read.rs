@@ -348,7 +348,7 @@ fn result_block(said: &Value, id: &str) -> Value {
         }
         let images = body.get("images").and_then(Value::as_array);
         for image in images.into_iter().flatten() {
-            let kind = media::picture_type(text_of(image, "format")).unwrap_or("image/png");
+            let kind = media::image_type(text_of(image, "format")).unwrap_or("image/png");
             let data = image.get("source").and_then(|source| source.get("bytes"));
             let source = json!({"type": "base64", "media_type": kind, "data": data});
             parts.push(json!({"type": "image", "source": source}));

@@ -23,25 +23,25 @@ fn missing(dialect: &'static str, problem: impl Into<String>) -> EncodeError {
 }
 
 /// Pictures are sent as their bytes.
-pub(super) fn pictures(value: &Value, dialect: &'static str) -> Result<(), EncodeError> {
+pub(super) fn images(value: &Value, dialect: &'static str) -> Result<(), EncodeError> {
     match value {
         Value::Object(members) => {
             if text_of(value, "type") == "image" {
-                picture(value, dialect)?;
+                image(value, dialect)?;
             }
             for name in ["messages", "content"] {
                 members
                     .get(name)
-                    .map_or(Ok(()), |inner| pictures(inner, dialect))?;
+                    .map_or(Ok(()), |inner| images(inner, dialect))?;
             }
             Ok(())
         }
-        Value::Array(items) => items.iter().try_for_each(|item| pictures(item, dialect)),
+        Value::Array(items) => items.iter().try_for_each(|item| images(item, dialect)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
 
-fn picture(block: &Value, dialect: &'static str) -> Result<(), EncodeError> {
+fn image(block: &Value, dialect: &'static str) -> Result<(), EncodeError> {
     let none = Value::Null;
     let source = block.get("source").unwrap_or(&none);
     let kind = text_of(source, "type");

@@ -119,7 +119,7 @@ fn invoke(opening: &Opening, request: Request) -> Request {
         path: format!("/model/{}/invoke", path::encoded(&opening.model)),
         headers: Vec::new(),
         body: Value::Object(body),
-        pictures: request.pictures,
+        images: request.images,
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn blocks(blocks: &[Value], place: &str) -> Result<(), EncodeError> {
         if let Some(result) = block.get("toolResult") {
             tool_result(result, place)?;
         }
-        picture(block, place)?;
+        image(block, place)?;
     }
     Ok(())
 }
@@ -105,12 +105,12 @@ fn tool_result(result: &Value, place: &str) -> Result<(), EncodeError> {
         }
     }
     for part in list(result, "content") {
-        picture(part, place)?;
+        image(part, place)?;
     }
     Ok(())
 }
 
-fn picture(block: &Value, place: &str) -> Result<(), EncodeError> {
+fn image(block: &Value, place: &str) -> Result<(), EncodeError> {
     let Some(image) = block.get("image") else {
         return Ok(());
     };

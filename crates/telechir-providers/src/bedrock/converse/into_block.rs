@@ -65,7 +65,7 @@ fn exactly<'a, const N: usize>(value: &'a Value, names: [&str; N]) -> Option<[&'
 
 fn image(value: &Value) -> Option<Value> {
     let [format, source] = exactly(value, ["format", "source"])?;
-    let kind = media::picture_type(format.as_str()?)?;
+    let kind = media::image_type(format.as_str()?)?;
     if let Some([bytes]) = exactly(source, ["bytes"]) {
         let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
         return Some(json!({"type": "image", "source": source}));

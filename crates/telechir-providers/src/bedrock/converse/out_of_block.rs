@@ -121,7 +121,7 @@ fn words(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) 
 
 fn image(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) -> Option<Value> {
     let source = block.get("source").unwrap_or(&Value::Null);
-    let picture = |format: &str, source: Value| {
+    let image = |format: &str, source: Value| {
         let mut image = json!({"format": format, "source": source});
         extended(&mut image, held);
         json!({"image": image})
@@ -132,8 +132,8 @@ fn image(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) 
     }
     let url = text_of(source, "url");
     match text_of(source, "type") {
-        "base64" => match media::picture_format(text_of(source, "media_type")) {
-            Some(format) => Some(picture(format, json!({"bytes": source.get("data")}))),
+        "base64" => match media::image_format(text_of(source, "media_type")) {
+            Some(format) => Some(image(format, json!({"bytes": source.get("data")}))),
             None => lost("image that is no PNG, JPEG, GIF or WebP", place, report),
         },
         "url" if url.starts_with("s3://") => {
@@ -144,7 +144,7 @@ fn image(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) 
                 Some("webp") => "webp",
                 _ => "png",
             };
-            Some(picture(format, json!({"s3Location": {"uri": url}})))
+            Some(image(format, json!({"s3Location": {"uri": url}})))
         }
         _ => lost("image by its address or name", place, report),
     }

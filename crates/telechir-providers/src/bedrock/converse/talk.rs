@@ -1,6 +1,6 @@
 //! A conversation through Converse, with a Bedrock key.
 
-mod pictures;
+mod images;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -54,7 +54,7 @@ impl Talk for ConverseTalk {
 }
 
 fn request(opening: &Opening, messages: &mut [Value]) -> Request {
-    let removed = pictures::prune(messages, opening.pictures);
+    let removed = images::prune(messages, opening.images);
     let is_claude = models::maker(Some(&opening.model)) == Maker::Anthropic;
     let mut body = opening.declaration.body.clone();
     let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
@@ -71,7 +71,7 @@ fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&opening.model) {
         dropped_thinking(&mut body, thinking, beta);
     }
-    let pictures = messages.iter().map(pictures::count).sum();
+    let images = messages.iter().map(images::count).sum();
     let mut sent = messages.to_vec();
     if is_claude {
         mark_last(&mut sent);
@@ -81,7 +81,7 @@ fn request(opening: &Opening, messages: &mut [Value]) -> Request {
         path: format!("/model/{}/converse", path::encoded(&opening.model)),
         headers: opening.declaration.headers.clone(),
         body: Value::Object(body),
-        pictures,
+        images,
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         scene: Scene::of_functions(scene::declared(tools)),
         results: plan::results(&history.messages),
         calls: Calls::default(),
-        picture: None,
+        image: None,
         report: Report::default(),
     };
     plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
@@ -149,7 +149,7 @@ struct Writer<'a> {
     /// How each call was written.
     calls: Calls,
     /// The size of the newest picture.
-    picture: Option<Size>,
+    image: Option<Size>,
     report: Report,
 }
 
@@ -214,10 +214,10 @@ impl Writer<'_> {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],
         };
-        let coming = || result.and_then(plan::picture_of);
+        let coming = || result.and_then(plan::image_of);
         let speaker = Speaker {
             generation: Generation::New,
-            picture: self.picture.or_else(coming),
+            image: self.image.or_else(coming),
         };
         let mut asking = Asking {
             speaker,
@@ -254,7 +254,7 @@ impl Writer<'_> {
 
     /// Remembers the newest picture, which pixels are of.
     fn see(&mut self, content: &Content) {
-        self.picture = plan::picture_of(content).or(self.picture);
+        self.image = plan::image_of(content).or(self.image);
     }
 }
 

@@ -6,7 +6,7 @@ use telechir_protocol::UsageContent;
 use super::DIALECT;
 use super::envelope::CANDIDATES;
 use crate::conversation::text_of;
-use crate::google::{member, pictures};
+use crate::google::{member, images};
 use crate::wire::{Service, Talk};
 use crate::{Opening, Request, Stop};
 
@@ -60,7 +60,7 @@ impl Talk for GenerateTalk {
 }
 
 fn request(opening: &Opening, contents: &mut [Value]) -> Request {
-    pictures::prune(contents, opening.pictures);
+    images::prune(contents, opening.images);
     let mut body = Map::new();
     if let Some(system) = &opening.system {
         let system = json!({"parts": [{"text": system}]});
@@ -84,7 +84,7 @@ fn request(opening: &Opening, contents: &mut [Value]) -> Request {
         path: format!("/models/{model}:generateContent"),
         headers: opening.declaration.headers.clone(),
         body: body.into(),
-        pictures: contents.iter().map(pictures::count).sum(),
+        images: contents.iter().map(images::count).sum(),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
         scene: Scene::of_functions(scene::declared(tools)),
         results: plan::results(&history.messages),
         calls: Calls::default(),
-        picture: None,
+        image: None,
         report: Report::default(),
         steps: Vec::new(),
         said: Vec::new(),
@@ -136,7 +136,7 @@ struct Writer<'a> {
     /// How each call was written.
     calls: Calls,
     /// The size of the newest picture.
-    picture: Option<Size>,
+    image: Option<Size>,
     report: Report,
     steps: Vec<Value>,
     /// Words and pictures for the next step of words.
@@ -154,7 +154,7 @@ impl Writer<'_> {
         for entry in &turn.entries {
             match entry {
                 Entry::Content(content, place) => {
-                    self.picture = plan::picture_of(content).or(self.picture);
+                    self.image = plan::image_of(content).or(self.image);
                     if let Some(said) = self.words(content, place, turn.around.is_some()) {
                         self.said.push(said);
                         continue;
@@ -236,7 +236,7 @@ impl Writer<'_> {
         };
         let speaker = Speaker {
             generation: Generation::New,
-            picture: self.picture.or_else(|| result.and_then(plan::picture_of)),
+            image: self.image.or_else(|| result.and_then(plan::image_of)),
         };
         let mut asking = Asking {
             speaker,

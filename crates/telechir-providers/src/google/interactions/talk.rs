@@ -5,7 +5,7 @@ use telechir_protocol::UsageContent;
 
 use super::envelope::counts;
 use crate::conversation::text_of;
-use crate::google::pictures;
+use crate::google::images;
 use crate::wire::{Service, Talk};
 use crate::{Opening, Request, Stop};
 
@@ -56,7 +56,7 @@ impl Talk for InteractionsTalk {
 
 /// The request: every step so far, and nothing kept by the provider.
 fn request(opening: &Opening, steps: &mut [Value]) -> Request {
-    pictures::prune(steps, opening.pictures);
+    images::prune(steps, opening.images);
     let mut body = Map::new();
     let model = opening.model.trim_start_matches("models/");
     body.insert("model".into(), model.into());
@@ -76,7 +76,7 @@ fn request(opening: &Opening, steps: &mut [Value]) -> Request {
         path: "/interactions".to_owned(),
         headers: opening.declaration.headers.clone(),
         body: body.into(),
-        pictures: steps.iter().map(pictures::count).sum(),
+        images: steps.iter().map(images::count).sum(),
     }
 }
 

@@ -44,7 +44,7 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
     let mut report = Report::default();
     let speaker = Speaker {
         generation: Generation::New,
-        picture: None,
+        image: None,
     };
     let mut asking = Asking {
         speaker,

@@ -191,7 +191,7 @@ impl Speaker {
         };
         let point = target
             .point()
-            .filter(|point| point.space == Space::Picture)?;
+            .filter(|point| point.space == Space::Screenshot)?;
         self.pointer = Some(pixel(point, action, said));
         self.pointer
     }

@@ -67,7 +67,7 @@ pub(super) fn image_generation(item: &Item) -> Option<Message> {
     } else {
         format!("image/{format}")
     };
-    let picture = text(item, "result")
+    let image = text(item, "result")
         .map(|result| Content::Data(DataContent::from_base64(&media_type, result)));
     let failure = object(item, "error").map(|error| {
         Content::Error(ErrorContent {
@@ -77,7 +77,7 @@ pub(super) fn image_generation(item: &Item) -> Option<Message> {
             meta: Meta::default(),
         })
     });
-    let results: Vec<Content> = picture.into_iter().chain(failure).collect();
+    let results: Vec<Content> = image.into_iter().chain(failure).collect();
     let result = (!results.is_empty()).then(|| Content::ImageGenerationResult(of(&call, results)));
     Some(pair(Content::ImageGenerationCall(call), result))
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
 
-use super::{Writer, picture_of};
+use super::{Writer, image_of};
 use crate::openai::members::{media, object_of, property, restore, words};
 use crate::openai::read::KEPT_OF_IMAGES;
 
@@ -43,8 +43,8 @@ impl Writer {
             return 1;
         };
         let output =
-            |content: &Content| match media(content.clone()).map(|media| picture_of(&media)) {
-                Some(picture) => json!({"type": "image", "url": picture.get("image_url")}),
+            |content: &Content| match media(content.clone()).map(|media| image_of(&media)) {
+                Some(image) => json!({"type": "image", "url": image.get("image_url")}),
                 None => json!({"type": "logs", "logs": words_of(std::slice::from_ref(content))}),
             };
         let outputs =
@@ -81,7 +81,7 @@ impl Writer {
             self.hosted_words("image_generation_call", &call.inputs, place);
             return 1;
         };
-        let picture = result.and_then(|result| {
+        let image = result.and_then(|result| {
             result.results.iter().find_map(|content| {
                 if let Content::Data(data) = content {
                     data.base64()
@@ -98,7 +98,7 @@ impl Writer {
                 call.status.as_deref().unwrap_or("completed").into(),
             ),
         ]);
-        item.insert("result".to_owned(), picture.into());
+        item.insert("result".to_owned(), image.into());
         restore(&mut item, &call.meta, &KEPT_OF_IMAGES);
         self.push(Value::Object(item));
         1 + usize::from(result.is_some())

@@ -188,8 +188,8 @@ pub(super) fn input_part(content: &Content) -> Option<Value> {
 
 fn media_part(media: &Media) -> Value {
     match media {
-        Media::Data(data) if is_picture(data.media_type()) => {
-            picture("image_url", data.uri.text_with_slot(), &data.meta)
+        Media::Data(data) if is_image(data.media_type()) => {
+            image("image_url", data.uri.text_with_slot(), &data.meta)
         }
         Media::Data(data) => {
             let name = data.name.as_deref().unwrap_or("file");
@@ -203,15 +203,15 @@ fn media_part(media: &Media) -> Value {
         }
         Media::Uri(uri) => {
             let said_to_be_a_file = uri.meta.property(PROVIDER, "file").is_some();
-            if !said_to_be_a_file && maybe_picture(uri.media_type.as_deref()) {
-                return picture("image_url", &uri.uri, &uri.meta);
+            if !said_to_be_a_file && maybe_image(uri.media_type.as_deref()) {
+                return image("image_url", &uri.uri, &uri.meta);
             }
             file(&uri.meta, [("file_url", uri.uri.as_str().into())])
         }
         Media::HostedFile(hosted) => {
-            let said_to_be_a_picture = hosted.meta.property(PROVIDER, "image").is_some();
-            if said_to_be_a_picture || is_picture(hosted.media_type.as_deref()) {
-                return picture("file_id", &hosted.file_id, &hosted.meta);
+            let said_to_be_a_image = hosted.meta.property(PROVIDER, "image").is_some();
+            if said_to_be_a_image || is_image(hosted.media_type.as_deref()) {
+                return image("file_id", &hosted.file_id, &hosted.meta);
             }
             let name = hosted.name.as_deref().into();
             file(
@@ -225,17 +225,17 @@ fn media_part(media: &Media) -> Value {
     }
 }
 
-fn is_picture(media_type: Option<&str>) -> bool {
+fn is_image(media_type: Option<&str>) -> bool {
     media_type.is_some_and(|media_type| media_type.starts_with("image/"))
 }
 
-fn maybe_picture(media_type: Option<&str>) -> bool {
-    media_type.is_none() || is_picture(media_type)
+fn maybe_image(media_type: Option<&str>) -> bool {
+    media_type.is_none() || is_image(media_type)
 }
 
 const KEPT_OF_MEDIA: [&str; 2] = ["detail", "prompt_cache_breakpoint"];
 
-fn picture(name: &str, place: &str, meta: &Meta) -> Value {
+fn image(name: &str, place: &str, meta: &Meta) -> Value {
     let mut part: Item = object_of([
         ("type", "input_image".into()),
         (name, place.into()),

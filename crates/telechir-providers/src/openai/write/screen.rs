@@ -5,7 +5,7 @@ use telechir_protocol::{ComputerResult, StepState, TabState};
 
 use super::call::checks;
 use super::result::{clipped, told};
-use super::{Pictureless, Writer, picture_of};
+use super::{Pictureless, Writer, image_of};
 use crate::EncodeError;
 use crate::companion;
 use crate::openai::asked::Form;
@@ -13,7 +13,7 @@ use crate::openai::members::{Item, object_of, restore};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
-const NO_PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
+const NO_IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
 
 impl Writer {
     pub(super) fn computer_result(
@@ -21,8 +21,8 @@ impl Writer {
         result: &ComputerResult,
         place: &str,
     ) -> Result<(), EncodeError> {
-        let own = own_picture(result);
-        self.picture = own.clone().or_else(|| self.picture.take());
+        let own = own_image(result);
+        self.image = own.clone().or_else(|| self.image.take());
         let in_browser = result.family.as_deref() == Some(companion::BROWSER);
         let form = self.asked(&result.call_id).map(|asked| asked.form.clone());
         let form = form.unwrap_or(if in_browser {
@@ -45,14 +45,14 @@ impl Writer {
             self.push(output);
             return Ok(());
         }
-        let picture = match own {
+        let image = match own {
             Some(own) => own,
-            None => self.other_picture(result, place)?,
+            None => self.other_image(result, place)?,
         };
         let said = result.meta.property(PROVIDER, "detail").cloned();
         let detail = said.or_else(|| (form == Form::Computer).then(|| "original".into()));
         let mut screenshot = object_of([("type", "computer_screenshot".into())]);
-        screenshot.extend(picture);
+        screenshot.extend(image);
         // Without it a large picture may be made smaller, and points would miss by that much.
         screenshot.extend(object_of([("detail", detail.into())]));
         let mut item = object_of([
@@ -83,7 +83,7 @@ impl Writer {
     }
 
     /// A picture that is not this result's own, said to be so.
-    fn other_picture(&mut self, result: &ComputerResult, place: &str) -> Result<Item, EncodeError> {
+    fn other_image(&mut self, result: &ComputerResult, place: &str) -> Result<Item, EncodeError> {
         let succeeded = result.error.is_none();
         if succeeded && self.pictureless == Pictureless::Refused {
             let problem = format!(
@@ -97,18 +97,18 @@ impl Writer {
         }
         let why = "an output must have a picture";
         let earlier = self
-            .picture
+            .image
             .clone()
-            .map(|picture| (picture, "with the newest picture before it"));
+            .map(|image| (image, "with the newest picture before it"));
         let coming = || {
             self.coming
                 .clone()
-                .map(|picture| (picture, "with the next picture after it"))
+                .map(|image| (image, "with the next picture after it"))
         };
-        if let Some((picture, how)) = earlier.or_else(coming) {
+        if let Some((image, how)) = earlier.or_else(coming) {
             self.report
                 .kept("the absence of a screenshot", place, why, how);
-            return Ok(picture);
+            return Ok(image);
         }
         self.report.kept(
             "the absence of a screenshot",
@@ -120,7 +120,7 @@ impl Writer {
             "call {}: its picture is only a grey square; there is no screenshot.",
             result.call_id
         ));
-        Ok(object_of([("image_url", NO_PICTURE.into())]))
+        Ok(object_of([("image_url", NO_IMAGE.into())]))
     }
 
     fn note_words(&mut self, result: &ComputerResult, place: &str) {
@@ -152,17 +152,17 @@ impl Writer {
         let asked_for = result
             .steps
             .iter()
-            .filter_map(|step| step.picture.as_ref())
-            .map(picture_of);
-        let mut pictures: Vec<Item> = asked_for.collect();
-        pictures.extend(
-            own.filter(|own| !pictures.contains(own))
+            .filter_map(|step| step.screenshot.as_ref())
+            .map(image_of);
+        let mut images: Vec<Item> = asked_for.collect();
+        images.extend(
+            own.filter(|own| !images.contains(own))
                 .into_iter()
                 .collect::<Vec<_>>(),
         );
-        for picture in pictures {
+        for image in images {
             let mut part = object_of([("type", "input_image".into())]);
-            part.extend(picture);
+            part.extend(image);
             part.insert("detail".to_owned(), "original".into());
             parts.push(Value::Object(part));
         }
@@ -173,19 +173,19 @@ impl Writer {
     }
 }
 
-fn own_picture(result: &ComputerResult) -> Option<Item> {
+fn own_image(result: &ComputerResult) -> Option<Item> {
     let of_a_step = || {
         result
             .steps
             .iter()
             .rev()
-            .find_map(|step| step.picture.as_ref())
+            .find_map(|step| step.screenshot.as_ref())
     };
     result
         .screenshot
         .as_ref()
         .or_else(of_a_step)
-        .map(picture_of)
+        .map(image_of)
 }
 
 /// What a result says in words: its error with how far it came, and its text.

@@ -9,11 +9,11 @@ use telechir_protocol::{
     StepState, TabState, ToolResult,
 };
 
-use super::{DIALECT, history, image, member, picture, reply, turn};
+use super::{DIALECT, history, image, image_media, member, reply, turn};
 
 fn seen(id: &str) -> ComputerResult {
     ComputerResult {
-        screenshot: Some(picture()),
+        screenshot: Some(image_media()),
         ..ComputerResult::new(id)
     }
 }
@@ -61,7 +61,7 @@ fn a_member_is_answered_with_its_toolset_and_an_older_call_without() {
 }
 
 #[test]
-fn words_come_before_the_screen_and_after_a_picture_that_was_asked_for() {
+fn words_come_before_the_screen_and_after_a_image_that_was_asked_for() {
     let mut result = seen("t");
     result.text_output = Some("X=1,Y=2".into());
     let cursor = member("t", "computer", "cursor_position", json!({}));
@@ -78,7 +78,7 @@ fn words_come_before_the_screen_and_after_a_picture_that_was_asked_for() {
 }
 
 #[test]
-fn a_zoom_is_answered_with_its_own_picture() {
+fn a_zoom_is_answered_with_its_own_image() {
     let gif = Media::Data(DataContent::from_base64(
         "image/gif",
         "R0lGODlhAwAFAIAAAP///wAAACwAAAAAAwAFAAACA4SPBQA7",
@@ -88,7 +88,7 @@ fn a_zoom_is_answered_with_its_own_picture() {
         action: "zoom".into(),
         state: StepState::Confirmed,
         text: None,
-        picture: Some(gif),
+        screenshot: Some(gif),
         duration_ms: None,
     };
     result.steps = vec![step];
@@ -139,9 +139,9 @@ fn a_call_that_names_no_action_is_answered_plainly() {
 }
 
 #[test]
-fn an_error_has_words_and_no_picture() {
+fn an_error_has_words_and_no_image() {
     let mut result = failed("t", FailureKind::Device, " ");
-    result.screenshot = Some(picture());
+    result.screenshot = Some(image_media());
     let reply = reply(&json!([click("t")]), vec![ToolResult::Computer(result)]).unwrap();
     assert_eq!(reply.items[0]["content"], "It failed.");
     assert_eq!(reply.report.losses.len(), 1);

@@ -124,7 +124,7 @@ fn a_request_says_which_names_are_functions_of_its_own() {
 }
 
 #[test]
-fn pictures_and_documents_are_media_in_any_form() {
+fn images_and_documents_are_media_in_any_form() {
     let blocks = json!([
         image(),
         {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png"}},

@@ -29,9 +29,9 @@ fn request(content: Vec<Value>) -> Value {
 }
 
 /// One screenshot of a toolset's call.
-fn screenshot(picture: Value) -> Value {
+fn screenshot(image: Value) -> Value {
     let call = super::member("toolu_1", "computer", "screenshot", json!({}));
-    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "content": [picture]});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "content": [image]});
     json!({"model": "claude-opus-5-5", "max_tokens": 1, "messages": [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": [call]},
@@ -40,7 +40,7 @@ fn screenshot(picture: Value) -> Value {
 }
 
 #[test]
-fn twenty_pictures_may_be_large_and_more_may_not() {
+fn twenty_images_may_be_large_and_more_may_not() {
     let large = || image(&png(2400, 1200));
     let few: Vec<Value> = (0..20).map(|_| large()).collect();
     assert_eq!(refusal(&request(few.clone())), None);
@@ -55,7 +55,7 @@ fn twenty_pictures_may_be_large_and_more_may_not() {
 }
 
 #[test]
-fn no_request_has_more_pictures_or_bytes_than_are_taken() {
+fn no_request_has_more_images_or_bytes_than_are_taken() {
     let many = (0..601).map(|_| image(PNG)).collect();
     let error = refusal(&request(many)).unwrap();
     assert!(error.contains("600 pictures at most"), "{error}");

@@ -9,7 +9,7 @@ use telechir_protocol::{
 };
 use telechir_providers::{Envelope, History};
 
-use super::{history, picture, written};
+use super::{history, image_media, written};
 
 /// One content, with whoever says it.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ fn message(event: &Event) -> Message {
         }
         Event::Shows { id: call } => {
             let mut result = ComputerResult::new(id(call));
-            result.screenshot = Some(picture());
+            result.screenshot = Some(image_media());
             (Role::Tool, Content::ComputerResult(result))
         }
         Event::Printed { id: call, outputs } => {

@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 use telechir_providers::{Dialect, Envelope, History, Report};
 
-use super::{PNG, history, image, picture, written};
+use super::{PNG, history, image, image_media, written};
 
 fn from_openai(items: Value) -> (Value, Report) {
     let read = Dialect::OpenaiResponses
@@ -328,7 +328,7 @@ fn calls_that_came_from_here_go_on_with_results_that_did_not() {
             .contents()
             .to_vec();
     let mut result = telechir_protocol::ComputerResult::new("toolu_1");
-    result.screenshot = Some(picture());
+    result.screenshot = Some(image_media());
     let mut read = history(&json!([{"role": "user", "content": "look"}]));
     read.messages
         .push(Message::new(Role::Assistant, std::mem::take(&mut turn)));

@@ -212,14 +212,14 @@ fn errors_of_the_provider_are_named() {
 }
 
 #[test]
-fn pictures_are_sized_as_documented() {
+fn images_are_sized_as_documented() {
     let table = [
         ("claude-sonnet-4-5", (1920, 1080), (1456, 819)),
         ("claude-opus-5-5", (3840, 2160), (2576, 1449)),
         ("claude-sonnet-4-5", (2000, 1500), (1269, 952)),
     ];
     for (model, (width, height), (sent_width, sent_height)) in table {
-        let sent = DIALECT.picture_size(Some(model), Size::new(width, height));
+        let sent = DIALECT.screenshot_size(Some(model), Size::new(width, height));
         assert_eq!(sent, Size::new(sent_width, sent_height), "{model}");
     }
 }

@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 use telechir_providers::Dialect;
 
-use super::{PNG, history, picture, read, reply};
+use super::{PNG, history, image, read, reply};
 
 const DIALECT: Dialect = Dialect::BedrockAgents;
 
@@ -62,7 +62,7 @@ fn values_are_strings_and_typed_text_stays_text() {
 }
 
 #[test]
-fn a_result_is_a_picture_or_words_and_repeats_its_names() {
+fn a_result_is_a_image_or_words_and_repeats_its_names() {
     let bash = json!([string("command", "ls")]);
     let response = payload(vec![click(), input("bash", "RESULT", bash), click()]);
     let output = CommandOutput {
@@ -72,7 +72,7 @@ fn a_result_is_a_picture_or_words_and_repeats_its_names() {
     };
     let failure = Failure::new(FailureKind::Device, "It does not go.");
     let results = vec![
-        ToolResult::Computer(ComputerResult::ok("i-1_1", picture())),
+        ToolResult::Computer(ComputerResult::ok("i-1_1", image())),
         ToolResult::Shell(ShellResult::new("i-1_2", vec![output])),
         ToolResult::Computer(ComputerResult::err("i-1_3", failure)),
     ];
@@ -116,7 +116,7 @@ fn only_a_person_confirms() {
         let state = reply.items[0]["functionResult"].get("confirmationState");
         (state.cloned(), reply.report.losses.len())
     };
-    let done = ComputerResult::ok("i-1", picture());
+    let done = ComputerResult::ok("i-1", image());
     let confirmed = ComputerResult {
         acknowledged_safety_checks: vec![check],
         ..done.clone()

@@ -52,7 +52,7 @@ fn calls_of_a_toolset_become_those_of_the_older_tool_where_no_toolset_is_served(
 }
 
 #[test]
-fn a_picture_by_its_address_is_named_instead_of_sent() {
+fn a_image_by_its_address_is_named_instead_of_sent() {
     let image =
         json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
     let read = history(
@@ -75,7 +75,7 @@ fn a_picture_by_its_address_is_named_instead_of_sent() {
 }
 
 #[test]
-fn a_picture_that_is_too_large_is_refused() {
+fn a_image_that_is_too_large_is_refused() {
     let data = "A".repeat(5 * 1024 * 1024 + 4);
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
     let read = history(

@@ -6,7 +6,7 @@ use telechir_protocol::{
 };
 use telechir_providers::Dialect;
 
-use super::{PNG, converse, picture, read, reply};
+use super::{PNG, converse, image, read, reply};
 
 const DIALECT: Dialect = Dialect::BedrockConverse;
 
@@ -15,7 +15,7 @@ fn call(id: &str, name: &str, input: Value) -> Value {
 }
 
 #[test]
-fn a_computer_call_is_read_and_answered_with_a_picture() {
+fn a_computer_call_is_read_and_answered_with_a_image() {
     let input = json!({"action": "left_click", "coordinate": [512, 384]});
     let response = converse(&json!([{"text": "I click."}, call("tooluse_1", "computer", input)]));
     let turn = read(DIALECT, &response);
@@ -29,7 +29,7 @@ fn a_computer_call_is_read_and_answered_with_a_picture() {
     };
     assert!(matches!(asked.actions[..], [Action::Click { .. }]));
     assert_eq!(usage.total_token_count, Some(19));
-    let result = ToolResult::Computer(ComputerResult::ok("tooluse_1", picture()));
+    let result = ToolResult::Computer(ComputerResult::ok("tooluse_1", image()));
     let reply = reply(DIALECT, &response, vec![result]).unwrap();
     let image = json!({"image": {"format": "png", "source": {"bytes": PNG}}});
     let expected = json!({"toolResult": {"toolUseId": "tooluse_1", "content": [image]}});

@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 use telechir_providers::Dialect;
 
-use super::{DIALECT, PICTURE, calls, history_of, picture, reply, turn_of};
+use super::{DIALECT, IMAGE, calls, history_of, image, reply, turn_of};
 
 fn two_calls() -> Value {
     calls(&[
@@ -25,13 +25,13 @@ fn two_results() -> Vec<ToolResult> {
         ..CommandOutput::default()
     };
     vec![
-        ToolResult::Computer(ComputerResult::ok("call_a", picture())),
+        ToolResult::Computer(ComputerResult::ok("call_a", image())),
         ToolResult::Shell(ShellResult::new("call_b", vec![output])),
     ]
 }
 
 #[test]
-fn pictures_follow_the_results_in_a_message_of_the_user() {
+fn images_follow_the_results_in_a_message_of_the_user() {
     let reply = reply(DIALECT, &two_calls(), two_results());
     assert!(reply.report.is_lossless());
     let expected = json!([
@@ -39,18 +39,18 @@ fn pictures_follow_the_results_in_a_message_of_the_user() {
         {"role": "tool", "tool_call_id": "call_b", "content": "a\n[stderr]\nno\n[exit code 1]"},
         {"role": "user", "content": [
             {"type": "text", "text": "The picture that call call_a returned:"},
-            {"type": "image_url", "image_url": {"url": PICTURE}},
+            {"type": "image_url", "image_url": {"url": IMAGE}},
         ]},
     ]);
     assert_eq!(json!(reply.items), expected);
 }
 
 #[test]
-fn pictures_stand_in_the_result_where_the_service_has_them_there() {
+fn images_stand_in_the_result_where_the_service_has_them_there() {
     let reply = reply(Dialect::FunctionsInline, &two_calls(), two_results());
     let content = json!([
         {"type": "text", "text": "Done."},
-        {"type": "image_url", "image_url": {"url": PICTURE}},
+        {"type": "image_url", "image_url": {"url": IMAGE}},
     ]);
     assert_eq!(
         reply.items[0],
@@ -71,18 +71,18 @@ fn answers_are_read_back_as_what_they_were() {
     };
     let results = [
         ComputerResult::new("call_a"),
-        ComputerResult::ok("call_a", picture()),
-        ComputerResult::with_text("call_a", picture(), "two\n\nparagraphs"),
-        ComputerResult::with_text("call_a", picture(), "Done."),
-        ComputerResult::with_text("call_a", picture(), "Error: as a page says"),
-        ComputerResult::with_text("call_a", picture(), "page: 3\n\nof 4"),
+        ComputerResult::ok("call_a", image()),
+        ComputerResult::with_text("call_a", image(), "two\n\nparagraphs"),
+        ComputerResult::with_text("call_a", image(), "Done."),
+        ComputerResult::with_text("call_a", image(), "Error: as a page says"),
+        ComputerResult::with_text("call_a", image(), "page: 3\n\nof 4"),
         ComputerResult::err("call_a", denied.clone()),
         ComputerResult {
             error: Some(denied),
             text_output: Some("and words".to_owned()),
             current_url: Some("https://example.com/".to_owned()),
             tabs: vec![tab],
-            screenshot: Some(picture()),
+            screenshot: Some(image()),
             ..ComputerResult::new("call_a")
         },
     ];

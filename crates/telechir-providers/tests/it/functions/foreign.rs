@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 use telechir_providers::{Dialect, Envelope, History};
 
-use super::{DIALECT, history_of, picture, written};
+use super::{DIALECT, history_of, image, written};
 
 fn list(messages: Vec<Message>) -> History {
     History {
@@ -48,7 +48,7 @@ fn foreign() -> Vec<Message> {
         ..CommandOutput::default()
     };
     vec![
-        user(vec![Content::text("Go."), Content::from(picture())]),
+        user(vec![Content::text("Go."), Content::from(image())]),
         assistant(vec![
             Content::text("I go."),
             Content::ComputerCall(batch),
@@ -56,7 +56,7 @@ fn foreign() -> Vec<Message> {
             Content::ShellCall(restart),
         ]),
         user(vec![
-            Content::ComputerResult(ComputerResult::ok("toolu_01ABCDEF", picture())),
+            Content::ComputerResult(ComputerResult::ok("toolu_01ABCDEF", image())),
             Content::ShellResult(ShellResult::new(
                 "call_2",
                 vec![output(""), output("/tmp\n")],
@@ -69,7 +69,7 @@ fn foreign() -> Vec<Message> {
 }
 
 #[test]
-fn results_stand_behind_their_calls_and_words_behind_the_pictures() {
+fn results_stand_behind_their_calls_and_words_behind_the_images() {
     let (items, report) = written(DIALECT, &list(foreign()));
     assert!(report.is_lossless(), "{report:?}");
     let expected = [

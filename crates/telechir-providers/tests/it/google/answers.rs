@@ -6,7 +6,7 @@ use telechir_protocol::{
     Meta, ModelTurn, SafetySource, ShellOutcome, ShellResult, TabState, ToolCall, ToolResult,
 };
 
-use super::{PARTS, STEPS, call, history, picture, reply, response, turn, turn_of_steps};
+use super::{PARTS, STEPS, call, history, image, reply, response, turn, turn_of_steps};
 
 fn answer(name: &str, args: Value, result: ToolResult) -> Value {
     let turn = turn(&json!([{"functionCall": {"id": "c1", "name": name, "args": args}}]));
@@ -75,7 +75,7 @@ fn a_failed_step_says_so_beside_its_answer() {
 
 #[test]
 fn words_tabs_and_addresses_are_said() {
-    let mut result = ComputerResult::with_text("c1", picture(), "Here.");
+    let mut result = ComputerResult::with_text("c1", image(), "Here.");
     result.current_url = Some("https://example.com/".to_owned());
     result.tabs = vec![TabState {
         tab_id: "1".to_owned(),
@@ -104,7 +104,7 @@ fn words_tabs_and_addresses_are_said() {
         (read.tabs, read.text_output, read.current_url),
         (result.tabs, result.text_output, result.current_url)
     );
-    assert_eq!(read.screenshot, Some(picture()));
+    assert_eq!(read.screenshot, Some(image()));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_demand_for_a_person_is_a_check_and_only_their_yes_is_said() {
     assert_eq!(check.message.as_deref(), Some("Buying."));
     assert_eq!(call.exception, None);
     let args = json!({"x": 1, "y": 2, "safety_decision": asking()});
-    let mut agreed = ComputerResult::ok("c1", picture());
+    let mut agreed = ComputerResult::ok("c1", image());
     agreed.acknowledged_safety_checks = vec![check.clone()];
     let said = answer("click", args.clone(), ToolResult::Computer(agreed.clone()));
     assert_eq!(
@@ -243,7 +243,7 @@ fn a_shell_is_answered_in_words_that_read_back() {
 }
 
 #[test]
-fn a_function_gives_objects_words_pictures_and_errors() {
+fn a_function_gives_objects_words_images_and_errors() {
     let result = |result, items, error| FunctionResult {
         call_id: Some("c1".into()),
         name: None,
@@ -291,7 +291,7 @@ fn a_function_gives_objects_words_pictures_and_errors() {
         );
         assert_eq!(said["response"], expected);
     }
-    let shown = result(None, vec![Content::from(picture())], None);
+    let shown = result(None, vec![Content::from(image())], None);
     let said = answer(
         "get_weather",
         json!({"city": "Basel"}),

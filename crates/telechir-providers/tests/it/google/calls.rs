@@ -10,7 +10,7 @@ use telechir_protocol::{
 
 use crate::streams::is_the_same_however_cut;
 
-use super::{PARTS, STEPS, call, picture, reply, turn, turn_of_steps};
+use super::{PARTS, STEPS, call, image, reply, turn, turn_of_steps};
 
 fn computer(name: &str, args: serde_json::Value) -> ComputerCall {
     match call(name, args) {
@@ -300,7 +300,7 @@ fn a_function_with_other_arguments_is_the_callers_own() {
 }
 
 #[test]
-fn the_usual_answer_has_the_address_and_the_picture() {
+fn the_usual_answer_has_the_address_and_the_image() {
     let turn = turn(&json!([
         {"functionCall": {"id": "c1", "name": "click", "args": {"x": 5, "y": 6, "intent": "Go."}}, "thoughtSignature": "c2ln"},
         {"functionCall": {"name": "take_screenshot", "args": {}}},
@@ -311,9 +311,9 @@ fn the_usual_answer_has_the_address_and_the_picture() {
         .map(|call| call.call_id().unwrap().to_string())
         .collect();
     assert_eq!(ids, ["c1", "gemini-r1-1"]);
-    let mut first = ComputerResult::ok("c1", picture());
+    let mut first = ComputerResult::ok("c1", image());
     first.current_url = Some("https://example.com/".to_owned());
-    let second = ComputerResult::ok("gemini-r1-1", picture());
+    let second = ComputerResult::ok("gemini-r1-1", image());
     let results = vec![ToolResult::Computer(first), ToolResult::Computer(second)];
     let reply = reply(PARTS, turn, results);
     let parts = json!([{"inlineData": {"mimeType": "image/png", "data": super::PNG}}]);
@@ -331,7 +331,7 @@ fn a_step_is_answered_by_its_call_id() {
         {"type": "thought", "signature": "c2ln"},
         {"type": "function_call", "id": "61nz", "name": "click", "arguments": {"x": 5, "y": 6}},
     ]));
-    let mut result = ComputerResult::ok("61nz", picture());
+    let mut result = ComputerResult::ok("61nz", image());
     result.current_url = Some("https://example.com/".to_owned());
     let reply = reply(STEPS, turn, vec![ToolResult::Computer(result)]);
     let expected = json!([{

@@ -8,7 +8,7 @@ use telechir_protocol::{
 };
 use telechir_providers::{Dialect, Envelope, History};
 
-use super::{PARTS, PNG, STEPS, history, picture, written};
+use super::{PARTS, PNG, STEPS, history, image, written};
 
 const PLACEHOLDER: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 
@@ -43,7 +43,7 @@ fn computer(id: &str, actions: Vec<Action>) -> Content {
 }
 
 fn seen(id: &str) -> Content {
-    Content::ComputerResult(ComputerResult::ok(id, picture()))
+    Content::ComputerResult(ComputerResult::ok(id, image()))
 }
 
 fn contents(value: &Value) -> Vec<Value> {
@@ -120,12 +120,12 @@ fn a_batch_is_a_call_for_each_action_and_one_again() {
             repeat: 1,
         },
     ];
-    let mut result = ComputerResult::ok("call_1", picture());
+    let mut result = ComputerResult::ok("call_1", image());
     let step = |action: &str, state| StepOutcome {
         action: action.to_owned(),
         state,
         text: None,
-        picture: None,
+        screenshot: None,
         duration_ms: None,
     };
     result.error = Some(Failure::new(FailureKind::Device, "No keyboard."));
@@ -208,10 +208,10 @@ fn what_no_predefined_function_says_is_our_own_function_and_the_same_again() {
 }
 
 #[test]
-fn pixels_are_thousandths_of_the_newest_picture() {
+fn pixels_are_thousandths_of_the_newest_image() {
     // The picture has 8 by 6 pixels.
     let foreign = of(vec![
-        Message::new(Role::User, vec![Content::from(picture())]),
+        Message::new(Role::User, vec![Content::from(image())]),
         assistant(computer("call_1", vec![click(4, 3, Vec::new())])),
         tool(seen("call_1")),
     ]);
@@ -228,7 +228,7 @@ fn pixels_are_thousandths_of_the_newest_picture() {
     );
     // Off the picture there is no thousandth, and an edge would be another place.
     let off = of(vec![
-        Message::new(Role::User, vec![Content::from(picture())]),
+        Message::new(Role::User, vec![Content::from(image())]),
         assistant(computer("call_1", vec![click(8, 3, Vec::new())])),
     ]);
     let (value, _) = written(PARTS, &off);
@@ -373,7 +373,7 @@ fn another_providers_check_is_a_decision_only_when_somebody_agreed() {
     };
     let mut call = ComputerCall::new("call_1", vec![Action::Screenshot]);
     call.pending_safety_checks = vec![check.clone()];
-    let mut agreed = ComputerResult::ok("call_1", picture());
+    let mut agreed = ComputerResult::ok("call_1", image());
     agreed.acknowledged_safety_checks = vec![check];
     let denied = ComputerResult::err("call_1", Failure::new(FailureKind::Denied, "No."));
     let of_both = |result: ComputerResult| {

@@ -106,8 +106,8 @@ pub(super) const RULES: &[Rule] = &[
             )?;
             all(members(document, "functionResult"), |result| {
                 let body = result["responseBody"].as_object();
-                let pictures = &result["responseBody"]["IMAGES"];
-                let one = pictures.is_null() || list(pictures, "images").len() == 1;
+                let images = &result["responseBody"]["IMAGES"];
+                let one = images.is_null() || list(images, "images").len() == 1;
                 body.is_none_or(|body| body.len() == 1) && one
             })
         },

@@ -8,7 +8,7 @@ use super::{Rule, all, list, members, of_type, texts};
 const OWN: &[Dialect] = &[Dialect::OpenaiResponses];
 
 /// Characters of a picture's address, and of any text that a tool prints.
-const MOST_PICTURE: usize = 20_971_520;
+const MOST_IMAGE: usize = 20_971_520;
 const MOST_TEXT: usize = 10_485_760;
 
 pub(super) const RULES: &[Rule] = &[
@@ -26,9 +26,9 @@ pub(super) const RULES: &[Rule] = &[
         dialects: OWN,
         check: |document| {
             all(of_type(document, "computer_call_output"), |output| {
-                let picture = &output["output"];
-                let (address, file) = (texts(picture, "image_url"), texts(picture, "file_id"));
-                address.is_empty() != file.is_empty() && address.len() <= MOST_PICTURE
+                let image = &output["output"];
+                let (address, file) = (texts(image, "image_url"), texts(image, "file_id"));
+                address.is_empty() != file.is_empty() && address.len() <= MOST_IMAGE
             })
         },
         broken: || json!([{"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot"}}]),

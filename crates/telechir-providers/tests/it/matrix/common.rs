@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use telechir_protocol::{Content, Message, Role};
 
 /// A picture of one pixel.
-pub(crate) const PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub(crate) const IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The history in neutral values, a message a line.
 pub(crate) fn common() -> Vec<Message> {
@@ -121,7 +121,7 @@ fn computer(call_id: &str, actions: Value) -> Content {
 fn seen(call_id: &str, more: Value) -> Message {
     let mut result = json!({
         "type": "computer_result", "call_id": call_id, "current_url": "https://example.com/",
-        "screenshot": {"type": "data", "uri": PICTURE, "media_type": "image/png"},
+        "screenshot": {"type": "data", "uri": IMAGE, "media_type": "image/png"},
     });
     if let (Value::Object(result), Value::Object(more)) = (&mut result, more) {
         result.extend(more);

@@ -5,10 +5,10 @@ use telechir_protocol::{ComputerResult, Content, Failure, FailureKind, ShellResu
 
 use super::DIALECT;
 use crate::documents::document;
-use crate::functions::{PICTURE, history_of, picture, reply, turn_of, written};
+use crate::functions::{IMAGE, history_of, image, reply, turn_of, written};
 
 #[test]
-fn a_result_is_words_and_its_picture_an_entry_of_the_user() {
+fn a_result_is_words_and_its_image_an_entry_of_the_user() {
     let response = document("mistral", "response__our_tools.json");
     let denied = Failure::new(FailureKind::Denied, "The policy denies this.");
     let shell = ShellResult {
@@ -16,7 +16,7 @@ fn a_result_is_words_and_its_picture_an_entry_of_the_user() {
         ..ShellResult::new("bB3dE5fG7", Vec::new())
     };
     let results = vec![
-        ToolResult::Computer(ComputerResult::ok("aB3dE5fG7", picture())),
+        ToolResult::Computer(ComputerResult::ok("aB3dE5fG7", image())),
         ToolResult::Shell(shell),
     ];
     let reply = reply(DIALECT, &response, results);
@@ -27,7 +27,7 @@ fn a_result_is_words_and_its_picture_an_entry_of_the_user() {
             "result": "The policy denies this.\n[failed: denied]"},
         {"type": "message.input", "role": "user", "content": [
             {"type": "text", "text": "The picture that call aB3dE5fG7 returned:"},
-            {"type": "image_url", "image_url": PICTURE},
+            {"type": "image_url", "image_url": IMAGE},
         ]},
     ]);
     assert_eq!(json!(reply.items), expected);

@@ -8,7 +8,7 @@ use telechir_protocol::{
 use telechir_providers::{Dialect, Envelope, History, Offer};
 
 use super::DIALECT;
-use crate::functions::{history_of, picture, written};
+use crate::functions::{history_of, image, written};
 
 fn list(messages: Vec<Message>) -> History {
     History {
@@ -36,7 +36,7 @@ fn foreign() -> History {
         Message::new(
             Role::User,
             vec![
-                Content::ComputerResult(ComputerResult::ok("toolu_01", picture())),
+                Content::ComputerResult(ComputerResult::ok("toolu_01", image())),
                 Content::ShellResult(ShellResult::new(
                     "toolu_02",
                     vec![CommandOutput {

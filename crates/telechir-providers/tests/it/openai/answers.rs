@@ -9,11 +9,11 @@ use telechir_protocol::{
 use telechir_providers::EncodeError;
 
 use super::vectors::vector;
-use super::{DIALECT, PICTURE, answered, click, picture, reply};
+use super::{DIALECT, IMAGE, answered, click, image, reply};
 
 fn seen(call_id: &str) -> ComputerResult {
     ComputerResult {
-        screenshot: Some(picture()),
+        screenshot: Some(image()),
         ..ComputerResult::new(call_id)
     }
 }
@@ -36,7 +36,7 @@ fn answer(item: Value, result: ToolResult) -> Value {
 fn a_screenshot_answers_a_call() {
     let item = answer(click("call_a1"), ToolResult::Computer(seen("call_a1")));
     let mut expected = vector("input.computer_call_output.ga_detail.json");
-    expected["output"]["image_url"] = PICTURE.into();
+    expected["output"]["image_url"] = IMAGE.into();
     assert_eq!(item, expected);
 }
 
@@ -47,7 +47,7 @@ fn a_preview_call_gets_no_detail() {
     let item = answer(call, ToolResult::Computer(seen("call_p1")));
     let expected = json!({
         "type": "computer_call_output", "call_id": "call_p1",
-        "output": {"type": "computer_screenshot", "image_url": PICTURE},
+        "output": {"type": "computer_screenshot", "image_url": IMAGE},
     });
     assert_eq!(item, expected);
 }
@@ -82,7 +82,7 @@ fn an_error_follows_the_outputs_in_words() {
         action: action.to_owned(),
         state,
         text: None,
-        picture: None,
+        screenshot: None,
         duration_ms: None,
     };
     let error = Failure::new(FailureKind::InvalidInput, "no such key");
@@ -120,7 +120,7 @@ fn an_error_follows_the_outputs_in_words() {
 }
 
 #[test]
-fn success_without_a_picture_is_refused() {
+fn success_without_a_image_is_refused() {
     let turn = answered(
         json!([click("a")]),
         vec![ToolResult::Computer(ComputerResult::new("a"))],
@@ -134,13 +134,13 @@ fn success_without_a_picture_is_refused() {
 }
 
 #[test]
-fn a_failure_without_a_picture_shows_another_of_the_turn() {
+fn a_failure_without_a_image_shows_another_of_the_turn() {
     let results = vec![
         ToolResult::Computer(failed("a")),
         ToolResult::Computer(seen("b")),
     ];
     let reply = reply(json!([click("a"), click("b")]), results);
-    assert_eq!(reply.items[0]["output"]["image_url"], PICTURE);
+    assert_eq!(reply.items[0]["output"]["image_url"], IMAGE);
     assert!(
         reply.items[2]["content"][0]["text"]
             .as_str()
@@ -150,10 +150,10 @@ fn a_failure_without_a_picture_shows_another_of_the_turn() {
 }
 
 #[test]
-fn a_failure_without_any_picture_is_answered_all_the_same() {
+fn a_failure_without_any_image_is_answered_all_the_same() {
     let reply = reply(json!([click("a")]), vec![ToolResult::Computer(failed("a"))]);
-    let picture = reply.items[0]["output"]["image_url"].as_str().unwrap();
-    assert!(picture.starts_with("data:image/png;base64,"));
+    let image = reply.items[0]["output"]["image_url"].as_str().unwrap();
+    assert!(image.starts_with("data:image/png;base64,"));
     let text = reply.items[1]["content"][0]["text"].as_str().unwrap();
     assert!(
         text.contains("only a grey square") && text.contains("the policy forbids it"),
@@ -165,7 +165,7 @@ fn a_failure_without_any_picture_is_answered_all_the_same() {
 fn a_call_that_could_not_be_read_is_answered_like_any_other() {
     let call = json!({"type": "computer_call", "call_id": "a", "actions": [{"type": "levitate"}]});
     let result = ComputerResult {
-        screenshot: Some(picture()),
+        screenshot: Some(image()),
         ..failed("a")
     };
     let reply = reply(json!([call]), vec![ToolResult::Computer(result)]);
@@ -173,7 +173,7 @@ fn a_call_that_could_not_be_read_is_answered_like_any_other() {
 }
 
 #[test]
-fn a_browser_call_is_answered_in_words_and_a_picture() {
+fn a_browser_call_is_answered_in_words_and_a_image() {
     let result = ComputerResult {
         text_output: Some("Navigated.".to_owned()),
         current_url: Some("https://example.com/".to_owned()),
@@ -185,7 +185,7 @@ fn a_browser_call_is_answered_in_words_and_a_picture() {
         "output": [
             {"type": "input_text", "text": "Navigated."},
             {"type": "input_text", "text": "page: https://example.com/"},
-            {"type": "input_image", "image_url": PICTURE, "detail": "original"},
+            {"type": "input_image", "image_url": IMAGE, "detail": "original"},
         ],
     });
     assert_eq!(answer(call, ToolResult::Computer(result)), expected);
@@ -390,13 +390,13 @@ fn a_function_is_answered_by_a_text_or_by_parts() {
     );
     let value = answer(call.clone(), result(Some(json!({"ok": true})), Vec::new()));
     assert_eq!(value["output"], r#"{"ok":true}"#);
-    let telechir_protocol::Media::Data(data) = picture() else {
+    let telechir_protocol::Media::Data(data) = image() else {
         panic!("no data")
     };
     let parts = answer(call, result(None, vec![Content::Data(data)]));
     assert_eq!(
         parts["output"],
-        json!([{"type": "input_image", "image_url": PICTURE, "detail": "auto"}])
+        json!([{"type": "input_image", "image_url": IMAGE, "detail": "auto"}])
     );
 }
 

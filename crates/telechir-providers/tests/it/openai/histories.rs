@@ -8,7 +8,7 @@ use telechir_protocol::{
 use telechir_providers::{Envelope, History, Report};
 
 use super::vectors::vector;
-use super::{DIALECT, PICTURE, history, picture, written};
+use super::{DIALECT, IMAGE, history, image, written};
 
 fn list(messages: Vec<Message>) -> History {
     History {
@@ -160,11 +160,11 @@ fn what_the_computer_tool_cannot_do_is_a_function_call_that_reads_back() {
 }
 
 #[test]
-fn a_result_without_a_picture_shows_the_newest_before_it() {
+fn a_result_without_a_image_shows_the_newest_before_it() {
     let call = |id: &str| Content::ComputerCall(ComputerCall::new(id, vec![Action::Screenshot]));
-    let result = |id: &str, picture| {
-        let said = Some("Clicked.".to_owned()).filter(|_| picture);
-        let screenshot = (!picture).then(super::picture);
+    let result = |id: &str, image| {
+        let said = Some("Clicked.".to_owned()).filter(|_| image);
+        let screenshot = (!image).then(super::image);
         Content::ComputerResult(ComputerResult {
             screenshot,
             text_output: said,
@@ -194,14 +194,14 @@ fn a_result_without_a_picture_shows_the_newest_before_it() {
         "message",
     ];
     assert_eq!(kinds, expected);
-    assert_eq!(items[3]["output"]["image_url"], PICTURE);
+    assert_eq!(items[3]["output"]["image_url"], IMAGE);
     assert_eq!(items[4]["content"][0]["text"], "call b: Clicked.");
     assert_eq!(items[5]["content"][0]["text"], "Go on.");
     assert_eq!(report.losses.len(), 2);
 }
 
 #[test]
-fn a_result_before_the_first_picture_shows_the_next() {
+fn a_result_before_the_first_image_shows_the_next() {
     let call = |id: &str| Content::ComputerCall(ComputerCall::new(id, vec![Action::Screenshot]));
     let result = |id: &str, screenshot| {
         Content::ComputerResult(ComputerResult {
@@ -213,11 +213,11 @@ fn a_result_before_the_first_picture_shows_the_next() {
         Message::new(Role::Assistant, vec![call("a"), call("b")]),
         Message::new(
             Role::User,
-            vec![result("a", None), result("b", Some(picture()))],
+            vec![result("a", None), result("b", Some(image()))],
         ),
     ];
     let (items, report) = written(&list(messages));
-    assert_eq!(items[2]["output"]["image_url"], PICTURE);
+    assert_eq!(items[2]["output"]["image_url"], IMAGE);
     let how = report.losses[0].kept.as_deref();
     assert_eq!(how, Some("with the next picture after it"));
 }
@@ -270,7 +270,7 @@ fn an_error_of_a_call_told_as_a_function_is_read_back() {
     let error = Some(Failure::new(FailureKind::Device, "no pointer"));
     let result = ComputerResult {
         error: error.clone(),
-        screenshot: Some(picture()),
+        screenshot: Some(image()),
         ..ComputerResult::new("t1")
     };
     let messages = vec![

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use telechir_protocol::{RawTool, Tool};
 use telechir_providers::Offer;
 
-use super::{DIALECT, PICTURE, click, history};
+use super::{DIALECT, IMAGE, click, history};
 
 fn refusal(request: &Value) -> Option<String> {
     let written = DIALECT.encode_history(&history(request));
@@ -12,7 +12,7 @@ fn refusal(request: &Value) -> Option<String> {
 }
 
 fn screenshot(call_id: &str) -> Value {
-    json!({"type": "computer_call_output", "call_id": call_id, "output": {"type": "computer_screenshot", "image_url": PICTURE}})
+    json!({"type": "computer_call_output", "call_id": call_id, "output": {"type": "computer_screenshot", "image_url": IMAGE}})
 }
 
 #[test]

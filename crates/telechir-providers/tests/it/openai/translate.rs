@@ -8,7 +8,7 @@ use telechir_protocol::{Content, Media, Role};
 use telechir_providers::{Dialect, History, Loss, Report};
 
 use super::vectors::vector;
-use super::{DIALECT, PICTURE};
+use super::{DIALECT, IMAGE};
 
 const OTHER: Dialect = Dialect::AnthropicMessages;
 
@@ -68,11 +68,11 @@ fn in_short(content: &Content) -> String {
 
 fn anthropic(calls: &[(&str, &str, Value)]) -> Value {
     let call = |(id, name, input): &(&str, &str, Value)| json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer", "input": input});
-    let picture = json!({
+    let image = json!({
         "type": "image",
-        "source": {"type": "base64", "media_type": "image/png", "data": PICTURE.split_once(',').unwrap().1},
+        "source": {"type": "base64", "media_type": "image/png", "data": IMAGE.split_once(',').unwrap().1},
     });
-    let result = |(id, _, _): &(&str, &str, Value)| json!({"type": "tool_result", "tool_use_id": id, "toolset_name": "computer", "content": [picture]});
+    let result = |(id, _, _): &(&str, &str, Value)| json!({"type": "tool_result", "tool_use_id": id, "toolset_name": "computer", "content": [image]});
     json!([
         {"role": "user", "content": "Open the menu."},
         {"role": "assistant", "content": calls.iter().map(call).collect::<Vec<_>>()},
@@ -204,7 +204,7 @@ fn a_batch_survives_the_other_dialect() {
         vector("output.computer_call.ga.json"),
         {
             "type": "computer_call_output", "call_id": "call_a1",
-            "output": {"type": "computer_screenshot", "image_url": PICTURE},
+            "output": {"type": "computer_screenshot", "image_url": IMAGE},
         },
     ]);
     let (messages, _) = translated(DIALECT, OTHER, &items);
@@ -226,10 +226,10 @@ fn a_batch_survives_the_other_dialect() {
         .flat_map(|call| call.actions.iter().map(|action| action.name()))
         .collect();
     assert_eq!(names, ["click", "key", "type", "key", "wait", "screenshot"]);
-    let pictures = contents.iter().filter(|content| {
+    let images = contents.iter().filter(|content| {
         matches!(content, Content::ComputerResult(result) if matches!(result.screenshot, Some(Media::Data(_))))
     });
-    assert_eq!(pictures.count(), 1);
+    assert_eq!(images.count(), 1);
 }
 
 #[test]

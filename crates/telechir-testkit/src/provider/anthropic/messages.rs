@@ -8,8 +8,8 @@ use crate::provider::Refusal;
 use crate::provider::image::Measured;
 
 /// Pictures a request may have, and from how many on each must be small.
-const MOST_PICTURES: usize = 100;
-const FEW_PICTURES: usize = 20;
+const MOST_IMAGES: usize = 100;
+const FEW_IMAGES: usize = 20;
 const SMALL_EDGE: u32 = 2000;
 
 pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
@@ -18,7 +18,7 @@ pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
         "messages: at least one message is required".to_owned()
     })?;
     let mut open: Vec<&Value> = Vec::new();
-    let (mut said, mut pictures) = (said.iter(), Vec::new());
+    let (mut said, mut images) = (said.iter(), Vec::new());
     for (index, message) in messages.iter().enumerate() {
         let place = format!("messages.{index}");
         one_of(
@@ -38,7 +38,7 @@ pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
                 .filter(|block| word(block, "type") == "tool_use")
                 .collect();
         } else {
-            pictures.extend(check_user(blocks, &open, &place)?);
+            images.extend(check_user(blocks, &open, &place)?);
             open.clear();
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
     ensure(said.next().is_none(), || {
         "recorded model: an answer of mine is missing from the conversation".to_owned()
     })?;
-    check_pictures(&pictures)
+    check_images(&images)
 }
 
 fn content<'a>(message: &'a Value, place: &str) -> Checked<&'a [Value]> {
@@ -106,7 +106,7 @@ fn check_user(blocks: &[Value], open: &[&Value], place: &str) -> Checked<Vec<Mea
     ensure(!later, || {
         format!("{place}: `tool_result` blocks must come first in the message")
     })?;
-    let mut pictures = Vec::new();
+    let mut images = Vec::new();
     for (index, found) in results.iter().enumerate() {
         let id = word(found, "tool_use_id");
         let place = format!("{place}.content.{index}");
@@ -123,7 +123,7 @@ fn check_user(blocks: &[Value], open: &[&Value], place: &str) -> Checked<Vec<Mea
                 "{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
             )
         })?;
-        pictures.extend(result::check(found, call, &place)?);
+        images.extend(result::check(found, call, &place)?);
     }
     let unmet: Vec<&Value> = open
         .iter()
@@ -147,20 +147,20 @@ fn check_user(blocks: &[Value], open: &[&Value], place: &str) -> Checked<Vec<Mea
             || format!("{place}: text content blocks must be non-empty"),
         )?;
     }
-    Ok(pictures)
+    Ok(images)
 }
 
-fn check_pictures(pictures: &[Measured]) -> Checked {
-    ensure(pictures.len() <= MOST_PICTURES, || {
+fn check_images(images: &[Measured]) -> Checked {
+    ensure(images.len() <= MOST_IMAGES, || {
         format!(
-            "messages: too many images: {} > {MOST_PICTURES}",
-            pictures.len()
+            "messages: too many images: {} > {MOST_IMAGES}",
+            images.len()
         )
     })?;
-    let many = pictures.len() > FEW_PICTURES;
-    let large = pictures
+    let many = images.len() > FEW_IMAGES;
+    let large = images
         .iter()
-        .find(|picture| many && picture.long_edge() > SMALL_EDGE);
+        .find(|image| many && image.long_edge() > SMALL_EDGE);
     ensure(large.is_none(), || {
         format!(
             "messages: at least one of the image dimensions exceed max allowed size for many-image requests: {SMALL_EDGE} pixels"

@@ -51,9 +51,9 @@ pub(super) fn check(result: &Value, call: &Value, place: &str) -> Checked<Vec<Me
     ensure(!(is_error && silent), || {
         format!("{place}: content cannot be empty if `is_error` is true")
     })?;
-    let pictures = check_blocks(blocks, family, place)?;
+    let images = check_blocks(blocks, family, place)?;
     check_demanded(call, blocks, is_error, family, place)?;
-    Ok(pictures)
+    Ok(images)
 }
 
 fn check_blocks(blocks: &[Value], family: Option<&str>, place: &str) -> Checked<Vec<Measured>> {
@@ -68,7 +68,7 @@ fn check_blocks(blocks: &[Value], family: Option<&str>, place: &str) -> Checked<
             "tool_reference",
         ],
     };
-    let mut pictures = Vec::new();
+    let mut images = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
         let place = format!("{place}.content.{index}");
         one_of(word(block, "type"), allowed, &format!("{place}.type"))?;
@@ -76,7 +76,7 @@ fn check_blocks(blocks: &[Value], family: Option<&str>, place: &str) -> Checked<
             "text" => ensure(!word(block, "text").is_empty(), || {
                 format!("{place}: text content blocks must be non-empty")
             })?,
-            "image" => pictures.push(check_image(block, family.is_some(), &place)?),
+            "image" => images.push(check_image(block, family.is_some(), &place)?),
             "browser_state" => check_state(block, &place)?,
             _ => {}
         }
@@ -88,7 +88,7 @@ fn check_blocks(blocks: &[Value], family: Option<&str>, place: &str) -> Checked<
     ensure(states <= 1, || {
         format!("{place}: at most one browser_state block is allowed")
     })?;
-    Ok(pictures)
+    Ok(images)
 }
 
 /// What some calls demand of their result.
@@ -107,9 +107,9 @@ fn check_demanded(
     }
     let name = word(call, "name");
     let legacy = call.get("input").map_or("", |input| word(input, "action"));
-    let wants_picture = (family.is_some() && matches!(name, "screenshot" | "zoom"))
+    let wants_image = (family.is_some() && matches!(name, "screenshot" | "zoom"))
         || (name == "computer" && matches!(legacy, "screenshot" | "zoom"));
-    ensure(!wants_picture || has("image"), || {
+    ensure(!wants_image || has("image"), || {
         format!("{place}: the result of {name} must hold an image")
     })?;
     if family == Some("browser") && TAB_CALLS.contains(&name) {

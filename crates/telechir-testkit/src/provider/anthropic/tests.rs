@@ -17,7 +17,7 @@ fn good_headers() -> HeaderMap {
     headers(&[("x-api-key", "k"), ("anthropic-version", "2026-10-21")])
 }
 
-fn picture(width: u32, height: u32) -> Value {
+fn image(width: u32, height: u32) -> Value {
     json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png_base64(width, height)}})
 }
 
@@ -52,7 +52,7 @@ fn good() -> Value {
             {"role": "assistant", "content": said()[0]},
             {"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "a", "toolset_name": "computer", "content": "Clicked."},
-                {"type": "tool_result", "tool_use_id": "b", "toolset_name": "computer", "content": [picture(40, 30)]},
+                {"type": "tool_result", "tool_use_id": "b", "toolset_name": "computer", "content": [image(40, 30)]},
                 {"type": "tool_result", "tool_use_id": "c", "content": "x"},
                 {"type": "tool_result", "tool_use_id": "d", "toolset_name": "browser", "content": [state()]},
             ]},
@@ -228,7 +228,7 @@ fn refuses_results_of_the_wrong_form() {
 }
 
 #[test]
-fn refuses_pictures_that_are_none_or_too_large() {
+fn refuses_images_that_are_none_or_too_large() {
     refused(
         |body| results(body)[1]["content"][0]["source"]["data"] = json!("AAAA"),
         "could not process image",
@@ -238,12 +238,12 @@ fn refuses_pictures_that_are_none_or_too_large() {
         "media_type",
     );
     refused(
-        |body| results(body)[1]["content"][0] = picture(2600, 20),
+        |body| results(body)[1]["content"][0] = image(2600, 20),
         "too large",
     );
     refused(
         |body| {
-            let wide: Vec<Value> = (0..21).map(|_| picture(2100, 2)).collect();
+            let wide: Vec<Value> = (0..21).map(|_| image(2100, 2)).collect();
             results(body)[1]["content"] = json!(wide);
         },
         "many-image",

@@ -24,14 +24,14 @@ fn said() -> Vec<Vec<Value>> {
 }
 
 fn body() -> Value {
-    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png_base64(40, 30)}});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png_base64(40, 30)}});
     json!({
         "anthropic_version": "bedrock-2023-05-31", "anthropic_beta": ["computer-use-2025-11-24"], "max_tokens": 100,
         "tools": [{"type": "computer_20251124", "name": "computer", "display_width_px": 64, "display_height_px": 48}],
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "go"}]},
             {"role": "assistant", "content": said()[0]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [picture]}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [image]}]},
         ],
     })
 }
@@ -58,7 +58,7 @@ fn takes_a_good_body() {
 
 #[test]
 fn refuses_what_the_service_refuses() {
-    let picture = "/messages/2/content/0/content/0";
+    let image = "/messages/2/content/0/content/0";
     let set = |pointer: String, value: Value| {
         move |body: &mut Value| *body.pointer_mut(&pointer).expect("there") = value
     };
@@ -98,22 +98,22 @@ fn refuses_what_the_service_refuses() {
         ),
         (
             Box::new(set(
-                format!("{picture}/source"),
+                format!("{image}/source"),
                 json!({"type": "url", "url": "https://a.test/b.png"}),
             )),
             "'url'",
         ),
         (
             Box::new(set(
-                format!("{picture}/source/data"),
+                format!("{image}/source/data"),
                 json!("A".repeat(super::MOST_BASE64 + 1)),
             )),
             "5 MB",
         ),
         (
             Box::new(move |body| {
-                let picture = body.pointer_mut(picture).expect("there");
-                picture["transformations"] = json!({"oversized_image": "error"});
+                let image = body.pointer_mut(image).expect("there");
+                image["transformations"] = json!({"oversized_image": "error"});
             }),
             "transformations",
         ),

@@ -8,7 +8,7 @@ use crate::provider::Refusal;
 use crate::provider::shape::{Checked, ensure, is_name, list, object, one_of, only, text, word};
 
 const LONGEST_ID: usize = 40;
-const MOST_PICTURES: usize = 8;
+const MOST_IMAGES: usize = 8;
 
 /// Walks through the messages.
 struct Walk<'a> {
@@ -16,7 +16,7 @@ struct Walk<'a> {
     /// Calls that nothing answered yet.
     open: Vec<&'a str>,
     before: &'a str,
-    pictures: usize,
+    images: usize,
 }
 
 pub(super) fn check(rules: Rules, messages: &[Value], said: &[Vec<Value>]) -> Checked {
@@ -27,7 +27,7 @@ pub(super) fn check(rules: Rules, messages: &[Value], said: &[Vec<Value>]) -> Ch
         rules,
         open: Vec::new(),
         before: "",
-        pictures: 0,
+        images: 0,
     };
     for (index, message) in messages.iter().enumerate() {
         walk.message(message, &format!("messages[{index}]"))?;
@@ -39,9 +39,9 @@ pub(super) fn check(rules: Rules, messages: &[Value], said: &[Vec<Value>]) -> Ch
             walk.before
         )
     })?;
-    let most = rules == Rules::Mistral && walk.pictures > MOST_PICTURES;
+    let most = rules == Rules::Mistral && walk.images > MOST_IMAGES;
     ensure(!most, || {
-        format!("Too many images in request. Max is {MOST_PICTURES}")
+        format!("Too many images in request. Max is {MOST_IMAGES}")
     })?;
     check_nothing_lost(messages, said)
 }
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
                     &["text"]
                 };
                 let place = format!("{place}.content");
-                self.pictures += parts::check(self.rules, &message["content"], kinds, &place)?;
+                self.images += parts::check(self.rules, &message["content"], kinds, &place)?;
             }
         }
         self.before = role;
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
     fn check_call(&self, call: &'a Value, place: &str) -> Checked<&'a str> {
         let id = text(call, "id", place)?;
         let takes = match self.rules {
-            Rules::Words | Rules::Pictures => !id.is_empty() && id.len() <= LONGEST_ID,
+            Rules::Words | Rules::Images => !id.is_empty() && id.len() <= LONGEST_ID,
             Rules::Mistral => id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()),
         };
         ensure(takes, || {
@@ -164,14 +164,14 @@ impl<'a> Walk<'a> {
             )));
         };
         self.open.remove(open);
-        let kinds: &[&str] = if self.rules == Rules::Pictures {
+        let kinds: &[&str] = if self.rules == Rules::Images {
             &["text", "image_url"]
         } else {
             &["text"]
         };
         let content = &message["content"];
         ensure(content != "", || format!("{place}.content: it is empty"))?;
-        self.pictures += parts::check(self.rules, content, kinds, &format!("{place}.content"))?;
+        self.images += parts::check(self.rules, content, kinds, &format!("{place}.content"))?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ pub(crate) fn check(rules: Rules, content: &Value, kinds: &[&str], place: &str) 
     if content.is_string() {
         return Ok(0);
     }
-    let mut pictures = 0;
+    let mut images = 0;
     let parts = list(content, place)?;
     ensure(!parts.is_empty(), || format!("{place}: [] is too short"))?;
     for (index, part) in parts.iter().enumerate() {
@@ -25,16 +25,16 @@ pub(crate) fn check(rules: Rules, content: &Value, kinds: &[&str], place: &str) 
             }
             "image_url" => {
                 only(part, &[&["type", "image_url"]], &place, extra)?;
-                check_picture(rules, &part["image_url"], &place)?;
-                pictures += 1;
+                check_image(rules, &part["image_url"], &place)?;
+                images += 1;
             }
             _ => {}
         }
     }
-    Ok(pictures)
+    Ok(images)
 }
 
-fn check_picture(rules: Rules, image: &Value, place: &str) -> Checked {
+fn check_image(rules: Rules, image: &Value, place: &str) -> Checked {
     let url = match image.as_str() {
         Some(url) => {
             ensure(rules == Rules::Mistral, || {

@@ -20,7 +20,7 @@ fn said() -> Vec<Vec<Value>> {
     ]]
 }
 
-fn picture() -> Value {
+fn image() -> Value {
     let url = format!("data:image/png;base64,{}", png_base64(4, 3));
     json!({"type": "image_url", "image_url": {"url": url}})
 }
@@ -32,13 +32,13 @@ fn good(rules: Rules) -> Value {
         .expect("an object")
         .shift_remove("refusal");
     let words = json!({"role": "tool", "tool_call_id": "aB3dE5fG7", "content": "Done."});
-    let shown = json!({"role": "user", "content": [{"type": "text", "text": "see"}, picture()]});
+    let shown = json!({"role": "user", "content": [{"type": "text", "text": "see"}, image()]});
     let mut messages = vec![json!({"role": "user", "content": "go"}), spoken];
     match rules {
         Rules::Words => messages.extend([words, shown]),
-        Rules::Pictures => messages.push(json!({
+        Rules::Images => messages.push(json!({
             "role": "tool", "tool_call_id": "aB3dE5fG7",
-            "content": [{"type": "text", "text": "Done."}, picture()],
+            "content": [{"type": "text", "text": "Done."}, image()],
         })),
         Rules::Mistral => {
             let bridge = json!({"role": "assistant", "content": "I see."});
@@ -64,7 +64,7 @@ fn remove(body: &mut Value, at: usize) {
 
 #[test]
 fn a_good_request_passes() {
-    for rules in [Rules::Words, Rules::Pictures, Rules::Mistral] {
+    for rules in [Rules::Words, Rules::Images, Rules::Mistral] {
         check(rules, &headers(), &good(rules), &said()).expect("no refusal");
     }
 }
@@ -130,7 +130,7 @@ fn members_and_parts_that_nobody_takes_are_refused() {
     );
     refused(
         rules,
-        |body| body["messages"][2]["content"] = json!([picture()]),
+        |body| body["messages"][2]["content"] = json!([image()]),
         "image_url",
     );
     refused(
@@ -164,7 +164,7 @@ fn members_and_parts_that_nobody_takes_are_refused() {
 }
 
 #[test]
-fn mistral_wants_its_order_its_ids_and_few_pictures() {
+fn mistral_wants_its_order_its_ids_and_few_images() {
     let rules = Rules::Mistral;
     refused(
         rules,
@@ -182,7 +182,7 @@ fn mistral_wants_its_order_its_ids_and_few_pictures() {
     refused(
         rules,
         |body| {
-            let nine = vec![picture(); 9];
+            let nine = vec![image(); 9];
             body["messages"][4]["content"] = nine.into();
         },
         "Too many images",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::Refusal;
 use super::super::shape::{Checked, ensure, list, one_of, only, text, word};
-use super::{answers, check_picture, extra};
+use super::{answers, check_image, extra};
 
 const PART: &[&str] = &[
     "text",
@@ -75,7 +75,7 @@ fn check_content(content: &Value, place: &str) -> Checked {
             check_media(answer.get("parts"), &place)?;
         }
         if let Some(data) = part.get("inlineData") {
-            check_picture(word(data, "mimeType"), word(data, "data"), &place)?;
+            check_image(word(data, "mimeType"), word(data, "data"), &place)?;
         }
     }
     Ok(())
@@ -89,7 +89,7 @@ fn check_media(parts: Option<&Value>, place: &str) -> Checked {
             only(data, &[&["mimeType", "data", "displayName"]], place, extra)?;
             let known = ["image/png", "image/jpeg", "image/webp"];
             one_of(word(data, "mimeType"), &known, place)?;
-            check_picture(word(data, "mimeType"), word(data, "data"), place)?;
+            check_image(word(data, "mimeType"), word(data, "data"), place)?;
         }
     }
     Ok(())

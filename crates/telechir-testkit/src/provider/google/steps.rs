@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::Refusal;
 use super::super::shape::{Checked, ensure, list, one_of, only, text, word};
-use super::{answers, check_picture, extra};
+use super::{answers, check_image, extra};
 
 const RESULT: &[&str] = &[
     "type",
@@ -68,7 +68,7 @@ fn check_contents(contents: Option<&Value>, place: &str) -> Checked {
             "text" => {
                 text(content, "text", place)?;
             }
-            "image" => check_picture(word(content, "mime_type"), word(content, "data"), place)?,
+            "image" => check_image(word(content, "mime_type"), word(content, "data"), place)?,
             kind => one_of(kind, &["audio", "document", "video"], place)?,
         }
     }

@@ -23,13 +23,13 @@ fn said() -> Vec<Vec<Value>> {
 }
 
 fn good() -> Value {
-    let picture = json!({"inlineData": {"mimeType": "image/png", "data": png_base64(40, 30)}});
+    let image = json!({"inlineData": {"mimeType": "image/png", "data": png_base64(40, 30)}});
     json!({
         "contents": [
             {"role": "user", "parts": [{"text": "go"}]},
             {"role": "model", "parts": said()[0]},
             {"role": "user", "parts": [
-                {"functionResponse": {"id": "c1", "name": "click", "response": {"url": "", "safety_acknowledgement": "true"}, "parts": [picture]}},
+                {"functionResponse": {"id": "c1", "name": "click", "response": {"url": "", "safety_acknowledgement": "true"}, "parts": [image]}},
                 {"functionResponse": {"id": "c2", "name": "shell", "response": {"output": "a"}}},
             ]},
         ],
@@ -57,12 +57,12 @@ fn steps_said() -> Vec<Vec<Value>> {
 }
 
 fn good_steps() -> Value {
-    let picture = json!({"type": "image", "mime_type": "image/png", "data": png_base64(40, 30)});
+    let image = json!({"type": "image", "mime_type": "image/png", "data": png_base64(40, 30)});
     let mut input =
         vec![json!({"type": "user_input", "content": [{"type": "text", "text": "go"}]})];
     input.extend(steps_said().concat());
     input.push(json!({"type": "function_result", "call_id": "c1", "name": "click", "safety_acknowledgement": true,
-        "result": [{"type": "text", "text": "{\"url\":\"\",\"safety_acknowledgement\":true}"}, picture]}));
+        "result": [{"type": "text", "text": "{\"url\":\"\",\"safety_acknowledgement\":true}"}, image]}));
     input.push(json!({"type": "function_result", "call_id": "c2", "name": "shell", "result": [{"type": "text", "text": "a"}]}));
     json!({
         "model": "gemini-3.8-flash", "store": false, "input": input,

@@ -49,11 +49,11 @@ enum Says {
     /// So many tabs and nothing else.
     Tabs(usize),
     /// A picture as large as the screen.
-    Picture,
+    Screenshot,
     /// A picture of a part.
     Part,
 }
-use Says::{Part, Picture, Tabs, Words};
+use Says::{Part, Screenshot, Tabs, Words};
 
 /// A member, its input, what it answers, and what it does to the page.
 type Row<'a> = (&'static str, Value, Says, &'a [&'static str]);
@@ -81,7 +81,7 @@ fn words(result: &Value) -> String {
         .join("\n")
 }
 
-fn picture(result: &Value) -> (u32, u32) {
+fn screenshot(result: &Value) -> (u32, u32) {
     let mut blocks = result["content"].as_array().into_iter().flatten();
     let image = blocks.find(|block| block["type"] == "image");
     png_size(
@@ -118,8 +118,8 @@ fn check(rows: &[Row<'_>], reply: &Value) {
                     "{name}"
                 );
             }
-            Picture => assert_eq!(picture(result), (1280, 800), "{name}"),
-            Part => assert!(picture(result).0 > 0, "{name}"),
+            Screenshot => assert_eq!(screenshot(result), (1280, 800), "{name}"),
+            Part => assert!(screenshot(result).0 > 0, "{name}"),
         }
     }
 }
@@ -170,7 +170,7 @@ fn every_member_does_what_it_says() {
             &[],
         ),
         ("zoom", json!({"region": [640, 0, 960, 200]}), Part, &[]),
-        ("screenshot", json!({}), Picture, &[]),
+        ("screenshot", json!({}), Screenshot, &[]),
     ];
     let reply = scene.exec("anthropic-messages", &flags, &respond(&ways));
     check(&ways, &reply);
@@ -384,5 +384,5 @@ fn what_cannot_be_done_is_an_error_of_the_toolset() {
     // All of it left the session whole.
     let shown = message(&[member("toolu_1", "browser", "screenshot", json!({}))]);
     let reply = scene.exec("anthropic-messages", &[], &shown);
-    assert_eq!(picture(&reply[0]), (1280, 800));
+    assert_eq!(screenshot(&reply[0]), (1280, 800));
 }

@@ -45,10 +45,10 @@ fn frame(words: &str) -> String {
 }
 
 /// How many pixels of a picture have this colour.
-fn pixels_of(picture: &str, colour: [u8; 3]) -> usize {
+fn pixels_of(screenshot: &str, colour: [u8; 3]) -> usize {
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::STANDARD
-        .decode(picture)
+        .decode(screenshot)
         .expect("base64");
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::EXPAND);
@@ -60,7 +60,7 @@ fn pixels_of(picture: &str, colour: [u8; 3]) -> usize {
 }
 
 #[test]
-fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_picture() {
+fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screenshot() {
     const PRESS: [u8; 3] = [0, 120, 50];
     let mut scene = Scene::new();
     let mut flags = scene.flags();
@@ -72,9 +72,9 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_picture(
         &flags,
         &respond(&json!({"action": "screenshot"})),
     );
-    let (words, picture) = told(&first);
+    let (words, screenshot) = told(&first);
     assert!(
-        pixels_of(&picture, PRESS) > 50,
+        pixels_of(&screenshot, PRESS) > 50,
         "numbers are on the picture"
     );
     let (old, press) = (frame(&words), label(&words, "Press"));

@@ -54,8 +54,8 @@ fn a_killed_batch_on_the_desktop_goes_on_without_repeating_an_action() {
 /// The picture of now is there; the interrupted action ends the batch and is told.
 fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool>) {
     assert_eq!(reply[0]["type"], "computer_call_output", "{reply}");
-    let picture = reply[0]["output"]["image_url"].as_str().expect("a picture");
-    assert!(picture.starts_with("data:image/png;base64,"));
+    let screenshot = reply[0]["output"]["image_url"].as_str().expect("a picture");
+    assert!(screenshot.starts_with("data:image/png;base64,"));
     let interrupted = killed.values().any(|ended| !ended);
     let told = reply
         .to_string()

@@ -115,7 +115,7 @@ fn anthropic_hears_of_an_interrupted_click_as_an_error() {
 }
 
 #[test]
-fn openai_hears_of_an_interrupted_click_after_the_picture() {
+fn openai_hears_of_an_interrupted_click_after_the_screenshot() {
     let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1", "status": "completed",
         "actions": [{"type": "click", "x": 1, "y": 1, "button": "left"}]});
     let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6-sol", "output": [call]});

@@ -12,6 +12,6 @@ mod format;
 mod png;
 mod scale;
 
-pub use error::PictureError;
+pub use error::ImageError;
 pub use format::{Format, encode, encode_within};
 pub use scale::shrink;

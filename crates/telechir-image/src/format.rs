@@ -3,7 +3,7 @@
 use jpeg_encoder::{ColorType, Encoder as JpegEncoder, SamplingFactor};
 use telechir_device::Frame;
 
-use crate::{PictureError, png};
+use crate::{ImageError, png};
 
 /// How a picture is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -66,9 +66,9 @@ impl Format {
 ///
 /// # Errors
 /// When the frame is empty, or larger than the format can say.
-pub fn encode(frame: &Frame, format: Format) -> Result<Vec<u8>, PictureError> {
+pub fn encode(frame: &Frame, format: Format) -> Result<Vec<u8>, ImageError> {
     let size = frame.size();
-    let failed = |message: String| PictureError::Encode {
+    let failed = |message: String| ImageError::Encode {
         width: size.width,
         height: size.height,
         format: format.name(),
@@ -97,7 +97,7 @@ pub fn encode_within(
     frame: &Frame,
     format: Format,
     most: usize,
-) -> Result<(Vec<u8>, Format), PictureError> {
+) -> Result<(Vec<u8>, Format), ImageError> {
     let smaller = [Format::Webp, jpeg_of(85), jpeg_of(60), jpeg_of(30)];
     for format in std::iter::once(format).chain(smaller) {
         let bytes = encode(frame, format)?;
@@ -105,7 +105,7 @@ pub fn encode_within(
             return Ok((bytes, format));
         }
     }
-    Err(PictureError::Encode {
+    Err(ImageError::Encode {
         width: frame.size().width,
         height: frame.size().height,
         format: format.name(),

@@ -5,16 +5,16 @@
 
 use base64::Engine as _;
 use telechir_device::{Frame, Mark, Viewport, draw};
-use telechir_picture::{Format, PictureError, encode, encode_within, shrink};
+use telechir_image::{Format, ImageError, encode, encode_within, shrink};
 use telechir_protocol::{DataContent, Media, Size};
 
-use crate::PictureRule;
+use crate::ScreenshotRule;
 
 /// A frame as the PNG that a model gets of it, in its own size.
 ///
 /// # Errors
 /// When it cannot be encoded.
-pub fn png(frame: &Frame) -> Result<Vec<u8>, PictureError> {
+pub fn png(frame: &Frame) -> Result<Vec<u8>, ImageError> {
     encode(frame, Format::Png)
 }
 
@@ -24,14 +24,14 @@ pub(crate) fn develop(
     frame: &Frame,
     size: Size,
     (marks, viewport): (&[Mark], &Viewport),
-    rule: PictureRule,
-) -> Result<(Media, Vec<u8>), PictureError> {
-    let mut picture = shrink(frame, size)?;
+    rule: ScreenshotRule,
+) -> Result<(Media, Vec<u8>), ImageError> {
+    let mut screenshot = shrink(frame, size)?;
     if !marks.is_empty() {
-        draw(&mut picture, marks, viewport);
+        draw(&mut screenshot, marks, viewport);
     }
     let most = rule.max_bytes.unwrap_or(usize::MAX);
-    let (bytes, format) = encode_within(&picture, rule.format, most)?;
+    let (bytes, format) = encode_within(&screenshot, rule.format, most)?;
     let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let media = DataContent::from_base64(format.media_type(), &base64);
     Ok((Media::Data(media), bytes))

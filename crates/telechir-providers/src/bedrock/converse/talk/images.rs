@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::PictureLimit;
+use crate::ImageLimit;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
 /// Replaces old pictures of results. Whether any ever was, is seen from the notes.
-pub(super) fn prune(messages: &mut [Value], limit: PictureLimit) -> bool {
+pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     let count: usize = messages.iter().map(count).sum();
     if count > limit.prune_above {
         let mut left = count.saturating_sub(limit.keep);

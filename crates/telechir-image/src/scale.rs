@@ -5,7 +5,7 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 use telechir_device::Frame;
 use telechir_protocol::Size;
 
-use crate::PictureError;
+use crate::ImageError;
 
 /// The frame at `size`; itself, without a copy, when it has that size.
 ///
@@ -14,11 +14,11 @@ use crate::PictureError;
 ///
 /// # Errors
 /// When `size` is empty.
-pub fn shrink(frame: &Frame, size: Size) -> Result<Frame, PictureError> {
+pub fn shrink(frame: &Frame, size: Size) -> Result<Frame, ImageError> {
     if size == frame.size() {
         return Ok(frame.clone());
     }
-    let failed = |message: &dyn std::fmt::Display| PictureError::Scale {
+    let failed = |message: &dyn std::fmt::Display| ImageError::Scale {
         width: size.width,
         height: size.height,
         message: message.to_string(),
@@ -29,13 +29,13 @@ pub fn shrink(frame: &Frame, size: Size) -> Result<Frame, PictureError> {
     let from = frame.size();
     let pixels = ImageRef::new(from.width, from.height, frame.bgrx(), PixelType::U8x4)
         .map_err(|error| failed(&error))?;
-    let mut picture = Image::new(size.width, size.height, PixelType::U8x4);
+    let mut image = Image::new(size.width, size.height, PixelType::U8x4);
     // Measured beside Lanczos and plain averages: as readable, faster, and smaller as PNG.
     let options = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
         .use_alpha(false);
     Resizer::new()
-        .resize(&pixels, &mut picture, &options)
+        .resize(&pixels, &mut image, &options)
         .map_err(|error| failed(&error))?;
-    Frame::new(size, picture.into_vec()).ok_or_else(|| failed(&"it has another size"))
+    Frame::new(size, image.into_vec()).ok_or_else(|| failed(&"it has another size"))
 }

@@ -37,7 +37,7 @@ fn table() -> String {
     for dialect in Dialect::ALL {
         for model in models(dialect) {
             let seen = |width, height| {
-                let size = dialect.picture_size(*model, Size::new(width, height));
+                let size = dialect.screenshot_size(*model, Size::new(width, height));
                 format!("{}x{}", size.width, size.height)
             };
             let sizes = [seen(1920, 1080), seen(2560, 1600), seen(3840, 2160)];
@@ -45,7 +45,7 @@ fn table() -> String {
                 [_] => "any".to_owned(),
                 _ => model.map_or_else(|| "others".to_owned(), |model| format!("`{model}`")),
             };
-            let megabytes = dialect.picture_bytes() as f64 / 1e6;
+            let megabytes = dialect.max_image_bytes() as f64 / 1e6;
             table.push_str(&format!(
                 "| `{}` | {model} | {} | {megabytes:.1} MB |\n",
                 dialect.name(),
@@ -61,7 +61,7 @@ fn table() -> String {
     clippy::disallowed_methods,
     reason = "UPDATE=1 asks this test to write the table anew"
 )]
-fn the_table_of_pictures_says_what_dialects_take() {
+fn the_table_of_images_says_what_dialects_take() {
     let page = fs::read_to_string(Path::new(PAGE)).unwrap();
     let (head, rest) = page.split_once(BEGIN).unwrap();
     let (old, tail) = rest.split_once(END).unwrap();

@@ -57,7 +57,7 @@ fn furnished(stage: &Stage, size: Size, background: Background) -> (Desktop, Env
     })
 }
 
-pub(crate) fn pictures(stage: &Stage, peers: &mut Peers) {
+pub(crate) fn screenshots(stage: &Stage, peers: &mut Peers) {
     for size in [Size::new(1280, 800), Size::new(1920, 1080)] {
         for background in [Background::Plain, Background::Photograph] {
             beside_others(stage, peers, size, background);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::PictureLimit;
+use crate::ImageLimit;
 use crate::conversation::text_of;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
@@ -13,7 +13,7 @@ const GONE: &str = "[An older screenshot was removed to save room.]";
 const BLANK: &str = "iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAAAAABXZoBIAAAAFElEQVR42mNowAMYRiVHJUclYQAA14+IELSdtnwAAAAASUVORK5CYII=";
 
 /// Replaces old pictures. Whether any ever was, is seen from the notes.
-pub(super) fn prune(messages: &mut [Value], limit: PictureLimit) -> bool {
+pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     let count: usize = messages.iter().map(count).sum();
     if count > limit.prune_above {
         let demanded = demanded(messages);
@@ -34,9 +34,9 @@ pub(super) fn count(message: &Value) -> usize {
     let inner = |block: &Value| match text_of(block, "type") {
         "tool_result" => blocks(block)
             .iter()
-            .filter(|block| is_picture(block))
+            .filter(|block| is_image(block))
             .count(),
-        _ => usize::from(is_picture(block)),
+        _ => usize::from(is_image(block)),
     };
     blocks(message).iter().map(inner).sum()
 }
@@ -71,7 +71,7 @@ fn remove(result: &mut Value, keeps_one: bool, left: &mut usize) {
         return;
     };
     for block in std::mem::take(blocks) {
-        if *left == 0 || !is_picture(&block) {
+        if *left == 0 || !is_image(&block) {
             blocks.push(block);
             continue;
         }
@@ -91,7 +91,7 @@ fn blocks(holder: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-fn is_picture(block: &Value) -> bool {
+fn is_image(block: &Value) -> bool {
     let is_blank = block
         .get("source")
         .is_some_and(|source| text_of(source, "data") == BLANK);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::PictureLimit;
+use crate::ImageLimit;
 use crate::conversation::text_of;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
@@ -10,11 +10,11 @@ const GONE: &str = "[An older screenshot was removed to save room.]";
 /// How many pictures an item has: in the answers of a content, or in a step.
 pub(super) fn count(item: &Value) -> usize {
     lists(item)
-        .map(|list| list.iter().filter(|part| is_picture(part)).count())
+        .map(|list| list.iter().filter(|part| is_image(part)).count())
         .sum()
 }
 
-fn is_picture(part: &Value) -> bool {
+fn is_image(part: &Value) -> bool {
     part.get("inlineData").is_some() || text_of(part, "type") == "image"
 }
 
@@ -33,7 +33,7 @@ fn lists(item: &Value) -> impl Iterator<Item = &Vec<Value>> {
 }
 
 /// Removes the oldest pictures once there are too many.
-pub(super) fn prune(items: &mut [Value], limit: PictureLimit) {
+pub(super) fn prune(items: &mut [Value], limit: ImageLimit) {
     let total: usize = items.iter().map(count).sum();
     if total <= limit.prune_above {
         return;
@@ -67,7 +67,7 @@ fn strip(item: &mut Value) {
     }
     for name in ["content", "result"] {
         if let Some(Value::Array(parts)) = item.get_mut(name) {
-            for part in parts.iter_mut().filter(|part| is_picture(part)) {
+            for part in parts.iter_mut().filter(|part| is_image(part)) {
                 *part = json!({"type": "text", "text": GONE});
             }
         }

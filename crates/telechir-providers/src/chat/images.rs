@@ -23,7 +23,7 @@ pub(super) struct Shown {
     /// How many messages only show pictures, the bridge included.
     pub(super) messages: usize,
     /// The pictures with the ids of the calls they belong to.
-    pub(super) pictures: Vec<(String, Content)>,
+    pub(super) images: Vec<(String, Content)>,
     /// The next message stands behind a bridge.
     pub(super) bridged: bool,
 }
@@ -41,10 +41,10 @@ pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> Shown {
     let shown = rest
         .get(start)
         .and_then(|message| shown(flavour, message, ids));
-    if let Some(pictures) = shown {
+    if let Some(images) = shown {
         return Shown {
             messages: start + 1,
-            pictures,
+            images,
             bridged: false,
         };
     }
@@ -54,7 +54,7 @@ pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> Shown {
     let bridged = bridged && user;
     Shown {
         messages: usize::from(bridged),
-        pictures: Vec::new(),
+        images: Vec::new(),
         bridged,
     }
 }
@@ -64,9 +64,9 @@ fn shown(flavour: Flavour, message: &Fields, ids: &[String]) -> Option<Vec<(Stri
     if text(message, "role") != Some("user") {
         return None;
     }
-    let pictures = captioned(flavour, list(message, "content"), ids)?;
-    let again = message_of(flavour, &pictures)?;
-    (again == Value::Object(message.clone())).then_some(pictures)
+    let images = captioned(flavour, list(message, "content"), ids)?;
+    let again = message_of(flavour, &images)?;
+    (again == Value::Object(message.clone())).then_some(images)
 }
 
 /// The pictures behind captions that name these ids, in the order of the ids: each result takes
@@ -84,43 +84,43 @@ pub(crate) fn captioned(
             .and_modify(|known| *known = None)
             .or_insert(Some(place));
     }
-    let mut pictures = Vec::new();
+    let mut images = Vec::new();
     let mut before = 0;
     for pair in content.chunks(2) {
-        let [caption, picture] = pair else {
+        let [caption, image] = pair else {
             return None;
         };
         let place = captions
             .get(text(caption.as_object()?, "text")?)
             .copied()??;
-        if place < before || kind(picture.as_object()?) != "image_url" {
+        if place < before || kind(image.as_object()?) != "image_url" {
             return None;
         }
         before = place;
         let id = ids[place].as_ref().to_owned();
-        pictures.push((id, parts::read_part(flavour, picture)));
+        images.push((id, parts::read_part(flavour, image)));
     }
-    (!pictures.is_empty()).then_some(pictures)
+    (!images.is_empty()).then_some(images)
 }
 
 /// The pictures that come next and belong to this id.
 pub(crate) fn taken(
-    pictures: &mut Peekable<impl Iterator<Item = (String, Content)>>,
+    images: &mut Peekable<impl Iterator<Item = (String, Content)>>,
     id: &str,
 ) -> Vec<Content> {
-    let next = || pictures.next_if(|(of, _)| of == id);
+    let next = || images.next_if(|(of, _)| of == id);
     std::iter::from_fn(next)
-        .map(|(_, picture)| picture)
+        .map(|(_, image)| image)
         .collect()
 }
 
 /// The messages that show these pictures.
-pub(super) fn write(flavour: Flavour, pictures: &[(String, Media)]) -> Vec<Value> {
-    let pictures: Vec<(String, Content)> = pictures
+pub(super) fn write(flavour: Flavour, images: &[(String, Media)]) -> Vec<Value> {
+    let images: Vec<(String, Content)> = images
         .iter()
         .map(|(id, media)| (id.clone(), Content::from(media.clone())))
         .collect();
-    let Some(message) = message_of(flavour, &pictures).filter(|_| !pictures.is_empty()) else {
+    let Some(message) = message_of(flavour, &images).filter(|_| !images.is_empty()) else {
         return Vec::new();
     };
     match flavour {
@@ -129,11 +129,11 @@ pub(super) fn write(flavour: Flavour, pictures: &[(String, Media)]) -> Vec<Value
     }
 }
 
-fn message_of(flavour: Flavour, pictures: &[(String, Content)]) -> Option<Value> {
+fn message_of(flavour: Flavour, images: &[(String, Content)]) -> Option<Value> {
     let mut content = Vec::new();
-    for (id, picture) in pictures {
+    for (id, image) in images {
         content.push(json!({"type": "text", "text": caption_of(id)}));
-        content.push(parts::write_part(flavour, picture)?);
+        content.push(parts::write_part(flavour, image)?);
     }
     Some(json!({"role": "user", "content": content}))
 }

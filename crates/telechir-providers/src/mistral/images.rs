@@ -5,31 +5,31 @@ use telechir_protocol::{Content, Media};
 
 use super::FLAVOUR;
 use crate::chat::parts;
-use crate::chat::pictures::{caption_of, captioned};
+use crate::chat::images::{caption_of, captioned};
 use crate::fields::{Fields, list};
 
 /// The pictures of an entry that is nothing but captions and pictures, as we write them, with the
 /// ids of their calls.
 pub(super) fn read(entry: &Fields, ids: &[&str]) -> Option<Vec<(String, Content)>> {
-    let pictures = captioned(FLAVOUR, list(entry, "content"), ids)?;
-    let again = entry_of(&pictures)?;
-    (again == Value::Object(entry.clone())).then_some(pictures)
+    let images = captioned(FLAVOUR, list(entry, "content"), ids)?;
+    let again = entry_of(&images)?;
+    (again == Value::Object(entry.clone())).then_some(images)
 }
 
 /// The entry that shows these pictures; none when there are none.
-pub(super) fn write(pictures: Vec<(String, Media)>) -> Option<Value> {
-    let pictures: Vec<(String, Content)> = pictures
+pub(super) fn write(images: Vec<(String, Media)>) -> Option<Value> {
+    let images: Vec<(String, Content)> = images
         .into_iter()
         .map(|(id, media)| (id, Content::from(media)))
         .collect();
-    entry_of(&pictures).filter(|_| !pictures.is_empty())
+    entry_of(&images).filter(|_| !images.is_empty())
 }
 
-fn entry_of(pictures: &[(String, Content)]) -> Option<Value> {
+fn entry_of(images: &[(String, Content)]) -> Option<Value> {
     let mut content = Vec::new();
-    for (id, picture) in pictures {
+    for (id, image) in images {
         content.push(json!({"type": "text", "text": caption_of(id)}));
-        content.push(parts::write_part(FLAVOUR, picture)?);
+        content.push(parts::write_part(FLAVOUR, image)?);
     }
     Some(json!({"type": "message.input", "role": "user", "content": content}))
 }

@@ -9,7 +9,7 @@ use super::models;
 
 /// What a model sees at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PictureTier {
+pub(super) enum ImageTier {
     /// Models up to 4.6, and Sonnet and Haiku 4.5: a long edge of 1568 pixels, 1568 tokens.
     Standard,
     /// Models from 4.7 on, and all that take the toolsets: 2576 pixels, 4784 tokens.
@@ -23,7 +23,7 @@ pub(super) const MOST_BASE64: usize = 10 * 1024 * 1024;
 /// Pixels to the side of one visual token.
 const TOKEN_SIDE: u32 = 28;
 
-impl PictureTier {
+impl ImageTier {
     /// The tier of a model; an unknown one has the newest.
     pub(super) fn for_model(model: Option<&str>) -> Self {
         match model.and_then(models::line) {
@@ -53,12 +53,12 @@ fn visual_tokens(size: Size) -> u64 {
 }
 
 /// Whether a picture of this size is seen as it is.
-fn image_fits(tier: PictureTier, size: Size) -> bool {
+fn image_fits(tier: ImageTier, size: Size) -> bool {
     size.width.max(size.height) <= tier.longest_edge() && visual_tokens(size) <= tier.most_tokens()
 }
 
 /// The largest size of the same shape that fits; the size itself when it does.
-fn largest_fitting(tier: PictureTier, size: Size) -> Size {
+fn largest_fitting(tier: ImageTier, size: Size) -> Size {
     if image_fits(tier, size) || size.width == 0 || size.height == 0 {
         return size;
     }
@@ -80,12 +80,12 @@ fn largest_fitting(tier: PictureTier, size: Size) -> Size {
 }
 
 /// The size at which this model sees a picture as it is.
-pub(crate) fn picture_size(model: Option<&str>, size: Size) -> Size {
-    largest_fitting(PictureTier::for_model(model), size)
+pub(crate) fn screenshot_size(model: Option<&str>, size: Size) -> Size {
+    largest_fitting(ImageTier::for_model(model), size)
 }
 
 /// What is wrong with a picture in base64, as the end of a sentence; none when it may be sent.
-pub(super) fn problem(tier: PictureTier, base64: &str) -> Option<String> {
+pub(super) fn problem(tier: ImageTier, base64: &str) -> Option<String> {
     if let Some(problem) = never_taken(base64) {
         return Some(problem);
     }
@@ -187,11 +187,11 @@ fn jpeg(bytes: &[u8]) -> Option<Size> {
 mod tests {
     use telechir_protocol::Size;
 
-    use super::{PictureTier, image_fits, largest_fitting, size_of};
+    use super::{ImageTier, image_fits, largest_fitting, size_of};
 
     #[test]
     fn shrinks_to_the_documented_sizes() {
-        use PictureTier::{High, Standard};
+        use ImageTier::{High, Standard};
         let table = [
             (Standard, (1920, 1080), (1456, 819)),
             (High, (3840, 2160), (2576, 1449)),
@@ -227,8 +227,8 @@ mod tests {
         ];
         for model in standard {
             assert_eq!(
-                PictureTier::for_model(Some(model)),
-                PictureTier::Standard,
+                ImageTier::for_model(Some(model)),
+                ImageTier::Standard,
                 "{model}"
             );
         }
@@ -239,15 +239,15 @@ mod tests {
             "unheard-of",
         ] {
             assert_eq!(
-                PictureTier::for_model(Some(model)),
-                PictureTier::High,
+                ImageTier::for_model(Some(model)),
+                ImageTier::High,
                 "{model}"
             );
         }
     }
 
     #[test]
-    fn reads_the_size_from_the_picture_itself() {
+    fn reads_the_size_from_the_image_itself() {
         let png = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAEUlEQVR42mNwaDiAFTEMpAQAAdFIAedY0+sAAAAASUVORK5CYII=";
         assert_eq!(size_of(png), Some(Size::new(8, 6)));
         assert_eq!(

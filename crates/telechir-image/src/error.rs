@@ -2,7 +2,7 @@
 
 /// Why a picture cannot be made. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
-pub enum PictureError {
+pub enum ImageError {
     /// An encoder refused the pixels.
     #[error("encode a picture of {width}x{height} pixels as {format}: {message}")]
     Encode {

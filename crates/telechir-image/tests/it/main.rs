@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use telechir_device::Frame;
-use telechir_picture::{Format, encode, shrink};
+use telechir_image::{Format, encode, shrink};
 use telechir_protocol::Size;
 
 fn frame(size: Size, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Frame {
@@ -167,10 +167,10 @@ fn names_say_formats_and_media_types() {
 fn one_colour_stays_that_colour_at_any_size() {
     let whole = frame(Size::new(97, 61), |_, _| [255, 128, 3]);
     for size in [Size::new(96, 60), Size::new(13, 61), Size::new(1, 1)] {
-        let picture = shrink(&whole, size).unwrap();
-        assert_eq!(picture.size(), size);
+        let image = shrink(&whole, size).unwrap();
+        assert_eq!(image.size(), size);
         let pixels = (size.width * size.height) as usize;
-        assert_eq!(picture.to_rgb(), [255, 128, 3].repeat(pixels));
+        assert_eq!(image.to_rgb(), [255, 128, 3].repeat(pixels));
     }
 }
 
@@ -179,9 +179,9 @@ fn a_thin_line_is_still_seen_when_it_is_smaller() {
     let whole = frame(Size::new(400, 400), |x, _| {
         if x == 201 { [0; 3] } else { [255; 3] }
     });
-    let picture = shrink(&whole, Size::new(200, 200)).unwrap();
+    let image = shrink(&whole, Size::new(200, 200)).unwrap();
     let darkest = (0..200)
-        .filter_map(|x| picture.pixel(x, 100))
+        .filter_map(|x| image.pixel(x, 100))
         .map(|[red, ..]| red)
         .min();
     assert!(darkest.unwrap() < 180, "{darkest:?}");
