@@ -3,7 +3,7 @@
 use telechir_protocol::{
     AnsweredTurn, SafetyCheck, SafetySource, ToolCall, ToolResult, UsageContent,
 };
-use telechir_providers::{Conversation, Dialect, Opening, Report, Response, Stop};
+use telechir_providers::{Conversation, Dialect, Report, RequestOptions, Response, StopReason};
 use telechir_runtime::{Session, SessionEvent};
 
 use crate::exchange::Exchange;
@@ -12,7 +12,7 @@ use crate::{AgentError, ApiKey, CancelSignal, HttpLimits, RetryRule};
 
 /// Which provider, and how patiently.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AgentSettings {
     /// The provider's way of speaking.
     pub dialect: Dialect,
     /// The address before the path; absent means the provider's own.
@@ -27,7 +27,7 @@ pub struct Settings {
     pub http: HttpLimits,
 }
 
-impl Settings {
+impl AgentSettings {
     /// Fifty steps with the provider itself.
     pub fn new(dialect: Dialect, key: ApiKey) -> Self {
         let (retry, http) = (RetryRule::default(), HttpLimits::default());
@@ -65,7 +65,7 @@ fn has_path(address: &str) -> bool {
 
 /// How a run came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum EndReason {
     /// The model says that it is done. Whether the task is, is another question.
     Done,
     /// The model does not want to.
@@ -95,9 +95,9 @@ pub enum End {
 
 /// A run that came to its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
+pub struct RunReport {
     /// How.
-    pub end: End,
+    pub reason: EndReason,
     /// The model's last words.
     pub text: String,
     /// Turns whose calls were carried out.
@@ -119,13 +119,13 @@ impl Agent {
     ///
     /// # Errors
     /// When the base address is none, or one that a key must not go to.
-    pub fn new(settings: Settings) -> Result<Self, AgentError> {
+    pub fn new(settings: AgentSettings) -> Result<Self, AgentError> {
         let dialect = settings.dialect;
         let base = settings
             .base_url()
             .ok_or(AgentError::NoAddress { dialect })?;
         let client = HttpClient::new(&base, settings.http)?;
-        let Settings {
+        let AgentSettings {
             key,
             retry: rule,
             max_steps,
@@ -158,9 +158,9 @@ impl Agent {
     /// ends is no error.
     pub async fn run(
         &self,
-        opening: Opening,
+        opening: RequestOptions,
         session: &mut Session,
-    ) -> Result<Finished, AgentError> {
+    ) -> Result<RunReport, AgentError> {
         let (model, place) = (&opening.model, self.exchange.client.base());
         let message = format!(
             "The model is {model} at {place}, in the words of {}.",
@@ -170,8 +170,8 @@ impl Agent {
         let mut run = Run {
             agent: self,
             conversation: Conversation::new(self.exchange.dialect, opening)?,
-            finished: Finished {
-                end: End::Cancelled,
+            finished: RunReport {
+                reason: EndReason::Cancelled,
                 text: String::new(),
                 steps: 0,
                 usage: UsageContent::default(),
@@ -192,11 +192,11 @@ impl Agent {
 struct Run<'a> {
     agent: &'a Agent,
     conversation: Conversation,
-    finished: Finished,
+    finished: RunReport,
 }
 
 impl Run<'_> {
-    async fn go_on_to_the_end(&mut self, session: &mut Session) -> Result<Finished, AgentError> {
+    async fn go_on_to_the_end(&mut self, session: &mut Session) -> Result<RunReport, AgentError> {
         for step in 1.. {
             session.announce(SessionEvent::RequestSent {
                 step,
@@ -209,41 +209,43 @@ impl Run<'_> {
                 asked = exchange.ask(&mut self.conversation, step, session) => asked,
                 _why = stop => {
                     session.settle().await;
-                    return Ok(self.ended(End::Cancelled));
+                    return Ok(self.ended(EndReason::Cancelled));
                 }
             };
             let response = match asked {
                 Ok(response) => response,
                 Err(error) if is_context_exceeded(&error) => {
-                    return Ok(self.ended(End::ContextExceeded));
+                    return Ok(self.ended(EndReason::ContextExceeded));
                 }
                 Err(error) => return Err(error),
             };
             self.note(&response, session);
             let end = match response.stop {
-                Stop::Calls | Stop::Continue if self.finished.steps >= self.agent.max_steps => {
-                    End::StepLimit
+                StopReason::Calls | StopReason::Continue
+                    if self.finished.steps >= self.agent.max_steps =>
+                {
+                    EndReason::StepLimit
                 }
-                Stop::Calls => match self.step(response, session).await? {
+                StopReason::Calls => match self.step(response, session).await? {
                     None => continue,
                     Some(end) => end,
                 },
-                Stop::Continue => {
+                StopReason::Continue => {
                     self.finished.steps += 1;
                     continue;
                 }
-                Stop::Done => End::Done,
-                Stop::Refused { reason } => End::Refused { reason },
-                Stop::MaxTokens => End::MaxTokens,
-                Stop::ContextExceeded => End::ContextExceeded,
-                Stop::Failed { code, message } => {
+                StopReason::Done => EndReason::Done,
+                StopReason::Refused { reason } => EndReason::Refused { reason },
+                StopReason::MaxTokens => EndReason::MaxTokens,
+                StopReason::ContextExceeded => EndReason::ContextExceeded,
+                StopReason::Failed { code, message } => {
                     return Err(AgentError::ModelFailed { code, message });
                 }
-                Stop::Incomplete { reason } => End::Incomplete { reason },
+                StopReason::Incomplete { reason } => EndReason::Incomplete { reason },
             };
             return Ok(self.ended(end));
         }
-        Ok(self.ended(End::StepLimit))
+        Ok(self.ended(EndReason::StepLimit))
     }
 
     /// Carries a turn's calls out and answers them, or says why it cannot be answered.
@@ -251,30 +253,30 @@ impl Run<'_> {
         &mut self,
         response: Response,
         session: &mut Session,
-    ) -> Result<Option<End>, AgentError> {
+    ) -> Result<Option<EndReason>, AgentError> {
         self.finished.steps += 1;
-        let answered = session.carry_out(response.turn).await?;
+        let answered = session.execute(response.turn).await?;
         if let Some(message) = unacknowledged(&answered) {
-            return Ok(Some(End::SafetyCheck { message }));
+            return Ok(Some(EndReason::SafetyCheck { message }));
         }
         let report = self.conversation.answer(&answered)?;
         announce_losses(session, &report);
-        Ok(session.stopped().map(|_| End::Cancelled))
+        Ok(session.stopped().map(|_| EndReason::Cancelled))
     }
 
     fn note(&mut self, response: &Response, session: &Session) {
         add(&mut self.finished.usage, &response.usage);
         let text = response.text();
         if !text.is_empty() {
-            session.announce(SessionEvent::ModelSpoke { text: text.clone() });
+            session.announce(SessionEvent::AssistantMessage { text: text.clone() });
             self.finished.text = text;
         }
         announce_losses(session, &response.report);
     }
 
-    fn ended(&self, end: End) -> Finished {
-        Finished {
-            end,
+    fn ended(&self, end: EndReason) -> RunReport {
+        RunReport {
+            reason: end,
             ..self.finished.clone()
         }
     }
@@ -347,14 +349,15 @@ mod tests {
     #[test]
     fn an_agent_can_be_printed_without_its_key() {
         let key = ApiKey::new("sk-secret").expect("a key");
-        let agent = Agent::new(Settings::new(Dialect::OpenaiResponses, key)).expect("an agent");
+        let agent =
+            Agent::new(AgentSettings::new(Dialect::OpenaiResponses, key)).expect("an agent");
         assert!(!format!("{agent:?}").contains("secret"));
     }
 
     #[test]
     fn a_base_address_is_taken_with_and_without_its_version() {
         let base = |dialect, given: Option<&str>| {
-            let mut settings = Settings::new(dialect, ApiKey::new("k").expect("a key"));
+            let mut settings = AgentSettings::new(dialect, ApiKey::new("k").expect("a key"));
             settings.base_url = given.map(str::to_owned);
             settings.base_url().expect("an address")
         };

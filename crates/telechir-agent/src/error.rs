@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_providers::{DecodeError, Dialect, EncodeError, NoService};
+use telechir_providers::{DecodeError, Dialect, EncodeError, NotAService};
 use telechir_runtime::RuntimeError;
 
 use crate::HttpError;
@@ -12,7 +12,7 @@ use crate::HttpError;
 pub enum AgentError {
     /// The dialect is no service's own.
     #[error(transparent)]
-    NoService(#[from] NoService),
+    NoService(#[from] NotAService),
     /// Everybody has another address of this service.
     #[error("ask a model in {dialect}: its service has no one address; give yours with --base-url")]
     NoAddress {

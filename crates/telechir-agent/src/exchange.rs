@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hyper::body::Bytes;
 use serde::de::IgnoredAny;
-use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, Stop};
+use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, StopReason};
 use telechir_runtime::{Session, SessionEvent};
 
 use crate::http::{Answer, HttpClient};
@@ -117,14 +117,14 @@ impl Exchange {
             })
         })?;
         match response.stop {
-            Stop::Failed { code, message } => Err(Box::new(Failed::model(code, message))),
-            Stop::Calls
-            | Stop::Continue
-            | Stop::Done
-            | Stop::Refused { .. }
-            | Stop::MaxTokens
-            | Stop::ContextExceeded
-            | Stop::Incomplete { .. } => Ok((response, request_id)),
+            StopReason::Failed { code, message } => Err(Box::new(Failed::model(code, message))),
+            StopReason::Calls
+            | StopReason::Continue
+            | StopReason::Done
+            | StopReason::Refused { .. }
+            | StopReason::MaxTokens
+            | StopReason::ContextExceeded
+            | StopReason::Incomplete { .. } => Ok((response, request_id)),
         }
     }
 

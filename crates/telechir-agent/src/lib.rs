@@ -11,7 +11,7 @@ mod http;
 mod key;
 mod retry;
 
-pub use agent::{Agent, End, Finished, Settings};
+pub use agent::{Agent, AgentSettings, EndReason, RunReport};
 pub use cancel::{CancelSignal, Canceller};
 pub use error::AgentError;
 pub use http::{HttpError, HttpLimits};

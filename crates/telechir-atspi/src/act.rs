@@ -1,6 +1,6 @@
 //! An element's own actions by name, confirmed when the element is seen to follow.
 
-use telechir_device::{DeviceError, Performed, State, role_name};
+use telechir_device::{ActionReport, DeviceError, State, role_name};
 
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, Object, PROPERTIES, SELECTION};
@@ -49,7 +49,7 @@ impl Wish {
 pub(crate) async fn invoke(
     watched: &Watched,
     name: Option<&str>,
-) -> Result<Performed, DeviceError> {
+) -> Result<ActionReport, DeviceError> {
     let before = watched.look().await?;
     if before.has(State::Disabled) {
         return Err(refused(watched, "is disabled"));
@@ -60,7 +60,7 @@ pub(crate) async fn invoke(
             use_action(watched, index).await?;
             match change_of(&before) {
                 Some(follows) => seen(watched, move |now| follows(&before, now)).await,
-                None => Ok(Performed::delivered()),
+                None => Ok(ActionReport::delivered()),
             }
         }
         Wish::Check(on) => check(watched, &before, on).await,
@@ -79,9 +79,9 @@ pub(crate) async fn check(
     watched: &Watched,
     before: &Look,
     wanted: bool,
-) -> Result<Performed, DeviceError> {
+) -> Result<ActionReport, DeviceError> {
     match on(before) {
-        Some(is_on) if is_on == wanted => return Ok(Performed::confirmed()),
+        Some(is_on) if is_on == wanted => return Ok(ActionReport::confirmed()),
         Some(_) => {}
         None => return Err(refused(watched, "cannot be on or off")),
     }
@@ -101,10 +101,14 @@ pub(crate) fn on(look: &Look) -> Option<bool> {
         .then_some(look.has(State::Checked))
 }
 
-async fn expand(watched: &Watched, before: &Look, wanted: bool) -> Result<Performed, DeviceError> {
+async fn expand(
+    watched: &Watched,
+    before: &Look,
+    wanted: bool,
+) -> Result<ActionReport, DeviceError> {
     let is_so = |look: &Look| look.has(State::Expanded) == wanted;
     if before.has(State::Expandable) && is_so(before) {
-        return Ok(Performed::confirmed());
+        return Ok(ActionReport::confirmed());
     }
     let names = actions(watched).await?;
     let says = |name: &String| {
@@ -117,9 +121,9 @@ async fn expand(watched: &Watched, before: &Look, wanted: bool) -> Result<Perfor
 }
 
 /// Chooses it in what holds it; where that knows no choosing, by its own action.
-pub(crate) async fn select(watched: &Watched, before: &Look) -> Result<Performed, DeviceError> {
+pub(crate) async fn select(watched: &Watched, before: &Look) -> Result<ActionReport, DeviceError> {
     if is_chosen(before) {
-        return Ok(Performed::confirmed());
+        return Ok(ActionReport::confirmed());
     }
     let parent: Result<zbus::OwnedVariant, BusError> = watched
         .ask(PROPERTIES, "Get", &(ACCESSIBLE, "Parent"))
@@ -145,7 +149,7 @@ fn is_chosen(look: &Look) -> bool {
     look.has(State::Selected) || (look.role == "radio" && look.has(State::Checked))
 }
 
-async fn focus(watched: &Watched) -> Result<Performed, DeviceError> {
+async fn focus(watched: &Watched) -> Result<ActionReport, DeviceError> {
     let taken: bool = watched.ask(COMPONENT, "GrabFocus", &()).await?;
     if !taken {
         return Err(refused(watched, "does not take the keys"));
@@ -235,12 +239,12 @@ fn change_of(before: &Look) -> Option<fn(&Look, &Look) -> bool> {
 pub(crate) async fn seen(
     watched: &Watched,
     wanted: impl Fn(&Look) -> bool,
-) -> Result<Performed, DeviceError> {
+) -> Result<ActionReport, DeviceError> {
     match watched.becomes(wanted).await {
-        Ok(true) => Ok(Performed::confirmed()),
+        Ok(true) => Ok(ActionReport::confirmed()),
         // What closes its own window is gone, and that is no failure.
         Ok(false) | Err(DeviceError::Stale { .. } | DeviceError::Timeout { .. }) => {
-            Ok(Performed::delivered())
+            Ok(ActionReport::delivered())
         }
         Err(error) => Err(error),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::Value;
 use telechir_device::{
-    Accessibility, Detail, DeviceError, Element, Located, Performed, Tree, Window,
+    Accessibility, ActionReport, Detail, DeviceError, Element, Located, Tree, Window,
 };
 use zbus::OwnedObjectPath;
 
@@ -201,12 +201,12 @@ impl Accessibility for AtSpi {
         })
     }
 
-    async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<Performed, DeviceError> {
+    async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<ActionReport, DeviceError> {
         let watched = self.watched(id).await?;
         act::invoke(&watched, name).await
     }
 
-    async fn set(&mut self, id: &str, value: &Value) -> Result<Option<Performed>, DeviceError> {
+    async fn set(&mut self, id: &str, value: &Value) -> Result<Option<ActionReport>, DeviceError> {
         let watched = self.watched(id).await?;
         set::set(&watched, value).await
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Serialize;
-use telechir_process::{Identity, am_root, connect_as};
+use telechir_process::{Identity, connect_as, is_root};
 use tokio::time::{sleep, timeout};
 use zbus::connection::Builder;
 use zbus::wire::DynamicDeserialize;
@@ -59,7 +59,7 @@ impl BusSocket {
     pub fn at(address: &str) -> Option<Self> {
         let socket = socket_of(address)?;
         let identity = match &socket {
-            Socket::File(path) if am_root() => owner(path),
+            Socket::File(path) if is_root() => owner(path),
             Socket::File(_) | Socket::Abstract(_) => None,
         };
         Some(Self { socket, identity })

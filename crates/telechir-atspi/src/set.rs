@@ -1,7 +1,7 @@
 //! Giving an element a value, confirmed by reading it back.
 
 use serde_json::Value;
-use telechir_device::{DeviceError, Performed, State};
+use telechir_device::{ActionReport, DeviceError, State};
 
 use crate::act::{self, check, refused, seen};
 use crate::object::{ACCESSIBLE, Abilities, EDITABLE_TEXT, Object, PROPERTIES, VALUE};
@@ -16,7 +16,7 @@ const OPTIONS: usize = 500;
 pub(crate) async fn set(
     watched: &Watched,
     value: &Value,
-) -> Result<Option<Performed>, DeviceError> {
+) -> Result<Option<ActionReport>, DeviceError> {
     let before = watched.look().await?;
     if before.has(State::Disabled) {
         return Err(refused(watched, "is disabled"));
@@ -77,27 +77,31 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-async fn set_text(watched: &Watched, before: &Look, text: &str) -> Result<Performed, DeviceError> {
+async fn set_text(
+    watched: &Watched,
+    before: &Look,
+    text: &str,
+) -> Result<ActionReport, DeviceError> {
     let taken: bool = watched.ask(EDITABLE_TEXT, "SetTextContents", &text).await?;
     if !taken {
         return Err(refused(watched, "did not take the text"));
     }
     if before.role == "password" {
         // What it shows of the text is not the text.
-        return Ok(Performed::delivered());
+        return Ok(ActionReport::delivered());
     }
     let mut patience = Patience::new();
     loop {
         if watched.text().await.is_ok_and(|now| now == text) {
-            return Ok(Performed::confirmed());
+            return Ok(ActionReport::confirmed());
         }
         if !patience.is_left().await {
-            return Ok(Performed::delivered());
+            return Ok(ActionReport::delivered());
         }
     }
 }
 
-async fn set_number(watched: &Watched, number: f64) -> Result<Performed, DeviceError> {
+async fn set_number(watched: &Watched, number: f64) -> Result<ActionReport, DeviceError> {
     let body = (VALUE, "CurrentValue", zbus::Variant::from(number));
     watched.ask::<(), _>(PROPERTIES, "Set", &body).await?;
     let object = &watched.known().object;
@@ -105,16 +109,16 @@ async fn set_number(watched: &Watched, number: f64) -> Result<Performed, DeviceE
     loop {
         let now = watched.bus().property::<f64>(object, VALUE, "CurrentValue");
         if now.await.is_ok_and(|now| (now - number).abs() < 1e-9) {
-            return Ok(Performed::confirmed());
+            return Ok(ActionReport::confirmed());
         }
         if !patience.is_left().await {
-            return Ok(Performed::delivered());
+            return Ok(ActionReport::delivered());
         }
     }
 }
 
 /// Chooses the option with this name among all below the element.
-async fn choose(watched: &Watched, text: &str) -> Result<Performed, DeviceError> {
+async fn choose(watched: &Watched, text: &str) -> Result<ActionReport, DeviceError> {
     let options = options(watched).await?;
     let names: Vec<&str> = options.iter().map(|(_, name)| name.as_str()).collect();
     let exact = names.iter().position(|name| *name == text);
@@ -157,14 +161,14 @@ async fn use_option(
     watched: &Watched,
     option: &Watched,
     text: &str,
-) -> Result<Performed, DeviceError> {
+) -> Result<ActionReport, DeviceError> {
     act::invoke(option, None).await?;
     let object = &watched.known().object;
     let mut patience = Patience::new();
     loop {
         let name = watched.bus().property::<String>(object, ACCESSIBLE, "Name");
         if name.await.is_ok_and(|name| name == text) {
-            return Ok(Performed::confirmed());
+            return Ok(ActionReport::confirmed());
         }
         if !patience.is_left().await {
             break;

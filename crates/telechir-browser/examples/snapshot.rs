@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use telechir_browser::{Addresses, Browser, Options, Surface};
 use telechir_device::{Computer as _, Settle, Viewport};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Size};
 
 #[tokio::main]
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = arguments
         .next()
         .ok_or("no address; say snapshot URL [VIEW]")?;
-    let identity = if am_root() {
+    let identity = if is_root() {
         Identity::unprivileged(3_878)
     } else {
         None

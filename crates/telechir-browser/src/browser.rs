@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use telechir_device::{
-    BoxScreen, Computer, DeviceError, Frame, Mark, PageContext, Performed, Screen as _,
+    ActionReport, BoxScreen, Computer, DeviceError, Frame, Mark, PageContext, Screen as _,
     ScreenAction, Settle, Settled,
 };
-use telechir_protocol::{ActionKind, Held, Size};
+use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
 
 use crate::book::{self, Book};
@@ -37,7 +37,7 @@ mod paired;
 
 use actions::{Family, family};
 use hung::is_late;
-pub use paired::Paired;
+pub use paired::ScreenshotWithElements;
 
 /// A Chromium with one window or none. It ends when this is dropped.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Computer for Browser {
         self.or_anew(marks).await
     }
 
-    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         self.acted.get_or_insert_with(Instant::now);
         let mut done = self.carry_out(action).await;
         if let Err(error) = done {
@@ -201,7 +201,7 @@ impl Computer for Browser {
         match self.or_anew(done).await {
             Ok(performed) => {
                 let notes = join(self.book.take_notes(), memory);
-                Ok(Performed {
+                Ok(ActionReport {
                     text: join(performed.text, notes),
                     ..performed
                 })
@@ -218,7 +218,10 @@ impl Computer for Browser {
         Ok(self.or_anew(settled).await?.0)
     }
 
-    async fn look(&mut self, settle: Settle) -> Result<(Frame, Settled), DeviceError> {
+    async fn settle_and_capture(
+        &mut self,
+        settle: Settle,
+    ) -> Result<(Frame, Settled), DeviceError> {
         let screenshot = match &self.screen {
             Some(_) => Screenshot::Unwanted,
             None if self.setup.is_shell && self.setup.scale.fills(self.size) => {
@@ -235,19 +238,19 @@ impl Computer for Browser {
         Ok((frame, settled))
     }
 
-    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         let context = self.told_context().await;
         self.or_anew(context).await
     }
 
-    async fn release(&mut self) -> Result<(), DeviceError> {
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         let (_, page) = self.front().await?;
         Ok(self.hands.release(&page).await?)
     }
 
     async fn close(mut self) -> Result<(), DeviceError> {
         let limit = self.options.answer_limit;
-        let _its_process_ends_anyway = timeout(limit, self.release()).await;
+        let _its_process_ends_anyway = timeout(limit, self.release_inputs()).await;
         if let Some(context) = self.context.take() {
             return Ok(context.dispose(limit).await?);
         }
@@ -296,9 +299,9 @@ impl Browser {
         if world.is_none() && asked.elapsed() >= LOOK {
             // It did not even say where our scripts are.
             let settled = Settled {
-                held: Some(Held::Working),
+                unsettled: Some(UnsettledReason::Busy),
                 waited: start.elapsed(),
-                restless: None,
+                animated_region: None,
             };
             return Ok((settled, None));
         }

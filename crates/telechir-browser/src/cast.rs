@@ -92,7 +92,7 @@ pub(crate) async fn screenshot(
 #[cfg(test)]
 mod tests {
     use telechir_device::{Computer as _, Settle, Viewport};
-    use telechir_process::{Identity, am_root};
+    use telechir_process::{Identity, is_root};
     use telechir_protocol::Action;
     use telechir_testkit::gate::{Part, require};
 
@@ -112,7 +112,7 @@ mod tests {
         for (width, height, scale) in [(1024, 768, 1.0), (801, 603, 1.0), (1000, 700, 1.25)] {
             let size = Size::new(width, height);
             let options = Options {
-                identity: am_root().then(|| Identity::unprivileged(3_877).unwrap()),
+                identity: is_root().then(|| Identity::unprivileged(3_877).unwrap()),
                 addresses: Addresses::WebAndData,
                 scale,
                 ..Options::default()

@@ -16,7 +16,7 @@ use crate::error::{CdpError, refused};
 use crate::exchange::Exchange;
 use crate::hands::Hands;
 use crate::options::Options;
-use crate::persona::Persona;
+use crate::persona::Emulation;
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::snapshot::Snapshots;
@@ -134,7 +134,7 @@ impl Browser {
     /// # Errors
     /// When this one is in a window, or Chromium is gone or does not know the persona's locale or
     /// timezone.
-    pub async fn isolated(&self, size: Size, persona: Persona) -> Result<Self, DeviceError> {
+    pub async fn isolated(&self, size: Size, persona: Emulation) -> Result<Self, DeviceError> {
         if self.screen.is_some() {
             return Err(refused(
                 "A browser in a window has one context; start it without one for more.",

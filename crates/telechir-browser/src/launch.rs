@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::json;
 use telechir_device::{DeviceError, Screen as _};
-use telechir_process::{Cgroup, Child, Spawn, Stdio, am_root};
+use telechir_process::{Cgroup, Child, Spawn, Stdio, is_root};
 use tracing::warn;
 
 use crate::book::Book;
@@ -77,7 +77,7 @@ pub(crate) async fn launch(
     options: &Options,
 ) -> Result<Launched, DeviceError> {
     let program = find(surface, options)?;
-    if am_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
+    if is_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
         return Err(unavailable(
             "it must not run as root; give it an unprivileged user",
         ));
@@ -251,7 +251,7 @@ async fn spawn(
         spawn = spawn.envs(screen.environment());
     }
     if profile.is_kept() {
-        spawn = spawn.ending_gently();
+        spawn = spawn.graceful();
     }
     spawn
         .spawn()

@@ -36,9 +36,11 @@ mod tree;
 mod walker;
 mod wire;
 
-pub use browser::{Browser, Paired};
+pub use browser::{Browser, ScreenshotWithElements};
 pub use launch::shell_program;
 pub use options::{Addresses, Files, Options, Profile, Sandbox, Surface};
-pub use persona::{ColorScheme, Persona};
+pub use persona::{ColorScheme, Emulation};
 pub use pointer::PIXELS_PER_CLICK;
-pub use profiles::{Claim, Listed, ProfileError, ProfileId, Profiles, Use, close_folder};
+pub use profiles::{
+    ProfileError, ProfileId, ProfileInfo, ProfileLock, ProfileUse, Profiles, close_folder,
+};

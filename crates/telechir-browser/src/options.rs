@@ -8,7 +8,7 @@ use telechir_egress::Egress;
 use telechir_process::Identity;
 use telechir_protocol::Size;
 
-use crate::persona::Persona;
+use crate::persona::Emulation;
 use crate::scale::Scale;
 
 /// Where the page's pixels are.
@@ -87,7 +87,7 @@ pub struct Options {
     /// Pixels of the screen to one of a page, from 0.25 to 4.
     pub scale: f64,
     /// What pages are told of whoever looks at them.
-    pub persona: Persona,
+    pub persona: Emulation,
     /// Which addresses may be asked for.
     pub addresses: Addresses,
     /// Files that may be given to pages and kept from them. Absent means none.
@@ -115,7 +115,7 @@ impl Default for Options {
             proxy: None,
             egress: None,
             scale: 1.0,
-            persona: Persona::default(),
+            persona: Emulation::default(),
             addresses: Addresses::Web,
             files: None,
             search: None,

@@ -26,7 +26,7 @@ impl ColorScheme {
 
 /// What pages are told of whoever looks at them; what is absent is Chromium's own.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Persona {
+pub struct Emulation {
     /// Language and region, such as `de-AT`: of texts, numbers and dates, and what servers are
     /// asked for.
     pub locale: Option<String>,
@@ -38,7 +38,7 @@ pub struct Persona {
     pub color_scheme: Option<ColorScheme>,
 }
 
-impl Persona {
+impl Emulation {
     /// The languages to ask servers for, the best first.
     pub(crate) fn languages(&self) -> Option<String> {
         let locale = self.locale.as_deref()?;

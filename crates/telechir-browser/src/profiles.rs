@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 
 use crate::tree;
 
@@ -94,7 +94,7 @@ pub enum ProfileError {
 
 /// What a browser does with a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Use {
+pub enum ProfileUse {
     /// What pages store goes into it.
     #[default]
     Persist,
@@ -104,7 +104,7 @@ pub enum Use {
 
 /// A profile as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ProfileInfo {
     /// Its name.
     pub id: ProfileId,
     /// Bytes of its files.
@@ -123,9 +123,9 @@ pub struct Profiles {
 
 /// A profile that is ours for now. It is let go when this is dropped.
 #[derive(Debug)]
-pub struct Claim {
+pub struct ProfileLock {
     folder: PathBuf,
-    usage: Use,
+    usage: ProfileUse,
     lock: File,
 }
 
@@ -143,7 +143,7 @@ impl Profiles {
     /// When there is one of this name, or the folder cannot be written.
     pub fn create(&self, id: &ProfileId) -> Result<(), ProfileError> {
         // Who is root gives them to users who must pass through here.
-        let mode = if am_root() { 0o711 } else { 0o700 };
+        let mode = if is_root() { 0o711 } else { 0o700 };
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(mode).create(&self.folder);
         made.map_err(at("make", &self.folder))?;
@@ -169,14 +169,14 @@ impl Profiles {
     ///
     /// # Errors
     /// When the folder cannot be read; that it is not there is no error.
-    pub fn list(&self) -> Result<Vec<Listed>, ProfileError> {
+    pub fn list(&self) -> Result<Vec<ProfileInfo>, ProfileError> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(at("read", &self.folder))?,
         };
         let names = entries.flatten().map(|entry| entry.file_name());
         let ids = names.filter_map(|name| name.to_str()?.parse().ok());
-        let mut listed: Vec<Listed> = ids.filter_map(|id| self.look(id)).collect();
+        let mut listed: Vec<ProfileInfo> = ids.filter_map(|id| self.look(id)).collect();
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(listed)
     }
@@ -195,35 +195,40 @@ impl Profiles {
     ///
     /// # Errors
     /// When there is none, or another browser has it.
-    pub fn claim(&self, id: &ProfileId, usage: Use, holder: &str) -> Result<Claim, ProfileError> {
+    pub fn claim(
+        &self,
+        id: &ProfileId,
+        usage: ProfileUse,
+        holder: &str,
+    ) -> Result<ProfileLock, ProfileError> {
         let operation = match usage {
-            Use::Persist => FlockOperation::NonBlockingLockExclusive,
-            Use::ReadOnly => FlockOperation::NonBlockingLockShared,
+            ProfileUse::Persist => FlockOperation::NonBlockingLockExclusive,
+            ProfileUse::ReadOnly => FlockOperation::NonBlockingLockShared,
         };
         let mut lock = self.lock_soon(id, operation)?;
         let folder = self.folder.join(&id.0);
-        if usage == Use::Persist {
+        if usage == ProfileUse::Persist {
             // Also says when the profile was used.
             let said = lock.set_len(0).and_then(|()| {
                 lock.write_all(format!("{}\n{holder}", std::process::id()).as_bytes())
             });
             said.map_err(at("write", &folder.join(LOCK)))?;
         }
-        Ok(Claim {
+        Ok(ProfileLock {
             folder,
             usage,
             lock,
         })
     }
 
-    fn look(&self, id: ProfileId) -> Option<Listed> {
+    fn look(&self, id: ProfileId) -> Option<ProfileInfo> {
         let folder = self.folder.join(&id.0);
         let found = fs::metadata(folder.join(LOCK)).ok()?;
         let holder = match self.lock(&id, FlockOperation::NonBlockingLockShared) {
             Err(ProfileError::Held { holder, .. }) => Some(holder),
             _ => None,
         };
-        Some(Listed {
+        Some(ProfileInfo {
             bytes: tree::bytes(&folder.join(DATA)),
             used: found.modified().ok().filter(|_| found.len() > 0),
             holder,
@@ -275,7 +280,7 @@ impl Profiles {
     }
 }
 
-impl Claim {
+impl ProfileLock {
     /// The lock, for who must hold it as long as the browser may be writing.
     ///
     /// # Errors
@@ -285,7 +290,7 @@ impl Claim {
     }
 
     /// What the browser does with it.
-    pub const fn usage(&self) -> Use {
+    pub const fn usage(&self) -> ProfileUse {
         self.usage
     }
 
@@ -309,7 +314,8 @@ impl Claim {
     /// # Errors
     /// When that user cannot come to it, or we may not give it away.
     pub fn give_to(&self, identity: Option<Identity>) -> Result<(), ProfileError> {
-        let Some(identity) = identity.filter(|_| am_root() && self.usage == Use::Persist) else {
+        let Some(identity) = identity.filter(|_| is_root() && self.usage == ProfileUse::Persist)
+        else {
             return Ok(());
         };
         if let Some(closed) = closed_above(&self.folder) {
@@ -329,9 +335,9 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for ProfileLock {
     fn drop(&mut self) {
-        if self.usage == Use::Persist {
+        if self.usage == ProfileUse::Persist {
             close_folder(&self.folder);
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture, join};
 use serde_json::{Value, json};
 use telechir_device::{BoxScreen, DeviceError, Frame, Screen as _, Settle, Settled};
-use telechir_protocol::{Held, Size};
+use telechir_protocol::{Size, UnsettledReason};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -75,12 +75,12 @@ enum Quiet {
     /// Nothing was heard of it for long enough.
     Silent,
     /// It is not, for this reason.
-    Not(Held),
+    Not(UnsettledReason),
 }
 
 impl Quiet {
     /// Why it does not count as settled; none when it does.
-    const fn held(self) -> Option<Held> {
+    const fn held(self) -> Option<UnsettledReason> {
         match self {
             Self::Still | Self::Silent => None,
             Self::Not(held) => Some(held),
@@ -202,8 +202,8 @@ impl Watched<'_> {
                     arrived(screen, self.settle.quiet, deadline).await?
                 }
             };
-            restless = painted.restless;
-            let held = page.held().or(painted.held);
+            restless = painted.animated_region;
+            let held = page.held().or(painted.unsettled);
             if held.is_some() {
                 break (held, None);
             }
@@ -213,9 +213,9 @@ impl Watched<'_> {
             }
         };
         let settled = Settled {
-            held,
+            unsettled: held,
             waited: self.start.elapsed(),
-            restless,
+            animated_region: restless,
         };
         Ok((settled, screenshot))
     }
@@ -250,9 +250,9 @@ impl Watched<'_> {
                 .is_some_and(|activity| activity.is_busy);
             if now >= deadline {
                 let held = match answer.is_terminated() {
-                    _ if is_busy => Held::Loading,
-                    true => Held::Changing,
-                    false => Held::Working,
+                    _ if is_busy => UnsettledReason::Loading,
+                    true => UnsettledReason::StillChanging,
+                    false => UnsettledReason::Busy,
                 };
                 return Ok((Quiet::Not(held), Rest::default()));
             }
@@ -263,7 +263,9 @@ impl Watched<'_> {
                 && asked.is_none_or(|asked| !self.did_nothing_since(asked))
             {
                 asked = Some(now);
-                let rest = asks.rest(self.settle, self.handled(now), || self.screenshot(asks, &sign));
+                let rest = asks.rest(self.settle, self.handled(now), || {
+                    self.screenshot(asks, &sign)
+                });
                 answer = Some(Box::pin(rest.fuse())).into();
             }
             let is_unknown = match &self.asks {
@@ -280,7 +282,7 @@ impl Watched<'_> {
                     return Ok((Quiet::Silent, Rest::default()));
                 }
                 if asked.is_some_and(|asked| now >= asked + BUSY) {
-                    return Ok((Quiet::Not(Held::Working), Rest::default()));
+                    return Ok((Quiet::Not(UnsettledReason::Busy), Rest::default()));
                 }
             }
             // Looked at again when something happens, or when it may have been quiet for long enough.

@@ -5,7 +5,7 @@ use std::future::Future;
 use serde_json::Value;
 
 use crate::elements::{Element, Tree};
-use crate::{DeviceError, Performed, Window};
+use crate::{ActionReport, DeviceError, Window};
 
 /// How much is asked of applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,7 +66,7 @@ pub trait Accessibility: Send {
         &mut self,
         id: &str,
         name: Option<&str>,
-    ) -> impl Future<Output = Result<Performed, DeviceError>> + Send;
+    ) -> impl Future<Output = Result<ActionReport, DeviceError>> + Send;
 
     /// Gives an element a value: a text, a number, on or off, one of its options. None when it
     /// takes none this way and must be typed into.
@@ -77,7 +77,7 @@ pub trait Accessibility: Send {
         &mut self,
         id: &str,
         value: &Value,
-    ) -> impl Future<Output = Result<Option<Performed>, DeviceError>> + Send;
+    ) -> impl Future<Output = Result<Option<ActionReport>, DeviceError>> + Send;
 
     /// Brings an element into view, as far as its application can.
     ///
@@ -106,14 +106,14 @@ impl<A: Accessibility> Accessibility for Option<A> {
         }
     }
 
-    async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<Performed, DeviceError> {
+    async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<ActionReport, DeviceError> {
         match self {
             Some(applications) => applications.invoke(id, name).await,
             None => Err(unknown(id)),
         }
     }
 
-    async fn set(&mut self, id: &str, value: &Value) -> Result<Option<Performed>, DeviceError> {
+    async fn set(&mut self, id: &str, value: &Value) -> Result<Option<ActionReport>, DeviceError> {
         match self {
             Some(applications) => applications.set(id, value).await,
             None => Err(unknown(id)),

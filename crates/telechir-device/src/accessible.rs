@@ -11,8 +11,8 @@ use telechir_protocol::{Action, ActionKind, Size};
 
 use crate::elements::{Element, Filter, Outline, Tree, search};
 use crate::{
-    Accessibility, BoxReader, Computer, Detail, DeviceError, Effect, Frame, Located, Mark,
-    PageContext, PartPlace, Performed, ScreenAction, ScreenPart, ScreenPoint, ScreenRegion,
+    Accessibility, ActionReport, BoxReader, Computer, Detail, DeviceError, Effect, Frame, Located,
+    Mark, PageContext, PartLocation, ScreenAction, ScreenPart, ScreenPoint, ScreenRegion,
     ScreenTarget, Settle, Settled, UntilStopped, Viewport, Window, Windows,
 };
 
@@ -39,7 +39,7 @@ const OWN: [ActionKind; 5] = [
 /// into the pixel where the element is now. That pixel must be the element's: what another window
 /// covers is brought to the front first, and is not clicked when that does not help.
 #[derive(Debug)]
-pub struct Accessible<C, A> {
+pub struct WithAccessibility<C, A> {
     computer: C,
     applications: A,
     reader: Option<BoxReader>,
@@ -47,7 +47,7 @@ pub struct Accessible<C, A> {
     viewport: Option<Viewport>,
 }
 
-impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
+impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     /// A screen and the applications on it.
     pub const fn new(computer: C, applications: A) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         filter: Option<&str>,
         depth: Option<u32>,
         root: Option<&ScreenTarget>,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let Some(filter) = Filter::parse(filter.unwrap_or_default()) else {
             return Err(refused(format!(
                 "There is no filter {:?}; use `all`, `interactive` or `hidden`.",
@@ -123,7 +123,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         }))
     }
 
-    async fn find(&mut self, query: &str) -> Result<Performed, DeviceError> {
+    async fn find(&mut self, query: &str) -> Result<ActionReport, DeviceError> {
         let tree = self.tree(Detail::Basic).await?;
         let lines: Vec<String> = search(&tree, query, HITS)
             .into_iter()
@@ -228,7 +228,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         &mut self,
         target: &ScreenTarget,
         value: &Value,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
         let done = match self.applications.set(&id, value).await? {
             Some(done) => done,
@@ -238,7 +238,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
     }
 
     /// For what takes keys and nothing else: clicked, emptied, filled.
-    async fn type_into(&mut self, id: &str, value: &Value) -> Result<Performed, DeviceError> {
+    async fn type_into(&mut self, id: &str, value: &Value) -> Result<ActionReport, DeviceError> {
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
@@ -262,12 +262,12 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         &mut self,
         id: &str,
         text: &str,
-        typed: Performed,
-    ) -> Result<Performed, DeviceError> {
+        typed: ActionReport,
+    ) -> Result<ActionReport, DeviceError> {
         for _ in 0..LOOKS {
             match self.element(id).await {
                 Ok(now) if now.element.value.as_deref() == Some(text) => {
-                    return Ok(Performed {
+                    return Ok(ActionReport {
                         effect: Effect::Confirmed,
                         ..typed
                     });
@@ -285,34 +285,38 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
         &mut self,
         target: &ScreenTarget,
         name: Option<&str>,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
         let done = self.applications.invoke(&id, name).await?;
         self.with_line(&id, done).await
     }
 
     /// Adds how the element is now, if it is still there.
-    async fn with_line(&mut self, id: &str, done: Performed) -> Result<Performed, DeviceError> {
+    async fn with_line(
+        &mut self,
+        id: &str,
+        done: ActionReport,
+    ) -> Result<ActionReport, DeviceError> {
         let text = match self.element(id).await {
             Ok(located) => located.element.line(),
             Err(DeviceError::Stale { .. }) => format!("{id} is gone."),
             Err(DeviceError::Timeout { .. }) => return Ok(done),
             Err(error) => return Err(error),
         };
-        Ok(Performed {
+        Ok(ActionReport {
             text: Some(text),
             ..done
         })
     }
 
-    async fn scroll_to(&mut self, target: &ScreenTarget) -> Result<Performed, DeviceError> {
+    async fn scroll_to(&mut self, target: &ScreenTarget) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
         self.applications.reveal(&id).await?;
         let Located { element, .. } = self.element(&id).await?;
         let is_in_view = element
             .bounds
             .is_some_and(|bounds| bounds.on(self.computer.size()).is_some());
-        Ok(Performed {
+        Ok(ActionReport {
             effect: if is_in_view {
                 Effect::Confirmed
             } else {
@@ -336,8 +340,8 @@ fn owner<'w>(windows: &'w [Window], title: &str) -> Option<&'w Window> {
     windows.iter().rev().find(|window| window.title == title)
 }
 
-fn said(text: String) -> Performed {
-    Performed {
+fn said(text: String) -> ActionReport {
+    ActionReport {
         effect: Effect::Confirmed,
         text: Some(text),
     }
@@ -353,7 +357,7 @@ fn stale(id: &str) -> DeviceError {
     }
 }
 
-impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
+impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, A> {
     fn size(&self) -> Size {
         self.computer.size()
     }
@@ -381,7 +385,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
         ))
     }
 
-    async fn words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+    async fn ocr_words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         let tree = match self.tree(Detail::Basic).await {
             // Without them, all windows are read.
             Err(DeviceError::Unavailable { .. }) => Tree::default(),
@@ -395,24 +399,24 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
         self.computer.until_stopped()
     }
 
-    fn shown(&self) -> ScreenRegion {
-        self.computer.shown()
+    fn visible_region(&self) -> ScreenRegion {
+        self.computer.visible_region()
     }
 
-    async fn locate(&mut self, part: &ScreenPart) -> Result<PartPlace, DeviceError> {
-        self.computer.locate(part).await
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
+        self.computer.locate_part(part).await
     }
 
-    fn seen_through(&mut self, viewport: Viewport) {
+    fn set_viewport(&mut self, viewport: Viewport) {
         self.viewport = Some(viewport);
-        self.computer.seen_through(viewport);
+        self.computer.set_viewport(viewport);
     }
 
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "all others are the screen's"
     )]
-    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         if let Some(why) = self.computer.stopped() {
             return Err(DeviceError::Stopped { why });
         }
@@ -445,7 +449,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
             }
         };
         if !matches!(action, Action::ReadPage { .. } | Action::Find { .. }) {
-            self.computer.touched();
+            self.computer.note_action();
         }
         done
     }
@@ -454,12 +458,12 @@ impl<C: Computer + Windows, A: Accessibility> Computer for Accessible<C, A> {
         self.computer.settle(settle).await
     }
 
-    async fn context(&mut self) -> Result<PageContext, DeviceError> {
-        self.computer.context().await
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
+        self.computer.page_context().await
     }
 
-    async fn release(&mut self) -> Result<(), DeviceError> {
-        self.computer.release().await
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
+        self.computer.release_inputs().await
     }
 
     async fn close(self) -> Result<(), DeviceError> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use telechir_protocol::{ActionKind, Held, Size, StateChange, TabState};
+use telechir_protocol::{ActionKind, Size, StateChange, TabState, UnsettledReason};
 
 use crate::{DeviceError, Frame, Mark, ScreenAction, ScreenRegion, Viewport};
 
@@ -19,14 +19,14 @@ pub enum Effect {
 
 /// What a device says of an action it carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Performed {
+pub struct ActionReport {
     /// What is known of its effect.
     pub effect: Effect,
     /// An answer in words: `X=512,Y=384`, a page's text.
     pub text: Option<String>,
 }
 
-impl Performed {
+impl ActionReport {
     /// Handed over, nothing to say.
     pub const fn delivered() -> Self {
         Self {
@@ -59,18 +59,18 @@ pub struct Settle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// Why it does not count as settled; none when it does.
-    pub held: Option<Held>,
+    pub unsettled: Option<UnsettledReason>,
     /// How long the wait took.
     pub waited: Duration,
     /// What goes on changing by itself, such as a spinner or a video, when all the rest was
     /// still: the smallest rectangle around it.
-    pub restless: Option<ScreenRegion>,
+    pub animated_region: Option<ScreenRegion>,
 }
 
 impl Settled {
     /// Whether it stopped changing before the ceiling.
     pub const fn is_settled(&self) -> bool {
-        self.held.is_none()
+        self.unsettled.is_none()
     }
 }
 
@@ -86,11 +86,11 @@ pub enum ScreenPart {
 
 /// Where a part of the screen is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartPlace {
+pub struct PartLocation {
     /// What of it is on the screen.
     pub region: ScreenRegion,
     /// What it is, and what a picture of it does not show.
-    pub said: String,
+    pub description: String,
 }
 
 /// Where a browser is. Empty for a desktop.
@@ -150,7 +150,7 @@ pub trait Computer: Send {
     ///
     /// # Errors
     /// When words should be read and cannot be; the error says how they could.
-    fn words(
+    fn ocr_words(
         &mut self,
         _at_most: usize,
     ) -> impl Future<Output = Result<Vec<Mark>, DeviceError>> + Send {
@@ -164,7 +164,7 @@ pub trait Computer: Send {
 
     /// What of the screen is shown to the model: all of it, unless the device was told to show
     /// one monitor.
-    fn shown(&self) -> ScreenRegion {
+    fn visible_region(&self) -> ScreenRegion {
         ScreenRegion::whole(self.size())
     }
 
@@ -172,10 +172,10 @@ pub trait Computer: Send {
     ///
     /// # Errors
     /// When there is none such, or several, or the device knows no parts.
-    fn locate(
+    fn locate_part(
         &mut self,
         part: &ScreenPart,
-    ) -> impl Future<Output = Result<PartPlace, DeviceError>> + Send {
+    ) -> impl Future<Output = Result<PartLocation, DeviceError>> + Send {
         let action = match part {
             ScreenPart::Window(_) => ActionKind::CaptureWindow,
             ScreenPart::Monitor(_) => ActionKind::CaptureMonitor,
@@ -188,11 +188,11 @@ pub trait Computer: Send {
 
     /// How the model sees the screen from now on. An answer in words says places as
     /// [`Viewport::seen_at`] has them; a device whose answers name none needs not listen.
-    fn seen_through(&mut self, _viewport: Viewport) {}
+    fn set_viewport(&mut self, _viewport: Viewport) {}
 
     /// Something was done to the screen by another way than [`perform`](Self::perform): the next
     /// wait is for what comes of it.
-    fn touched(&mut self) {}
+    fn note_action(&mut self) {}
 
     /// Carries out one action and says what is known of its effect.
     ///
@@ -201,7 +201,7 @@ pub trait Computer: Send {
     fn perform(
         &mut self,
         action: &ScreenAction,
-    ) -> impl Future<Output = Result<Performed, DeviceError>> + Send;
+    ) -> impl Future<Output = Result<ActionReport, DeviceError>> + Send;
 
     /// Waits until the screen stopped changing, or the ceiling. Call it right after `perform`.
     ///
@@ -217,7 +217,7 @@ pub trait Computer: Send {
     ///
     /// # Errors
     /// When the screen is gone.
-    fn look(
+    fn settle_and_capture(
         &mut self,
         settle: Settle,
     ) -> impl Future<Output = Result<(Frame, Settled), DeviceError>> + Send {
@@ -231,13 +231,13 @@ pub trait Computer: Send {
     ///
     /// # Errors
     /// When the device is gone.
-    fn context(&mut self) -> impl Future<Output = Result<PageContext, DeviceError>> + Send;
+    fn page_context(&mut self) -> impl Future<Output = Result<PageContext, DeviceError>> + Send;
 
     /// Releases every key and button that is still pressed.
     ///
     /// # Errors
     /// When the device is gone.
-    fn release(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    fn release_inputs(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
     /// Releases keys and buttons and ends every process the device started.
     ///

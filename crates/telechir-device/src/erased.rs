@@ -7,9 +7,9 @@ use std::pin::Pin;
 use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
-    Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext, PartPlace, Performed,
-    Reader, Screen, ScreenAction, ScreenPart, ScreenRegion, Settle, Settled, Shell, ShellCommand,
-    ShellInput, ShellJob, UntilStopped, Viewport,
+    ActionReport, Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext,
+    PartLocation, Screen, ScreenAction, ScreenPart, ScreenRegion, Settle, Settled, Shell,
+    ShellCommand, ShellInput, ShellJob, TextRecognizer, UntilStopped, Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -23,9 +23,9 @@ trait AnyComputer: Send {
     fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn until_stopped(&self) -> UntilStopped;
     fn shown(&self) -> ScreenRegion;
-    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartPlace>;
+    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartLocation>;
     fn seen_through(&mut self, viewport: Viewport);
-    fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed>;
+    fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, ActionReport>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
     fn look(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)>;
     fn context(&mut self) -> Boxed<'_, PageContext>;
@@ -50,35 +50,35 @@ impl<C: Computer + 'static> AnyComputer for C {
         Box::pin(Computer::marks(self, at_most))
     }
     fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
-        Box::pin(Computer::words(self, at_most))
+        Box::pin(Computer::ocr_words(self, at_most))
     }
 
     fn until_stopped(&self) -> UntilStopped {
         Computer::until_stopped(self)
     }
     fn shown(&self) -> ScreenRegion {
-        Computer::shown(self)
+        Computer::visible_region(self)
     }
-    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartPlace> {
-        Box::pin(Computer::locate(self, part))
+    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartLocation> {
+        Box::pin(Computer::locate_part(self, part))
     }
     fn seen_through(&mut self, viewport: Viewport) {
-        Computer::seen_through(self, viewport);
+        Computer::set_viewport(self, viewport);
     }
-    fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, Performed> {
+    fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, ActionReport> {
         Box::pin(Computer::perform(self, action))
     }
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled> {
         Box::pin(Computer::settle(self, settle))
     }
     fn look(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)> {
-        Box::pin(Computer::look(self, settle))
+        Box::pin(Computer::settle_and_capture(self, settle))
     }
     fn context(&mut self) -> Boxed<'_, PageContext> {
-        Box::pin(Computer::context(self))
+        Box::pin(Computer::page_context(self))
     }
     fn release(&mut self) -> Boxed<'_, ()> {
-        Box::pin(Computer::release(self))
+        Box::pin(Computer::release_inputs(self))
     }
     fn close(self: Box<Self>) -> Boxed<'static, ()> {
         Box::pin(Computer::close(*self))
@@ -111,35 +111,38 @@ impl Computer for BoxComputer {
     async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         self.0.marks(at_most).await
     }
-    async fn words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+    async fn ocr_words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         self.0.words(at_most).await
     }
 
     fn until_stopped(&self) -> UntilStopped {
         self.0.until_stopped()
     }
-    fn shown(&self) -> ScreenRegion {
+    fn visible_region(&self) -> ScreenRegion {
         self.0.shown()
     }
-    async fn locate(&mut self, part: &ScreenPart) -> Result<PartPlace, DeviceError> {
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
         self.0.locate(part).await
     }
-    fn seen_through(&mut self, viewport: Viewport) {
+    fn set_viewport(&mut self, viewport: Viewport) {
         self.0.seen_through(viewport);
     }
-    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         self.0.perform(action).await
     }
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
         self.0.settle(settle).await
     }
-    async fn look(&mut self, settle: Settle) -> Result<(Frame, Settled), DeviceError> {
+    async fn settle_and_capture(
+        &mut self,
+        settle: Settle,
+    ) -> Result<(Frame, Settled), DeviceError> {
         self.0.look(settle).await
     }
-    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         self.0.context().await
     }
-    async fn release(&mut self) -> Result<(), DeviceError> {
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         self.0.release().await
     }
     async fn close(self) -> Result<(), DeviceError> {
@@ -151,9 +154,9 @@ trait AnyReader: Send {
     fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<Line>>;
 }
 
-impl<R: Reader + 'static> AnyReader for R {
+impl<R: TextRecognizer + 'static> AnyReader for R {
     fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<Line>> {
-        Box::pin(Reader::read(self, frame))
+        Box::pin(TextRecognizer::read(self, frame))
     }
 }
 
@@ -162,12 +165,12 @@ pub struct BoxReader(Box<dyn AnyReader>);
 
 impl BoxReader {
     /// Forgets which reader it is.
-    pub fn new(reader: impl Reader + 'static) -> Self {
+    pub fn new(reader: impl TextRecognizer + 'static) -> Self {
         Self(Box::new(reader))
     }
 }
 
-impl Reader for BoxReader {
+impl TextRecognizer for BoxReader {
     async fn read(&mut self, frame: &Frame) -> Result<Vec<Line>, DeviceError> {
         self.0.read(frame).await
     }

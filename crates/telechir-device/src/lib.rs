@@ -18,22 +18,22 @@ mod viewport;
 mod windows;
 
 pub use accessibility::{Accessibility, Detail, Located};
-pub use accessible::Accessible;
+pub use accessible::WithAccessibility;
 pub use computer::{
-    Computer, Effect, PageContext, PartPlace, Performed, Screen, ScreenPart, Settle, Settled,
+    ActionReport, Computer, Effect, PageContext, PartLocation, Screen, ScreenPart, Settle, Settled,
     UntilStopped,
 };
 pub use editor::{Edited, Editor};
 pub use elements::{
-    Bounds, Element, Filter, NotOne, Outline, State, States, Tree, choose, is_interactive,
+    AmbiguousMatch, Bounds, Element, Filter, Outline, State, States, Tree, choose, is_interactive,
     role_name, search,
 };
 pub use erased::{BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use marks::{Labels, Mark, MarkKind, draw};
-pub use reader::{Line, Reader, Word};
+pub use reader::{Line, TextRecognizer, Word};
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
-pub use viewport::{Misplaced, Viewport};
+pub use viewport::{TargetError, Viewport};
 pub use windows::{Window, Windows};

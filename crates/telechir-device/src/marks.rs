@@ -5,7 +5,7 @@ mod draw;
 
 use telechir_protocol::FrameId;
 
-use crate::viewport::Misplaced;
+use crate::viewport::TargetError;
 use crate::{Element, ScreenRegion, ScreenTarget, State};
 
 pub use draw::draw;
@@ -99,12 +99,12 @@ impl Labels {
     ///
     /// # Errors
     /// When there is no labelled picture, it is another one, or it has no such number.
-    pub fn find(&self, n: u32, frame: Option<&FrameId>) -> Result<ScreenTarget, Misplaced> {
+    pub fn find(&self, n: u32, frame: Option<&FrameId>) -> Result<ScreenTarget, TargetError> {
         let Some((newest, targets)) = &self.newest else {
-            return Err(Misplaced::UnknownLabel { n });
+            return Err(TargetError::UnknownLabel { n });
         };
         if let Some(frame) = frame.filter(|frame| *frame != newest) {
-            return Err(Misplaced::StaleLabel {
+            return Err(TargetError::StaleLabel {
                 n,
                 frame: frame.clone(),
                 newest: newest.clone(),
@@ -112,7 +112,7 @@ impl Labels {
         }
         let place = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
         let target = place.and_then(|place| targets.get(place));
-        target.cloned().ok_or_else(|| Misplaced::NoSuchLabel {
+        target.cloned().ok_or_else(|| TargetError::NoSuchLabel {
             n,
             newest: newest.clone(),
             last: targets.len(),
@@ -157,6 +157,6 @@ mod tests {
         let none = labels.find(0, None).unwrap_err();
         assert!(none.to_string().contains("1 to 1 on frame_3"), "{none}");
         let unlabelled = Labels::default().find(1, None);
-        assert_eq!(unlabelled, Err(Misplaced::UnknownLabel { n: 1 }));
+        assert_eq!(unlabelled, Err(TargetError::UnknownLabel { n: 1 }));
     }
 }

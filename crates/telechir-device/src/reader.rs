@@ -36,7 +36,7 @@ impl Line {
 }
 
 /// What reads words off pixels. It reads what it was given and nothing else, and may misread.
-pub trait Reader: Send {
+pub trait TextRecognizer: Send {
     /// The lines on a frame, from top to bottom.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub struct Viewport {
 
 /// A place that is not on the picture, or that only a labelled picture could resolve.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Misplaced {
+pub enum TargetError {
     /// The point is outside.
     #[error("({x}, {y}) is outside the {width}x{height} picture; x goes from 0 to {}, y from 0 to {}", width - 1, height - 1)]
     OffScreenshot {
@@ -111,15 +111,15 @@ impl Viewport {
     ///
     /// # Errors
     /// When the point is off the picture.
-    pub fn point(&self, point: Point) -> Result<ScreenPoint, Misplaced> {
+    pub fn point(&self, point: Point) -> Result<ScreenPoint, TargetError> {
         let space = self.space(point.space);
         if point.x.is_nan() || point.y.is_nan() {
-            return Err(Misplaced::NotANumber);
+            return Err(TargetError::NotANumber);
         }
         let inside = |v: f64, extent: u32| v >= 0.0 && v < f64::from(extent);
         if !inside(point.x, space.width) || !inside(point.y, space.height) {
             let Size { width, height } = space;
-            return Err(Misplaced::OffScreenshot {
+            return Err(TargetError::OffScreenshot {
                 x: point.x,
                 y: point.y,
                 width,
@@ -160,10 +160,10 @@ impl Viewport {
     ///
     /// # Errors
     /// When a corner is off the picture or the region is empty.
-    pub fn region(&self, region: Region) -> Result<ScreenRegion, Misplaced> {
+    pub fn region(&self, region: Region) -> Result<ScreenRegion, TargetError> {
         let (from, to) = (region.from, region.to);
         if to.x <= from.x || to.y <= from.y {
-            return Err(Misplaced::EmptyRegion {
+            return Err(TargetError::EmptyRegion {
                 x0: from.x,
                 y0: from.y,
                 x1: to.x,
@@ -175,7 +175,7 @@ impl Viewport {
         let outside = to.x > f64::from(space.width) || to.y > f64::from(space.height);
         if outside {
             let Size { width, height } = space;
-            return Err(Misplaced::OffScreenshot {
+            return Err(TargetError::OffScreenshot {
                 x: to.x,
                 y: to.y,
                 width,
@@ -217,7 +217,7 @@ impl Viewport {
     ///
     /// # Errors
     /// When one of its places is off the picture.
-    pub fn action(&self, action: &Action) -> Result<ScreenAction, Misplaced> {
+    pub fn action(&self, action: &Action) -> Result<ScreenAction, TargetError> {
         self.labelled_action(action, &Labels::default())
     }
 
@@ -229,7 +229,7 @@ impl Viewport {
         &self,
         action: &Action,
         labels: &Labels,
-    ) -> Result<ScreenAction, Misplaced> {
+    ) -> Result<ScreenAction, TargetError> {
         let mut action = action.clone();
         if let Action::Scroll { dx, dy, unit, .. } = &mut action {
             (*dx, *dy, *unit) = self.distance(*dx, *dy, *unit);
@@ -240,7 +240,7 @@ impl Viewport {
         )
     }
 
-    fn target(&self, target: Target, labels: &Labels) -> Result<ScreenTarget, Misplaced> {
+    fn target(&self, target: Target, labels: &Labels) -> Result<ScreenTarget, TargetError> {
         match target {
             Target::Point(point) => self.point(point).map(ScreenTarget::Point),
             Target::Label { n, frame } => labels.find(n, frame.as_ref()),
@@ -302,7 +302,7 @@ fn round(value: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn on(screen: Size, screenshot: Size, point: Point) -> Result<(u32, u32), Misplaced> {
+    fn on(screen: Size, screenshot: Size, point: Point) -> Result<(u32, u32), TargetError> {
         Viewport::new(screen, screenshot)
             .point(point)
             .map(|p| (p.x(), p.y()))
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn refuses_a_point_off_the_screenshot() {
         let off = |x, y| {
-            Err(Misplaced::OffScreenshot {
+            Err(TargetError::OffScreenshot {
                 x,
                 y,
                 width: 1280,
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(on(UHD, HD, Point::new(-1.0, 10.0)), off(-1.0, 10.0));
         assert_eq!(
             on(UHD, HD, Point::new(f64::NAN, 1.0)),
-            Err(Misplaced::NotANumber)
+            Err(TargetError::NotANumber)
         );
     }
 
@@ -460,11 +460,11 @@ mod tests {
         assert_eq!(whole, Ok(HD));
         assert!(matches!(
             viewport.region(region(5, 5, 5, 9)),
-            Err(Misplaced::EmptyRegion { .. })
+            Err(TargetError::EmptyRegion { .. })
         ));
         assert!(matches!(
             viewport.region(region(5, 5, 1281, 9)),
-            Err(Misplaced::OffScreenshot { .. })
+            Err(TargetError::OffScreenshot { .. })
         ));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use telechir_policy::{Found, Ground, Remote, Verdict};
+use telechir_policy::{Found, Remote, RuleReason, Verdict};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -42,7 +42,7 @@ pub(crate) async fn connect(inner: &Arc<Inner>, remote: &Remote) -> Result<Meter
 }
 
 /// All addresses of a place, when every one of them may be reached.
-async fn judged(inner: &Inner, remote: &Remote) -> Result<(Vec<Found>, Ground), Refusal> {
+async fn judged(inner: &Inner, remote: &Remote) -> Result<(Vec<Found>, RuleReason), Refusal> {
     let host = remote.host();
     if inner.budget.is_spent() {
         return Err(Refusal::UsedUp(inner.budget.most));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use telechir_policy::{Client, Ground, Remote};
+use telechir_policy::{Client, Remote, RuleReason};
 
 /// What stands for a rule where the proxy itself says no.
 pub(crate) const PROXY: &str = "proxy";
@@ -29,7 +29,7 @@ pub struct Decision {
 
 impl Decision {
     /// One that passed by this ground.
-    pub(crate) fn passed(client: Client, remote: &Remote, ground: Ground) -> Self {
+    pub(crate) fn passed(client: Client, remote: &Remote, ground: RuleReason) -> Self {
         Self {
             client,
             host: remote.host(),

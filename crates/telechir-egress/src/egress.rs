@@ -59,19 +59,19 @@ impl Egress {
 
     /// The same with a resolver of the caller's.
     #[must_use]
-    pub fn resolving(self, resolver: impl Resolve + 'static) -> Self {
+    pub fn with_resolver(self, resolver: impl Resolve + 'static) -> Self {
         self.with(|inner| inner.resolver = Arc::new(resolver))
     }
 
     /// The same with another proxy behind it, through which all goes that is not of this machine.
     #[must_use]
-    pub fn through(self, upstream: Upstream) -> Self {
+    pub fn via_proxy(self, upstream: Upstream) -> Self {
         self.with(|inner| inner.upstream = Some(upstream))
     }
 
     /// The same with other limits.
     #[must_use]
-    pub fn limited(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: Limits) -> Self {
         self.with(|inner| {
             inner.limits = limits;
             inner.budget = Arc::new(Budget::new(limits.bytes));
@@ -81,7 +81,7 @@ impl Egress {
 
     /// The same, which tells each of its decisions. What is told must not wait.
     #[must_use]
-    pub fn reporting(self, report: impl Fn(Decision) + Send + Sync + 'static) -> Self {
+    pub fn on_decision(self, report: impl Fn(Decision) + Send + Sync + 'static) -> Self {
         self.with(|inner| inner.report = Arc::new(report))
     }
 

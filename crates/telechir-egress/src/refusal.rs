@@ -3,20 +3,20 @@
 use std::io;
 
 use hyper::StatusCode;
-use telechir_policy::{Ground, RemoteError};
+use telechir_policy::{RemoteError, RuleReason};
 
 /// What a program gets instead of a connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     /// The policy says no.
     #[error("telechir does not let this through.\nHost: {host}\nRule: {}\nReason: {}", ground.rule, ground.reason)]
-    Policy { host: String, ground: Ground },
+    Policy { host: String, ground: RuleReason },
     /// A rule asks, and nobody was asked.
     #[error(
         "telechir asks a person before this host is reached, and nobody was asked: only going there by a call is a question.\nHost: {host}\nRule: {}\nReason: {}",
         ground.rule, ground.reason
     )]
-    Unasked { host: String, ground: Ground },
+    Unasked { host: String, ground: RuleReason },
     /// What was asked for is no place.
     #[error("telechir failed to {0}.")]
     Unreadable(#[from] RemoteError),
@@ -56,7 +56,7 @@ impl Refusal {
     }
 
     /// The ground of the policy's, when it is its refusal.
-    pub(crate) const fn ground(&self) -> Option<&Ground> {
+    pub(crate) const fn ground(&self) -> Option<&RuleReason> {
         match self {
             Self::Policy { ground, .. } | Self::Unasked { ground, .. } => Some(ground),
             Self::Unreadable(_)

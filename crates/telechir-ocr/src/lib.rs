@@ -3,8 +3,8 @@
 //! The pixels are what any program drew, so tesseract reads them in a confinement of its own: no
 //! network, no home, nothing to write to. It is started for each reading and ends with it.
 
-mod screenshot;
 mod run;
+mod screenshot;
 mod table;
 
 pub use run::Tesseract;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use telechir_device::{DeviceError, Frame, Line, Reader};
+use telechir_device::{DeviceError, Frame, Line, TextRecognizer};
 use telechir_process::confinement::{Confinement, ConfinementError, Limits, verify_inside};
-use telechir_process::{Identity, Stdio, Watch, find_program, package_of};
+use telechir_process::{Identity, Readiness, Stdio, find_program, package_of};
 use tokio::time::timeout;
 
 use crate::screenshot::enlarged;
@@ -106,7 +106,7 @@ impl Tesseract {
     }
 }
 
-impl Reader for Tesseract {
+impl TextRecognizer for Tesseract {
     async fn read(&mut self, frame: &Frame) -> Result<Vec<Line>, DeviceError> {
         let Some(program) = find_program(&self.program) else {
             let package = package_of(PROGRAM).unwrap_or(PROGRAM);
@@ -148,12 +148,12 @@ fn failed(error: &io::Error) -> DeviceError {
 }
 
 /// Our end of a pipe, of which we wait for events.
-fn pipe(fd: OwnedFd) -> io::Result<Watch> {
+fn pipe(fd: OwnedFd) -> io::Result<Readiness> {
     rustix::io::ioctl_fionbio(&fd, true)?;
-    Watch::both(fd)
+    Readiness::both(fd)
 }
 
-async fn give(input: Watch, screenshot: &[u8]) -> Result<(), Errno> {
+async fn give(input: Readiness, screenshot: &[u8]) -> Result<(), Errno> {
     let mut rest = screenshot;
     while !rest.is_empty() {
         let written = input.write(|fd| Ok(rustix::io::write(fd, rest)?)).await;
@@ -163,7 +163,7 @@ async fn give(input: Watch, screenshot: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-async fn first_line(output: &Watch) -> io::Result<String> {
+async fn first_line(output: &Readiness) -> io::Result<String> {
     let mut line = Vec::new();
     while !line.ends_with(b"\n") {
         let mut byte = [0; 1];
@@ -178,7 +178,7 @@ async fn first_line(output: &Watch) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&line).trim().to_owned())
 }
 
-async fn rest(output: &Watch) -> io::Result<String> {
+async fn rest(output: &Readiness) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     while bytes.len() < TABLE_MAX {

@@ -3,7 +3,7 @@
 use telechir_protocol::{EditStep, EditTool};
 
 use crate::Verdict;
-use crate::rule::{Fit, Ground, Matcher, Sense};
+use crate::rule::{Fit, Matcher, RuleReason, Sense};
 
 /// One edit with where its files truly are.
 #[derive(Debug)]
@@ -78,8 +78,8 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// What holds where no rule applies.
-pub(crate) fn default(edit: &Edit<'_>) -> Ground {
-    let built_in = |verdict, reason: String| Ground::built_in(verdict, "edit", reason);
+pub(crate) fn default(edit: &Edit<'_>) -> RuleReason {
+    let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "edit", reason);
     if edit.looks() {
         return built_in(Verdict::Allow, "It only looks.".to_owned());
     }
@@ -123,7 +123,7 @@ const PROTECTED: [&str; 24] = [
 ];
 
 /// What holds whatever the rules say: a person looks before a file changes that others obey.
-pub(crate) fn always(edit: &Edit<'_>) -> Option<Ground> {
+pub(crate) fn always(edit: &Edit<'_>) -> Option<RuleReason> {
     if edit.looks() || edit.tool == EditTool::Memory {
         return None;
     }
@@ -133,7 +133,7 @@ pub(crate) fn always(edit: &Edit<'_>) -> Option<Ground> {
         .iter()
         .find(|path| path.split('/').any(protected))?;
     let reason = format!("{path} is obeyed by programs outside of the sandbox.");
-    Some(Ground::built_in(Verdict::Ask, "protected file", reason))
+    Some(RuleReason::built_in(Verdict::Ask, "protected file", reason))
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use crate::screen_rule::{ComputerMatch, Step};
 use crate::shell_rule::{Part, ShellMatch};
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{
-    Denial, Digest, EditFacts, EditProposal, Ground, Judgement, Pending, Permitted, PolicyError,
-    Proposal, Question, Reading, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal, ShellTask,
-    Verdict, edit_rule, file, key_rule, read_command, screen_rule, shell_rule, shown, url_rule,
+    Denial, Digest, EditFacts, EditProposal, Judgement, Pending, Permitted, PolicyError, Proposal,
+    Question, Reading, RuleReason, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal,
+    ShellTask, Verdict, edit_rule, file, key_rule, read_command, screen_rule, shell_rule, shown,
+    url_rule,
 };
 
 /// The rules of one file. Where none applies, the default of the kind holds.
@@ -214,9 +215,9 @@ impl Judge {
     }
 
     /// Judges what is typed into a program: it can do whatever the program lets it.
-    fn input(&mut self, input: &ShellAction, facts: &ShellFacts) -> Ground {
+    fn input(&mut self, input: &ShellAction, facts: &ShellFacts) -> RuleReason {
         if shell_rule::only_ends(input) {
-            return Ground::built_in(Verdict::Allow, "input", "It only ends what runs.");
+            return RuleReason::built_in(Verdict::Allow, "input", "It only ends what runs.");
         }
         let part = Part {
             command: None,
@@ -231,28 +232,33 @@ impl Judge {
         ground
     }
 
-    fn kind(&mut self, step: &Step, action: &Action, now: Duration) -> Ground {
+    fn kind(&mut self, step: &Step, action: &Action, now: Duration) -> RuleReason {
         let default = || screen_rule::default(step, action);
         strictest(&self.policy.computer, step, &mut self.tally, now, default)
     }
 
-    fn chord(&mut self, held: &[telechir_protocol::Key], action: &Action, now: Duration) -> Ground {
+    fn chord(
+        &mut self,
+        held: &[telechir_protocol::Key],
+        action: &Action,
+        now: Duration,
+    ) -> RuleReason {
         match key_rule::chord_of(action) {
             Some(chord) => {
                 let pressed = Pressed::new(held, chord);
                 let default = || key_rule::default(&pressed);
                 strictest(&self.policy.keys, &pressed, &mut self.tally, now, default)
             }
-            None => Ground::built_in(Verdict::Allow, "keys", "No chord is pressed."),
+            None => RuleReason::built_in(Verdict::Allow, "keys", "No chord is pressed."),
         }
     }
 
     /// Judges where an action goes, and spells its address as it was judged.
-    fn address(&mut self, action: &mut Action, facts: &ScreenFacts) -> Option<Ground> {
+    fn address(&mut self, action: &mut Action, facts: &ScreenFacts) -> Option<RuleReason> {
         let text = url_rule::url_of(action)?;
         let Some(url) = url_rule::read_url(text) else {
             let reason = format!("{:?} is no address.", shown::escape(text));
-            return Some(Ground::built_in(Verdict::Deny, "address", reason));
+            return Some(RuleReason::built_in(Verdict::Deny, "address", reason));
         };
         let to = Destination::new(&url, &facts.resolved);
         let default = || url_rule::default(&to);
@@ -269,14 +275,14 @@ impl Judge {
         command: &Command,
         proposal: &ShellProposal,
         facts: &ShellFacts,
-    ) -> Ground {
+    ) -> RuleReason {
         let parts = match read_command(command) {
             Reading::TooLong => {
                 let reason = format!(
                     "A command may be {} bytes long at most.",
                     crate::shell_read::MAX_BYTES
                 );
-                return Ground::built_in(Verdict::Deny, "length of a command", reason);
+                return RuleReason::built_in(Verdict::Deny, "length of a command", reason);
             }
             Reading::Unknown(reason) => Err(reason),
             // Variables such as PATH or BASH_ENV change what every word means.
@@ -311,7 +317,7 @@ impl Judge {
                     let ground = judge_part(self, Some(part), "", is_tainted);
                     is_tainted |= shell_rule::taints(part);
                     worst = Some(match worst {
-                        Some(other) => Ground::stricter(other, ground),
+                        Some(other) => RuleReason::stricter(other, ground),
                         None => ground,
                     });
                 }
@@ -328,22 +334,22 @@ fn harmless(
     rule: &'static str,
     why: &'static str,
 ) -> Judgement<ShellProposal> {
-    let ground = Ground::built_in(Verdict::Allow, rule, why);
+    let ground = RuleReason::built_in(Verdict::Allow, rule, why);
     Judgement::Allowed(Permitted::new(proposal, ground, Vec::new()))
 }
 
 /// Brings the grounds of all steps to one judgement.
 fn conclude<P: Proposal>(
     proposal: P,
-    grounds: Vec<Ground>,
+    grounds: Vec<RuleReason>,
     lines: Vec<String>,
     safety_checks: Vec<SafetyCheck>,
 ) -> Judgement<P> {
-    let nothing = Ground::built_in(Verdict::Allow, "nothing to do", "There is nothing to do.");
+    let nothing = RuleReason::built_in(Verdict::Allow, "nothing to do", "There is nothing to do.");
     let worst = grounds
         .iter()
         .cloned()
-        .reduce(Ground::stricter)
+        .reduce(RuleReason::stricter)
         .unwrap_or(nothing);
     if worst.verdict == Verdict::Deny {
         let denial = Denial {
@@ -359,7 +365,7 @@ fn conclude<P: Proposal>(
         worst
     } else {
         let reason = "The provider wants a person to look first.";
-        Ground::built_in(Verdict::Ask, "provider's safety check", reason)
+        RuleReason::built_in(Verdict::Ask, "provider's safety check", reason)
     };
     let mut reasons = vec![asked.reason.clone()];
     for ground in grounds

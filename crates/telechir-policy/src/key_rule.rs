@@ -3,7 +3,7 @@
 use telechir_protocol::{Action, Chord, Key, Modifier, NamedKey};
 
 use crate::Verdict;
-use crate::rule::{Fit, Ground, Matcher, Sense};
+use crate::rule::{Fit, Matcher, RuleReason, Sense};
 
 /// All keys that are down at the worst moment of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,8 +87,8 @@ pub fn hold(held: &mut Vec<Key>, action: &Action) {
 }
 
 /// What holds where no rule applies.
-pub(crate) fn default(pressed: &Pressed) -> Ground {
-    let built_in = |verdict, reason: String| Ground::built_in(verdict, "keys", reason);
+pub(crate) fn default(pressed: &Pressed) -> RuleReason {
+    let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "keys", reason);
     match danger(pressed) {
         Some((verdict, what)) => built_in(
             verdict,

@@ -103,7 +103,7 @@ pub use network_rule::{Client, Found, Gate, Remote, RemoteError};
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
 pub use question::{Decision, Pending, Question};
-pub use rule::Ground;
+pub use rule::RuleReason;
 pub use shell_read::{Reading, Redirection, SimpleCommand, read_command};
 pub use shown::{
     escape, may_type, summarize, summarize_command, summarize_edit, summarize_shell_action,

@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 use crate::rule::{Rule, Tally, strictest};
 use crate::url_rule::{self, Destination, UrlMatch};
-use crate::{Ground, Policy, Verdict, shown};
+use crate::{Policy, RuleReason, Verdict, shown};
 
 /// Whose connection it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -224,14 +224,14 @@ impl Gate {
     }
 
     /// Why this place is refused whatever its addresses are; none when they have to be looked at.
-    pub fn before(&self, remote: &Remote) -> Option<Ground> {
+    pub fn before(&self, remote: &Remote) -> Option<RuleReason> {
         let url = &remote.url;
         let refuses = |rule: &&Rule<UrlMatch>| {
             let matcher = &rule.matcher;
             rule.verdict == Verdict::Deny && matcher.address.is_none() && matcher.fits_name(url)
         };
         if let Some(rule) = self.rules.iter().find(refuses) {
-            return Some(Ground {
+            return Some(RuleReason {
                 verdict: rule.verdict,
                 rule: rule.name.clone(),
                 reason: rule.reason.clone(),
@@ -245,7 +245,7 @@ impl Gate {
     }
 
     /// The verdict on this place with all addresses it was found to have.
-    pub fn judge(&mut self, remote: &Remote, found: &[Found], now: Duration) -> Ground {
+    pub fn judge(&mut self, remote: &Remote, found: &[Found], now: Duration) -> RuleReason {
         let to = Destination::found(&remote.url, found);
         let closed = match self.client {
             Client::Browser => url_rule::default(&to),
@@ -254,9 +254,9 @@ impl Gate {
         strictest(&self.rules, &to, &mut self.tally, now, || closed)
     }
 
-    fn closed(&self, host: &str) -> Ground {
+    fn closed(&self, host: &str) -> RuleReason {
         let client = self.client.name();
-        Ground::built_in(
+        RuleReason::built_in(
             Verdict::Deny,
             "network",
             format!(

@@ -2,20 +2,20 @@
 
 use telechir_protocol::{CallId, SafetyCheck};
 
-use crate::{Digest, Ground, Pending, Proposal};
+use crate::{Digest, Pending, Proposal, RuleReason};
 
 /// The proof that exactly this may run. Nothing outside this crate can make one.
 #[derive(Debug)]
 pub struct Permitted<P> {
     proposal: P,
     digest: Digest,
-    ground: Ground,
+    ground: RuleReason,
     acknowledged: Vec<SafetyCheck>,
 }
 
 impl<P: Proposal> Permitted<P> {
     /// Made by a judgement or an approval, from the very proposal that was judged.
-    pub(crate) fn new(proposal: P, ground: Ground, acknowledged: Vec<SafetyCheck>) -> Self {
+    pub(crate) fn new(proposal: P, ground: RuleReason, acknowledged: Vec<SafetyCheck>) -> Self {
         let digest = proposal.digest();
         Self {
             proposal,
@@ -36,7 +36,7 @@ impl<P: Proposal> Permitted<P> {
     }
 
     /// Why it may.
-    pub fn ground(&self) -> &Ground {
+    pub fn ground(&self) -> &RuleReason {
         &self.ground
     }
 

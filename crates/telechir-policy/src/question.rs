@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{CallId, SafetyCheck};
 
-use crate::{Denial, Digest, Ground, Permitted, Proposal};
+use crate::{Denial, Digest, Permitted, Proposal, RuleReason};
 
 /// What a person is shown. Made by us from the exact proposal, never from a model's words;
 /// every text in it is escaped.
@@ -53,7 +53,7 @@ pub enum Decision {
 pub struct Pending<P> {
     proposal: P,
     question: Question,
-    ground: Ground,
+    ground: RuleReason,
     safety_checks: Vec<SafetyCheck>,
 }
 
@@ -61,7 +61,7 @@ impl<P: Proposal> Pending<P> {
     pub(crate) fn new(
         proposal: P,
         question: Question,
-        ground: Ground,
+        ground: RuleReason,
         safety_checks: Vec<SafetyCheck>,
     ) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl<P: Proposal> Pending<P> {
     }
 
     /// Why a person is asked.
-    pub fn ground(&self) -> &Ground {
+    pub fn ground(&self) -> &RuleReason {
         &self.ground
     }
 
@@ -106,7 +106,7 @@ impl<P: Proposal> Pending<P> {
         if digest != self.question.digest || digest != self.proposal.digest() {
             return Err(self.deny("The approval was for something else, so it does not hold."));
         }
-        let ground = Ground {
+        let ground = RuleReason {
             rule: "a person".to_owned(),
             ..self.ground
         };

@@ -10,7 +10,7 @@ use crate::Verdict;
 
 /// A verdict and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ground {
+pub struct RuleReason {
     /// The verdict.
     pub verdict: Verdict,
     /// The rule that decided: its name, its place in the file, or the built-in default.
@@ -19,7 +19,7 @@ pub struct Ground {
     pub reason: String,
 }
 
-impl Ground {
+impl RuleReason {
     /// A ground of our own, where no rule of the file decides.
     pub(crate) fn built_in(verdict: Verdict, rule: &str, reason: impl Into<String>) -> Self {
         Self {
@@ -130,14 +130,14 @@ pub(crate) fn strictest<M: Matcher>(
     subject: &M::Subject<'_>,
     tally: &mut Tally,
     now: Duration,
-    default: impl FnOnce() -> Ground,
-) -> Ground {
-    let mut strictest: Option<Ground> = None;
+    default: impl FnOnce() -> RuleReason,
+) -> RuleReason {
+    let mut strictest: Option<RuleReason> = None;
     for rule in rules {
         let Some(verdict) = rule.verdict_on(subject) else {
             continue;
         };
-        let mut ground = Ground {
+        let mut ground = RuleReason {
             verdict,
             rule: rule.name.clone(),
             reason: rule.reason.clone(),

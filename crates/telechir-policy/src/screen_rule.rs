@@ -2,7 +2,7 @@
 
 use telechir_protocol::{Action, ActionKind};
 
-use crate::rule::{Fit, Ground, Matcher, Sense};
+use crate::rule::{Fit, Matcher, RuleReason, Sense};
 use crate::{Device, Display, Verdict};
 
 /// A kind of action and where it would happen.
@@ -36,8 +36,8 @@ impl Matcher for ComputerMatch {
 }
 
 /// What holds where no rule applies.
-pub(crate) fn default(step: &Step, action: &Action) -> Ground {
-    let built_in = |verdict, reason: &str| Ground::built_in(verdict, step.kind.name(), reason);
+pub(crate) fn default(step: &Step, action: &Action) -> RuleReason {
+    let built_in = |verdict, reason: &str| RuleReason::built_in(verdict, step.kind.name(), reason);
     match nature(action) {
         Nature::Looks => built_in(Verdict::Allow, "It only looks."),
         Nature::Acts => match step.display {

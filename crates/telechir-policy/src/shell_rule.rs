@@ -2,7 +2,7 @@
 
 use telechir_protocol::{Chord, ShellAction};
 
-use crate::rule::{Fit, Ground, Matcher, Sense};
+use crate::rule::{Fit, Matcher, RuleReason, Sense};
 use crate::safe_list::{counts_into_variable, is_safe};
 use crate::{SimpleCommand, Verdict};
 
@@ -109,8 +109,8 @@ pub(crate) fn only_ends(input: &ShellAction) -> bool {
 }
 
 /// What holds where no rule applies.
-pub(crate) fn default(part: &Part<'_>) -> Ground {
-    let built_in = |verdict, reason: String| Ground::built_in(verdict, "shell", reason);
+pub(crate) fn default(part: &Part<'_>) -> RuleReason {
+    let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "shell", reason);
     if !part.is_sandboxed {
         return built_in(Verdict::Ask, "The shell is the host's own.".to_owned());
     }

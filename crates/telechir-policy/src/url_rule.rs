@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use telechir_protocol::Action;
 use url::{Host, Url};
 
-use crate::rule::{Fit, Ground, Matcher, Sense};
+use crate::rule::{Fit, Matcher, RuleReason, Sense};
 use crate::{AddressClass, Found, Resolved, Verdict};
 
 /// An address as it will be gone to.
@@ -248,11 +248,11 @@ fn host_fits(pattern: &str, host: &str) -> bool {
 }
 
 /// What no rule of a file can change: a user's name in an address is only ever a disguise.
-pub(crate) fn always(url: &Url) -> Option<Ground> {
+pub(crate) fn always(url: &Url) -> Option<RuleReason> {
     let has_user = !url.username().is_empty() || url.password().is_some();
     has_user.then(|| {
         let host = host_name(url).unwrap_or_default();
-        Ground::built_in(
+        RuleReason::built_in(
             Verdict::Deny,
             "user in an address",
             format!("The address carries a user name; write it without, as it leads to {host}."),
@@ -261,9 +261,9 @@ pub(crate) fn always(url: &Url) -> Option<Ground> {
 }
 
 /// What holds where no rule applies.
-pub(crate) fn default(to: &Destination<'_>) -> Ground {
+pub(crate) fn default(to: &Destination<'_>) -> RuleReason {
     let url = to.url;
-    let built_in = |verdict, reason: String| Ground::built_in(verdict, "address", reason);
+    let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "address", reason);
     if url.as_str() == "about:blank" {
         return built_in(Verdict::Allow, "An empty page.".to_owned());
     }

@@ -17,7 +17,7 @@ use rustix::process::{
 use tokio::time::timeout;
 
 use crate::guardian::processes;
-use crate::{Watch, guardian};
+use crate::{Readiness, guardian};
 
 /// A running program. When it is dropped, its group is killed and it is reaped.
 ///
@@ -79,7 +79,7 @@ impl Child {
             return Ok(status);
         }
         let ended = |pidfd: BorrowedFd<'_>| look(pidfd)?.ok_or_else(|| Errno::WOULDBLOCK.into());
-        Watch::reading(pidfd.try_clone()?)?.read(ended).await
+        Readiness::reading(pidfd.try_clone()?)?.read(ended).await
     }
 
     /// How it ended, when it did already.
@@ -125,7 +125,7 @@ impl Child {
     /// When the system cannot tell.
     pub async fn wait_for_group(&self) -> io::Result<()> {
         for pidfd in processes::in_group(self.pid.as_raw_nonzero().get()) {
-            Watch::reading(pidfd)?.read(is_over).await?;
+            Readiness::reading(pidfd)?.read(is_over).await?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ pub use proof::{Told, explain, gone, verify, verify_container, verify_inside};
 pub use protected::{Missing, Protected};
 pub use workspace::checked as workspace;
 
-use crate::{Identity, Spawn, Stdio, am_root, find_program};
+use crate::{Identity, Spawn, Stdio, find_program, is_root};
 
 /// Parts of `/etc` that programs need to start, to speak TLS and to know the time of day.
 const ETC: [&str; 12] = [
@@ -75,7 +75,7 @@ impl Confinement {
         if identity.is_some_and(|identity| identity.uid == 0) {
             return no("it must not run as root");
         }
-        if identity.is_none() && am_root() {
+        if identity.is_none() && is_root() {
             return no("started as root, it needs an unprivileged user to run as");
         }
         if find_program(Path::new("bwrap")).is_none() {
@@ -208,7 +208,7 @@ mod tests {
             error,
             Err(ConfinementError("it must not run as root".to_owned()))
         );
-        if am_root() {
+        if is_root() {
             assert!(Confinement::new(None, &Limits::default()).is_err());
         }
     }

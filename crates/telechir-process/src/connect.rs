@@ -48,7 +48,7 @@ mod tests {
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
         let ours = Identity::current();
-        let wanted = if crate::am_root() {
+        let wanted = if crate::is_root() {
             use std::os::unix::fs::PermissionsExt as _;
             let open = |path: &Path| {
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();

@@ -38,7 +38,7 @@ const GENTLE: &str = "gentle-";
 
 /// What a session leaves in a guardian's care from the beginning.
 #[derive(Debug, Default)]
-pub struct Charge {
+pub struct CleanupScope {
     /// A user that only this session's programs run as: all its processes end with the session.
     pub identity: Option<Identity>,
     /// Held until the guardian is done, such as the lock by which that user is ours alone.

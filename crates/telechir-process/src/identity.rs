@@ -55,7 +55,7 @@ impl Identity {
 }
 
 /// Whether we are root: children then need an identity of their own.
-pub fn am_root() -> bool {
+pub fn is_root() -> bool {
     geteuid().is_root()
 }
 

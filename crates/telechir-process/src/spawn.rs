@@ -15,7 +15,7 @@ use crate::guardian::{self, Watched};
 use crate::program::{find_program, package_of};
 use crate::spawner::start;
 use crate::sys::exec::Plan;
-use crate::{Cgroup, Child, Identity, SpawnError, Step, am_root};
+use crate::{Cgroup, Child, Identity, SpawnError, Step, is_root};
 
 /// Where one of the first three descriptors leads.
 #[derive(Debug, Default)]
@@ -224,7 +224,7 @@ impl Spawn {
     /// Lets it live on when our process ends: it leads a session of its own and gets no death
     /// signal. Until [`Child::leave`] it is still ended with its handle.
     #[must_use]
-    pub const fn outliving_us(mut self) -> Self {
+    pub const fn detached(mut self) -> Self {
         self.leads = Leads::Session;
         self.outlives = true;
         self
@@ -234,7 +234,7 @@ impl Spawn {
     /// something to write then. The guardian gives it three seconds and kills what is left;
     /// no death signal comes before.
     #[must_use]
-    pub const fn ending_gently(mut self) -> Self {
+    pub const fn graceful(mut self) -> Self {
         self.gentle = true;
         self
     }
@@ -242,7 +242,7 @@ impl Spawn {
     /// Leaves its end to the guardian when our process ends: for programs that those need who end
     /// gently. No death signal comes before.
     #[must_use]
-    pub const fn ending_last(mut self, on: bool) -> Self {
+    pub const fn after_graceful(mut self, on: bool) -> Self {
         self.last = on;
         self
     }
@@ -264,7 +264,7 @@ impl Spawn {
     pub(crate) fn prepare(self) -> Result<(Plan, [Option<OwnedFd>; 3]), SpawnError> {
         let name = self.program.display().to_string();
         if let Some(identity) = self.identity
-            && !am_root()
+            && !is_root()
             && identity != Identity::current()
         {
             return Err(SpawnError::NotRoot {
@@ -317,7 +317,7 @@ impl Spawn {
                 .map(|cwd| text(cwd.as_os_str(), "the folder"))
                 .transpose()?,
             fds,
-            identity: self.identity.filter(|_| am_root()),
+            identity: self.identity.filter(|_| is_root()),
             no_new_privs: self.no_new_privs,
             leads: self.leads,
             limits: self.limits,

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub use alias::{NormalizedAction, action_aliases, normalize_action_type};
 pub use kind::{ActionKind, UnknownActionKind};
 pub(crate) use read::is_own_member;
-pub use vocabulary::{Unsayable, Vocabulary};
+pub use vocabulary::{UnsupportedAction, Vocabulary};
 
 use crate::{Chord, Modifier, Point, Region, Target};
 

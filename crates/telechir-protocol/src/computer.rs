@@ -58,7 +58,7 @@ pub struct ComputerCall {
     pub target: Option<TargetId>,
     /// Calls of one family in one turn are a batch: after a failure the rest is not begun.
     /// Anthropic's `toolset_name`, or `computer`.
-    pub family: Option<String>,
+    pub group: Option<String>,
     /// How far the model was with writing it.
     pub status: Option<String>,
     /// Why the call cannot be carried out at all: it could not be understood.
@@ -77,7 +77,7 @@ impl ComputerCall {
             pending_safety_checks: Vec::new(),
             intent: None,
             target: None,
-            family: None,
+            group: None,
             status: None,
             exception: None,
             meta: Meta::default(),
@@ -131,7 +131,7 @@ pub struct StepOutcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// A picture this very action asked for, such as a zoom or a screenshot within a batch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "picture", skip_serializing_if = "Option::is_none")]
     pub screenshot: Option<Media>,
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,8 +214,8 @@ pub struct ComputerResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Size>,
     /// How the screen was when the screenshot was taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sighting: Option<Sighting>,
+    #[serde(default, alias = "sighting", skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
     /// What is said in words: a pointer's place, a page's text, a short confirmation. Also read
     /// from a text content.
     #[serde(
@@ -243,8 +243,8 @@ pub struct ComputerResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acknowledged_safety_checks: Vec<SafetyCheck>,
     /// The family of the call it answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub family: Option<String>,
+    #[serde(default, alias = "family", skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// What every content carries.
     #[serde(flatten)]
     pub meta: Meta,
@@ -253,36 +253,40 @@ pub struct ComputerResult {
 /// How a screen was when its picture was taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Sighting {
+pub struct Settling {
     /// Whether it had stopped changing.
     pub settled: bool,
     /// How long it was waited for, in milliseconds.
     pub settle_ms: u64,
     /// Why it does not count as settled; absent when it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    #[serde(default, alias = "held", skip_serializing_if = "Option::is_none")]
+    pub unsettled: Option<UnsettledReason>,
     /// Where on the picture something goes on changing by itself, such as a spinner or a video:
     /// left, top, right and bottom in its pixels, the last two outside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restless: Option<[u32; 4]>,
+    #[serde(default, alias = "restless", skip_serializing_if = "Option::is_none")]
+    pub animated_region: Option<[u32; 4]>,
     /// An earlier picture that shows exactly the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub same_as: Option<FrameId>,
+    #[serde(default, alias = "same_as", skip_serializing_if = "Option::is_none")]
+    pub identical_to: Option<FrameId>,
 }
 
 /// What kept a screen from being settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Held {
+pub enum UnsettledReason {
     /// It still changed when the wait came to its end.
-    Changing,
+    #[serde(alias = "changing")]
+    StillChanging,
     /// Something goes on changing by itself: `restless` says where.
-    Restless,
+    #[serde(alias = "restless")]
+    Animated,
     /// Programs on it still worked.
-    Working,
+    #[serde(alias = "working")]
+    Busy,
     /// A program had set itself a time at which it goes on.
-    Waiting,
+    #[serde(alias = "waiting")]
+    TimerPending,
     /// A page still loaded.
     Loading,
 }
@@ -324,7 +328,7 @@ impl ComputerResult {
             screenshot: None,
             frame: None,
             display: None,
-            sighting: None,
+            settling: None,
             text_output: None,
             error: None,
             steps: Vec::new(),
@@ -332,7 +336,7 @@ impl ComputerResult {
             tabs: Vec::new(),
             state_changes: Vec::new(),
             acknowledged_safety_checks: Vec::new(),
-            family: None,
+            group: None,
             meta: Meta::default(),
         }
     }

@@ -143,7 +143,7 @@ pub struct ErrorContent {
 
 /// A content of a type nobody here knows, kept whole.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OtherContent {
+pub struct UnknownContent {
     /// The `type` it came with; absent when it had none.
     pub kind: Option<String>,
     /// The whole object, `type` included.
@@ -200,7 +200,7 @@ pub enum Content {
     /// `error`
     Error(ErrorContent),
     /// Any other type, verbatim.
-    Other(OtherContent),
+    Other(UnknownContent),
 }
 
 /// Who speaks.

@@ -37,6 +37,7 @@ impl Size {
 pub enum Space {
     /// Pixels of the picture the model saw last; the origin is the top left corner.
     #[default]
+    #[serde(alias = "picture")]
     Screenshot,
     /// Thousandths of the picture's width and height (Google's grid).
     Thousandths,

@@ -42,19 +42,20 @@ mod tool;
 
 pub use action::{
     Action, ActionKind, Button, ClickCount, InvalidAction, NormalizedAction, ObserveMode,
-    ScrollUnit, UnknownActionKind, Unsayable, Vocabulary, action_aliases, normalize_action_type,
+    ScrollUnit, UnknownActionKind, UnsupportedAction, Vocabulary, action_aliases,
+    normalize_action_type,
 };
 pub use approval::{ApprovalRequest, ApprovalResponse};
 pub use call::{
     AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolCallLike, ToolResult,
 };
 pub use computer::{
-    ComputerCall, ComputerResult, Held, SafetyCheck, SafetySource, Sighting, StateChange,
-    StepOutcome, StepState, TabState,
+    ComputerCall, ComputerResult, SafetyCheck, SafetySource, Settling, StateChange, StepOutcome,
+    StepState, TabState, UnsettledReason,
 };
 pub use content::{
-    Content, ErrorContent, HostedCall, Message, Meta, OtherContent, Raw, ReasoningContent, Role,
-    TextContent, UsageContent,
+    Content, ErrorContent, HostedCall, Message, Meta, Raw, ReasoningContent, Role, TextContent,
+    UnknownContent, UsageContent,
 };
 pub use edit::{EDIT_STEPS, EditCall, EditOperation, EditResult, EditStep, EditTool};
 pub use failure::{Failure, FailureKind};
@@ -68,8 +69,8 @@ pub use media::{DataContent, DataUri, HostedFileContent, Media, UriContent};
 #[cfg(feature = "schema")]
 pub use schema::json_schema;
 pub use shell::{
-    Awaiting, AwaitingKind, Command, CommandExecution, CommandOutput, ShellAction, ShellCall,
-    ShellEnvironment, ShellOutcome, ShellResult,
+    Command, CommandExecution, CommandOutput, InputRequest, InputRequestKind, ShellAction,
+    ShellCall, ShellEnvironment, ShellOutcome, ShellResult,
 };
 pub use tool::{
     ApprovalMode, ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,

@@ -115,7 +115,7 @@ schemas! {
         ("pending_safety_checks", false, json!({"type": "array", "items": schema::<SafetyCheck>(g)})),
         ("intent", false, json!({"type": "string"})),
         ("target", false, schema::<TargetId>(g)),
-        ("family", false, json!({"type": "string"})),
+        ("group", false, json!({"type": "string"})),
         ("status", false, json!({"type": "string"})),
         ("exception", false, json!({"type": "string"})),
     ], &schema::<Meta>(g));

@@ -8,7 +8,7 @@ mod view;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use awaiting::{Awaiting, AwaitingKind};
+pub use awaiting::{InputRequest, InputRequestKind};
 pub use view::CommandExecution;
 
 use crate::{CallId, Failure, Meta};
@@ -197,7 +197,7 @@ pub struct CommandOutput {
     pub duration_ms: Option<u64>,
     /// What it waits for, when it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub awaiting: Option<Awaiting>,
+    pub awaiting: Option<InputRequest>,
 }
 
 fn is_zero(n: &u64) -> bool {

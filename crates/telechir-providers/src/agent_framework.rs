@@ -17,10 +17,10 @@ use telechir_protocol::{AnsweredTurn, ApprovalMode, FunctionTool, ModelTurn, Siz
 
 use crate::function_tools;
 use crate::openai::Responses;
-use crate::stream::Receive;
-use crate::wire::{Talk, Wire};
+use crate::stream::StreamDecoder;
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 /// The dialect's name.
@@ -35,7 +35,7 @@ const CARRIED: &str = "telechir";
 /// The dialect.
 pub(crate) struct AgentFramework;
 
-impl Wire for AgentFramework {
+impl Codec for AgentFramework {
     fn name(&self) -> &'static str {
         DIALECT
     }
@@ -50,26 +50,26 @@ impl Wire for AgentFramework {
         true
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         envelope::read_history(document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         Ok(write::answers(turn))
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         Ok(envelope::write_history(history))
     }
 
     /// Its clients take tools as a service's own JSON; its computer and shell contents are those
     /// of OpenAI's Responses. It has no contents for edits: editors are functions.
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
-        let offer = Offer {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+        let offer = ToolOffer {
             tools: offer.tools.iter().map(editor_as_function).collect(),
             model: offer.model.clone(),
         };
@@ -89,12 +89,12 @@ impl Wire for AgentFramework {
     }
 
     /// Its updates are objects within a program, no bytes.
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         None
     }
 
     /// A framework, no service.
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         None
     }
 }

@@ -16,13 +16,13 @@ mod call;
 mod check;
 mod history;
 mod hosted;
+pub(crate) mod image;
 mod input;
 mod limits;
 mod media;
 mod members;
 mod models;
 mod parts;
-pub(crate) mod image;
 mod result;
 mod scene;
 mod shape;
@@ -39,10 +39,10 @@ mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::{Events, Receive};
-use crate::wire::{Talk, Wire};
+use crate::stream::{Events, StreamDecoder};
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 /// The dialect's name.
@@ -62,8 +62,8 @@ pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
 
 pub(crate) use answer::write_answers;
 pub(crate) use history::{read_history, read_response};
-pub(crate) use models::{is_of_october_2024, takes_old_tools};
 pub(crate) use image::screenshot_size;
+pub(crate) use models::{is_of_october_2024, takes_old_tools};
 pub(crate) use stream::Arriving;
 pub(crate) use talk::{MessagesTalk, unbound_thinking};
 pub(crate) use tools::declare;
@@ -73,28 +73,28 @@ pub(crate) use write::LENT;
 /// The dialect.
 pub(crate) struct Messages;
 
-impl Wire for Messages {
+impl Codec for Messages {
     fn name(&self) -> &'static str {
         DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         read_response(&document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         read_history(&document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         write_answers(turn)
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         write_history(history, NEWEST)
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare(offer, NEWEST)
     }
 
@@ -110,11 +110,11 @@ impl Wire for Messages {
         ScreenshotWhen::LastOfBatch
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Events::new(Arriving::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&MessagesTalk)
     }
 }

@@ -10,8 +10,8 @@ mod call;
 pub(crate) mod declare;
 mod envelope;
 mod flavour;
-pub(crate) mod parts;
 pub(crate) mod images;
+pub(crate) mod parts;
 mod read;
 pub(crate) mod speech;
 mod stream;
@@ -21,10 +21,10 @@ pub(crate) mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::{Events, Receive};
-use crate::wire::{Talk, Wire};
+use crate::stream::{Events, StreamDecoder};
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 pub(crate) use flavour::Flavour;
@@ -33,28 +33,28 @@ pub(crate) use stream::join_parts;
 /// The dialects.
 pub(crate) struct Chat(pub(crate) Flavour);
 
-impl Wire for Chat {
+impl Codec for Chat {
     fn name(&self) -> &'static str {
         self.0.dialect()
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(self.0, document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         envelope::read_history(self.0, document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         Ok(answers::write_answers(self.0, turn))
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         Ok(write::write_history(self.0, history))
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare::declare(self.0, offer)
     }
 
@@ -70,11 +70,11 @@ impl Wire for Chat {
         ScreenshotWhen::LastOfBatch
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Events::new(stream::Arriving::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(match self.0 {
             Flavour::Functions => &talk::ChatTalk(Flavour::Functions),
             Flavour::Inline => &talk::ChatTalk(Flavour::Inline),

@@ -126,7 +126,7 @@ pub(crate) fn computer_call(
         call.exception = call.exception.or(problem);
     }
     let family = if is_browser { BROWSER } else { COMPUTER_FAMILY };
-    call.family = Some(family.to_owned());
+    call.group = Some(family.to_owned());
     call.target = match target {
         Some(Value::String(target)) => Some(TargetId::from(target)),
         _ if is_browser => Some(TargetId::from(BROWSER)),
@@ -189,7 +189,7 @@ fn action(step: Item) -> (Action, Option<String>) {
 
 /// The function and arguments that say this call; [`computer_call`] reads the same back.
 pub(crate) fn of_computer_call(call: &ComputerCall) -> (&'static str, String) {
-    let in_browser = call.family.as_deref() == Some(BROWSER)
+    let in_browser = call.group.as_deref() == Some(BROWSER)
         || call
             .target
             .as_ref()

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent, bounded};
 
-use crate::wire::Talk;
+use crate::wire::ChatApi;
 use crate::{Declaration, DecodeError, Dialect, EncodeError, Report};
 
 /// What a conversation begins with.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Opening {
+pub struct RequestOptions {
     /// The model's name.
     pub model: String,
     /// Instructions above the task.
@@ -68,7 +68,7 @@ pub struct Response {
     /// What could not be read as it was said.
     pub report: Report,
     /// What to do next.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// Its cost.
     pub usage: UsageContent,
 }
@@ -91,7 +91,7 @@ impl Response {
 
 /// Why a model stopped talking, and with that what comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// There are calls to answer.
     Calls,
     /// It has not finished and is to be asked again, without anything new.
@@ -212,7 +212,7 @@ impl ProviderError {
 /// A dialect that nobody can be talked to in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("converse in {dialect}: it is a way of writing, and no service that could be asked")]
-pub struct NoService {
+pub struct NotAService {
     /// The dialect.
     pub dialect: Dialect,
 }
@@ -221,8 +221,8 @@ pub struct NoService {
 #[derive(Clone)]
 pub struct Conversation {
     dialect: Dialect,
-    talk: &'static dyn Talk,
-    opening: Opening,
+    talk: &'static dyn ChatApi,
+    opening: RequestOptions,
     items: Vec<Value>,
 }
 
@@ -231,9 +231,9 @@ impl Conversation {
     ///
     /// # Errors
     /// When the dialect is no service's own, so that there is nobody to talk to.
-    pub fn new(dialect: Dialect, opening: Opening) -> Result<Self, NoService> {
-        let talk = dialect.wire().talk().ok_or(NoService { dialect })?;
-        let task = talk.task(&opening.task);
+    pub fn new(dialect: Dialect, opening: RequestOptions) -> Result<Self, NotAService> {
+        let talk = dialect.wire().chat_api().ok_or(NotAService { dialect })?;
+        let task = talk.first_message(&opening.task);
         Ok(Self {
             dialect,
             talk,
@@ -266,9 +266,9 @@ impl Conversation {
                 usage: UsageContent::default(),
             });
         }
-        let (turn, report) = self.dialect.wire().read_response(body.clone())?;
+        let (turn, report) = self.dialect.wire().decode_response(body.clone())?;
         let has_calls = !turn.calls().is_empty();
-        let (stop, usage) = self.talk.take(&body, has_calls, &mut self.items);
+        let (stop, usage) = self.talk.push_response(&body, has_calls, &mut self.items);
         Ok(Response {
             turn,
             report,
@@ -283,7 +283,7 @@ impl Conversation {
     /// When the dialect demands something that the answers do not have.
     pub fn answer(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
         let reply = self.dialect.encode_answers(answered)?;
-        self.talk.answer(reply.items, &mut self.items);
+        self.talk.push_results(reply.items, &mut self.items);
         Ok(reply.report)
     }
 }

@@ -5,7 +5,7 @@ use telechir_protocol::Tool;
 
 /// What to declare, for which model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Offer {
+pub struct ToolOffer {
     /// The tools, in order.
     pub tools: Vec<Tool>,
     /// The model; it decides between versions of a tool. Absent means the newest.

@@ -9,9 +9,9 @@ use telechir_protocol::slots::fill;
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
 use crate::document::{self, Document, Input};
-use crate::wire::{Service, Talk, Wire};
+use crate::wire::{ChatApi, Codec, Endpoint};
 use crate::{
-    Declaration, DecodeError, EncodeError, Offer, Report, agent_framework, anthropic, bedrock,
+    Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
     chat, foreign, google, mistral, openai, repeated,
 };
 
@@ -90,7 +90,7 @@ impl Dialect {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    pub(crate) fn wire(self) -> &'static dyn Wire {
+    pub(crate) fn wire(self) -> &'static dyn Codec {
         match self {
             Self::AnthropicMessages => &anthropic::Messages,
             Self::OpenaiResponses => &openai::Responses,
@@ -117,7 +117,7 @@ impl Dialect {
         document: impl Into<Input<'a>>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
         let wire = self.wire();
-        let read = |value| self.own(value, |value| wire.read_response(value));
+        let read = |value| self.own(value, |value| wire.decode_response(value));
         document::read(document.into(), wire.takes_slots(), read)
     }
 
@@ -131,7 +131,7 @@ impl Dialect {
         document: impl Into<Input<'a>>,
     ) -> Result<(History, Report), DecodeError> {
         let wire = self.wire();
-        let read = |value| self.own(value, |value| wire.read_history(value));
+        let read = |value| self.own(value, |value| wire.decode_history(value));
         document::read(document.into(), wire.takes_slots(), read)
     }
 
@@ -159,15 +159,15 @@ impl Dialect {
         let without_slots = || {
             let mut whole = turn.clone();
             whole.fill_slots();
-            wire.write_answers(&whole)
+            wire.encode_results(&whole)
         };
         if slots.is_empty() {
-            return wire.write_answers(turn);
+            return wire.encode_results(turn);
         }
         if !wire.takes_slots() {
             return without_slots();
         }
-        let mut written = wire.write_answers(turn);
+        let mut written = wire.encode_results(turn);
         if document::is_touched(&written, parts_of_reply, &slots) {
             written = without_slots();
         }
@@ -226,26 +226,26 @@ impl Dialect {
     ///
     /// # Errors
     /// When the model takes no such tool, or a size it demands is missing.
-    pub fn declare(self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    pub fn declare(self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         self.wire().declare(offer)
     }
 
     /// Where the service is; none for what is no service of its own and cannot be conversed with.
-    pub fn service(self) -> Option<Service> {
-        self.wire().talk().map(Talk::service)
+    pub fn service(self) -> Option<Endpoint> {
+        self.wire().chat_api().map(ChatApi::endpoint)
     }
 }
 
 /// Writes a history whose pictures stay where they are, as far as nothing is made of them.
-fn write_history(wire: &dyn Wire, history: &History) -> Result<(Document, Report), EncodeError> {
+fn write_history(wire: &dyn Codec, history: &History) -> Result<(Document, Report), EncodeError> {
     let slots = document::slots_of(&history.messages);
     let without_slots = || {
         let mut whole = history.clone();
         whole.messages.iter_mut().for_each(Message::fill_slots);
-        wire.write_history(&whole)
+        wire.encode_history(&whole)
     };
     let mut written = if slots.is_empty() || wire.takes_slots() {
-        wire.write_history(history)
+        wire.encode_history(history)
     } else {
         without_slots()
     };

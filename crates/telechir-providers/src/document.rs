@@ -175,7 +175,7 @@ pub(crate) fn read<T: Keeps>(
 ) -> Result<(T, Report), DecodeError> {
     let read = |document: &[u8]| {
         let (read, mut report) = read(bounded::parse(document)?)?;
-        numbers::tell(document, "", &mut report);
+        numbers::report(document, "", &mut report);
         Ok((read, report))
     };
     if !with_slots {

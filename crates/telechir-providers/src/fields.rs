@@ -1,7 +1,7 @@
 //! Members of a JSON object, read leniently: null counts as absent.
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Content, Media, Meta, OtherContent, Raw};
+use telechir_protocol::{Content, Media, Meta, Raw, UnknownContent};
 
 pub(crate) type Fields = Map<String, Value>;
 
@@ -112,7 +112,7 @@ pub(crate) fn all_words(contents: &[Content], between: &str) -> String {
 /// A content that only passes an object on. Where its own type means something among ours, it is
 /// wrapped in one of the type `wrapped`.
 pub(crate) fn verbatim(fields: &Fields, wrapped: &str) -> Content {
-    let whole = OtherContent {
+    let whole = UnknownContent {
         kind: owned(fields, "type"),
         json: fields.clone(),
     };
@@ -125,14 +125,14 @@ pub(crate) fn verbatim(fields: &Fields, wrapped: &str) -> Content {
         ("type", wrapped.into()),
         ("item", Value::Object(fields.clone())),
     ]);
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind: Some(wrapped.to_owned()),
         json,
     })
 }
 
 /// The object that a content passes on.
-pub(crate) fn passed_on<'a>(other: &'a OtherContent, wrapped: &str) -> &'a Fields {
+pub(crate) fn passed_on<'a>(other: &'a UnknownContent, wrapped: &str) -> &'a Fields {
     let is_wrapped = other.kind.as_deref() == Some(wrapped);
     object(&other.json, "item")
         .filter(|_| is_wrapped)

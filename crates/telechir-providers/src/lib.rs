@@ -30,12 +30,13 @@ mod wire;
 
 pub use companion::{desktop_tool, page_tool};
 pub use conversation::{
-    Conversation, NoService, Opening, ImageLimit, ProviderError, Request, Response, Stop,
+    Conversation, ImageLimit, NotAService, ProviderError, Request, RequestOptions, Response,
+    StopReason,
 };
-pub use declaration::{Declaration, Offer};
+pub use declaration::{Declaration, ToolOffer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
 pub use document::{Document, Input, Part};
 pub use error::{DecodeError, EncodeError};
 pub use report::{Loss, Report};
-pub use stream::{CallPiece, Delta, Received, Stream, StreamError};
-pub use wire::Service;
+pub use stream::{CallDelta, Delta, Stream, StreamError, StreamedResponse};
+pub use wire::Endpoint;

@@ -19,10 +19,10 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use crate::chat::Flavour;
 use crate::chat::declare::declare_as;
-use crate::stream::{Events, Receive};
-use crate::wire::{Talk, Wire};
+use crate::stream::{Events, StreamDecoder};
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 /// The dialect's name.
@@ -45,28 +45,28 @@ const HOSTED: [&str; 6] = [
 /// The dialect.
 pub(crate) struct Conversations;
 
-impl Wire for Conversations {
+impl Codec for Conversations {
     fn name(&self) -> &'static str {
         DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         envelope::read_history(document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         Ok(answers::write_answers(turn))
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         Ok(write::write_history(history))
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare_as(DIALECT, PROVIDER, &HOSTED, offer)
     }
 
@@ -82,11 +82,11 @@ impl Wire for Conversations {
         ScreenshotWhen::LastOfBatch
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Events::new(stream::Arriving::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&talk::ConversationsTalk)
     }
 }

@@ -14,20 +14,20 @@ const WHY: &str = "a number has 64 bits here";
 
 /// Notes the numbers of a JSON text that are rounded when it is read, each with the member it is
 /// in. `place` is where the text itself is; nothing when it is the document.
-pub(crate) fn tell(json: &[u8], place: &str, report: &mut Report) {
-    let mut rounded = Rounded::default();
+pub(crate) fn report(json: &[u8], place: &str, report: &mut Report) {
+    let mut rounded = RoundedNumbers::default();
     rounded.look(json, place);
     rounded.tell(place, report);
 }
 
 /// The numbers that were rounded, of one text or of all pieces of a response.
 #[derive(Debug, Default)]
-pub(crate) struct Rounded {
+pub(crate) struct RoundedNumbers {
     named: Report,
     rest: usize,
 }
 
-impl Rounded {
+impl RoundedNumbers {
     /// Looks at a JSON text that is read. What an earlier one had is not said again: a response
     /// that arrives in pieces says the same in several.
     pub(crate) fn look(&mut self, json: &[u8], place: &str) {
@@ -79,7 +79,7 @@ pub(crate) fn are_exact(json: &str) -> bool {
 }
 
 /// The JSON that a text is; what is none stays a text.
-pub(crate) fn read(text: String, rounded: &mut Rounded) -> Value {
+pub(crate) fn read(text: String, rounded: &mut RoundedNumbers) -> Value {
     match bounded::parse(text.as_bytes()) {
         Ok(value) => {
             rounded.look(text.as_bytes(), "");
@@ -173,12 +173,12 @@ impl<'a> Iterator for Numbers<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED, tell};
+    use super::{NAMED, report as report_of};
     use crate::Report;
 
     fn told(json: &str) -> Vec<(String, String, Option<String>)> {
         let mut report = Report::default();
-        tell(json.as_bytes(), "", &mut report);
+        report_of(json.as_bytes(), "", &mut report);
         let losses = report.losses.into_iter();
         losses
             .map(|loss| (loss.what, loss.place, loss.kept))

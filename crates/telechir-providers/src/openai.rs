@@ -19,10 +19,10 @@ mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::{Events, Receive};
-use crate::wire::{Talk, Wire};
+use crate::stream::{Events, StreamDecoder};
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 /// The dialect's name.
@@ -37,28 +37,28 @@ const LONGEST_TEXT: usize = 10_485_760;
 /// The dialect.
 pub(crate) struct Responses;
 
-impl Wire for Responses {
+impl Codec for Responses {
     fn name(&self) -> &'static str {
         DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         envelope::read_history(document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         answers::write_answers(turn)
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         write::write_history(history)
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare::declare(offer)
     }
 
@@ -75,11 +75,11 @@ impl Wire for Responses {
         ScreenshotWhen::EveryCall
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Events::new(stream::Arriving::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&talk::ResponsesTalk)
     }
 }

@@ -25,7 +25,7 @@ fn means_something(name: &str, value: &Value) -> bool {
         // The form a content came in, and what its neutral members say in other words.
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
         | "logprobs" | "id" | "return_code" | "result" | "stream" | "image" | "file"
-        | "pictures_after" => false,
+        | "images_after" => false,
         "status" => value != "completed",
         // Elsewhere a picture is always seen in full.
         "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),

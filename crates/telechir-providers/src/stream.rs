@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde_json::Value;
 use telechir_protocol::{IncompleteCall, IncompleteCallError, ModelTurn};
 
-use crate::numbers::Rounded;
+use crate::numbers::RoundedNumbers;
 use crate::{DecodeError, Dialect, Report};
 
-pub(crate) use events::{Assemble, Events};
+pub(crate) use events::{EventAssembler, Events};
 
 /// Most bytes of one response, all its pieces together.
 pub(crate) const MAX_RESPONSE: usize = 256 * 1024 * 1024;
@@ -22,7 +22,7 @@ pub(crate) const MAX_RESPONSE: usize = 256 * 1024 * 1024;
 /// A response that is arriving.
 pub struct Stream {
     dialect: Dialect,
-    receiver: Box<dyn Receive>,
+    receiver: Box<dyn StreamDecoder>,
     received: usize,
     is_broken: bool,
 }
@@ -46,7 +46,7 @@ pub enum Delta {
         text: String,
     },
     /// A call: the place, and what this piece says of id, name and arguments.
-    Call(CallPiece),
+    Call(CallDelta),
     /// A call whose every piece is there. It may run when the stream has ended well.
     CallEnd {
         /// The place of the call in the response.
@@ -63,7 +63,7 @@ pub enum Delta {
 
 /// A piece of a call, as [`IncompleteCall`] merges them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct CallPiece {
+pub struct CallDelta {
     /// The place of the call in the response.
     pub index: u64,
     /// What joins it with its result.
@@ -76,8 +76,8 @@ pub struct CallPiece {
     pub arguments: String,
 }
 
-impl From<CallPiece> for IncompleteCall {
-    fn from(piece: CallPiece) -> Self {
+impl From<CallDelta> for IncompleteCall {
+    fn from(piece: CallDelta) -> Self {
         Self {
             index: Some(piece.index),
             call_id: piece.call_id.map(Into::into),
@@ -89,7 +89,7 @@ impl From<CallPiece> for IncompleteCall {
 
 /// A response that has arrived.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Received {
+pub struct StreamedResponse {
     /// The response as the provider would have sent it at once.
     pub response: Value,
     /// What it means.
@@ -139,12 +139,12 @@ pub enum StreamError {
 }
 
 /// How a dialect puts its pieces together.
-pub(crate) trait Receive: Send {
+pub(crate) trait StreamDecoder: Send {
     /// Takes bytes as they come, cut anywhere.
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError>;
 
     /// The whole response, as the provider would have sent it at once, and what was rounded of it.
-    fn finish(self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError>;
+    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError>;
 }
 
 impl Dialect {
@@ -179,7 +179,7 @@ impl Dialect {
     /// # Ok::<(), telechir_providers::StreamError>(())
     /// ```
     pub fn stream(self) -> Option<Stream> {
-        let receiver = self.wire().receive()?;
+        let receiver = self.wire().stream_decoder()?;
         Some(Stream {
             dialect: self,
             receiver,
@@ -215,15 +215,15 @@ impl Stream {
     ///
     /// # Errors
     /// When the response had not come to its end, or cannot be read.
-    pub fn finish(self) -> Result<Received, StreamError> {
+    pub fn finish(self) -> Result<StreamedResponse, StreamError> {
         if self.is_broken {
             return Err(StreamError::Broken);
         }
-        let mut rounded = Rounded::default();
+        let mut rounded = RoundedNumbers::default();
         let response = self.receiver.finish(&mut rounded)?;
-        let (turn, mut report) = self.dialect.wire().read_response(response.clone())?;
+        let (turn, mut report) = self.dialect.wire().decode_response(response.clone())?;
         rounded.tell("", &mut report);
-        Ok(Received {
+        Ok(StreamedResponse {
             response,
             turn,
             report,

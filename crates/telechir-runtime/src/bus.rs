@@ -39,7 +39,7 @@ impl EventReader {
         match self.0.recv().await {
             Ok(event) => Some(event),
             Err(broadcast::error::RecvError::Lagged(count)) => {
-                Some(Arc::new(SessionEvent::Missed { count }))
+                Some(Arc::new(SessionEvent::EventsDropped { count }))
             }
             Err(broadcast::error::RecvError::Closed) => None,
         }

@@ -167,7 +167,10 @@ mod tests {
             ..ScreenshotRule::native()
         };
         assert_eq!(edge.fit(Size::new(2560, 1440)), Size::new(1280, 720));
-        assert_eq!(ScreenshotRule::native().fit(Size::new(9, 7)), Size::new(9, 7));
+        assert_eq!(
+            ScreenshotRule::native().fit(Size::new(9, 7)),
+            Size::new(9, 7)
+        );
         let default = ScreenshotRule::default();
         assert_eq!(default.fit(Size::new(2560, 1600)), Size::new(1280, 800));
         assert_eq!(default.fit(Size::new(1000, 2000)), Size::new(1000, 2000));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use telechir_policy::{Digest, Verdict};
-use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Held, Size};
+use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Size, UnsettledReason};
 
 /// A device of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -69,7 +69,8 @@ pub enum ActionEffect {
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum SessionEvent {
     /// The session began.
-    SessionOpened {
+    #[serde(alias = "session_opened")]
+    SessionStarted {
         /// Its name.
         run: String,
         /// The policy it is under.
@@ -86,14 +87,16 @@ pub enum SessionEvent {
         reason: String,
     },
     /// A model's turn arrived.
-    TurnBegan {
+    #[serde(alias = "turn_began")]
+    TurnStarted {
         /// Counted from 0.
         turn: u64,
         /// How many of its calls are ours to answer.
         calls: usize,
     },
     /// Every call of the turn has its result.
-    TurnAnswered {
+    #[serde(alias = "turn_answered")]
+    TurnCompleted {
         /// Counted from 0.
         turn: u64,
         /// How long it took.
@@ -178,6 +181,7 @@ pub enum SessionEvent {
         ms: u64,
     },
     /// A picture was taken for the model.
+    #[serde(alias = "picture_taken")]
     ScreenshotTaken {
         /// The call it answers.
         call_id: CallId,
@@ -195,11 +199,11 @@ pub enum SessionEvent {
         #[serde(default)]
         settle_ms: u64,
         /// Why it had not.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        held: Option<Held>,
+        #[serde(default, alias = "held", skip_serializing_if = "Option::is_none")]
+        unsettled: Option<UnsettledReason>,
         /// An earlier picture that shows the same, so that this one was not encoded again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        same_as: Option<FrameId>,
+        #[serde(default, alias = "same_as", skip_serializing_if = "Option::is_none")]
+        identical_to: Option<FrameId>,
         /// How long settling, capturing and encoding took.
         ms: u64,
     },
@@ -264,7 +268,8 @@ pub enum SessionEvent {
         reason: String,
     },
     /// The model said something that is not a call.
-    ModelSpoke {
+    #[serde(alias = "model_spoke")]
+    AssistantMessage {
         /// Its text.
         text: String,
     },
@@ -274,7 +279,7 @@ pub enum SessionEvent {
         message: String,
     },
     /// This reader was too slow: so many events are missing here. Never recorded.
-    Missed {
+    EventsDropped {
         /// How many.
         count: u64,
     },

@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use telechir_device::{
-    BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext, PartPlace,
-    Performed, ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport,
+    ActionReport, BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext,
+    PartLocation, ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport,
 };
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
@@ -74,7 +74,7 @@ impl Screen {
 
     /// What of the screen the model is shown.
     pub(crate) fn shown(&self) -> ScreenRegion {
-        self.computer.shown()
+        self.computer.visible_region()
     }
 
     /// How a picture of what is shown lies on the screen.
@@ -114,7 +114,7 @@ impl Screen {
         permit: &Permitted<ScreenProposal>,
         step: usize,
         limits: &Limits,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let action = self.permitted(permit, step)?;
         self.calm(limits).await?;
         let on_screen = self
@@ -123,7 +123,7 @@ impl Screen {
             .map_err(|error| DeviceError::Refused {
                 message: sentence(&error.to_string()),
             })?;
-        self.computer.seen_through(self.viewport);
+        self.computer.set_viewport(self.viewport);
         let limit = limits.action + meant_duration(action);
         let done = within(
             "carry out the action",
@@ -158,11 +158,11 @@ impl Screen {
         step: usize,
         part: &ScreenPart,
         limits: &Limits,
-    ) -> Result<PartPlace, DeviceError> {
+    ) -> Result<PartLocation, DeviceError> {
         self.permitted(permit, step)?;
         self.calm(limits).await?;
-        self.computer.seen_through(self.viewport);
-        let located = within("find it", limits.action, self.computer.locate(part)).await;
+        self.computer.set_viewport(self.viewport);
+        let located = within("find it", limits.action, self.computer.locate_part(part)).await;
         self.note(located)
     }
 
@@ -178,7 +178,12 @@ impl Screen {
         self.is_moving = false;
         // For the wait and for the picture.
         let limit = settle.ceiling + limits.action * 2;
-        let seen = within("capture the screen", limit, self.computer.look(settle)).await;
+        let seen = within(
+            "capture the screen",
+            limit,
+            self.computer.settle_and_capture(settle),
+        )
+        .await;
         self.note(seen)
     }
 
@@ -204,7 +209,7 @@ impl Screen {
         at_most: usize,
     ) -> Result<Vec<Mark>, DeviceError> {
         self.permitted(permit, step)?;
-        let words = self.computer.words(at_most);
+        let words = self.computer.ocr_words(at_most);
         let words = within("read the words on the screen", READING, words).await;
         self.note(words)
     }
@@ -252,13 +257,23 @@ impl Screen {
     /// Where the browser is.
     pub(crate) async fn context(&mut self, limits: &Limits) -> Result<PageContext, DeviceError> {
         self.calm(limits).await?;
-        let context = within("ask for the tabs", limits.action, self.computer.context()).await;
+        let context = within(
+            "ask for the tabs",
+            limits.action,
+            self.computer.page_context(),
+        )
+        .await;
         self.note(context)
     }
 
     /// Releases every key and button.
     pub(crate) async fn release(&mut self, limits: &Limits) -> Result<(), DeviceError> {
-        let released = within("release the keys", limits.action, self.computer.release()).await;
+        let released = within(
+            "release the keys",
+            limits.action,
+            self.computer.release_inputs(),
+        )
+        .await;
         if released.is_ok() {
             self.held.clear();
         }
@@ -268,7 +283,7 @@ impl Screen {
     pub(crate) async fn close(mut self, limit: Duration) -> Result<(), String> {
         if self.lost.is_none() {
             let _close_ends_them_too =
-                within("release the keys", limit, self.computer.release()).await;
+                within("release the keys", limit, self.computer.release_inputs()).await;
         }
         within("close", limit, self.computer.close())
             .await

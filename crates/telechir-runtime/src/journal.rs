@@ -23,7 +23,7 @@ use telechir_protocol::CallId;
 use crate::{JournalError, SessionEvent};
 use folder::Folder;
 use pen::{Reply, Task};
-pub use read::{Fault, Record, RecordKind, Verified, read, read_blob, verify, verify_since};
+pub use read::{Record, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since};
 use reserve::Reserve;
 use writer::Writer;
 

@@ -11,20 +11,21 @@ mod event;
 mod execute;
 mod journal;
 mod observe;
-mod screenshot;
 mod pipeline;
 mod recorder;
 mod resolve;
+mod screenshot;
 mod session;
 
 pub use approver::{Approver, DenyAll};
 pub use bus::EventReader;
-pub use config::{Limits, AutoScreenshot, ScreenshotRule};
+pub use config::{AutoScreenshot, Limits, ScreenshotRule};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
 pub use journal::{
-    Fault, Journal, Record, RecordKind, RunId, Verified, read, read_blob, verify, verify_since,
+    Journal, Record, RecordKind, RunId, Verified, VerifyFault, read, read_blob, verify,
+    verify_since,
 };
 pub use screenshot::png;
-pub use session::{Announcer, Session, SessionBuilder};
+pub use session::{EventSender, Session, SessionBuilder};
 pub use telechir_image::{Format, ImageError, encode};

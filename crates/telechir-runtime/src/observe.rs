@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use telechir_device::{DeviceError, Frame, Labels, Mark, ScreenRegion, Settle, Settled, Viewport};
 use telechir_policy::{Permitted, ScreenProposal};
-use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Sighting, Size};
+use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Settling, Size};
 
 use crate::execute::{Screen, sentence};
-use crate::screenshot::develop;
 use crate::recorder::{Recorder, millis};
-use crate::{Limits, ScreenshotRule, RuntimeError, SessionEvent};
+use crate::screenshot::develop;
+use crate::{Limits, RuntimeError, ScreenshotRule, SessionEvent};
 
 /// A picture for a result.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Shot {
     pub(crate) frame: Option<FrameId>,
     pub(crate) size: Size,
     /// What is said of it.
-    pub(crate) sighting: Sighting,
+    pub(crate) sighting: Settling,
     /// What its numbers are, when it has any.
     pub(crate) labels: Option<String>,
 }
@@ -129,8 +129,8 @@ impl Camera<'_> {
             size,
             settled: settled.is_settled(),
             settle_ms: millis(settled.waited),
-            held: settled.held,
-            same_as,
+            unsettled: settled.unsettled,
+            identical_to: same_as,
             ms: millis(began.elapsed()),
         });
         Ok(Ok(Shot {
@@ -253,15 +253,15 @@ fn cropped(frame: Frame, region: ScreenRegion) -> Result<Frame, Failure> {
 }
 
 /// What is said of a picture beside it, in the picture's own places.
-fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) -> Sighting {
-    Sighting {
+fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) -> Settling {
+    Settling {
         settled: settled.is_settled(),
         settle_ms: millis(settled.waited),
-        held: settled.held,
-        restless: settled
-            .restless
+        unsettled: settled.unsettled,
+        animated_region: settled
+            .animated_region
             .map(|region| viewport.screenshot_pixels(region)),
-        same_as,
+        identical_to: same_as,
     }
 }
 

@@ -114,7 +114,9 @@ fn take_screenshots(value: &mut Value) -> Vec<(String, Vec<u8>)> {
             }
         }
         Value::Array(items) => screenshots.extend(items.iter_mut().flat_map(take_screenshots)),
-        Value::Object(members) => screenshots.extend(members.values_mut().flat_map(take_screenshots)),
+        Value::Object(members) => {
+            screenshots.extend(members.values_mut().flat_map(take_screenshots))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
     screenshots
@@ -201,7 +203,7 @@ impl OpenTurn {
             Some(number) => journal.next_turn(run, number).await?,
             None => journal.begin_turn(run, seen).await?,
         };
-        recorder.announce(SessionEvent::TurnBegan {
+        recorder.announce(SessionEvent::TurnStarted {
             turn: turn.number,
             calls,
         });
@@ -218,7 +220,7 @@ impl OpenTurn {
         self.is_answered = true;
         let (turn, ms) = (self.turn.number, millis(self.began.elapsed()));
         self.recorder
-            .announce(SessionEvent::TurnAnswered { turn, ms });
+            .announce(SessionEvent::TurnCompleted { turn, ms });
     }
 }
 

@@ -12,8 +12,8 @@ use crate::execute::{EditorSlot, Screen, ShellSlot, until_stopped};
 use crate::pipeline::{Arrival, Asked};
 use crate::recorder::Recorder;
 use crate::{
-    Approver, DenyAll, DeviceKind, EventReader, Journal, Limits, AutoScreenshot, ScreenshotRule, RunId,
-    RuntimeError, SessionEvent, pipeline,
+    Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, Limits, RunId,
+    RuntimeError, ScreenshotRule, SessionEvent, pipeline,
 };
 
 /// Puts a session together. Only the policy is required; without a journal of its own the
@@ -141,7 +141,7 @@ impl SessionBuilder {
         devices.extend(shell.as_ref().map(|_| DeviceKind::Shell));
         let editor = self.editor.map(EditorSlot::new);
         devices.extend(editor.as_ref().map(|_| DeviceKind::Editor));
-        recorder.announce(SessionEvent::SessionOpened {
+        recorder.announce(SessionEvent::SessionStarted {
             run: recorder.run.as_str().to_owned(),
             policy: self.policy.digest(),
             devices,
@@ -180,11 +180,11 @@ impl SessionBuilder {
 /// Adds events to a session. Whoever holds it lets go before the session is closed, or its journal
 /// stays open.
 #[derive(Clone, Debug)]
-pub struct Announcer(Recorder);
+pub struct EventSender(Recorder);
 
-impl Announcer {
+impl EventSender {
     /// Adds an event.
-    pub fn announce(&self, event: SessionEvent) {
+    pub fn emit(&self, event: SessionEvent) {
         self.0.announce(event);
     }
 }
@@ -240,7 +240,7 @@ impl Session {
     ///
     /// # Errors
     /// When what happens cannot be recorded; then it did not happen.
-    pub async fn carry_out(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
+    pub async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
         pipeline::carry_out(self, turn, Arrival::New).await
     }
 
@@ -253,7 +253,7 @@ impl Session {
     /// # Errors
     /// When what happens cannot be recorded, or a call of an earlier turn has the id of this one
     /// and asks for something else.
-    pub async fn carry_out_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
+    pub async fn execute_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
         pipeline::carry_out(self, turn, Arrival::PerhapsAgain).await
     }
 
@@ -267,7 +267,7 @@ impl Session {
 
     /// How the coming turns are answered with pictures, when it is not as the last ones were.
     /// A model's points belong to the last picture it got, whatever that picture's size.
-    pub fn set_view(&mut self, observe: AutoScreenshot, screenshot: ScreenshotRule) {
+    pub fn set_screenshot_rule(&mut self, observe: AutoScreenshot, screenshot: ScreenshotRule) {
         (self.observe, self.screenshot) = (observe, screenshot);
         if self.screenshots > 0 {
             return;
@@ -288,8 +288,8 @@ impl Session {
     }
 
     /// A hand to add events with, for whoever watches over what devices do beside their calls.
-    pub fn announcer(&self) -> Announcer {
-        Announcer(self.recorder.clone())
+    pub fn announcer(&self) -> EventSender {
+        EventSender(self.recorder.clone())
     }
 
     /// The session's name in its journal.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use telechir_device::{DeviceError, Shell, ShellCommand};
-use telechir_process::{Identity, Spawn, am_root};
+use telechir_process::{Identity, Spawn, is_root};
 use telechir_protocol::Command;
 use telechir_shell::{Bash, Host, Isolation, Sandbox};
 
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir_in("/tmp")?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), mode)?;
-    let identity = am_root().then(|| Identity::unprivileged(3_860)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(3_860)).flatten();
     let isolation = if std::env::args().nth(1).as_deref() == Some("host") {
         Isolation::Host(Host::new(folder.path()))
     } else {

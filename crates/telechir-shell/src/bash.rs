@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput, ShellJob};
 use telechir_process::Signal;
-use telechir_protocol::{Awaiting, AwaitingKind, CommandOutput, ShellOutcome};
+use telechir_protocol::{CommandOutput, InputRequest, InputRequestKind, ShellOutcome};
 use tokio::time::Instant;
 
 use crate::config::Isolation;
@@ -63,7 +63,7 @@ enum End {
         signal: Signal,
         report: Option<Report>,
     },
-    Waiting(AwaitingKind),
+    Waiting(InputRequestKind),
 }
 
 impl Bash {
@@ -282,7 +282,7 @@ impl Bash {
                 (ShellOutcome::Timeout, None, Some(signal.as_raw()))
             }
             End::Waiting(kind) => {
-                awaiting = Some(Awaiting { kind, prompt });
+                awaiting = Some(InputRequest { kind, prompt });
                 (ShellOutcome::AwaitingInput, None, None)
             }
         };

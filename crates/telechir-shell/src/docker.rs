@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use telechir_device::DeviceError;
-use telechir_process::{Child, Spawn, Stdio, am_root, find_program};
+use telechir_process::{Child, Spawn, Stdio, find_program, is_root};
 use tokio::time::timeout;
 
 use crate::config::Docker;
@@ -66,7 +66,7 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
     );
     let identity = docker.identity;
     option("user", format!("{}:{}", identity.uid, identity.gid));
-    if is_podman(docker) && !am_root() {
+    if is_podman(docker) && !is_root() {
         // Without root its users are others than ours, but for this.
         option("userns", "keep-id".to_owned());
     }

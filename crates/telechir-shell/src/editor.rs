@@ -82,7 +82,7 @@ impl FileEditor {
             what: "the editor",
             message,
         };
-        if telechir_process::am_root() && identity.is_none_or(|identity| identity.uid == 0) {
+        if telechir_process::is_root() && identity.is_none_or(|identity| identity.uid == 0) {
             let message = "started as root, it needs an unprivileged user to edit as";
             return Err(unavailable(message.to_owned()));
         }
@@ -91,7 +91,7 @@ impl FileEditor {
         Ok(Self {
             workspace: Arc::new(workspace),
             memory: None,
-            identity: identity.filter(|_| telechir_process::am_root()),
+            identity: identity.filter(|_| telechir_process::is_root()),
             before: Before::default(),
         })
     }
@@ -114,7 +114,7 @@ impl FileEditor {
         match tool {
             EditTool::Patch | EditTool::Editor => Ok(self.workspace.clone()),
             EditTool::Memory => self.memory.clone().ok_or_else(|| {
-                refuse("this session has no memory; it would have one with --memory=FOLDER")
+                refuse("this session has no memory; it would have one with --memory-dir=DIR")
             }),
         }
     }

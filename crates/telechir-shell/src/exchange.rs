@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
-use telechir_process::{Identity, Watch, guardian};
+use telechir_process::{Identity, Readiness, guardian};
 use tempfile::TempDir;
 
 use crate::output::Output;
@@ -179,12 +179,12 @@ impl Exchange {
     }
 
     /// What the runtime tells of reports by, as long as somebody waits for one.
-    pub(crate) fn listen(&self) -> io::Result<Watch> {
-        Watch::reading(self.control.try_clone()?)
+    pub(crate) fn listen(&self) -> io::Result<Readiness> {
+        Readiness::reading(self.control.try_clone()?)
     }
 
     /// Waits for the report of the newest command. Nothing is lost when this is dropped.
-    pub(crate) async fn report(&mut self, control: &Watch) -> io::Result<Report> {
+    pub(crate) async fn report(&mut self, control: &Readiness) -> io::Result<Report> {
         loop {
             if let Some(report) = self.take_report() {
                 return Ok(report);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::process::{PidfdFlags, pidfd_open};
 use telechir_device::{DeviceError, ShellInput, ShellJob};
 use telechir_process::confinement::gone;
-use telechir_process::{Pid, Signal, Watch};
-use telechir_protocol::{Awaiting, Command, CommandOutput, ShellOutcome};
+use telechir_process::{Pid, Readiness, Signal};
+use telechir_protocol::{Command, CommandOutput, InputRequest, ShellOutcome};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -66,7 +66,7 @@ struct Job {
     started: Instant,
     ended: Option<Instant>,
     terminal: Terminal,
-    outputs: [Arc<Watch>; 2],
+    outputs: [Arc<Readiness>; 2],
     heard: Shared,
     watcher: waiting::Watcher,
     has_open_line: bool,
@@ -103,14 +103,14 @@ impl Jobs {
         wires: Wires,
         (spools, told): (&Spools, Spent),
     ) -> io::Result<()> {
-        let end = Watch::reading(wires.end)?;
+        let end = Readiness::reading(wires.end)?;
         let begun = timeout(BEGIN, heard::words(&end, 1)).await;
         begun.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         let leader = wires.terminal.leader()?;
         let leader_fd = pidfd_open(leader, PidfdFlags::empty())?;
         rustix::io::write(&wires.go, b"\n")?;
         let terminal = wires.terminal;
-        let outputs = [wires.out, wires.err].map(Watch::reading);
+        let outputs = [wires.out, wires.err].map(Readiness::reading);
         let [out, err] = outputs;
         let outputs = [Arc::new(out?), Arc::new(err?)];
         let heard = Shared::new(spools);
@@ -279,7 +279,7 @@ impl Jobs {
     }
 }
 
-type Outcome = (ShellOutcome, Option<i32>, Option<Awaiting>);
+type Outcome = (ShellOutcome, Option<i32>, Option<InputRequest>);
 
 impl Job {
     /// What became of it by now. What it said before is heard first.
@@ -295,7 +295,7 @@ impl Job {
                     // It may have asked just now.
                     self.drain();
                     let prompt = self.heard.prompt();
-                    let awaiting = Some(Awaiting { kind, prompt });
+                    let awaiting = Some(InputRequest { kind, prompt });
                     (ShellOutcome::AwaitingInput, None, awaiting)
                 }
                 None => (ShellOutcome::Running, None, None),

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use telechir_process::Watch;
+use telechir_process::Readiness;
 use tokio::task::JoinSet;
 
 use crate::capture::Capture;
@@ -17,7 +17,7 @@ const KEPT: usize = 8192;
 #[derive(Debug)]
 pub(crate) struct Late {
     readers: JoinSet<()>,
-    outputs: Vec<Weak<Watch>>,
+    outputs: Vec<Weak<Readiness>>,
     words: Arc<Mutex<Capture>>,
 }
 
@@ -32,7 +32,7 @@ impl Late {
     }
 
     /// Takes over an output that still has a writer.
-    pub(crate) fn follow(&mut self, output: Watch) {
+    pub(crate) fn follow(&mut self, output: Readiness) {
         while self.readers.try_join_next().is_some() {}
         self.outputs.retain(|output| output.strong_count() > 0);
         let (output, words) = (Arc::new(output), Arc::clone(&self.words));

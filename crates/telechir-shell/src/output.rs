@@ -3,21 +3,21 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use telechir_process::Watch;
+use telechir_process::Readiness;
 
 /// Our end of such a pipe. The runtime learns of it only when there is something to wait for:
 /// most commands are over before that.
 #[derive(Debug)]
 pub(crate) enum Output {
     Plain(OwnedFd),
-    Watched(Watch),
+    Watched(Readiness),
 }
 
 impl Output {
     /// Hands it to the runtime.
-    pub(crate) fn watched(self) -> io::Result<Watch> {
+    pub(crate) fn watched(self) -> io::Result<Readiness> {
         match self {
-            Self::Plain(fd) => Watch::reading(fd),
+            Self::Plain(fd) => Readiness::reading(fd),
             Self::Watched(watch) => Ok(watch),
         }
     }

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use telechir_protocol::AwaitingKind;
+use telechir_protocol::InputRequestKind;
 use tokio::time::{Instant, sleep_until};
 
 use crate::capture::{Capture, Captured};
@@ -45,7 +45,7 @@ pub(crate) enum Event {
     /// The deadline came first.
     TimeOver,
     /// It waits for someone to type this.
-    Waiting(AwaitingKind),
+    Waiting(InputRequestKind),
 }
 
 /// Whether to look out for a command that waits for input.

@@ -9,7 +9,7 @@ use telechir_egress::{Egress, Serving};
 use telechir_process::confinement::{
     self, Account, Confinement, ConfinementError, Protected, Told,
 };
-use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, am_root};
+use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, is_root};
 
 use crate::config::Sandbox;
 use crate::exchange::Exchange;
@@ -39,7 +39,7 @@ pub(crate) struct Prepared {
 pub(crate) fn identity(sandbox: &Sandbox) -> Result<Option<Identity>, DeviceError> {
     match sandbox.identity {
         Some(identity) if identity.uid == 0 => Err(unavailable("commands must not run as root")),
-        None if am_root() => Err(unavailable(
+        None if is_root() => Err(unavailable(
             "started as root, it needs an unprivileged user to run as",
         )),
         identity => Ok(identity),

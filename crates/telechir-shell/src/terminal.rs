@@ -12,7 +12,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, QueueSelector, Termios, Winsize, tcflush, tcgetattr,
     tcgetpgrp, tcgetsid, tcsetattr, tcsetwinsize,
 };
-use telechir_process::{Identity, Pid, Watch};
+use telechir_process::{Identity, Pid, Readiness};
 
 /// How a terminal treats what is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Terminal {
             let written = match (rustix::io::write(&self.master, rest), &watch) {
                 (Ok(written), _) => written,
                 (Err(Errno::WOULDBLOCK), None) => {
-                    watch = Some(Watch::both(self.master.try_clone()?)?);
+                    watch = Some(Readiness::both(self.master.try_clone()?)?);
                     continue;
                 }
                 (Err(Errno::WOULDBLOCK), Some(watch)) => {
@@ -121,7 +121,7 @@ impl Terminal {
 
     /// What the runtime tells by of words to the terminal itself, as long as somebody listens.
     pub(crate) fn listen(&self) -> io::Result<Listener> {
-        Ok(Listener(Watch::reading(self.master.try_clone()?)?))
+        Ok(Listener(Readiness::reading(self.master.try_clone()?)?))
     }
 
     /// Reads what is there without waiting.
@@ -156,7 +156,7 @@ impl Terminal {
 
 /// Hears what programs write to a terminal itself.
 #[derive(Debug)]
-pub(crate) struct Listener(Watch);
+pub(crate) struct Listener(Readiness);
 
 impl Listener {
     /// Reads what they wrote; 0 when the terminal's other side is closed.

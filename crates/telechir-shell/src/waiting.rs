@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use rustix::fs::{major, minor};
 use rustix::process::kill_process_group;
 use telechir_process::{Pid, Signal};
-use telechir_protocol::AwaitingKind;
+use telechir_protocol::InputRequestKind;
 
 use crate::processes::{self, Process};
 use crate::terminal::{Modes, Terminal};
@@ -54,7 +54,7 @@ impl Watcher {
     /// Certain for a process inside a read of the terminal. One that takes keys one by one may
     /// watch the terminal and other things at once: it counts when its whole group did nothing
     /// between two looks.
-    pub(crate) fn look(&mut self, terminal: &Terminal) -> Option<AwaitingKind> {
+    pub(crate) fn look(&mut self, terminal: &Terminal) -> Option<InputRequestKind> {
         let foreground = terminal.foreground().ok()?;
         // What was typed and not read yet is its business, not ours.
         if terminal.unread() > 0 {
@@ -90,19 +90,19 @@ pub(crate) fn interrupt(group: Pid) {
     let _gone = kill_process_group(group, Signal::INT);
 }
 
-fn kind(process: &Process, modes: Modes) -> AwaitingKind {
+fn kind(process: &Process, modes: Modes) -> InputRequestKind {
     let name = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
     let name = name.trim_end();
     if PAGERS.contains(&name) {
-        AwaitingKind::Pager
+        InputRequestKind::Pager
     } else if EDITORS.contains(&name) {
-        AwaitingKind::Editor
+        InputRequestKind::Editor
     } else if !modes.is_canonical {
-        AwaitingKind::Keys
+        InputRequestKind::Keys
     } else if modes.has_echo {
-        AwaitingKind::Line
+        InputRequestKind::Line
     } else {
-        AwaitingKind::Hidden
+        InputRequestKind::Hidden
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{DeviceError, Effect, Performed, ScreenTarget, Viewport};
+use telechir_device::{ActionReport, DeviceError, Effect, ScreenTarget, Viewport};
 use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit};
 use tokio::time::sleep;
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
@@ -76,31 +76,31 @@ impl Body {
         Grip::new(&self.eyes.connection, &mut self.held)
     }
 
-    async fn sync(&self) -> Result<Performed, DeviceError> {
+    async fn sync(&self) -> Result<ActionReport, DeviceError> {
         self.eyes.connection.sync().await?;
-        Ok(Performed::delivered())
+        Ok(ActionReport::delivered())
     }
 
     pub(crate) async fn cursor_position(
         &self,
         viewport: Viewport,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let Spot { x, y } = pointer::position(&self.eyes.connection).await?;
         let (x, y) = viewport.seen_at(x.into(), y.into());
-        Ok(Performed {
+        Ok(ActionReport {
             effect: Effect::Confirmed,
             text: Some(format!("X={x},Y={y}")),
         })
     }
 
-    pub(crate) async fn move_to(&mut self, at: &ScreenTarget) -> Result<Performed, DeviceError> {
+    pub(crate) async fn move_to(&mut self, at: &ScreenTarget) -> Result<ActionReport, DeviceError> {
         let spot = Spot::of(at)?;
         self.grip().move_to(spot.x, spot.y)?;
         let is_there = pointer::position(&self.eyes.connection).await? == spot;
         Ok(if is_there {
-            Performed::confirmed()
+            ActionReport::confirmed()
         } else {
-            Performed::delivered()
+            ActionReport::delivered()
         })
     }
 
@@ -119,7 +119,7 @@ impl Body {
         button: Button,
         count: ClickCount,
         modifiers: &[Modifier],
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
         self.keyboard.look(&self.eyes.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
@@ -137,7 +137,7 @@ impl Body {
         &mut self,
         at: Option<&ScreenTarget>,
         button: Button,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
         let connection = &self.eyes.connection;
         let mut grip = Grip::new(connection, &mut self.held);
@@ -145,14 +145,14 @@ impl Body {
         self.manager.wait_until_done(connection).await?;
         connection.sync().await?;
         grip.keep();
-        Ok(Performed::delivered())
+        Ok(ActionReport::delivered())
     }
 
     pub(crate) async fn mouse_up(
         &mut self,
         at: Option<&ScreenTarget>,
         button: Button,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
         self.grip().release_held(pointer::number(button))?;
         self.sync().await
@@ -164,7 +164,7 @@ impl Body {
         button: Button,
         modifiers: &[Modifier],
         duration: Option<Duration>,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let mut spots = path.iter().map(Spot::of).collect::<Result<Vec<_>, _>>()?;
         if spots.len() == 1 {
             spots.insert(0, pointer::position(&self.eyes.connection).await?);
@@ -183,7 +183,7 @@ impl Body {
         at: Option<&ScreenTarget>,
         (dx, dy, unit): (f64, f64, ScrollUnit),
         modifiers: &[Modifier],
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
         self.keyboard.look(&self.eyes.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
@@ -201,7 +201,7 @@ impl Body {
         clear_first: bool,
         submit: bool,
         paste: Option<&Display>,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         if at.is_some() {
             self.click(at, Button::Left, ClickCount::Single, &[])
                 .await?;
@@ -229,13 +229,13 @@ impl Body {
         if submit {
             self.press_all(&[Key::Named(NamedKey::Enter)]).await?;
         }
-        Ok(Performed::delivered())
+        Ok(ActionReport::delivered())
     }
 
-    async fn press_all(&mut self, keys: &[Key]) -> Result<Performed, DeviceError> {
+    async fn press_all(&mut self, keys: &[Key]) -> Result<ActionReport, DeviceError> {
         match Chord::new(keys.to_vec()) {
             Some(chord) => self.key(&chord, 1).await,
-            None => Ok(Performed::delivered()),
+            None => Ok(ActionReport::delivered()),
         }
     }
 
@@ -243,7 +243,7 @@ impl Body {
         &mut self,
         chord: &Chord,
         repeat: u32,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         if !(1..=MOST_REPEATS).contains(&repeat) {
             let message = format!("repeat is {repeat}; give a number from 1 to {MOST_REPEATS}");
             return Err(DeviceError::Refused { message });
@@ -261,7 +261,7 @@ impl Body {
         &mut self,
         chord: &Chord,
         duration: Duration,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
         let mut grip = self.grip();
         keyboard::press(&mut grip, &parts)?;
@@ -271,16 +271,16 @@ impl Body {
         self.sync().await
     }
 
-    pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<Performed, DeviceError> {
+    pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
         let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
         let mut grip = self.grip();
         keyboard::press(&mut grip, &parts)?;
         grip.connection().sync().await?;
         grip.keep();
-        Ok(Performed::delivered())
+        Ok(ActionReport::delivered())
     }
 
-    pub(crate) async fn key_up(&mut self, chord: &Chord) -> Result<Performed, DeviceError> {
+    pub(crate) async fn key_up(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
         let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
         let mut grip = self.grip();
         parts

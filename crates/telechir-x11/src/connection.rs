@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
-use telechir_process::Watch;
+use telechir_process::Readiness;
 use tokio::time::timeout;
 use x11rb::connection::{Connection as _, ReplyOrError, RequestConnection as _};
 use x11rb::cookie::{Cookie, VoidCookie};
@@ -33,7 +33,7 @@ pub(crate) type X = RustConnection<ImpatientStream>;
 #[derive(Debug)]
 pub(crate) struct Connection {
     x: X,
-    socket: Watch,
+    socket: Readiness,
     screen: Screen,
     is_local: bool,
     /// The server's process.
@@ -60,7 +60,7 @@ impl Connection {
         // Of a server elsewhere there is none.
         let server = socket_peercred(&socket).ok();
         let server = server.and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
-        let readable = Watch::reading(socket)?;
+        let readable = Readiness::reading(socket)?;
         let (name, data) = match cookie {
             Some(cookie) => (b"MIT-MAGIC-COOKIE-1".to_vec(), cookie.to_vec()),
             None => (Vec::new(), Vec::new()),
@@ -311,7 +311,7 @@ fn greet(stream: &ImpatientStream, request: &[u8]) -> Result<(), XError> {
 
 async fn hear_greeting(
     stream: &ImpatientStream,
-    readable: &Watch,
+    readable: &Readiness,
     mut handshake: Connect,
 ) -> Result<Setup, XError> {
     let whole = readable.read(|_socket| {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use telechir_device::{
-    Computer, DeviceError, Frame, PageContext, PartPlace, Performed, ScreenAction, ScreenPart,
-    ScreenRegion, Settle, Settled, UntilStopped, Viewport, Window,
+    ActionReport, Computer, DeviceError, Frame, PageContext, PartLocation, ScreenAction,
+    ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport, Window,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
@@ -121,7 +121,7 @@ impl Desktop {
         clippy::wildcard_enum_match_arm,
         reason = "whatever is not a matter of pointer and keys is not for a desktop"
     )]
-    async fn carry_out(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn carry_out(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         match action {
             Action::CursorPosition => self.body.cursor_position(self.viewport).await,
             Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
@@ -177,9 +177,9 @@ impl Desktop {
             }
             Action::ListMonitors => {
                 let listed = monitors::list(&self.body.eyes.connection).await?;
-                Ok(Performed {
+                Ok(ActionReport {
                     text: Some(monitors::say(&listed, self.viewport)),
-                    ..Performed::confirmed()
+                    ..ActionReport::confirmed()
                 })
             }
             other => self.act_on_windows(other).await,
@@ -195,7 +195,7 @@ impl Desktop {
         clippy::wildcard_enum_match_arm,
         reason = "what a desktop does is listed; whatever else there is belongs to pages"
     )]
-    async fn act_on_windows(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn act_on_windows(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         let viewport = self.viewport;
         let Body {
             eyes,
@@ -207,9 +207,9 @@ impl Desktop {
         let performed = match action {
             Action::ListWindows => {
                 let listed = windows.list(way.0).await?;
-                Ok(Performed {
+                Ok(ActionReport {
                     text: Some(windows.say(&listed, viewport)),
-                    ..Performed::confirmed()
+                    ..ActionReport::confirmed()
                 })
             }
             Action::FocusWindow { window } => windows.focus(way, window).await,
@@ -232,7 +232,7 @@ impl Desktop {
         Ok(performed?)
     }
 
-    async fn read_clipboard(&self) -> Result<Performed, DeviceError> {
+    async fn read_clipboard(&self) -> Result<ActionReport, DeviceError> {
         let Body {
             eyes, clipboard, ..
         } = &self.body;
@@ -243,18 +243,18 @@ impl Desktop {
             Some(text) => shorten(text),
             None => "The clipboard is empty.".to_owned(),
         };
-        Ok(Performed {
+        Ok(ActionReport {
             text: Some(text),
-            ..Performed::confirmed()
+            ..ActionReport::confirmed()
         })
     }
 
-    async fn write_clipboard(&mut self, text: &str) -> Result<Performed, DeviceError> {
+    async fn write_clipboard(&mut self, text: &str) -> Result<ActionReport, DeviceError> {
         let Self { body, display, .. } = self;
         body.clipboard
             .write(display, Selection::Clipboard, text)
             .await?;
-        Ok(Performed::confirmed())
+        Ok(ActionReport::confirmed())
     }
 
     /// Variables that a program needs to show windows here.
@@ -308,12 +308,12 @@ impl Computer for Desktop {
         Box::pin(switch::stopped(self.switch.as_ref().map(Switch::told)))
     }
 
-    fn shown(&self) -> ScreenRegion {
+    fn visible_region(&self) -> ScreenRegion {
         let whole = ScreenRegion::whole(self.size());
         self.part.unwrap_or(whole)
     }
 
-    async fn locate(&mut self, part: &ScreenPart) -> Result<PartPlace, DeviceError> {
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
         let viewport = self.viewport;
         let Body { eyes, windows, .. } = &mut self.body;
         let screen = eyes.size();
@@ -328,20 +328,23 @@ impl Computer for Desktop {
                 let monitor = monitors::choose(&listed, meant.as_deref())?;
                 let region = monitor.region(screen)?;
                 let said = format!("{}.", monitor.label(viewport));
-                Ok(PartPlace { region, said })
+                Ok(PartLocation {
+                    region,
+                    description: said,
+                })
             }
         }
     }
 
-    fn seen_through(&mut self, viewport: Viewport) {
+    fn set_viewport(&mut self, viewport: Viewport) {
         self.viewport = viewport;
     }
 
-    fn touched(&mut self) {
+    fn note_action(&mut self) {
         self.acted = Some(Instant::now());
     }
 
-    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         if !matches!(
             action,
             Action::CursorPosition | Action::ListWindows | Action::ListMonitors
@@ -378,11 +381,11 @@ impl Computer for Desktop {
         self.or_anew(settled.map_err(DeviceError::from)).await
     }
 
-    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         Ok(PageContext::default())
     }
 
-    async fn release(&mut self) -> Result<(), DeviceError> {
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         Ok(self.body.release().await?)
     }
 

@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use telechir_device::{DeviceError, Effect, Performed};
+use telechir_device::{ActionReport, DeviceError, Effect};
 use telechir_process::Child;
 use tokio::time::{Instant, timeout_at};
 use x11rb::protocol::xproto::{ConnectionExt as _, EventMask, MapState, Window, WindowClass};
@@ -29,7 +29,7 @@ pub(crate) async fn open(
     display: &mut Display,
     connection: &Connection,
     windows: &mut Windows,
-) -> Result<Performed, DeviceError> {
+) -> Result<ActionReport, DeviceError> {
     let (folders, path) = display.applications();
     let application = applications::find(name, &folders, &path)?;
     let before = tops(connection, windows).await?;
@@ -63,7 +63,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    async fn until_shown(&mut self, child: &Child, said: &Said) -> Result<Performed, XError> {
+    async fn until_shown(&mut self, child: &Child, said: &Said) -> Result<ActionReport, XError> {
         let mut ended: Option<ExitStatus> = None;
         loop {
             if let Some(shown) = self.shown(ended.is_some()).await? {
@@ -92,7 +92,7 @@ impl Watch<'_> {
     }
 
     /// What is said once there is a new window, or, after a program handed over, another in front.
-    async fn shown(&mut self, has_ended: bool) -> Result<Option<Performed>, XError> {
+    async fn shown(&mut self, has_ended: bool) -> Result<Option<ActionReport>, XError> {
         let now = tops(self.connection, self.windows).await?;
         let new = now
             .iter()
@@ -113,13 +113,13 @@ impl Watch<'_> {
         } else {
             format!("{name} was running already; {label} came to the front.")
         };
-        Ok(Some(Performed {
+        Ok(Some(ActionReport {
             effect: Effect::Confirmed,
             text: Some(text),
         }))
     }
 
-    fn without_window(&self, ended: Option<ExitStatus>) -> Result<Performed, XError> {
+    fn without_window(&self, ended: Option<ExitStatus>) -> Result<ActionReport, XError> {
         let name = &self.application.name;
         let text = match ended {
             Some(_) => {
@@ -130,7 +130,7 @@ impl Watch<'_> {
                 PATIENCE.as_secs()
             ),
         };
-        Ok(Performed {
+        Ok(ActionReport {
             effect: Effect::Delivered,
             text: Some(text),
         })

@@ -14,7 +14,7 @@ use std::time::Duration;
 use telechir_device::DeviceError;
 use telechir_egress::Egress;
 use telechir_process::confinement::{self, Limits, Missing, Protected};
-use telechir_process::{Cgroup, Child, Identity, Pid, am_root};
+use telechir_process::{Cgroup, Child, Identity, Pid, is_root};
 use telechir_protocol::Size;
 use tempfile::TempDir;
 
@@ -110,7 +110,7 @@ impl PrivateDisplay {
     /// # Errors
     /// When a program is not installed or does not start; the message names the package.
     pub async fn start(options: DisplayOptions) -> Result<Self, DeviceError> {
-        let nobody = options.identity.map_or_else(am_root, |who| who.uid == 0);
+        let nobody = options.identity.map_or_else(is_root, |who| who.uid == 0);
         if nobody {
             return Err(unavailable(
                 "root must name an unprivileged user for the desktop to run as",

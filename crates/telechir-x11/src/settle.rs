@@ -155,9 +155,10 @@ impl DamageWatch {
                     self.last_change = Some(stillness.last_change());
                     self.restless = stillness.restless(now);
                     return Ok(Settled {
-                        held,
+                        unsettled: held,
                         waited: now - start,
-                        restless: restless.and_then(|area| ScreenRegion::seen(wait.screen, area)),
+                        animated_region: restless
+                            .and_then(|area| ScreenRegion::seen(wait.screen, area)),
                     });
                 }
                 Next::Look => {

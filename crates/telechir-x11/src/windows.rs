@@ -5,7 +5,7 @@ mod look;
 
 use std::fmt::Write as _;
 
-use telechir_device::{PartPlace, Viewport};
+use telechir_device::{PartLocation, Viewport};
 use telechir_protocol::Size;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _, Window};
 
@@ -288,7 +288,7 @@ impl Windows {
         connection: &Connection,
         meant: Option<&str>,
         (screen, viewport): (Size, Viewport),
-    ) -> Result<PartPlace, XError> {
+    ) -> Result<PartLocation, XError> {
         let window = self.find(connection, meant).await?;
         let listed = self.list(connection).await?;
         let label = self.label(&window);
@@ -310,7 +310,10 @@ impl Windows {
         if !hiding.is_empty() {
             let _infallible = write!(said, " In front of a part of it: {}.", hiding.join(", "));
         }
-        Ok(PartPlace { region, said })
+        Ok(PartLocation {
+            region,
+            description: said,
+        })
     }
 
     /// A line for each window, the one in front first, places as the model sees them.

@@ -5,7 +5,7 @@ use std::io;
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{QueueSelector, tcflush};
 use telechir_policy::{Decision, Question};
-use telechir_process::Watch;
+use telechir_process::Readiness;
 use telechir_runtime::Approver;
 
 /// The longest answer that is read; more is no answer.
@@ -14,7 +14,7 @@ const MAX_ANSWER: usize = 256;
 /// The person at the terminal this program was started from, if there is one.
 #[derive(Debug)]
 pub(crate) struct Terminal {
-    tty: Option<Watch>,
+    tty: Option<Readiness>,
 }
 
 impl Terminal {
@@ -23,7 +23,7 @@ impl Terminal {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let tty = rustix::fs::open("/dev/tty", flags, Mode::empty());
         Self {
-            tty: tty.ok().and_then(|tty| Watch::both(tty).ok()),
+            tty: tty.ok().and_then(|tty| Readiness::both(tty).ok()),
         }
     }
 
@@ -82,7 +82,7 @@ fn render(question: &Question) -> String {
     text
 }
 
-async fn write_all(tty: &Watch, mut text: &[u8]) -> io::Result<()> {
+async fn write_all(tty: &Readiness, mut text: &[u8]) -> io::Result<()> {
     while !text.is_empty() {
         let written = tty.write(|fd| Ok(rustix::io::write(fd, text)?)).await?;
         text = text.get(written..).unwrap_or_default();
@@ -91,7 +91,7 @@ async fn write_all(tty: &Watch, mut text: &[u8]) -> io::Result<()> {
 }
 
 /// One line from the terminal. A dropped question leaves the rest of it to be flushed.
-async fn read_line(tty: &Watch) -> io::Result<String> {
+async fn read_line(tty: &Readiness) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
         let mut buffer = [0; MAX_ANSWER];

@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Profiles(ProfilesCommand),
     /// Hold a session: what `exec --session` starts.
     #[command(hide = true)]
-    Hold(HoldArguments),
+    SessionHost(SessionHostArguments),
     /// Read a response or a history; print neutral contents and the fidelity report.
     #[command(
         after_help = "Examples:\n  telechir decode --dialect openai-responses < response.json\n  curl -sN … | telechir decode --dialect openai-responses --stream"
@@ -172,11 +172,11 @@ pub(crate) struct DeviceArguments {
     pub(crate) shell: Option<String>,
     /// Seconds that a command may take when the model names no time; 30 unless given.
     #[arg(long, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
-    pub(crate) command_seconds: Option<u64>,
+    pub(crate) command_timeout: Option<u64>,
     /// Bytes of a command's output that a result holds at most, however much the model asks for;
     /// 65536 unless given.
     #[arg(long, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
-    pub(crate) output_bytes: Option<u32>,
+    pub(crate) max_output_bytes: Option<u32>,
     /// Reach the network through this proxy, such as http://10.0.0.1:3128, behind our own
     /// that judges: it is asked for addresses that the policy let through, and for nothing else.
     #[arg(long, value_name = "URL", conflicts_with = "cdp")]
@@ -186,7 +186,7 @@ pub(crate) struct DeviceArguments {
     pub(crate) editor: bool,
     /// Give the editor a memory too, in this folder, which lasts.
     #[arg(long, value_name = "DIR", requires = "editor")]
-    pub(crate) memory: Option<PathBuf>,
+    pub(crate) memory_dir: Option<PathBuf>,
     /// Pixels of the private desktop and browser; 1280x800 unless given.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
@@ -206,11 +206,11 @@ pub(crate) struct DeviceArguments {
     pub(crate) workspace: Option<PathBuf>,
     /// Start this program on the private desktop; may be given more than once.
     #[arg(long, value_name = "PROGRAM", requires = "desktop")]
-    pub(crate) launch: Vec<String>,
+    pub(crate) start_app: Vec<String>,
     /// Enter long or foreign text on the desktop by pasting it; the clipboard then holds again
     /// what it held.
     #[arg(long, requires = "desktop")]
-    pub(crate) paste: bool,
+    pub(crate) type_by_paste: bool,
     /// When the private desktop's X server ends, start a fresh one in its place. The call it
     /// happened to fails and says so.
     #[arg(long, requires = "desktop")]
@@ -252,12 +252,12 @@ impl DeviceArguments {
     /// Where waits and sizes end.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
-        if let Some(seconds) = self.command_seconds {
+        if let Some(seconds) = self.command_timeout {
             limits.command = Duration::from_secs(seconds);
             limits.command_at_most = limits.command_at_most.max(limits.command);
         }
         if let Some(bytes) = self
-            .output_bytes
+            .max_output_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
         {
             limits.output_bytes = bytes;
@@ -267,7 +267,7 @@ impl DeviceArguments {
 
     /// How text is entered on the desktop.
     pub(crate) fn typing(&self) -> Typing {
-        if self.paste {
+        if self.type_by_paste {
             Typing::Paste
         } else {
             Typing::Keys
@@ -356,10 +356,10 @@ pub(crate) struct ExecArguments {
     pub(crate) session: Option<Name>,
     /// Close the session when no call came for so long; 900 unless given.
     #[arg(long, value_name = "SECONDS", requires = "session", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
-    pub(crate) idle: Option<u64>,
+    pub(crate) idle_timeout: Option<u64>,
     /// Wait at most so long while the session carries out other calls.
     #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
-    pub(crate) wait: u64,
+    pub(crate) queue_timeout: u64,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]
@@ -403,12 +403,12 @@ pub(crate) enum ProfilesCommand {
 
 /// What `exec --session` starts a holder with.
 #[derive(Debug, Args)]
-pub(crate) struct HoldArguments {
+pub(crate) struct SessionHostArguments {
     /// The session's name.
     pub(crate) name: Name,
     /// Close the session when no call came for so long.
     #[arg(long, value_name = "SECONDS")]
-    pub(crate) idle: u64,
+    pub(crate) idle_timeout: u64,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]
@@ -477,18 +477,18 @@ pub(crate) struct ToolsArguments {
     #[arg(long)]
     pub(crate) environment: Option<String>,
     /// Declare no screen: the shell, the editor, the memory alone.
-    #[arg(long, conflicts_with_all = ["display", "environment", "windows", "pages", "exclude"])]
-    pub(crate) no_screen: bool,
+    #[arg(long, conflicts_with_all = ["display", "environment", "desktop_tool", "page_tool", "exclude"])]
+    pub(crate) no_computer: bool,
     /// Declare a shell too.
     #[arg(long)]
     pub(crate) shell: bool,
     /// Declare what a desktop does beside mouse and keys: windows, clipboard, applications.
     #[arg(long)]
-    pub(crate) windows: bool,
+    pub(crate) desktop_tool: bool,
     /// Declare pages by refs: the function execute_browser, with which a model reads pages and
     /// uses their elements without a picture.
     #[arg(long)]
-    pub(crate) pages: bool,
+    pub(crate) page_tool: bool,
     /// Declare an editor of files too.
     #[arg(long)]
     pub(crate) editor: bool,

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_browser::{
-    Addresses, Browser, Claim, Files, Options, Profile, Sandbox as BrowserSandbox, Surface,
+    Addresses, Browser, Files, Options, Profile, ProfileLock, Sandbox as BrowserSandbox, Surface,
 };
 use telechir_device::{
-    Accessible, BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError,
-    Editor as _, Screen, Shell,
+    BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError, Editor as _,
+    Screen, Shell, WithAccessibility,
 };
 use telechir_ocr::Tesseract;
 use telechir_policy::{Client, Display, Policy};
@@ -89,7 +89,7 @@ impl Devices {
                 .start_desktop(display, arguments)
                 .await
                 .map_err(|e| unavailable("desktop", &e))?;
-            self.desktop_size = Some(desktop.shown().size());
+            self.desktop_size = Some(desktop.visible_region().size());
             self.desktop_tool = desktop_tool(|kind| desktop.supports(&kind));
             self.desktop = Some(desktop);
         }
@@ -125,7 +125,7 @@ impl Devices {
     ) -> Result<BoxComputer, DeviceError> {
         if display.is_empty() {
             let mut display = self.private_display(arguments.screen_size(), true).await?;
-            for line in &arguments.launch {
+            for line in &arguments.start_app {
                 let mut words = line.split_whitespace();
                 let Some(program) = words.next() else {
                     continue;
@@ -154,7 +154,7 @@ impl Devices {
     /// them on, and who reads words off the windows of all others.
     fn told_of(&self, desktop: Desktop, applications: Option<AtSpi>) -> BoxComputer {
         let reader = Tesseract::new(self.folder.identity());
-        let told = Accessible::new(desktop, applications);
+        let told = WithAccessibility::new(desktop, applications);
         BoxComputer::new(told.with_reader(BoxReader::new(reader)))
     }
 
@@ -194,7 +194,7 @@ impl Devices {
             profiles: self.folder.path().to_owned(),
             profile: self.folder.profile(),
             egress: self.network.way_out(Client::Browser),
-            memory_bytes: match page.browser_memory {
+            memory_bytes: match page.browser_memory_limit {
                 Some(mebibytes) => mebibytes << 20,
                 None => Options::default().memory_bytes,
             },
@@ -260,7 +260,7 @@ impl Devices {
 
     fn start_editor(&self, arguments: &DeviceArguments) -> Result<FileEditor, DeviceError> {
         let editor = FileEditor::new(&self.folder.workspace(), self.folder.identity())?;
-        match &arguments.memory {
+        match &arguments.memory_dir {
             Some(folder) => editor.with_memory(folder),
             None => Ok(editor),
         }
@@ -353,7 +353,7 @@ pub(crate) async fn applications_of(
 }
 
 /// The browser's profile, when the flags name one.
-fn claim(arguments: &DeviceArguments, who: &str) -> Result<Option<Claim>, Failure> {
+fn claim(arguments: &DeviceArguments, who: &str) -> Result<Option<ProfileLock>, Failure> {
     let Some(id) = &arguments.page.profile else {
         return Ok(None);
     };

@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use telechir_browser::{Claim, Profile, Use};
+use telechir_browser::{Profile, ProfileLock, ProfileUse};
 use telechir_process::guardian::{Guard, folder_prefix};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(crate) struct SessionFolder {
     // After the folder: it looks at what is left. Before the lock: it ends that user's processes.
     guard: Guard,
     // After the guardian, by whose end nobody writes to it any more.
-    profile: Option<Claim>,
+    profile: Option<ProfileLock>,
     // Held for its lock alone: another session takes another identity.
     _lock: Option<File>,
 }
@@ -37,10 +37,10 @@ impl SessionFolder {
     /// browser's, and goes to the session's user.
     pub(crate) async fn create(
         workspace: Option<&Path>,
-        profile: Option<Claim>,
+        profile: Option<ProfileLock>,
     ) -> Result<Self, Failure> {
-        let (identity, lock) = if am_root() {
-            let earlier = profile.as_ref().and_then(Claim::owner);
+        let (identity, lock) = if is_root() {
+            let earlier = profile.as_ref().and_then(ProfileLock::owner);
             claim(workspace.and_then(owner).or(earlier))?
         } else {
             (None, None)
@@ -105,14 +105,15 @@ impl SessionFolder {
             return Profile::Fresh;
         };
         match claim.usage() {
-            Use::Persist => Profile::Kept(claim.data()),
-            Use::ReadOnly => Profile::CopyOf(claim.data()),
+            ProfileUse::Persist => Profile::Kept(claim.data()),
+            ProfileUse::ReadOnly => Profile::CopyOf(claim.data()),
         }
     }
 
     /// Lets go of a profile that was copied, so that others can have it.
     pub(crate) fn copied(&mut self) {
-        self.profile.take_if(|claim| claim.usage() == Use::ReadOnly);
+        self.profile
+            .take_if(|claim| claim.usage() == ProfileUse::ReadOnly);
     }
 
     /// Removes the folder; the guardian looks for what else is left, and ends.

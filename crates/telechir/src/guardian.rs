@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use telechir_browser::{Claim, Use, close_folder};
-use telechir_process::guardian::{Charge, Guard, Notes, note, stand_watch, unnote};
+use telechir_browser::{ProfileLock, ProfileUse, close_folder};
+use telechir_process::guardian::{CleanupScope, Guard, Notes, note, stand_watch, unnote};
 use telechir_process::{Identity, Spawn};
 use telechir_x11::ExistingDisplay;
 
@@ -26,18 +26,18 @@ const CEILING: Duration = Duration::from_secs(1);
 pub(crate) async fn start(
     identity: Option<Identity>,
     lock: Option<&File>,
-    profile: Option<&Claim>,
+    profile: Option<&ProfileLock>,
     parent: &Path,
 ) -> Result<Guard, Failure> {
     // A copy is made within our own life; who persists may be writing after it.
-    let profile = profile.filter(|claim| claim.usage() == Use::Persist);
+    let profile = profile.filter(|claim| claim.usage() == ProfileUse::Persist);
     let locks = [
         lock.map(File::try_clone).transpose()?.map(Into::into),
-        profile.map(Claim::lock).transpose()?,
+        profile.map(ProfileLock::lock).transpose()?,
     ];
     let mut roots: Vec<PathBuf> = vec![parent.to_owned(), "/tmp".into(), "/dev/shm".into()];
     roots.dedup();
-    let charge = Charge {
+    let charge = CleanupScope {
         identity,
         held: locks.into_iter().flatten().collect(),
         roots,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use telechir_egress::{Decision, Egress, Upstream};
 use telechir_policy::{Client, Policy};
-use telechir_runtime::{Announcer, DeviceKind, SessionEvent};
+use telechir_runtime::{DeviceKind, EventSender, SessionEvent};
 
 /// Decisions that are kept until there is a session to tell: what a browser does on its start.
 const EARLY: usize = 256;
@@ -25,7 +25,7 @@ pub(crate) struct Events(Arc<Mutex<State>>);
 enum State {
     /// The session is not open yet.
     Early(Vec<Decision>),
-    Open(Announcer),
+    Open(EventSender),
     Over,
 }
 
@@ -45,9 +45,9 @@ impl Network {
         if !gate.is_open() {
             return None;
         }
-        let way = Egress::new(gate).reporting(move |decision| events.take(decision));
+        let way = Egress::new(gate).on_decision(move |decision| events.take(decision));
         Some(match &self.upstream {
-            Some(upstream) => way.through(upstream.clone()),
+            Some(upstream) => way.via_proxy(upstream.clone()),
             None => way,
         })
     }
@@ -60,11 +60,11 @@ impl Network {
 
 impl Events {
     /// Tells the session what was decided so far, and from now on.
-    pub(crate) fn open(&self, announcer: Announcer) {
+    pub(crate) fn open(&self, announcer: EventSender) {
         let mut state = self.lock();
         if let State::Early(early) = &mut *state {
             for decision in early.drain(..) {
-                announcer.announce(event(decision));
+                announcer.emit(event(decision));
             }
         }
         *state = State::Open(announcer);
@@ -79,7 +79,7 @@ impl Events {
         match &mut *self.lock() {
             State::Early(early) if early.len() < EARLY => early.push(decision),
             State::Early(_) | State::Over => {}
-            State::Open(announcer) => announcer.announce(event(decision)),
+            State::Open(announcer) => announcer.emit(event(decision)),
         }
     }
 

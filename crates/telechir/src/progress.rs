@@ -96,7 +96,7 @@ struct Timeline {
 impl Timeline {
     fn lines(&mut self, event: &SessionEvent) -> Vec<String> {
         match event {
-            SessionEvent::SessionOpened { run, devices, .. } => {
+            SessionEvent::SessionStarted { run, devices, .. } => {
                 let devices: Vec<&str> = devices.iter().map(|device| device.name()).collect();
                 vec![format!("session {run}: {}", devices.join(", "))]
             }
@@ -129,7 +129,7 @@ impl Timeline {
                     one_line(reason)
                 )]
             }
-            SessionEvent::ModelSpoke { text } => spoken(text),
+            SessionEvent::AssistantMessage { text } => spoken(text),
             SessionEvent::CallJudged {
                 verdict: verdict @ (Verdict::Ask | Verdict::Deny),
                 rule,
@@ -211,11 +211,11 @@ impl Timeline {
                 )]
             }
             SessionEvent::Warning { message } => vec![format!("   note: {}", one_line(message))],
-            SessionEvent::Missed { count } => {
+            SessionEvent::EventsDropped { count } => {
                 vec![format!("   ({count} events were too fast to show)")]
             }
-            SessionEvent::TurnBegan { .. }
-            | SessionEvent::TurnAnswered { .. }
+            SessionEvent::TurnStarted { .. }
+            | SessionEvent::TurnCompleted { .. }
             | SessionEvent::CallReceived { .. }
             | SessionEvent::CallJudged { .. }
             | SessionEvent::QuestionAsked { .. }

@@ -11,7 +11,7 @@ use telechir_runtime::{Approver, AutoScreenshot, Format, Journal, RunId, Screens
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
-use crate::args::{DeviceArguments, ScreenshotWidth, SafetyArguments};
+use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
 use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::folder::SessionFolder;
@@ -124,16 +124,17 @@ impl Open {
     /// Answers the coming turns with the pictures that this dialect and model take.
     pub(crate) fn view(&mut self, dialect: Dialect, model: Option<&str>) {
         let screenshot = self.screenshots.rule(dialect, model, self.largest_screen);
-        self.session.set_view(auto_screenshot(dialect), screenshot);
+        self.session
+            .set_screenshot_rule(auto_screenshot(dialect), screenshot);
     }
 
     /// Carries out a turn of a session that has several: an id that comes again is another call,
     /// unless the session has a name in its recording.
     pub(crate) async fn carry_out(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, Failure> {
         Ok(if self.is_named {
-            self.session.carry_out_once(turn).await?
+            self.session.execute_once(turn).await?
         } else {
-            self.session.carry_out(turn).await?
+            self.session.execute(turn).await?
         })
     }
 
@@ -146,7 +147,7 @@ impl Open {
         let mut call = ComputerCall::new("telechir-open", vec![action]);
         call.target = Some(TargetId::from("browser"));
         let turn = ModelTurn::new(vec![Content::ComputerCall(call)])?;
-        let answered = self.session.carry_out(turn).await?;
+        let answered = self.session.execute(turn).await?;
         let failure = answered.results().iter().find_map(|result| match result {
             ToolResult::Computer(result) => result.error.clone(),
             ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,

@@ -8,7 +8,7 @@ use std::env;
 use std::path::PathBuf;
 
 use telechir_browser::Profiles;
-use telechir_process::am_root;
+use telechir_process::is_root;
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
@@ -132,7 +132,7 @@ fn data_folder() -> Option<PathBuf> {
             .filter(|path| path.is_absolute())
     };
     let usual = || {
-        if am_root() {
+        if is_root() {
             Some(PathBuf::from("/var/lib"))
         } else {
             absolute("HOME").map(|home| home.join(".local/share"))

@@ -1,7 +1,7 @@
 //! Anthropic's Messages, over HTTP and back.
 
 use serde_json::{Value, json};
-use telechir_agent::End;
+use telechir_agent::EndReason;
 use telechir_protocol::ActionKind;
 use telechir_providers::ImageLimit;
 
@@ -33,7 +33,7 @@ async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_ca
     let shown = format!("show {WORD}");
     assert_eq!(outcome.diary, ["click", "type", "show it", shown.as_str()]);
     let finished = outcome.clean();
-    assert_eq!((finished.end, finished.steps), (End::Done, 2));
+    assert_eq!((finished.reason, finished.steps), (EndReason::Done, 2));
     assert_eq!(finished.text, format!("Done with {WORD}."));
     assert!(finished.usage.input_token_count.unwrap() > 0);
 }
@@ -49,7 +49,7 @@ async fn a_failure_halts_the_batch_of_its_family_only() {
     run.fails_at = Some(ActionKind::Click);
     let outcome = run.carry_out().await;
     assert_eq!(outcome.diary, ["click", "show it"]);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_call_of_a_missing_device_is_answered_with_an_error() {
     run.session_has_shell = false;
     let outcome = run.carry_out().await;
     assert!(outcome.diary.is_empty());
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
@@ -72,7 +72,10 @@ async fn a_paused_turn_is_sent_back_as_it_is() {
         {"say": [text("Back.")]},
     ]));
     let finished = run.carry_out().await.clean();
-    assert_eq!((finished.end, finished.text.as_str()), (End::Done, "Back."));
+    assert_eq!(
+        (finished.reason, finished.text.as_str()),
+        (EndReason::Done, "Back.")
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Bedrock's Converse and Anthropic's bodies behind Bedrock, over HTTP and back.
 
 use serde_json::{Value, json};
-use telechir_agent::{AgentError, End};
+use telechir_agent::{AgentError, EndReason};
 use telechir_protocol::ActionKind;
 
 use crate::anthropic;
@@ -45,7 +45,7 @@ async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_ca
     let shown = format!("show {WORD}");
     assert_eq!(outcome.diary, ["click", "type", "show it", shown.as_str()]);
     let finished = outcome.clean();
-    assert_eq!((finished.end, finished.steps), (End::Done, 2));
+    assert_eq!((finished.reason, finished.steps), (EndReason::Done, 2));
     assert_eq!(finished.text, format!("Done with {WORD}."));
     assert!(finished.usage.input_token_count.unwrap() > 0);
 }
@@ -61,7 +61,7 @@ async fn a_failure_is_told_and_a_call_that_cannot_be_read_is_answered() {
     run.fails_at = Some(ActionKind::Click);
     let outcome = run.carry_out().await;
     assert_eq!(outcome.diary, ["click", "show it"]);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_guardrail_ends_a_run_as_a_refusal() {
     ]));
     let finished = run.carry_out().await.clean();
     let reason = "guardrail_intervened".to_owned();
-    assert_eq!(finished.end, End::Refused { reason });
+    assert_eq!(finished.reason, EndReason::Refused { reason });
 }
 
 /// A block as InvokeModel sends it: of the older tool, with an id of Bedrock's.
@@ -96,7 +96,7 @@ async fn a_body_for_a_model_in_the_path_carries_the_older_tools_there_and_back()
     let outcome = run.carry_out().await;
     assert_eq!(outcome.diary, ["click", "show it"]);
     let finished = outcome.clean();
-    assert_eq!(finished.end, End::Done);
+    assert_eq!(finished.reason, EndReason::Done);
     assert_eq!(finished.text, format!("Done with {WORD}."));
 }
 
@@ -112,7 +112,7 @@ async fn the_messages_door_carries_toolsets_there_and_back() {
     );
     let outcome = run.carry_out().await;
     assert_eq!(outcome.diary, ["click", "show it"]);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use telechir_device::{
-    Computer, DeviceError, Frame, PageContext, Performed, ScreenAction, Settle, Settled, Shell,
+    ActionReport, Computer, DeviceError, Frame, PageContext, ScreenAction, Settle, Settled, Shell,
     ShellCommand,
 };
 use telechir_protocol::{ActionKind, CommandOutput, ShellOutcome, Size};
@@ -44,7 +44,7 @@ impl Computer for WritingScreen {
         Ok(Frame::new(self.size(), vec![0x7f; 64 * 48 * 4]).unwrap())
     }
 
-    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         self.diary.write(action.kind().name());
         if self.hangs_at == Some(action.kind()) {
             std::future::pending::<()>().await;
@@ -54,22 +54,22 @@ impl Computer for WritingScreen {
                 message: "It does not go.".to_owned(),
             });
         }
-        Ok(Performed::delivered())
+        Ok(ActionReport::delivered())
     }
 
     async fn settle(&mut self, _settle: Settle) -> Result<Settled, DeviceError> {
         Ok(Settled {
-            held: None,
+            unsettled: None,
             waited: Duration::ZERO,
-            restless: None,
+            animated_region: None,
         })
     }
 
-    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         Ok(PageContext::default())
     }
 
-    async fn release(&mut self) -> Result<(), DeviceError> {
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
 

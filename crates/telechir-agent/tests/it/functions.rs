@@ -1,7 +1,7 @@
 //! Chat completions and Mistral's conversations, over HTTP and back.
 
 use serde_json::{Value, json};
-use telechir_agent::End;
+use telechir_agent::EndReason;
 use telechir_protocol::ActionKind;
 use telechir_providers::ImageLimit;
 
@@ -75,7 +75,11 @@ async fn functions_are_carried_out_and_answered() {
         let shown = format!("show {WORD}");
         assert_eq!(outcome.diary, ["click", "key", "show one", shown.as_str()]);
         let finished = outcome.clean();
-        assert_eq!((finished.end, finished.steps), (End::Done, 3), "{dialect}");
+        assert_eq!(
+            (finished.reason, finished.steps),
+            (EndReason::Done, 3),
+            "{dialect}"
+        );
         assert_eq!(finished.text, format!("Done with {WORD}."));
     }
 }
@@ -101,7 +105,7 @@ async fn a_call_that_is_not_understood_is_told_why() {
         );
         let outcome = run.carry_out().await;
         assert!(outcome.diary.is_empty(), "{dialect}: {:?}", outcome.diary);
-        assert_eq!(outcome.clean().end, End::Done, "{dialect}");
+        assert_eq!(outcome.clean().reason, EndReason::Done, "{dialect}");
     }
 }
 
@@ -118,7 +122,11 @@ async fn a_failure_is_told_and_the_run_goes_on() {
             ]),
         );
         run.fails_at = Some(ActionKind::Click);
-        assert_eq!(run.carry_out().await.clean().end, End::Done, "{dialect}");
+        assert_eq!(
+            run.carry_out().await.clean().reason,
+            EndReason::Done,
+            "{dialect}"
+        );
     }
 }
 
@@ -179,7 +187,7 @@ async fn an_answer_that_was_cut_off_is_not_carried_out() {
         );
         let outcome = run.carry_out().await;
         assert!(outcome.diary.is_empty());
-        assert_eq!(outcome.clean().end, End::MaxTokens);
+        assert_eq!(outcome.clean().reason, EndReason::MaxTokens);
     }
 }
 
@@ -188,7 +196,10 @@ async fn a_refusal_ends_the_run() {
     let message = json!({"role": "assistant", "content": null, "refusal": "I cannot."});
     let run = Run::new("functions", json!([{"say": [message]}]));
     let reason = "I cannot.".to_owned();
-    assert_eq!(run.carry_out().await.clean().end, End::Refused { reason });
+    assert_eq!(
+        run.carry_out().await.clean().reason,
+        EndReason::Refused { reason }
+    );
 }
 
 #[tokio::test]
@@ -198,7 +209,7 @@ async fn a_connector_that_waits_for_a_person_ends_the_run() {
     let outcome = Run::new(CONVERSATIONS, json!([{"say": [call]}]))
         .carry_out()
         .await;
-    let End::Incomplete { reason } = outcome.clean().end else {
+    let EndReason::Incomplete { reason } = outcome.clean().reason else {
         panic!("another end")
     };
     assert!(reason.contains("gmail_search"), "{reason}");

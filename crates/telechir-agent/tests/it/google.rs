@@ -1,7 +1,7 @@
 //! Google's two interfaces, over HTTP and back.
 
 use serde_json::{Value, json};
-use telechir_agent::End;
+use telechir_agent::EndReason;
 use telechir_protocol::ActionKind;
 use telechir_providers::ImageLimit;
 use telechir_runtime::SessionEvent;
@@ -75,7 +75,11 @@ async fn calls_of_screen_and_shell_are_carried_out_in_their_order_and_answered()
             "{dialect}"
         );
         let finished = outcome.clean();
-        assert_eq!((finished.end, finished.steps), (End::Done, 3), "{dialect}");
+        assert_eq!(
+            (finished.reason, finished.steps),
+            (EndReason::Done, 3),
+            "{dialect}"
+        );
         assert_eq!(finished.text, format!("Done with {WORD}."));
         assert!(
             finished
@@ -102,7 +106,7 @@ async fn after_a_failure_the_rest_of_the_turn_is_answered_and_not_begun() {
         run.fails_at = Some(ActionKind::Click);
         let outcome = run.carry_out().await;
         assert_eq!(outcome.diary, ["click"], "{dialect}");
-        assert_eq!(outcome.clean().end, End::Done, "{dialect}");
+        assert_eq!(outcome.clean().reason, EndReason::Done, "{dialect}");
     }
 }
 
@@ -118,7 +122,7 @@ async fn a_decision_that_nobody_confirms_ends_the_run_and_nothing_is_done() {
         let outcome = run.carry_out().await;
         assert!(outcome.diary.is_empty(), "{dialect}");
         let message = "Buying.".to_owned();
-        assert_eq!(outcome.clean().end, End::SafetyCheck { message });
+        assert_eq!(outcome.clean().reason, EndReason::SafetyCheck { message });
     }
 }
 
@@ -136,7 +140,7 @@ async fn a_blocked_call_is_answered_with_an_error_and_not_carried_out() {
         );
         let outcome = run.carry_out().await;
         assert!(outcome.diary.is_empty(), "{dialect}");
-        assert_eq!(outcome.clean().end, End::Done);
+        assert_eq!(outcome.clean().reason, EndReason::Done);
     }
 }
 
@@ -172,7 +176,7 @@ async fn a_malformed_call_is_asked_for_again() {
             {"say": [words(PARTS, "Done.")]},
         ]),
     );
-    assert_eq!(run.carry_out().await.clean().end, End::Done);
+    assert_eq!(run.carry_out().await.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
@@ -183,7 +187,10 @@ async fn a_blocked_prompt_is_a_refusal() {
         json!([{"fault": {"status": 200, "body": blocked.to_string()}}]),
     );
     let reason = "SAFETY".to_owned();
-    assert_eq!(run.carry_out().await.clean().end, End::Refused { reason });
+    assert_eq!(
+        run.carry_out().await.clean().reason,
+        EndReason::Refused { reason }
+    );
 }
 
 #[tokio::test]
@@ -208,5 +215,5 @@ async fn the_wait_that_an_error_asks_for_is_kept() {
     };
     let waits = outcome.events.iter().filter_map(wait);
     assert_eq!(waits.collect::<Vec<_>>(), [20]);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }

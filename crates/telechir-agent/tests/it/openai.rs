@@ -1,7 +1,7 @@
 //! OpenAI's Responses, over HTTP and back.
 
 use serde_json::{Value, json};
-use telechir_agent::End;
+use telechir_agent::EndReason;
 use telechir_protocol::ActionKind;
 use telechir_providers::ImageLimit;
 
@@ -51,7 +51,7 @@ async fn batches_of_actions_and_commands_are_carried_out_and_answered() {
         ]
     );
     let finished = outcome.clean();
-    assert_eq!((finished.end, finished.steps), (End::Done, 3));
+    assert_eq!((finished.reason, finished.steps), (EndReason::Done, 3));
     assert_eq!(finished.text, format!("Done with {WORD}."));
 }
 
@@ -65,7 +65,7 @@ async fn a_failure_stops_its_batch_and_is_still_answered_with_a_screenshot() {
     run.fails_at = Some(ActionKind::Click);
     let outcome = run.carry_out().await;
     assert_eq!(outcome.diary, ["click"]);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
@@ -75,7 +75,10 @@ async fn a_comment_is_not_the_end() {
         {"say": [message("final_answer", "Done.")]},
     ]));
     let finished = run.carry_out().await.clean();
-    assert_eq!((finished.end, finished.text.as_str()), (End::Done, "Done."));
+    assert_eq!(
+        (finished.reason, finished.text.as_str()),
+        (EndReason::Done, "Done.")
+    );
 }
 
 #[tokio::test]
@@ -89,8 +92,8 @@ async fn a_safety_check_without_a_person_is_not_acknowledged_and_nothing_is_done
     let outcome = Run::openai(json!([{"say": [call]}])).carry_out().await;
     assert!(outcome.diary.is_empty());
     assert_eq!(
-        outcome.clean().end,
-        End::SafetyCheck {
+        outcome.clean().reason,
+        EndReason::SafetyCheck {
             message: "m".into()
         }
     );

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use telechir_agent::{AgentError, End};
+use telechir_agent::{AgentError, EndReason};
 use telechir_runtime::SessionEvent;
 
 use crate::anthropic::{bash, text};
@@ -24,7 +24,7 @@ async fn a_rate_limit_is_waited_out_and_no_action_is_repeated() {
     assert_eq!(outcome.diary, ["show it"]);
     let waits: Vec<u64> = outcome.events.iter().filter_map(wait).collect();
     assert_eq!(waits, [1000, 20]);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 fn wait(event: &SessionEvent) -> Option<u64> {
@@ -44,7 +44,7 @@ async fn pages_empty_bodies_and_halves_are_asked_for_again() {
     ]));
     let outcome = run.carry_out().await;
     assert_eq!(outcome.tally.requests, 4);
-    assert_eq!(outcome.clean().end, End::Done);
+    assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_response_that_failed_on_the_providers_side_is_asked_for_again() {
         {"fault": {"status": 200, "body": failed.to_string()}},
         {"say": [message("final_answer", "Done.")]},
     ]));
-    assert_eq!(run.carry_out().await.clean().end, End::Done);
+    assert_eq!(run.carry_out().await.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! One run against one script, and what can be asked of it afterwards.
 
 use serde_json::Value;
-use telechir_agent::{Agent, AgentError, ApiKey, CancelSignal, Finished, Settings};
+use telechir_agent::{Agent, AgentError, AgentSettings, ApiKey, CancelSignal, RunReport};
 use telechir_device::{BoxComputer, BoxShell};
 use telechir_policy::Policy;
 use telechir_protocol::{ActionKind, ComputerUseTool, Environment, ShellTool, Tool};
-use telechir_providers::{Dialect, Offer, Opening, ImageLimit};
+use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
 use telechir_runtime::{AutoScreenshot, Session, SessionEvent};
 use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
 
@@ -30,7 +30,7 @@ pub(crate) struct Run {
 /// What became of it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) finished: Result<Finished, AgentError>,
+    pub(crate) finished: Result<RunReport, AgentError>,
     pub(crate) diary: Vec<String>,
     pub(crate) tally: Tally,
     pub(crate) events: Vec<SessionEvent>,
@@ -83,7 +83,11 @@ impl Run {
                 "us.anthropic.claude-opus-4-6-v1:0",
                 AutoScreenshot::LastOfBatch,
             ),
-            Provider::Openai => (Dialect::OpenaiResponses, "gpt-5.6-sol", AutoScreenshot::EveryCall),
+            Provider::Openai => (
+                Dialect::OpenaiResponses,
+                "gpt-5.6-sol",
+                AutoScreenshot::EveryCall,
+            ),
             Provider::Google => (
                 Dialect::GoogleGenerateContent,
                 "gemini-3.8-flash",
@@ -94,10 +98,16 @@ impl Run {
                 "gemini-3.8-flash",
                 AutoScreenshot::EveryCall,
             ),
-            Provider::Functions => (Dialect::Functions, "some-model", AutoScreenshot::LastOfBatch),
-            Provider::FunctionsInline => {
-                (Dialect::FunctionsInline, "some-model", AutoScreenshot::LastOfBatch)
-            }
+            Provider::Functions => (
+                Dialect::Functions,
+                "some-model",
+                AutoScreenshot::LastOfBatch,
+            ),
+            Provider::FunctionsInline => (
+                Dialect::FunctionsInline,
+                "some-model",
+                AutoScreenshot::LastOfBatch,
+            ),
             Provider::MistralChat => (
                 Dialect::MistralChat,
                 "mistral-medium-latest",
@@ -112,7 +122,7 @@ impl Run {
         let server = ModelServer::start(self.script, Page::default(), Vec::new())
             .await
             .unwrap();
-        let mut settings = Settings::new(dialect, ApiKey::new("test-key").unwrap());
+        let mut settings = AgentSettings::new(dialect, ApiKey::new("test-key").unwrap());
         settings.base_url = Some(server.base_url());
         settings.max_steps = self.max_steps;
         let mut agent = Agent::new(settings).unwrap();
@@ -156,14 +166,14 @@ impl Run {
 impl Outcome {
     /// The end of a run in which no request was refused and every turn was played.
     #[track_caller]
-    pub(crate) fn clean(self) -> Finished {
+    pub(crate) fn clean(self) -> RunReport {
         assert_eq!(self.tally.refusals, []);
         assert!(self.tally.is_clean(), "{:?}", self.tally);
         self.finished.unwrap()
     }
 }
 
-fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> Opening {
+fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> RequestOptions {
     let screen = ComputerUseTool {
         display_width: Some(64),
         display_height: Some(48),
@@ -171,17 +181,17 @@ fn opening(dialect: Dialect, model: &str, screenshots: ImageLimit) -> Opening {
         ..ComputerUseTool::default()
     };
     let tools = vec![Tool::ComputerUse(screen), Tool::Shell(ShellTool::default())];
-    let offer = Offer {
+    let offer = ToolOffer {
         tools,
         model: Some(model.to_owned()),
     };
     let (declaration, _) = dialect.declare(&offer).unwrap();
-    Opening {
+    RequestOptions {
         model: model.to_owned(),
         task: "Do it.".to_owned(),
         declaration,
         images: screenshots,
-        ..Opening::default()
+        ..RequestOptions::default()
     }
 }
 

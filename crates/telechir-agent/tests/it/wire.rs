@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use telechir_agent::{Agent, AgentError, ApiKey, HttpError, Settings};
+use telechir_agent::{Agent, AgentError, AgentSettings, ApiKey, HttpError};
 use telechir_policy::Policy;
-use telechir_providers::{Dialect, Opening};
+use telechir_providers::{Dialect, RequestOptions};
 use telechir_runtime::Session;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -28,16 +28,16 @@ async fn listener(answer: &'static [u8]) -> String {
 }
 
 /// The error of one attempt at a provider there.
-async fn error_of(base_url: String, change: impl FnOnce(&mut Settings)) -> AgentError {
-    let mut settings = Settings::new(Dialect::AnthropicMessages, ApiKey::new("k").unwrap());
+async fn error_of(base_url: String, change: impl FnOnce(&mut AgentSettings)) -> AgentError {
+    let mut settings = AgentSettings::new(Dialect::AnthropicMessages, ApiKey::new("k").unwrap());
     settings.base_url = Some(base_url);
     settings.retry.attempts = 1;
     change(&mut settings);
     let mut session = Session::builder(Policy::default_policy()).build().unwrap();
-    let opening = Opening {
+    let opening = RequestOptions {
         model: "m".into(),
         task: "t".into(),
-        ..Opening::default()
+        ..RequestOptions::default()
     };
     let agent = Agent::new(settings).unwrap();
     let error = agent.run(opening, &mut session).await.unwrap_err();

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{
-    Accessibility as _, Accessible, BoxReader, Computer as _, Detail, DeviceError, Element,
-    Performed, ScreenAction, Settle, Tree, Viewport, Windows as _, choose,
+    Accessibility as _, ActionReport, BoxReader, Computer as _, Detail, DeviceError, Element,
+    ScreenAction, Settle, Tree, Viewport, Windows as _, WithAccessibility, choose,
 };
 use telechir_ocr::Tesseract;
-use telechir_process::{Identity, Pid, am_root};
+use telechir_process::{Identity, Pid, is_root};
 use telechir_protocol::{Action, Named, Target};
 use telechir_testkit::gate::{Part, require};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
@@ -22,12 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whom desktops run as here: nobody whom a session takes.
 fn identity() -> Option<Identity> {
-    am_root().then(|| Identity::unprivileged(3_829)).flatten()
+    is_root().then(|| Identity::unprivileged(3_829)).flatten()
 }
 
 /// A desktop as a session has it.
 pub(crate) struct Stage {
-    pub(crate) desktop: Accessible<Desktop, AtSpi>,
+    pub(crate) desktop: WithAccessibility<Desktop, AtSpi>,
     pub(crate) workspace: PathBuf,
     folder: TempDir,
 }
@@ -56,7 +56,7 @@ impl Stage {
         let applications = AtSpi::new(BusSocket::new(socket, identity()));
         let desktop = display.into_desktop().await.unwrap();
         Self {
-            desktop: Accessible::new(desktop, applications)
+            desktop: WithAccessibility::new(desktop, applications)
                 .with_reader(BoxReader::new(Tesseract::new(identity()))),
             workspace,
             folder,
@@ -105,7 +105,7 @@ impl Stage {
         tree.elements[place].clone()
     }
 
-    pub(crate) async fn perform(&mut self, action: Action) -> Result<Performed, DeviceError> {
+    pub(crate) async fn perform(&mut self, action: Action) -> Result<ActionReport, DeviceError> {
         let viewport = Viewport::unscaled(self.desktop.size());
         let action: ScreenAction = viewport.action(&action).unwrap();
         let done = self.desktop.perform(&action).await;

@@ -26,7 +26,7 @@ async fn terminal(lines: &[&str]) -> Stage {
     let last = lines.last().copied().unwrap_or_default();
     let began = Instant::now();
     loop {
-        let words = stage.desktop.words(99).await.unwrap();
+        let words = stage.desktop.ocr_words(99).await.unwrap();
         if words
             .iter()
             .any(|word| word.line == format!("text {last:?}"))
@@ -47,12 +47,12 @@ fn named(name: &str) -> Target {
 #[tokio::test]
 async fn words_in_a_terminal_are_clicked_by_what_they_say() {
     let mut stage = terminal(&["Delete all messages", "Keep them", "Ask me later"]).await;
-    let words = stage.desktop.words(99).await.unwrap();
+    let words = stage.desktop.ocr_words(99).await.unwrap();
     assert!(
         words.iter().all(|word| word.kind == MarkKind::Words),
         "{words:?}"
     );
-    assert_eq!(stage.desktop.words(2).await.unwrap().len(), 2);
+    assert_eq!(stage.desktop.ocr_words(2).await.unwrap().len(), 2);
     stage.perform(click(named("keep them"))).await.unwrap();
     let file = stage.workspace.join("clicked");
     let began = Instant::now();

@@ -6,7 +6,7 @@
 )]
 
 use serde_json::json;
-use telechir_device::{DeviceError, PageContext, Performed, ScreenAction, ScreenTarget};
+use telechir_device::{ActionReport, DeviceError, PageContext, ScreenAction, ScreenTarget};
 use telechir_protocol::{Action, ActionKind, TabState};
 
 use super::Browser;
@@ -317,7 +317,7 @@ impl Browser {
     pub(super) async fn carry_out(
         &mut self,
         action: &ScreenAction,
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         match family(action.kind()) {
             Family::Pointer => match action {
                 Action::Click {
@@ -329,21 +329,21 @@ impl Browser {
                 _ => self
                     .pointer_action(action)
                     .await
-                    .map(|()| Performed::delivered()),
+                    .map(|()| ActionReport::delivered()),
             },
             Family::Keyboard => self
                 .keyboard_action(action)
                 .await
-                .map(|()| Performed::delivered()),
+                .map(|()| ActionReport::delivered()),
             Family::Tab => self
                 .tab_action(action)
                 .await
-                .map(|()| Performed::confirmed()),
+                .map(|()| ActionReport::confirmed()),
             Family::Read => {
                 let text = self.read_action(action).await?;
-                Ok(Performed {
+                Ok(ActionReport {
                     text: Some(text),
-                    ..Performed::confirmed()
+                    ..ActionReport::confirmed()
                 })
             }
             Family::None => Err(unsupported(action)),

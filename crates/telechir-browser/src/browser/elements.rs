@@ -1,7 +1,7 @@
 //! Pages told in words, and their elements acted on by ref.
 
 use serde_json::Value;
-use telechir_device::{DeviceError, Effect, Performed};
+use telechir_device::{ActionReport, DeviceError, Effect};
 use telechir_protocol::{Button, ClickCount, Modifier};
 
 use super::Browser;
@@ -96,7 +96,7 @@ impl Browser {
         button: Button,
         count: ClickCount,
         modifiers: &[Modifier],
-    ) -> Result<Performed, DeviceError> {
+    ) -> Result<ActionReport, DeviceError> {
         let (tab, page) = self.living_tab(None).await?;
         let element = self.element(&tab, id)?;
         let wanted = event_of(button, count);
@@ -106,7 +106,7 @@ impl Browser {
         pointer.click_soon(at, button, count, modifiers).await?;
         // A document that is gone was left by the click.
         let Some(outcome) = self.reader().outcome(element, said).await else {
-            return Ok(Performed::confirmed());
+            return Ok(ActionReport::confirmed());
         };
         Ok(heard(&outcome, id, wanted))
     }
@@ -218,13 +218,13 @@ const fn event_of(button: Button, count: ClickCount) -> &'static str {
 }
 
 /// What a click did, by what the element heard of it.
-fn heard(outcome: &Value, id: &str, wanted: &str) -> Performed {
+fn heard(outcome: &Value, id: &str, wanted: &str) -> ActionReport {
     let has = |kind: &str| {
         let kinds = outcome["kinds"].as_array();
         kinds.is_some_and(|kinds| kinds.iter().any(|heard| heard == kind))
     };
     if has(wanted) {
-        return Performed::confirmed();
+        return ActionReport::confirmed();
     }
     let text = if has("mousedown") {
         format!("{id} was pressed, but no click came of it.")
@@ -233,7 +233,7 @@ fn heard(outcome: &Value, id: &str, wanted: &str) -> Performed {
     } else {
         format!("{id} was not heard to be clicked; look before going on.")
     };
-    Performed {
+    ActionReport {
         effect: Effect::Delivered,
         text: Some(text),
     }

@@ -19,7 +19,7 @@ const SMALLEST: u32 = 4;
 
 /// A picture and what it shows.
 #[derive(Clone, Debug)]
-pub struct Paired {
+pub struct ScreenshotWithElements {
     /// The pixels.
     pub frame: Frame,
     /// What can be acted on and is in view, in the order it is read.
@@ -38,7 +38,7 @@ impl Browser {
     ///
     /// # Errors
     /// When the page does not answer, or the browser is gone.
-    pub async fn paired(&mut self, at_most: usize) -> Result<Paired, DeviceError> {
+    pub async fn paired(&mut self, at_most: usize) -> Result<ScreenshotWithElements, DeviceError> {
         let (tab, _) = self.living_tab(None).await?;
         let mut before = self.placed(&tab).await?;
         let mut tries = 0;
@@ -48,7 +48,7 @@ impl Browser {
             let is_whole = before.epoch == after.epoch;
             tries += 1;
             if is_whole || tries == TRIES {
-                return Ok(Paired {
+                return Ok(ScreenshotWithElements {
                     marks: self.marks_of(&after, frame.size(), at_most),
                     frame,
                     epoch: after.epoch,

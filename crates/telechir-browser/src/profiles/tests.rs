@@ -24,7 +24,9 @@ fn names_are_plain() {
 fn what_was_given_up_is_free_though_a_program_that_starts_has_its_lock() {
     let (_folder, profiles) = place();
     profiles.create(&id("a")).unwrap();
-    let claim = profiles.claim(&id("a"), Use::Persist, "one").unwrap();
+    let claim = profiles
+        .claim(&id("a"), ProfileUse::Persist, "one")
+        .unwrap();
     let inherited = claim.lock().unwrap();
     let (_silent, never) = std::sync::mpsc::channel::<()>();
     let starting = std::thread::spawn(move || {
@@ -33,7 +35,9 @@ fn what_was_given_up_is_free_though_a_program_that_starts_has_its_lock() {
         drop(inherited);
     });
     drop(claim);
-    let again = profiles.claim(&id("a"), Use::Persist, "another").unwrap();
+    let again = profiles
+        .claim(&id("a"), ProfileUse::Persist, "another")
+        .unwrap();
     starting.join().unwrap();
     drop(again);
     profiles.delete(&id("a")).unwrap();
@@ -68,9 +72,11 @@ fn one_browser_has_it_and_others_are_told_who() {
     let (_folder, profiles) = place();
     let shop = id("shop");
     profiles.create(&shop).unwrap();
-    let claim = profiles.claim(&shop, Use::Persist, "session work").unwrap();
+    let claim = profiles
+        .claim(&shop, ProfileUse::Persist, "session work")
+        .unwrap();
     let who = format!("session work (process {})", std::process::id());
-    for usage in [Use::Persist, Use::ReadOnly] {
+    for usage in [ProfileUse::Persist, ProfileUse::ReadOnly] {
         let refused = profiles.claim(&shop, usage, "session other").unwrap_err();
         assert_eq!(
             refused.to_string(),
@@ -86,10 +92,20 @@ fn one_browser_has_it_and_others_are_told_who() {
     let listed = profiles.list().unwrap().remove(0);
     assert_eq!(listed.holder, None);
     assert!(listed.used.is_some());
-    let copies = [(); 2].map(|()| profiles.claim(&shop, Use::ReadOnly, "a copy").unwrap());
-    assert!(profiles.claim(&shop, Use::Persist, "session work").is_err());
+    let copies = [(); 2].map(|()| {
+        profiles
+            .claim(&shop, ProfileUse::ReadOnly, "a copy")
+            .unwrap()
+    });
+    assert!(
+        profiles
+            .claim(&shop, ProfileUse::Persist, "session work")
+            .is_err()
+    );
     drop(copies);
-    profiles.claim(&shop, Use::Persist, "session work").unwrap();
+    profiles
+        .claim(&shop, ProfileUse::Persist, "session work")
+        .unwrap();
 }
 
 #[test]
@@ -101,8 +117,10 @@ fn only_its_owner_can_enter_it() {
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(mode(&folder.join(DATA)), 0o700);
     assert_eq!(mode(&folder.join(LOCK)), 0o600);
-    let claim = profiles.claim(&id("a"), Use::Persist, "a test").unwrap();
-    let Some(identity) = Identity::unprivileged(3_876).filter(|_| am_root()) else {
+    let claim = profiles
+        .claim(&id("a"), ProfileUse::Persist, "a test")
+        .unwrap();
+    let Some(identity) = Identity::unprivileged(3_876).filter(|_| is_root()) else {
         return;
     };
     let closed = Permissions::from_mode(0o700);

@@ -131,7 +131,7 @@ async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
     ] {
         let mut browser = Browser::attach(&address, SIZE, options()).await.unwrap();
         assert_eq!(
-            browser.context().await.unwrap().tabs.len(),
+            browser.page_context().await.unwrap().tabs.len(),
             1,
             "theirs is not seen"
         );
@@ -146,10 +146,10 @@ async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
         perform(&mut browser, click_on(ref_of(&told, "open")))
             .await
             .unwrap();
-        let mut tabs = browser.context().await.unwrap().tabs;
+        let mut tabs = browser.page_context().await.unwrap().tabs;
         // A popup is known once it was attached to.
         while tabs.len() < 2 {
-            tabs = browser.context().await.unwrap().tabs;
+            tabs = browser.page_context().await.unwrap().tabs;
         }
         assert!(foreign.pages().len() >= 3);
         browser.close().await.unwrap();
@@ -277,7 +277,7 @@ async fn a_page_that_opens_tabs_without_an_end_gets_so_many() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut said = String::new();
     loop {
-        let context = browser.context().await.unwrap();
+        let context = browser.page_context().await.unwrap();
         said += &context.notes.unwrap_or_default();
         if context.tabs.len() == 50 {
             break;
@@ -287,7 +287,7 @@ async fn a_page_that_opens_tabs_without_an_end_gets_so_many() {
     }
     let is_bounded = said.contains("closed at once: 50 may be open");
     assert_eq!(is_bounded, said.contains("more tabs"), "{said}");
-    assert!(browser.context().await.unwrap().tabs.len() <= 50);
+    assert!(browser.page_context().await.unwrap().tabs.len() <= 50);
     let another = Action::NewTab { url: None };
     let refused = perform(&mut browser, another).await.unwrap_err();
     assert!(refused.to_string().contains("close one first"), "{refused}");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use telechir_browser::{Addresses, Browser, Options, Surface};
-use telechir_device::{Computer as _, DeviceError, Performed, ScreenAction, Settle, Viewport};
-use telechir_process::{Identity, am_root};
+use telechir_device::{ActionReport, Computer as _, DeviceError, ScreenAction, Settle, Viewport};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Button, Chord, ClickCount, Point, Size, StateChange, Target};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
@@ -21,7 +21,7 @@ pub(crate) const SETTLE: Settle = Settle {
 /// Options that work for root and for an ordinary user.
 pub(crate) fn options() -> Options {
     Options {
-        identity: am_root().then(|| Identity::unprivileged(3_877).unwrap()),
+        identity: is_root().then(|| Identity::unprivileged(3_877).unwrap()),
         addresses: Addresses::WebAndData,
         ..Options::default()
     }
@@ -67,11 +67,11 @@ pub(crate) fn on_screen(action: Action) -> ScreenAction {
 pub(crate) async fn perform(
     browser: &mut Browser,
     action: Action,
-) -> Result<Performed, DeviceError> {
+) -> Result<ActionReport, DeviceError> {
     browser.perform(&on_screen(action)).await
 }
 
-pub(crate) async fn go(browser: &mut Browser, url: &str) -> Result<Performed, DeviceError> {
+pub(crate) async fn go(browser: &mut Browser, url: &str) -> Result<ActionReport, DeviceError> {
     perform(
         browser,
         Action::Navigate {
@@ -158,7 +158,7 @@ pub(crate) fn click_on(target: Target) -> Action {
 
 /// The title of the tab in front.
 pub(crate) async fn title(browser: &mut Browser) -> String {
-    let tabs = browser.context().await.unwrap().tabs;
+    let tabs = browser.page_context().await.unwrap().tabs;
     let front = tabs.into_iter().find(|tab| tab.active);
     front.unwrap().title
 }
@@ -184,7 +184,7 @@ pub(crate) async fn told(browser: &mut Browser, words: &str) -> (String, Vec<Sta
     let deadline = Instant::now() + Duration::from_secs(10);
     while !said.contains(words) {
         assert!(Instant::now() < deadline, "no {words:?} in {said:?}");
-        let context = browser.context().await.unwrap();
+        let context = browser.page_context().await.unwrap();
         said += &context.notes.unwrap_or_default();
         changes.extend(context.changes);
         sleep(Duration::from_millis(20)).await;

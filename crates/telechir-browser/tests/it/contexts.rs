@@ -1,7 +1,7 @@
 //! Contexts: several browsers in one Chromium that know nothing of each other, and what pages are
 //! told of whoever looks at them.
 
-use telechir_browser::{Browser, ColorScheme, Options, Persona, Surface};
+use telechir_browser::{Browser, ColorScheme, Emulation, Options, Surface};
 use telechir_device::{Computer as _, DeviceError};
 use telechir_protocol::{Action, Size};
 use telechir_testkit::gate::{Part, require};
@@ -28,8 +28,8 @@ const TOLD: &str = "<script>\
     new Worker(URL.createObjectURL(new Blob([work]))).onmessage = event => document.body.dataset.worker = event.data;\
     </script><body><script>parent === self && document.write(`<iframe src='{elsewhere}/told'></iframe>`)</script>";
 
-fn austrian() -> Persona {
-    Persona {
+fn austrian() -> Emulation {
+    Emulation {
         locale: Some("de-AT".to_owned()),
         timezone: Some("Asia/Tokyo".to_owned()),
         user_agent: Some("Wanderer/1.0".to_owned()),
@@ -89,8 +89,8 @@ async fn contexts_of_one_chromium_share_nothing_and_end_alone() {
         .await
         .unwrap();
     assert_eq!(title(&mut second).await, "other", "a popup is in front");
-    assert_eq!(second.context().await.unwrap().tabs.len(), 2);
-    assert_eq!(first.context().await.unwrap().tabs.len(), 1);
+    assert_eq!(second.page_context().await.unwrap().tabs.len(), 2);
+    assert_eq!(first.page_context().await.unwrap().tabs.len(), 1);
     seen_by_all(&mut second, &site).await;
     // What one is told is not told to the other.
     assert_ne!(script(&mut first, "navigator.language").await, "de-AT");
@@ -98,7 +98,7 @@ async fn contexts_of_one_chromium_share_nothing_and_end_alone() {
     assert_eq!(title(&mut first).await, "knows login=ada, before");
 
     second.close().await.unwrap();
-    let mut third = first.isolated(SIZE, Persona::default()).await.unwrap();
+    let mut third = first.isolated(SIZE, Emulation::default()).await.unwrap();
     go(&mut third, &site.url("page")).await.unwrap();
     assert_eq!(title(&mut third).await, "knows , undefined");
     first.close().await.unwrap();
@@ -109,13 +109,13 @@ async fn contexts_of_one_chromium_share_nothing_and_end_alone() {
 #[tokio::test]
 async fn what_chromium_does_not_know_is_one_message() {
     require(Part::Chromium);
-    let zone = Persona {
+    let zone = Emulation {
         timezone: Some("Mars/Olympus".to_owned()),
-        ..Persona::default()
+        ..Emulation::default()
     };
-    let locale = Persona {
+    let locale = Emulation {
         locale: Some("no such language".to_owned()),
-        ..Persona::default()
+        ..Emulation::default()
     };
     for (persona, words) in [
         (zone, "timezone \"Mars/Olympus\""),

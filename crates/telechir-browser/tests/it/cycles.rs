@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use telechir_browser::{Browser, Options, Persona};
+use telechir_browser::{Browser, Emulation, Options};
 use telechir_device::Computer as _;
 use telechir_process::Cgroup;
 use telechir_process::confinement::Limits;
@@ -106,7 +106,7 @@ async fn contexts_that_were_closed_or_dropped_leave_nothing() {
     let pid = browser.pid().unwrap();
     let (mut before, mut processes) = (None, usize::MAX);
     for cycle in 0..cycles(8) {
-        let mut context = browser.isolated(SIZE, Persona::default()).await.unwrap();
+        let mut context = browser.isolated(SIZE, Emulation::default()).await.unwrap();
         go(&mut context, &page("<p>x")).await.unwrap();
         if cycle % 2 == 0 {
             context.close().await.unwrap();

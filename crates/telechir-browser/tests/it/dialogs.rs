@@ -42,5 +42,5 @@ async fn a_page_that_wants_to_be_asked_is_left() {
         .await
         .unwrap();
     assert!(left.text.unwrap_or_default().contains("whether to leave"));
-    assert_eq!(browser.context().await.unwrap().tabs[0].title, "next");
+    assert_eq!(browser.page_context().await.unwrap().tabs[0].title, "next");
 }

@@ -267,7 +267,7 @@ fn way_out(good: SocketAddr, more: &str) -> (Egress, Arc<Mutex<Vec<Decision>>>) 
     let telling = Arc::clone(&decisions);
     let policy = Policy::from_toml(&text, "test").unwrap();
     let egress = Egress::new(policy.gate(Client::Browser))
-        .reporting(move |decision| telling.lock().unwrap().push(decision));
+        .on_decision(move |decision| telling.lock().unwrap().push(decision));
     (egress, decisions)
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Addresses, Browser, Files, Options};
-use telechir_device::{Computer as _, DeviceError, Performed};
+use telechir_device::{ActionReport, Computer as _, DeviceError};
 use telechir_protocol::{Action, StateChange};
 use telechir_testkit::site::Site;
 
@@ -20,7 +20,7 @@ async fn clicked(browser: &mut Browser, words: &str) {
     heard(browser, done, words).await;
 }
 
-async fn heard(browser: &mut Browser, done: Performed, words: &str) {
+async fn heard(browser: &mut Browser, done: ActionReport, words: &str) {
     if !done.text.unwrap_or_default().contains(words) {
         told(browser, words).await;
     }
@@ -206,7 +206,12 @@ async fn a_document_of_paper_that_is_not_shown_is_kept() {
             Ok(done) => done.text.unwrap_or_default(),
             Err(error) => error.to_string(),
         };
-        let beside = browser.context().await.unwrap().notes.unwrap_or_default();
+        let beside = browser
+            .page_context()
+            .await
+            .unwrap()
+            .notes
+            .unwrap_or_default();
         let said = said + &beside;
         assert!(
             said.contains("is a PDF, which this browser does not show"),
@@ -233,7 +238,7 @@ async fn dialogs_without_an_end_are_ended() {
         matches!(late, Err(DeviceError::Unresponsive { .. })),
         "{late:?}"
     );
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     let said = context.notes.unwrap_or_default();
     assert!(said.contains("more such events"), "{said:?}");
     go(&mut browser, &page("<title>after</title>"))
@@ -314,7 +319,7 @@ async fn tabs_that_pages_open_are_told_once() {
     go(&mut browser, &opens).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     let opened = StateChange::TabOpened {
         tab_id: "tab_2".to_owned(),
     };
@@ -325,12 +330,12 @@ async fn tabs_that_pages_open_are_told_once() {
             .unwrap_or_default()
             .contains("A page opened tab_2, which is in front")
     );
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!((context.changes, context.notes), (vec![], None));
     perform(&mut browser, Action::NewTab { url: None })
         .await
         .unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     let opened = StateChange::TabOpened {
         tab_id: "tab_3".to_owned(),
     };

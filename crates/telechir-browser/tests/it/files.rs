@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use telechir_browser::{Browser, Files, Options};
-use telechir_device::{Computer as _, DeviceError, Performed};
+use telechir_device::{ActionReport, Computer as _, DeviceError};
 use telechir_protocol::{Action, StateChange, Target};
 use tempfile::TempDir;
 
@@ -122,7 +122,7 @@ async fn a_file_is_refused_where_none_are_kept() {
     go(&mut browser, &server.url("/#/report")).await.unwrap();
     let done = perform(&mut browser, click(10, 10)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     let notes = context.notes.clone();
     let said = done.text.unwrap_or_default() + &notes.unwrap_or_default();
     assert!(
@@ -145,7 +145,7 @@ pub(crate) fn upload(at: Target, paths: &[&str]) -> Action {
     }
 }
 
-pub(crate) fn refusal(result: Result<Performed, DeviceError>) -> String {
+pub(crate) fn refusal(result: Result<ActionReport, DeviceError>) -> String {
     let Err(error @ DeviceError::Refused { .. }) = result else {
         panic!("not refused: {result:?}");
     };

@@ -103,7 +103,7 @@ async fn a_screenshot_that_is_huge_unpacked_costs_its_page_at_most() {
         is_told("going there", ends(name, go(&mut browser, &url)).await);
         is_told("settling", ends(name, browser.settle(SETTLE)).await);
         is_told("a picture", ends(name, browser.capture()).await);
-        let context = ends(name, browser.context()).await;
+        let context = ends(name, browser.page_context()).await;
         is_told("its context", context);
         works_on(&mut browser).await;
     }
@@ -224,7 +224,7 @@ async fn a_way_without_an_end_is_left() {
             Err(DeviceError::Timeout { .. }) => {}
             drawn => is_told("a picture", drawn),
         }
-        let context = ends(path, browser.context()).await.unwrap();
+        let context = ends(path, browser.page_context()).await.unwrap();
         match gone {
             Ok(_) => assert!(context.url.unwrap().contains(path)),
             Err(DeviceError::Timeout { .. }) => {
@@ -246,7 +246,7 @@ async fn words_without_an_end_are_cut() {
         history.replaceState(null, '', '/' + 'u'.repeat(1_500_000));\
         document.querySelector('p').textContent = 'p'.repeat(3_000_000); 1";
     ends("long words", script(&mut browser, long)).await;
-    let context = ends("its context", browser.context()).await.unwrap();
+    let context = ends("its context", browser.page_context()).await.unwrap();
     let longest = |text: &str| assert!(text.len() < 5_000, "{} bytes", text.len());
     longest(context.url.as_deref().unwrap_or_default());
     for tab in &context.tabs {
@@ -277,7 +277,7 @@ async fn a_click_opens_one_tab_however_many_a_page_wants() {
         .unwrap();
     let (_, changes) = ends("its tab", told(&mut browser, "A page opened tab_2")).await;
     assert_eq!(changes.len(), 1);
-    assert_eq!(browser.context().await.unwrap().tabs.len(), 2);
+    assert_eq!(browser.page_context().await.unwrap().tabs.len(), 2);
     works_on(&mut browser).await;
 }
 

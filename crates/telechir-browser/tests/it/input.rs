@@ -109,7 +109,7 @@ async fn a_held_button_is_seen_by_moves_until_it_is_released() {
         .unwrap();
     let moved = witness.take().await.pop().unwrap();
     assert_eq!((moved.kind.as_str(), moved.buttons), ("mousemove", 1));
-    browser.release().await.unwrap();
+    browser.release_inputs().await.unwrap();
     let released = witness.take().await;
     assert!(
         released
@@ -352,7 +352,7 @@ async fn a_dropped_action_leaves_nothing_pressed() {
 #[tokio::test]
 async fn chromium_s_own_shortcuts_do_nothing() {
     let (mut browser, witness) = witnessed().await;
-    let before = browser.context().await.unwrap();
+    let before = browser.page_context().await.unwrap();
     for chord in [
         "ctrl+t", "ctrl+u", "ctrl+h", "ctrl+j", "F12", "ctrl+n", "F1", "F5", "ctrl+w",
     ] {
@@ -363,5 +363,5 @@ async fn chromium_s_own_shortcuts_do_nothing() {
         events.iter().all(|event| event.kind != "ready"),
         "the page was loaded again"
     );
-    assert_eq!(browser.context().await.unwrap(), before);
+    assert_eq!(browser.page_context().await.unwrap(), before);
 }

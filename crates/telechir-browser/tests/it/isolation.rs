@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use telechir_browser::{Browser, Options, Surface};
 use telechir_device::{Computer as _, DeviceError};
-use telechir_process::am_root;
+use telechir_process::is_root;
 
 use crate::common::{
     SIZE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of, title,
@@ -92,7 +92,7 @@ async fn renderers_are_confined_and_nothing_runs_as_root() {
         assert_ne!(namespace(&pid_text, "pid"), namespace("self", "pid"));
         assert_ne!(namespace(&pid_text, "net"), namespace("self", "net"));
     }
-    if am_root() {
+    if is_root() {
         for pid in group(browser.pid().unwrap()) {
             let uids = status(pid, "Uid");
             assert!(uids.split_whitespace().all(|uid| uid != "0"), "{uids}");
@@ -251,7 +251,7 @@ async fn a_missing_program_is_named() {
 
 #[tokio::test]
 async fn root_must_name_another_user() {
-    if !am_root() {
+    if !is_root() {
         return;
     }
     let options = Options {

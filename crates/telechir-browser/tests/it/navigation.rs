@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt as _, StreamExt as _};
 use telechir_browser::{Addresses, Browser, Options};
 use telechir_device::{Computer as _, DeviceError, Effect, Settle};
-use telechir_protocol::{Action, Held};
+use telechir_protocol::{Action, UnsettledReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -48,7 +48,7 @@ async fn a_page_that_goes_on_before_it_is_there_is_followed() {
     .await;
     let mut browser = headless().await;
     go(&mut browser, &server.url("/")).await.unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(context.url, Some(server.url("/next")));
 }
 
@@ -60,7 +60,7 @@ async fn goes_back_and_forward_and_again() {
     assert_eq!(arrived.effect, Effect::Confirmed);
     let title = async |browser: &mut Browser| {
         browser.settle(SETTLE).await.unwrap();
-        browser.context().await.unwrap().tabs[0].title.clone()
+        browser.page_context().await.unwrap().tabs[0].title.clone()
     };
     assert_eq!(title(&mut browser).await, "two");
     perform(&mut browser, Action::Back { tab: None })
@@ -103,7 +103,7 @@ async fn refuses_addresses_that_are_not_the_web_s() {
         );
     }
     assert_eq!(
-        browser.context().await.unwrap().url.as_deref(),
+        browser.page_context().await.unwrap().url.as_deref(),
         Some("about:blank")
     );
 }
@@ -144,7 +144,7 @@ async fn a_host_that_never_answers_ends_at_the_limit_and_the_next_load_works() {
         .await
         .unwrap();
     assert!(start.elapsed() < Duration::from_secs(5));
-    assert_eq!(browser.context().await.unwrap().tabs.len(), 1);
+    assert_eq!(browser.page_context().await.unwrap().tabs.len(), 1);
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn settling_waits_for_what_a_click_fetches() {
     perform(&mut browser, click(10, 10)).await.unwrap();
     let settled = browser.settle(SETTLE).await.unwrap();
     assert!(settled.is_settled());
-    assert_eq!(browser.context().await.unwrap().tabs[0].title, "late");
+    assert_eq!(browser.page_context().await.unwrap().tabs[0].title, "late");
 }
 
 /// What a click sets going, until the title says that it is done.
@@ -305,7 +305,7 @@ async fn settling_waits_for_what_a_click_sets_going() {
         set_going(&mut browser, &server, number).await;
         let settled = browser.settle(WHOLE_CALL).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
-        let title = browser.context().await.unwrap().tabs[0].title.clone();
+        let title = browser.page_context().await.unwrap().tabs[0].title.clone();
         assert_eq!(title, "done", "{what}: {settled:?}");
     }
 }
@@ -315,7 +315,7 @@ async fn a_screenshot_taken_meanwhile_is_of_the_page_that_is_still() {
     let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
         set_going(&mut browser, &server, number).await;
-        let (frame, settled) = browser.look(WHOLE_CALL).await.unwrap();
+        let (frame, settled) = browser.settle_and_capture(WHOLE_CALL).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
         assert_eq!(
             frame.pixel(500, 500),
@@ -348,14 +348,22 @@ async fn settling_waits_for_nothing_for_ever_and_says_what_held_it() {
         ceiling: Duration::from_millis(1200),
     };
     let settled = browser.settle(settle).await.unwrap();
-    assert_eq!(settled.held, Some(Held::Changing), "{settled:?}");
+    assert_eq!(
+        settled.unsettled,
+        Some(UnsettledReason::StillChanging),
+        "{settled:?}"
+    );
     assert!(settled.waited < Duration::from_millis(2500), "{settled:?}");
 
     let hangs = "<body onclick='setTimeout(() => { for (;;); }, 5)'>";
     go(&mut browser, &page(hangs)).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     let settled = browser.settle(settle).await.unwrap();
-    assert_eq!(settled.held, Some(Held::Working), "{settled:?}");
+    assert_eq!(
+        settled.unsettled,
+        Some(UnsettledReason::Busy),
+        "{settled:?}"
+    );
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ async fn every_screenshot_shows_what_the_click_before_it_did() {
     };
     for n in 1..=30_u8 {
         perform(&mut browser, click(50, 50)).await.unwrap();
-        let (frame, settled) = browser.look(settle).await.unwrap();
+        let (frame, settled) = browser.settle_and_capture(settle).await.unwrap();
         assert!(settled.is_settled(), "{settled:?}");
         assert_eq!(frame.size(), SIZE);
         assert_eq!(frame.pixel(50, 50), Some([n, 0, 200 - n]));

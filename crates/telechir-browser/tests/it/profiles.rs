@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use telechir_browser::{Browser, Claim, Options, Profile, ProfileId, Profiles, Use};
+use telechir_browser::{Browser, Options, Profile, ProfileId, ProfileLock, ProfileUse, Profiles};
 use telechir_device::Computer as _;
 use telechir_protocol::Action;
 use telechir_testkit::site::Site;
@@ -45,18 +45,18 @@ impl Place {
     }
 
     /// A browser with the profile.
-    async fn browser(&self, usage: Use) -> (Browser, Claim) {
+    async fn browser(&self, usage: ProfileUse) -> (Browser, ProfileLock) {
         let (options, claim) = self.options(usage);
         (headless_with(options).await, claim)
     }
 
     /// What a browser with the profile is started with.
-    fn options(&self, usage: Use) -> (Options, Claim) {
+    fn options(&self, usage: ProfileUse) -> (Options, ProfileLock) {
         let claim = self.profiles.claim(&shop(), usage, "a test").unwrap();
         claim.give_to(options().identity).unwrap();
         let profile = match usage {
-            Use::Persist => Profile::Kept(claim.data()),
-            Use::ReadOnly => Profile::CopyOf(claim.data()),
+            ProfileUse::Persist => Profile::Kept(claim.data()),
+            ProfileUse::ReadOnly => Profile::CopyOf(claim.data()),
         };
         let options = Options {
             profile,
@@ -77,7 +77,7 @@ impl Place {
 #[tokio::test]
 async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_no_other() {
     let place = Place::new().await;
-    let (first, claim) = place.browser(Use::Persist).await;
+    let (first, claim) = place.browser(ProfileUse::Persist).await;
     if let Some(identity) = options().identity {
         let data = claim.data().join("Default/Preferences");
         assert_eq!(fs::metadata(data).unwrap().uid(), identity.uid);
@@ -86,14 +86,14 @@ async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_
     assert!(text.contains(NOTHING), "{text}");
     drop(claim);
 
-    let (copy, claim) = place.browser(Use::ReadOnly).await;
+    let (copy, claim) = place.browser(ProfileUse::ReadOnly).await;
     let text = place.knows(copy).await;
     assert!(text.contains(ALL), "{text}");
     drop(claim);
 
     let text = place.knows(headless_with(options()).await).await;
     assert!(text.contains(NOTHING), "{text}");
-    let (again, _claim) = place.browser(Use::Persist).await;
+    let (again, _claim) = place.browser(ProfileUse::Persist).await;
     let text = place.knows(again).await;
     assert!(text.contains(ALL), "{text}");
 }
@@ -101,15 +101,15 @@ async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_
 #[tokio::test]
 async fn a_profile_that_had_no_window_may_have_one() {
     let place = Place::new().await;
-    let (first, claim) = place.browser(Use::Persist).await;
+    let (first, claim) = place.browser(ProfileUse::Persist).await;
     let text = place.knows(first).await;
     assert!(text.contains(NOTHING), "{text}");
     drop(claim);
-    let (options, claim) = place.options(Use::Persist);
+    let (options, claim) = place.options(ProfileUse::Persist);
     let text = place.knows(windowed_with(options).await).await;
     assert!(text.contains(ALL), "{text}");
     drop(claim);
-    let (again, _claim) = place.browser(Use::Persist).await;
+    let (again, _claim) = place.browser(ProfileUse::Persist).await;
     let text = place.knows(again).await;
     assert!(text.contains(ALL), "{text}");
 }
@@ -117,7 +117,7 @@ async fn a_profile_that_had_no_window_may_have_one() {
 #[tokio::test]
 async fn a_copy_is_thrown_away_with_what_was_stored_in_it() {
     let place = Place::new().await;
-    let (copy, claim) = place.browser(Use::ReadOnly).await;
+    let (copy, claim) = place.browser(ProfileUse::ReadOnly).await;
     let text = place.knows(copy).await;
     assert!(text.contains(NOTHING), "{text}");
     assert_eq!(fs::read_dir(claim.data()).unwrap().count(), 0);

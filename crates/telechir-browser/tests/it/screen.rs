@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_process::{Child, Spawn};
-use telechir_protocol::{Held, Size};
+use telechir_protocol::{Size, UnsettledReason};
 use telechir_testkit::gate::{Part, require};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
@@ -138,9 +138,9 @@ impl Screen for TestScreen {
         while start.elapsed() < settle.ceiling {
             if since.elapsed() >= settle.quiet {
                 return Ok(Settled {
-                    held: None,
+                    unsettled: None,
                     waited: start.elapsed(),
-                    restless: None,
+                    animated_region: None,
                 });
             }
             sleep(Duration::from_millis(10)).await;
@@ -150,9 +150,9 @@ impl Screen for TestScreen {
             }
         }
         Ok(Settled {
-            held: Some(Held::Changing),
+            unsettled: Some(UnsettledReason::StillChanging),
             waited: start.elapsed(),
-            restless: None,
+            animated_region: None,
         })
     }
 

@@ -26,7 +26,7 @@ async fn tabs_are_opened_switched_and_closed() {
     .await
     .unwrap();
     browser.settle(SETTLE).await.unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(
         names(&context),
         [("tab_1", "one", false), ("tab_2", "two", true)]
@@ -39,7 +39,7 @@ async fn tabs_are_opened_switched_and_closed() {
     )
     .await
     .unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(
         names(&context),
         [("tab_1", "one", true), ("tab_2", "two", false)]
@@ -52,7 +52,7 @@ async fn tabs_are_opened_switched_and_closed() {
     )
     .await
     .unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(names(&context), [("tab_2", "two", true)]);
     let unknown = perform(
         &mut browser,
@@ -78,7 +78,7 @@ async fn closing_the_last_tab_leaves_an_empty_one() {
     )
     .await
     .unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(context.tabs.len(), 1);
     assert_eq!(context.url.as_deref(), Some("about:blank"));
     go(&mut browser, &page("<title>on</title>")).await.unwrap();
@@ -93,12 +93,12 @@ async fn what_a_page_opens_comes_to_the_front() {
     go(&mut browser, &opener).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(context.tabs.len(), 2);
     assert!(context.tabs[1].active, "{context:?}");
     // It closes itself by a click, and the opener is in front again.
     perform(&mut browser, click(10, 10)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    let context = browser.context().await.unwrap();
+    let context = browser.page_context().await.unwrap();
     assert_eq!(names(&context), [("tab_1", "opener", true)]);
 }

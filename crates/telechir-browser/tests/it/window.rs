@@ -52,14 +52,14 @@ async fn a_popup_fills_the_screen_and_the_opener_returns() {
     );
     go(&mut browser, &opener).await.unwrap();
     perform(&mut browser, click(500, 500)).await.unwrap();
-    browser.context().await.unwrap();
+    browser.page_context().await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     let frame = browser.capture().await.unwrap();
     for (x, y) in [(0, 0), (1023, 767), (512, 384)] {
         assert_eq!(frame.pixel(x, y), Some([9, 8, 7]), "{x}, {y}");
     }
     perform(&mut browser, click(500, 500)).await.unwrap();
-    browser.context().await.unwrap();
+    browser.page_context().await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     assert_eq!(
         browser.capture().await.unwrap().pixel(512, 384),

@@ -3,13 +3,13 @@
 
 use telechir_protocol::Named;
 
-use super::{Accessible, refused, words};
-use crate::elements::{NotOne, Tree, choose};
+use super::{WithAccessibility, refused, words};
+use crate::elements::{AmbiguousMatch, Tree, choose};
 use crate::{
-    Accessibility, Computer, Detail, DeviceError, Line, Reader as _, ScreenPoint, Windows,
+    Accessibility, Computer, Detail, DeviceError, Line, ScreenPoint, TextRecognizer as _, Windows,
 };
 
-impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
+impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     pub(super) async fn find_named(&mut self, named: &Named) -> Result<String, DeviceError> {
         let (tree, found) = self.look_for(named).await?;
         found.map_err(|not_one| not_found(&not_one, &tree))
@@ -19,7 +19,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
     async fn look_for(
         &mut self,
         named: &Named,
-    ) -> Result<(Tree, Result<String, NotOne>), DeviceError> {
+    ) -> Result<(Tree, Result<String, AmbiguousMatch>), DeviceError> {
         let mut named = named.clone();
         if let Some(window) = named.window.take() {
             named.window = Some(self.title_of(window).await?);
@@ -45,7 +45,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
             Ok(id) => return self.pixel_of_ref(&id).await,
             Err(not_one) => not_one,
         };
-        let is_none = matches!(not_one, NotOne::None { .. });
+        let is_none = matches!(not_one, AmbiguousMatch::None { .. });
         let name = named.name.as_deref();
         let Some(name) = name.filter(|_| is_none && words::could_be(named)) else {
             return Err(not_found(&not_one, &tree));
@@ -114,7 +114,7 @@ impl<C: Computer + Windows, A: Accessibility> Accessible<C, A> {
 }
 
 /// As a sentence, with who did not answer: the element may be theirs.
-fn missing(error: &NotOne, tree: &Tree) -> String {
+fn missing(error: &AmbiguousMatch, tree: &Tree) -> String {
     let mut message = format!("Failed to {error}.");
     for name in &tree.silent {
         message.push_str(&format!(" {name} does not answer."));
@@ -122,6 +122,6 @@ fn missing(error: &NotOne, tree: &Tree) -> String {
     message
 }
 
-fn not_found(error: &NotOne, tree: &Tree) -> DeviceError {
+fn not_found(error: &AmbiguousMatch, tree: &Tree) -> DeviceError {
     refused(missing(error, tree))
 }

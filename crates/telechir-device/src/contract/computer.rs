@@ -13,7 +13,7 @@ mod text;
 
 use telechir_protocol::{Chord, Key};
 
-use crate::{Computer, DeviceError, Performed, ScreenAction, ScreenPoint, ScreenTarget};
+use crate::{ActionReport, Computer, DeviceError, ScreenAction, ScreenPoint, ScreenTarget};
 
 pub use cancel::{
     dropping_a_drag_leaves_nothing_pressed, dropping_a_held_key_leaves_nothing_pressed,
@@ -121,7 +121,7 @@ fn key(name: &str) -> Key {
 }
 
 /// Carries out an action that must succeed.
-async fn perform(device: &mut impl Computer, action: ScreenAction) -> Performed {
+async fn perform(device: &mut impl Computer, action: ScreenAction) -> ActionReport {
     match device.perform(&action).await {
         Ok(performed) => performed,
         Err(error) => panic!("failed to {error}, on {action:?}"),

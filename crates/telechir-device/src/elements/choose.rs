@@ -9,7 +9,7 @@ const CANDIDATES: usize = 15;
 
 /// There is not exactly one such element. Reads after "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotOne {
+pub enum AmbiguousMatch {
     /// There is none.
     #[error(
         "find the {named}: there is none{}",
@@ -60,7 +60,7 @@ type Rank = (Fit, bool, bool);
 ///
 /// # Errors
 /// When none fits, or several fit equally well.
-pub fn choose(tree: &Tree, named: &Named) -> Result<usize, NotOne> {
+pub fn choose(tree: &Tree, named: &Named) -> Result<usize, AmbiguousMatch> {
     let ranked: Vec<(Rank, usize)> = (0..tree.elements.len())
         .filter_map(|place| Some((rank(tree, place, named)?, place)))
         .collect();
@@ -72,11 +72,11 @@ pub fn choose(tree: &Tree, named: &Named) -> Result<usize, NotOne> {
         .collect();
     match best[..] {
         [place] => Ok(place),
-        [] => Err(NotOne::None {
+        [] => Err(AmbiguousMatch::None {
             named: Box::new(named.clone()),
             candidates: alternatives(tree, named),
         }),
-        _ => Err(NotOne::Several {
+        _ => Err(AmbiguousMatch::Several {
             named: Box::new(named.clone()),
             count: best.len(),
             candidates: best
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    fn found(named: &Named) -> Result<String, NotOne> {
+    fn found(named: &Named) -> Result<String, AmbiguousMatch> {
         let tree = editor();
         choose(&tree, named).map(|place| tree.elements[place].id.clone())
     }

@@ -129,7 +129,7 @@ impl Proxy {
     /// One with another proxy behind it.
     pub(crate) async fn through(policy: &str, client: Client, upstream: Upstream) -> Self {
         let mut proxy = Self::new(policy, client).await;
-        proxy.egress = proxy.egress.clone().through(upstream);
+        proxy.egress = proxy.egress.clone().via_proxy(upstream);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         proxy.address = listener.local_addr().unwrap();
         proxy._serving = proxy.egress.serve(listener, Admission::Everyone);
@@ -146,9 +146,9 @@ impl Proxy {
         let (names, decisions) = (Names::default(), Arc::new(Mutex::new(Vec::new())));
         let telling = Arc::clone(&decisions);
         let egress = Egress::new(policy.gate(client))
-            .resolving(names.clone())
-            .limited(limits)
-            .reporting(move |decision| telling.lock().unwrap().push(decision));
+            .with_resolver(names.clone())
+            .with_limits(limits)
+            .on_decision(move |decision| telling.lock().unwrap().push(decision));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let _serving = egress.serve(listener, admission);

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_device::{Computer as _, DeviceError, Frame, Reader as _};
+use telechir_device::{Computer as _, DeviceError, Frame, TextRecognizer as _};
 use telechir_ocr::Tesseract;
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::Size;
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::scene::LEGIBLE_XTERM;
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whom programs run as here: nobody whom a session takes.
 fn identity() -> Option<Identity> {
-    am_root().then(|| Identity::unprivileged(3_830)).flatten()
+    is_root().then(|| Identity::unprivileged(3_830)).flatten()
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::ConfinementError;
-use crate::{Pid, Watch};
+use crate::{Pid, Readiness};
 
 /// The most that is read of what bubblewrap says.
 const SAID_MAX: usize = 64 * 1024;
@@ -154,7 +154,7 @@ pub async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
             _ => Ok(()),
         }
     };
-    Watch::reading(process.try_clone_to_owned()?)?
+    Readiness::reading(process.try_clone_to_owned()?)?
         .read(over)
         .await
 }

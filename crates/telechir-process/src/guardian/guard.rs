@@ -16,7 +16,7 @@ use rustix::process::Pid;
 
 use super::link::Link;
 use super::ward::{Change, File, Ward};
-use super::{Charge, GENTLE, GuardError, MARKER, processes};
+use super::{CleanupScope, GENTLE, GuardError, MARKER, processes};
 use crate::spawner::{start, start_and_wait};
 use crate::{Child, Spawn, Stdio};
 
@@ -69,7 +69,7 @@ impl Guard {
     /// When it cannot be started, or this process has one.
     pub async fn start(
         program: impl Fn() -> Spawn + Send + 'static,
-        charge: Charge,
+        charge: CleanupScope,
         lost: impl Fn(Result<(), GuardError>) + Send + 'static,
     ) -> Result<Self, GuardError> {
         let token = random().map_err(GuardError::Socket)?;
@@ -270,7 +270,7 @@ fn prepare(
     for message in ward.messages() {
         link.tell(&message);
     }
-    let mut spawn = program().stdin(Stdio::Fd(theirs)).cwd("/").outliving_us();
+    let mut spawn = program().stdin(Stdio::Fd(theirs)).cwd("/").detached();
     for (number, held) in (3..).zip(held) {
         spawn = spawn.fd(number, held.try_clone().map_err(GuardError::Socket)?);
     }

@@ -8,9 +8,9 @@ use tokio::io::unix::AsyncFd;
 
 /// A descriptor of our own that can be waited for: a pipe, a terminal, a process, a socket.
 #[derive(Debug)]
-pub struct Watch(AsyncFd<OwnedFd>);
+pub struct Readiness(AsyncFd<OwnedFd>);
 
-impl Watch {
+impl Readiness {
     /// Takes a descriptor that will be read from. What is read through it should not block.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Watch {
     }
 }
 
-impl AsFd for Watch {
+impl AsFd for Readiness {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_ref().as_fd()
     }

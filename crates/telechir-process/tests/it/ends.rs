@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_process::{Identity, Pid, Signal, Spawn, Stdio, am_root};
+use telechir_process::{Identity, Pid, Signal, Spawn, Stdio, is_root};
 use tokio::time::timeout;
 
 use crate::{CEILING, lifeline, read_all, read_line, reopen, sh};
@@ -129,7 +129,7 @@ async fn helper_that_holds_a_child() {
     if std::env::var_os("HOLD_A_CHILD").is_none() {
         return;
     }
-    let identity = am_root().then(|| Identity::unprivileged(8)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(8)).flatten();
     let sleep = Spawn::new("sleep").arg("1000").identity(identity);
     let child = sleep
         .fd(3, reopen(3))
@@ -166,7 +166,7 @@ async fn helper_that_leaves_a_child() {
     if std::env::var_os("LEAVE_A_CHILD").is_none() {
         return;
     }
-    let child = Spawn::new("sleep").arg("1000").outliving_us();
+    let child = Spawn::new("sleep").arg("1000").detached();
     let child = child.fd(3, reopen(3)).spawn().await.unwrap();
     let pid = child.leave().as_raw_nonzero().to_string();
     rustix::io::write(reopen(3), pid.as_bytes()).unwrap();

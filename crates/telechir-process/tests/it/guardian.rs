@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use telechir_process::confinement::Limits;
 use telechir_process::guardian::{
-    Charge, Guard, GuardError, folder_prefix, note, owns_file, stand_watch,
+    CleanupScope, Guard, GuardError, folder_prefix, note, owns_file, stand_watch,
 };
-use telechir_process::{Cgroup, Child, Identity, Pid, Signal, Spawn, Stdio, am_root};
+use telechir_process::{Cgroup, Child, Identity, Pid, Signal, Spawn, Stdio, is_root};
 use tempfile::TempDir;
 
 use crate::{CEILING, lifeline, output, read_all, reopen, sh};
@@ -134,7 +134,7 @@ async fn helper_that_owns() {
         "user of two containers" => Identity::unprivileged(3_822),
         _ => None,
     };
-    let charge = Charge {
+    let charge = CleanupScope {
         identity,
         held: Vec::new(),
         roots: vec![root.clone()],
@@ -150,7 +150,7 @@ async fn helper_that_owns() {
         },
     );
     let guard = guard.await.unwrap();
-    let second = Guard::start(guardian, Charge::default(), |_| ()).await;
+    let second = Guard::start(guardian, CleanupScope::default(), |_| ()).await;
     assert!(matches!(second, Err(GuardError::Second)));
     let session = root.join(format!("{}session", folder_prefix()));
     fs::create_dir_all(session.join("deep/er")).unwrap();
@@ -194,7 +194,7 @@ fn gentle(root: &Path) -> Spawn {
     sh(&format!("cat; sleep 0.4; echo whole >{said}"))
         .env("PATH", "/usr/bin:/bin")
         .stdin(Stdio::Piped)
-        .ending_gently()
+        .graceful()
 }
 
 /// How many processes hold our lifeline, ourselves included.
@@ -227,7 +227,7 @@ fn guardian_of(owner: Pid) -> Option<Pid> {
 
 /// As an ordinary user, when we are not one ourselves.
 fn ordinary() -> Option<Identity> {
-    am_root().then(|| Identity::unprivileged(3_810)).flatten()
+    is_root().then(|| Identity::unprivileged(3_810)).flatten()
 }
 
 #[tokio::test]
@@ -261,7 +261,7 @@ async fn nothing_is_left_after_an_orderly_end() {
 
 #[tokio::test]
 async fn of_a_user_of_its_own_even_the_nameless_end() {
-    if !am_root() {
+    if !is_root() {
         return;
     }
     let scene = Scene::of("user of its own", None).await;
@@ -295,7 +295,7 @@ async fn of_a_group_even_the_nameless_end_and_it_is_removed() {
 
 #[tokio::test]
 async fn what_another_container_runs_under_the_same_user_is_left_alone() {
-    if !am_root() {
+    if !is_root() {
         return;
     }
     let uid = Identity::unprivileged(3_822).unwrap().uid;

@@ -1,12 +1,12 @@
 //! A child of root is nobody.
 
-use telechir_process::{Identity, Spawn, SpawnError, am_root};
+use telechir_process::{Identity, Spawn, SpawnError, is_root};
 
 use crate::{output, sh};
 
 #[tokio::test]
 async fn a_child_of_root_has_its_user_and_no_power() {
-    if !am_root() {
+    if !is_root() {
         let other = Identity::unprivileged(7);
         let error = Spawn::new("true")
             .identity(other)
@@ -32,7 +32,7 @@ async fn a_child_of_root_has_its_user_and_no_power() {
 async fn our_own_identity_needs_no_root() {
     let (text, _) = output(sh("id -u")).await;
     assert_eq!(text.trim(), Identity::current().uid.to_string());
-    if !am_root() {
+    if !is_root() {
         assert_eq!(
             output(sh("true").identity(Some(Identity::current())))
                 .await
@@ -45,7 +45,7 @@ async fn our_own_identity_needs_no_root() {
 #[tokio::test]
 async fn new_privileges_can_be_kept() {
     let script = sh("grep NoNewPrivs /proc/self/status | tr -d '\\t'");
-    let identity = am_root().then(|| Identity::unprivileged(7)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(7)).flatten();
     assert_eq!(
         output(script.identity(identity).no_new_privs(false))
             .await

@@ -26,7 +26,7 @@ pub enum Vocabulary {
 /// A vocabulary has no words for an action.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("say the action {action} in other words: there are none for {what}")]
-pub struct Unsayable {
+pub struct UnsupportedAction {
     /// The action's canonical name.
     pub action: String,
     /// What there are no words for.
@@ -40,13 +40,16 @@ impl Action {
     ///
     /// # Errors
     /// When the vocabulary cannot say all of it; nothing is left out in silence.
-    pub fn in_vocabulary(&self, vocabulary: Vocabulary) -> Result<Map<String, Value>, Unsayable> {
+    pub fn in_vocabulary(
+        &self,
+        vocabulary: Vocabulary,
+    ) -> Result<Map<String, Value>, UnsupportedAction> {
         let said = match vocabulary {
             Vocabulary::ToolCalls => tool_calls(self),
             Vocabulary::Computer => computer(self),
             Vocabulary::DesktopTool => desktop_tool(self),
         };
-        said.map_err(|what| Unsayable {
+        said.map_err(|what| UnsupportedAction {
             action: self.name().to_owned(),
             what,
         })

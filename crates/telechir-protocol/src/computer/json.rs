@@ -38,7 +38,7 @@ impl Serialize for ComputerCall {
         }
         entry(&mut map, "intent", self.intent.as_ref())?;
         entry(&mut map, "target", self.target.as_ref())?;
-        entry(&mut map, "family", self.family.as_ref())?;
+        entry(&mut map, "group", self.group.as_ref())?;
         entry(&mut map, "status", self.status.as_ref())?;
         entry(&mut map, "exception", self.exception.as_ref())?;
         self.meta
@@ -91,7 +91,11 @@ fn read(mut m: Members) -> Result<ComputerCall, InvalidCall> {
     call.pending_safety_checks = safety_checks(&mut m)?;
     call.intent = m.text("intent")?;
     call.target = m.text("target")?.map(TargetId::from);
-    call.family = m.text("family")?;
+    call.group = match m.text("group")? {
+        Some(group) => Some(group),
+        // The name in recordings of format 1.
+        None => m.text("family")?,
+    };
     call.status = m.text("status")?;
     call.exception = m.text("exception")?;
     let mut unknown = Map::new();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{
-    Content, ErrorContent, HostedCall, Meta, OtherContent, ReasoningContent, TextContent,
+    Content, ErrorContent, HostedCall, Meta, ReasoningContent, TextContent, UnknownContent,
     UsageContent, alias, kept,
 };
 use crate::json::{InvalidMember, Members};
@@ -176,12 +176,12 @@ impl Serialize for Content {
 }
 
 /// The `type` of what holds an object of a dialect whose own `type` means something among ours.
-const HELD: &str = "other_content";
+const HELD: &str = "unknown_content";
 /// The member that is the object.
 const WITHIN: &str = "json";
 
 /// Writes an object as it came, or held within another when it would be read as ours.
-fn write_other<S: Serializer>(other: &OtherContent, serializer: S) -> Result<S::Ok, S::Error> {
+fn write_other<S: Serializer>(other: &UnknownContent, serializer: S) -> Result<S::Ok, S::Error> {
     let kind = other.json.get("type").and_then(Value::as_str);
     let is_ours = |kind| kind == HELD || alias::canonical(kind, &other.json).is_some();
     if !kind.is_some_and(is_ours) {
@@ -198,7 +198,7 @@ fn other(members: Map<String, Value>) -> Content {
         .get("type")
         .and_then(Value::as_str)
         .map(str::to_owned);
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind,
         json: members,
     })
@@ -230,7 +230,10 @@ fn nests_deeper(members: &Map<String, Value>, levels: usize) -> bool {
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Map::deserialize(deserializer)?;
-        let is_held = members.get("type").is_some_and(|kind| kind == HELD);
+        // The second name is that of recordings of format 1.
+        let is_held = members
+            .get("type")
+            .is_some_and(|kind| kind == HELD || kind == "other_content");
         if is_held && let Some(Value::Object(held)) = members.get_mut(WITHIN) {
             return Ok(other(std::mem::take(held)));
         }

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 /// The additional property that holds them: by part, then by place in its list.
-const PART_MEMBERS: &str = "part_members";
+const UNKNOWN_FIELDS: &str = "unknown_fields";
+
+/// Its name in recordings of format 1.
+const UNKNOWN_FIELDS_V1: &str = "part_members";
 
 const CHECK: &[&str] = &["id", "code", "message", "source"];
 
@@ -19,6 +22,8 @@ const PARTS: &[(&str, &[&str])] = &[
             "state",
             "failure",
             "text",
+            "screenshot",
+            // The name in recordings of format 1.
             "picture",
             "duration_ms",
         ],
@@ -47,7 +52,7 @@ pub(super) fn keep(members: &mut Map<String, Value>) {
         .entry("additional_properties")
         .or_insert_with(|| Map::new().into());
     if let Value::Object(properties) = properties {
-        properties.insert(PART_MEMBERS.to_owned(), Value::Object(kept));
+        properties.insert(UNKNOWN_FIELDS.to_owned(), Value::Object(kept));
     }
 }
 
@@ -82,7 +87,9 @@ fn objects(part: &mut Value) -> impl Iterator<Item = &mut Value> {
 
 /// Whether there is something to put back.
 pub(super) fn is_kept_in(properties: &Map<String, Value>) -> bool {
-    properties.get(PART_MEMBERS).is_some_and(Value::is_object)
+    [UNKNOWN_FIELDS, UNKNOWN_FIELDS_V1]
+        .iter()
+        .any(|name| properties.get(*name).is_some_and(Value::is_object))
 }
 
 /// Puts the members back into the parts of a content that is about to be written.
@@ -93,7 +100,10 @@ pub(super) fn put_back(content: &mut Value) {
     else {
         return;
     };
-    let kept = properties.shift_remove(PART_MEMBERS).unwrap_or_default();
+    let kept = properties
+        .shift_remove(UNKNOWN_FIELDS)
+        .or_else(|| properties.shift_remove(UNKNOWN_FIELDS_V1))
+        .unwrap_or_default();
     let none_left = properties.is_empty();
     let Value::Object(members) = content else {
         return;

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// What a command waits for, as far as it can be seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Awaiting {
+pub struct InputRequest {
     /// What kind of input.
-    pub kind: AwaitingKind,
+    pub kind: InputRequestKind,
     /// The end of what it printed, which is its question where it asks one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
@@ -17,7 +17,7 @@ pub struct Awaiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum AwaitingKind {
+pub enum InputRequestKind {
     /// A line of text.
     Line,
     /// Text that the terminal does not show: a password.
@@ -30,7 +30,7 @@ pub enum AwaitingKind {
     Keys,
 }
 
-impl AwaitingKind {
+impl InputRequestKind {
     const ALL: [Self; 5] = [
         Self::Line,
         Self::Hidden,

@@ -1,7 +1,7 @@
 //! Contents of other vocabularies and of none.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Content, OtherContent};
+use telechir_protocol::{Content, UnknownContent};
 
 use crate::{read, refusal, written};
 
@@ -163,10 +163,10 @@ fn contents_nest_so_deep_and_no_deeper() {
 /// A dialect may have a type of its own that is a name among ours.
 #[test]
 fn an_object_of_a_dialect_is_not_read_as_ours_because_of_its_type() {
-    for kind in ["function", "computer_tool_call", "text", "other_content"] {
+    for kind in ["function", "computer_tool_call", "text", "unknown_content"] {
         let json = json!({"type": kind, "call_id": "c", "deep": [1]});
         let members = json.as_object().unwrap().clone();
-        let content = Content::Other(OtherContent {
+        let content = Content::Other(UnknownContent {
             kind: Some(kind.to_owned()),
             json: members,
         });

@@ -67,7 +67,8 @@ fn what_is_shown_for_debugging_has_no_slots() {
     let shown = format!("{:?}", read(&screenshot('A')));
     assert_eq!(
         shown,
-        format!("{:?}", read_in_full(&screenshot('A'))).replace("slots: Slots(0)", "slots: Slots(1)")
+        format!("{:?}", read_in_full(&screenshot('A')))
+            .replace("slots: Slots(0)", "slots: Slots(1)")
     );
 }
 

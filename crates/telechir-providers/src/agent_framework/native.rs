@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
     ComputerCall, ComputerResult, Content, FunctionCall, FunctionResult, HostedCall, Media, Meta,
-    OtherContent, SafetyCheck, ShellCall, ShellOutcome, ShellResult,
+    SafetyCheck, ShellCall, ShellOutcome, ShellResult, UnknownContent,
 };
 
 use super::ours::{self, Calls};
@@ -49,7 +49,7 @@ pub(super) fn knows(kind: Option<&str>) -> bool {
 }
 
 /// Whether it is the framework's: another provider may have items of the same type.
-pub(super) fn is_own(other: &OtherContent) -> bool {
+pub(super) fn is_own(other: &UnknownContent) -> bool {
     let is_same = |content: &Content| matches!(content, Content::Other(same) if same == other);
     knows(other.kind.as_deref()) && is_same(&read::plain(other.json.clone(), &Calls::default()))
 }

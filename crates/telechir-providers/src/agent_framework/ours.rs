@@ -148,7 +148,7 @@ fn asks_more(call: &ShellCall) -> bool {
 
 /// A service's own tool knows a screen and not what a browser is asked besides.
 fn is_of_a_browser(call: &ComputerCall) -> bool {
-    call.family.as_deref() == Some(companion::BROWSER)
+    call.group.as_deref() == Some(companion::BROWSER)
 }
 
 fn came_as(content: &Content) -> Option<&str> {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    Action, Arguments, CallId, ComputerCall, Content, FunctionCall, FunctionResult, Meta,
-    OtherContent, Raw, ShellCall,
+    Action, Arguments, CallId, ComputerCall, Content, FunctionCall, FunctionResult, Meta, Raw,
+    ShellCall, UnknownContent,
 };
 
 use super::ours::{self, Calls};
@@ -284,5 +284,5 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 
 fn other(json: Map<String, Value>) -> Content {
     let kind = text(&json, "type").map(str::to_owned);
-    Content::Other(OtherContent { kind, json })
+    Content::Other(UnknownContent { kind, json })
 }

@@ -9,9 +9,9 @@ use telechir_protocol::{
 
 use super::ask::{self, Part, Style, Written};
 use super::call::{BROWSER, COMPUTER};
+use super::image::ImageTier;
 use super::media::{self, Check, Strictness, missing};
 use super::models::Version;
-use super::image::ImageTier;
 use super::result::halt_sentence;
 use super::scene::Scene;
 use super::{PROVIDER, shell_text, tabs, words, write};
@@ -205,7 +205,7 @@ impl Answering {
             }
             Some(StepState::Failed { failure }) if result.error.is_none() => {
                 self.drop_image(result, &place, report);
-                Said::Failed(failed(failure, last, call.family.as_deref()))
+                Said::Failed(failed(failure, last, call.group.as_deref()))
             }
             Some(_) | None => self.whole(call, last, result, before.is_empty(), &place, report)?,
         });
@@ -258,7 +258,7 @@ impl Answering {
             if self.is_history && result.current_url.is_some() {
                 report.lost("current_url", place, "an error is only its text");
             }
-            return Ok(Said::Failed(failed(failure, part, call.family.as_deref())));
+            return Ok(Said::Failed(failed(failure, part, call.group.as_deref())));
         }
         // The one block of several actions (keys, a tab and a click) is named after the last.
         let action = if is_only {
@@ -344,7 +344,7 @@ impl Answering {
 
     fn drop_image(self, result: &ComputerResult, place: &str, report: &mut Report) {
         if result.screenshot.is_some() {
-            report.lost("picture", place, "this answer may hold no picture");
+            report.lost("screenshot", place, "this result must not contain an image");
         }
     }
 
@@ -409,7 +409,7 @@ fn text_block(text: &str) -> Value {
 fn family<'a>(part: &'a Part, call: &'a ComputerCall) -> &'a str {
     part.toolset
         .as_deref()
-        .or(call.family.as_deref())
+        .or(call.group.as_deref())
         .unwrap_or(COMPUTER)
 }
 
@@ -448,7 +448,7 @@ fn spoken(
     if is_page {
         return said;
     }
-    if !result.tabs.is_empty() && call.family.as_deref() == Some(BROWSER) {
+    if !result.tabs.is_empty() && call.group.as_deref() == Some(BROWSER) {
         said.push(tabs::in_words(&result.tabs));
     } else if let Some(url) = &result.current_url {
         said.push(format!("The page is {url}"));

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    Content, DataContent, HostedFileContent, Meta, OtherContent, Raw, ReasoningContent,
-    TextContent, UriContent,
+    Content, DataContent, HostedFileContent, Meta, Raw, ReasoningContent, TextContent,
+    UnknownContent, UriContent,
 };
 
 use super::call::FORM;
@@ -36,7 +36,7 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
 
 fn other(block: &Block) -> Content {
     let kind = text(block, "type").map(str::to_owned);
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind,
         json: block.clone(),
     })

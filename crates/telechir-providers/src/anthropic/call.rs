@@ -164,7 +164,7 @@ fn computer(block: &Block, id: &str, family: &str, read: Read<Vec<Action>>) -> C
     let mut call = ComputerCall::new(id, actions);
     call.exception = exception;
     call.target = (family == BROWSER).then(|| BROWSER.into());
-    call.family = Some(family.to_owned());
+    call.group = Some(family.to_owned());
     call.meta = call_meta(block, is_read);
     if is_read && text(block, "toolset_name").is_none() {
         call.meta.set_property(PROVIDER, FORM, ONE_TOOL.into());

@@ -4,8 +4,8 @@ use serde_json::Value;
 use telechir_protocol::slots::length_of;
 
 use super::block::{Block, text};
-use super::media::missing;
 use super::image::{self, ImageTier};
+use super::media::missing;
 use crate::EncodeError;
 
 /// Above this number of pictures the sides of each are limited.

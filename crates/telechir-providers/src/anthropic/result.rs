@@ -124,7 +124,7 @@ fn computer(
         .into_iter()
         .map(|image| step(action, image))
         .collect();
-    result.family = family;
+    result.group = family;
     result.meta = meta(block, KNOWN);
     if let Some(state) = of_type(block, "browser_state").next() {
         let tabs = state

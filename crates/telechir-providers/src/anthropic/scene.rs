@@ -68,7 +68,7 @@ impl Scene {
         let (id, asked) = match content {
             Content::ComputerCall(call) => {
                 let action = call.actions.last().map(|action| action.name().to_owned());
-                let family = call.family.clone();
+                let family = call.group.clone();
                 (
                     Some(&call.call_id),
                     Asked::Computer {

@@ -12,7 +12,8 @@
 //! without such a last line is another program's: both streams in one.
 
 use telechir_protocol::{
-    Awaiting, AwaitingKind, CallId, CommandOutput, Failure, FailureKind, ShellOutcome, ShellResult,
+    CallId, CommandOutput, Failure, FailureKind, InputRequest, InputRequestKind, ShellOutcome,
+    ShellResult,
 };
 
 const STDERR_LINE: &str = "[stderr]\n";
@@ -251,8 +252,8 @@ fn fact(ending: &mut Ending, fact: &str) -> Option<()> {
     } else if let Some(ms) = fact.strip_suffix(" ms") {
         ending.output.duration_ms = Some(ms.parse().ok()?);
     } else if let Some(words) = fact.strip_prefix("it waits for ") {
-        let (kind, prompt) = (AwaitingKind::of_words(words)?, String::new());
-        ending.output.awaiting = Some(Awaiting { kind, prompt });
+        let (kind, prompt) = (InputRequestKind::of_words(words)?, String::new());
+        ending.output.awaiting = Some(InputRequest { kind, prompt });
     } else if let Some(prompt) = fact.strip_prefix("prompt ") {
         ending.output.awaiting.as_mut()?.prompt = serde_json::from_str(prompt).ok()?;
     } else if fact == "nothing was run" {

@@ -7,8 +7,8 @@ use telechir_protocol::bounded;
 
 use super::block::{Block, text};
 use super::shape;
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, CallPiece, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{CallDelta, Delta, EventAssembler};
 use crate::{DecodeError, StreamError};
 
 /// Holds what was sent as a call's input and is no object. The interface takes it back so.
@@ -22,7 +22,7 @@ pub(crate) struct Arriving {
     message: Option<Block>,
     blocks: BTreeMap<u64, Growing>,
     is_ended: bool,
-    rounded: Rounded,
+    rounded: RoundedNumbers,
 }
 
 /// A block that has begun.
@@ -36,7 +36,7 @@ struct Growing {
     is_ended: bool,
 }
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
@@ -64,7 +64,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         rounded.absorb(self.rounded);
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(mut message) = self.message else {
@@ -171,10 +171,10 @@ impl Arriving {
                 let arguments = text(&delta, "partial_json").unwrap_or_default().to_owned();
                 growing.input.push_str(&arguments);
                 if is_call(&growing.block) {
-                    return Ok(vec![Delta::Call(CallPiece {
+                    return Ok(vec![Delta::Call(CallDelta {
                         index,
                         arguments,
-                        ..CallPiece::default()
+                        ..CallDelta::default()
                     })]);
                 }
             }
@@ -294,7 +294,7 @@ fn begun(index: u64, block: &Block) -> Option<Delta> {
                 let members = input.as_object();
                 !input.is_null() && !members.is_some_and(Map::is_empty)
             });
-            Some(Delta::Call(CallPiece {
+            Some(Delta::Call(CallDelta {
                 index,
                 call_id,
                 name,

@@ -7,8 +7,8 @@ use telechir_protocol::UsageContent;
 
 use super::limits;
 use crate::conversation::{text_of, usage};
-use crate::wire::{Service, Talk};
-use crate::{Opening, ImageLimit, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
@@ -17,8 +17,8 @@ const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 /// How to converse in it.
 pub(crate) struct MessagesTalk;
 
-impl Talk for MessagesTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for MessagesTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"role": "user", "content": [{"type": "text", "text": words}]})
     }
 
@@ -26,25 +26,25 @@ impl Talk for MessagesTalk {
         ("x-api-key", key.to_owned())
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(opening, items)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         take(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.push(json!({"role": "user", "content": answers}));
     }
 
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: Some("https://api.anthropic.com"),
             prefix: "/v1",
         }
@@ -63,7 +63,7 @@ fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
 }
 
 /// The request. Sampling members are never sent: the version in use refuses them.
-fn request(opening: &Opening, messages: &mut [Value]) -> Request {
+fn request(opening: &RequestOptions, messages: &mut [Value]) -> Request {
     let removed = images::prune(messages, limit(opening.images, messages));
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
@@ -105,7 +105,7 @@ fn request(opening: &Opening, messages: &mut [Value]) -> Request {
     }
 }
 
-fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (Stop, UsageContent) {
+fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (StopReason, UsageContent) {
     let blocks: Vec<Value> = body
         .get("content")
         .and_then(Value::as_array)
@@ -122,17 +122,17 @@ fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (Stop, Usag
     (stop(body, has_calls), usage(body, None))
 }
 
-fn stop(body: &Value, has_calls: bool) -> Stop {
+fn stop(body: &Value, has_calls: bool) -> StopReason {
     match text_of(body, "stop_reason") {
-        "refusal" => Stop::Refused {
+        "refusal" => StopReason::Refused {
             reason: refusal(body),
         },
-        "max_tokens" => Stop::MaxTokens,
-        "model_context_window_exceeded" => Stop::ContextExceeded,
-        _ if has_calls => Stop::Calls,
-        "pause_turn" => Stop::Continue,
-        "end_turn" | "stop_sequence" => Stop::Done,
-        other => Stop::Incomplete {
+        "max_tokens" => StopReason::MaxTokens,
+        "model_context_window_exceeded" => StopReason::ContextExceeded,
+        _ if has_calls => StopReason::Calls,
+        "pause_turn" => StopReason::Continue,
+        "end_turn" | "stop_sequence" => StopReason::Done,
+        other => StopReason::Incomplete {
             reason: other.to_owned(),
         },
     }

@@ -11,7 +11,7 @@ use super::models::{self, OCTOBER_2024_BETA, Version};
 use super::{DIALECT, PROVIDER};
 use crate::companion;
 use crate::declaration::hosted_settings;
-use crate::{Declaration, EncodeError, Offer, Report};
+use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The version of the interface that all of this is about.
 const INTERFACE: &str = "2026-10-21";
@@ -72,7 +72,7 @@ const BROWSER_MEMBERS: [&str; 31] = [
 
 /// Declares what is offered, in tools of `newest` or an older version.
 pub(crate) fn declare(
-    offer: &Offer,
+    offer: &ToolOffer,
     newest: Version,
 ) -> Result<(Declaration, Report), EncodeError> {
     let mut declaring = Declaring {

@@ -16,9 +16,9 @@ use pairs::{index, result_of, role_name, string_of};
 
 use super::answer::Answering;
 use super::ask::{self, Part, Style, Written};
+use super::image::ImageTier;
 use super::media::{Check, Strictness};
 use super::models::{self, Version};
-use super::image::ImageTier;
 use super::scene::Scene;
 use super::{DIALECT, check, limits, write};
 use crate::{EncodeError, Envelope, History, Report};

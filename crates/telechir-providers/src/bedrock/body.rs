@@ -15,11 +15,11 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 use super::framed::Framed;
 use super::{fit, shape};
 use crate::anthropic;
-use crate::stream::{Events, Receive};
-use crate::wire::{Talk, Wire};
+use crate::stream::{Events, StreamDecoder};
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Offer, ScreenshotWhen,
-    Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Report, ScreenshotWhen,
+    ToolOffer,
 };
 
 const MESSAGES: &str = "bedrock-messages";
@@ -34,7 +34,7 @@ pub(crate) struct Messages;
 /// The door that takes a body and a model beside it.
 pub(crate) struct Invoke;
 
-impl Wire for Messages {
+impl Codec for Messages {
     fn name(&self) -> &'static str {
         MESSAGES
     }
@@ -43,19 +43,19 @@ impl Wire for Messages {
         anthropic::DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         read_response(&document, MESSAGES)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         read_history(&document, MESSAGES)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         write_answers(turn, MESSAGES)
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         let mut report = Report::default();
         let messages = fitted(history, fit::Toolsets::Served, MESSAGES, &mut report)?;
         let envelope = history.envelope.clone();
@@ -67,7 +67,7 @@ impl Wire for Messages {
         Ok((written, report))
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         let offer = declare::in_their_words(offer, MESSAGES);
         anthropic::declare(&offer, anthropic::NEWEST)
             .map_err(|error| shape::renamed_out(error, MESSAGES))
@@ -85,16 +85,16 @@ impl Wire for Messages {
         ScreenshotWhen::LastOfBatch
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Events::new(anthropic::Arriving::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&talk::MessagesTalk)
     }
 }
 
-impl Wire for Invoke {
+impl Codec for Invoke {
     fn name(&self) -> &'static str {
         INVOKE
     }
@@ -103,11 +103,11 @@ impl Wire for Invoke {
         anthropic::DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         read_response(&document, INVOKE)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         let (mut history, report) = read_history(&document, INVOKE)?;
         if let Envelope::Object { dialect, .. } = &mut history.envelope {
             *dialect = INVOKE;
@@ -115,15 +115,15 @@ impl Wire for Invoke {
         Ok((history, report))
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         write_answers(turn, INVOKE)
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         write_invoke(history)
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare::invoke(offer)
     }
 
@@ -139,11 +139,11 @@ impl Wire for Invoke {
         ScreenshotWhen::LastOfBatch
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Framed::new(stream::Chunks::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&talk::InvokeTalk)
     }
 }

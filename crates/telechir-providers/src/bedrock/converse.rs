@@ -17,10 +17,10 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::framed::Framed;
 use crate::anthropic;
-use crate::stream::Receive;
-use crate::wire::{Talk, Wire};
+use crate::stream::StreamDecoder;
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 /// The dialect's name.
@@ -38,28 +38,28 @@ const OPAQUE: &str = "bedrock_";
 /// The dialect.
 pub(crate) struct Converse;
 
-impl Wire for Converse {
+impl Codec for Converse {
     fn name(&self) -> &'static str {
         DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         read::read_response(&document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         read::read_history(document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         write::write_answers(turn)
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         write::write_history(history)
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare::declare(offer)
     }
 
@@ -75,11 +75,11 @@ impl Wire for Converse {
         ScreenshotWhen::LastOfBatch
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(Framed::new(stream::Arriving::default())))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&talk::ConverseTalk)
     }
 }

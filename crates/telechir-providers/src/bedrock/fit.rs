@@ -64,7 +64,10 @@ pub(super) fn check(
         match content {
             Content::Data(data) => size(data, dialect, place)?,
             Content::ComputerResult(result) => {
-                let steps = result.steps.iter().filter_map(|step| step.screenshot.as_ref());
+                let steps = result
+                    .steps
+                    .iter()
+                    .filter_map(|step| step.screenshot.as_ref());
                 for image in steps.chain(&result.screenshot) {
                     if let Media::Data(data) = image {
                         size(data, dialect, place)?;

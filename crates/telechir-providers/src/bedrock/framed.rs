@@ -6,27 +6,27 @@ use telechir_protocol::bounded;
 use super::frame::{Frame, FrameReader};
 use crate::StreamError;
 use crate::conversation::text_of;
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, Delta, Receive};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{Delta, EventAssembler, StreamDecoder};
 
 /// A stream of frames. An event's name is its frame's `:event-type`.
 pub(super) struct Framed<A> {
     reader: FrameReader,
     assemble: A,
-    rounded: Rounded,
+    rounded: RoundedNumbers,
 }
 
-impl<A: Assemble> Framed<A> {
+impl<A: EventAssembler> Framed<A> {
     pub(super) fn new(assemble: A) -> Self {
         Self {
             reader: FrameReader::default(),
             assemble,
-            rounded: Rounded::default(),
+            rounded: RoundedNumbers::default(),
         }
     }
 }
 
-impl<A: Assemble> Receive for Framed<A> {
+impl<A: EventAssembler> StreamDecoder for Framed<A> {
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         let before = self.reader.number();
         let mut deltas = Vec::new();
@@ -38,7 +38,7 @@ impl<A: Assemble> Receive for Framed<A> {
         Ok(deltas)
     }
 
-    fn finish(self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
             return Err(StreamError::Truncated {

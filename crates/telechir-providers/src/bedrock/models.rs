@@ -4,7 +4,7 @@ use serde_json::Value;
 use telechir_protocol::{Environment, Tool};
 
 use crate::anthropic;
-use crate::{EncodeError, Offer};
+use crate::{EncodeError, ToolOffer};
 
 /// Who made a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn maker(model: Option<&str>) -> Maker {
 }
 
 /// Whether this model can be offered a screen where no toolsets are served.
-pub(super) fn takes_old_tools(offer: &Offer, dialect: &'static str) -> Result<(), EncodeError> {
+pub(super) fn takes_old_tools(offer: &ToolOffer, dialect: &'static str) -> Result<(), EncodeError> {
     let is_screen = |tool: &Tool| matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
     let Some(model) = offer.model.as_deref() else {
         return Ok(());

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    CallId, Content, FunctionResult, Media, Meta, OtherContent, ReasoningContent, TextContent,
-    ToolResult,
+    CallId, Content, FunctionResult, Media, Meta, ReasoningContent, TextContent, ToolResult,
+    UnknownContent,
 };
 
 use super::names::{self, Stand};
@@ -119,7 +119,7 @@ pub(super) fn handed_through(content: &mut Content, opaque: &str) {
         let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
         let kind = format!("{}{kind}", anthropic::LENT);
         json.insert("type".to_owned(), kind.as_str().into());
-        *content = Content::Other(OtherContent {
+        *content = Content::Other(UnknownContent {
             kind: Some(kind),
             json,
         });

@@ -6,7 +6,7 @@ use telechir_protocol::{ComputerUseTool, HostedTool, RawTool, Tool};
 use super::Flavour;
 use crate::fields::Fields;
 use crate::function_tools::{self, Function};
-use crate::{Declaration, EncodeError, Offer, Report};
+use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The longest name of a function.
 const LONGEST_NAME: usize = 64;
@@ -17,7 +17,7 @@ const MISTRAL_HOSTED: [&str; 3] = ["image_generation", "document_library", "conn
 /// Declares tools; no headers go with them.
 pub(super) fn declare(
     flavour: Flavour,
-    offer: &Offer,
+    offer: &ToolOffer,
 ) -> Result<(Declaration, Report), EncodeError> {
     let hosted: &[&str] = match flavour {
         Flavour::Functions | Flavour::Inline => &[],
@@ -32,7 +32,7 @@ pub(crate) fn declare_as(
     dialect: &'static str,
     provider: &'static str,
     hosted: &[&str],
-    offer: &Offer,
+    offer: &ToolOffer,
 ) -> Result<(Declaration, Report), EncodeError> {
     let mut declarer = Declarer {
         dialect,

@@ -109,9 +109,7 @@ pub(crate) fn taken(
     id: &str,
 ) -> Vec<Content> {
     let next = || images.next_if(|(of, _)| of == id);
-    std::iter::from_fn(next)
-        .map(|(_, image)| image)
-        .collect()
+    std::iter::from_fn(next).map(|(_, image)| image).collect()
 }
 
 /// The messages that show these pictures.

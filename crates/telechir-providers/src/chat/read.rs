@@ -24,7 +24,7 @@ pub(super) const DEVELOPER: &str = "developer";
 /// Says in which member the thinking stood.
 pub(super) const MEMBER: &str = "member";
 /// Says how many pictures of a result stand in the message after it.
-pub(super) const AFTER: &str = "pictures_after";
+pub(super) const AFTER: &str = "images_after";
 /// Marks a message of the older role `function`.
 pub(super) const LEGACY_ROLE: &str = "function";
 /// Members of thinking beside the words.

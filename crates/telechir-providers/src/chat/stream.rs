@@ -15,8 +15,8 @@ pub(crate) use self::content::join as join_parts;
 use crate::StreamError;
 use crate::conversation::ProviderError;
 use crate::fields::{Fields, list, object, present, some_text};
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, CallPiece, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Most choices that one response may have.
 const MOST_CHOICES: u64 = 128;
@@ -41,7 +41,7 @@ struct Choice {
     finish: Option<String>,
 }
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, _name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         if let Some(error) = ProviderError::from_value(&event) {
@@ -66,7 +66,7 @@ impl Assemble for Arriving {
         Ok(deltas)
     }
 
-    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         if self.choices.is_empty() {
             return Err(missing("no choice came".to_owned()));
@@ -224,8 +224,8 @@ fn shown(name: &str, text: String) -> Delta {
 }
 
 /// A piece of a call to show.
-fn piece(index: usize, call_id: Option<&str>, name: Option<&str>, arguments: &str) -> CallPiece {
-    CallPiece {
+fn piece(index: usize, call_id: Option<&str>, name: Option<&str>, arguments: &str) -> CallDelta {
+    CallDelta {
         index: u64::try_from(index).unwrap_or(u64::MAX),
         call_id: call_id.map(str::to_owned),
         name: name.map(str::to_owned),

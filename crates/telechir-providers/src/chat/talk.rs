@@ -7,8 +7,8 @@ use super::Flavour;
 use super::read::is_result;
 use crate::conversation::text_of;
 use crate::fields::{Fields, list, object, present, some_text};
-use crate::wire::{Service, Talk};
-use crate::{Opening, ImageLimit, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
@@ -18,8 +18,8 @@ const MISTRAL_IMAGES: usize = 8;
 /// How to converse in it.
 pub(super) struct ChatTalk(pub(super) Flavour);
 
-impl Talk for ChatTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for ChatTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"role": "user", "content": words})
     }
 
@@ -27,40 +27,40 @@ impl Talk for ChatTalk {
         ("authorization", format!("Bearer {key}"))
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(self.0, opening, items)
     }
 
-    fn failure(&self, response: &Value) -> Option<Stop> {
+    fn failure(&self, response: &Value) -> Option<StopReason> {
         failure(response)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         take(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.extend(answers);
     }
 
-    fn service(&self) -> Service {
+    fn endpoint(&self) -> Endpoint {
         let host = match self.0 {
             Flavour::Functions | Flavour::Inline => None,
             Flavour::Mistral | Flavour::Conversations => Some("https://api.mistral.ai"),
         };
-        Service {
+        Endpoint {
             host,
             prefix: "/v1",
         }
     }
 }
 
-fn request(flavour: Flavour, opening: &Opening, items: &mut [Value]) -> Request {
+fn request(flavour: Flavour, opening: &RequestOptions, items: &mut [Value]) -> Request {
     prune(items, limit(flavour, opening.images));
     let system = opening
         .system
@@ -100,7 +100,7 @@ fn choice(response: &Value) -> Option<&Fields> {
 }
 
 /// What a response means that has nothing to read.
-fn failure(response: &Value) -> Option<Stop> {
+fn failure(response: &Value) -> Option<StopReason> {
     let choice = choice(response)?;
     let error = object(choice, "error");
     let ended = some_text(choice, "finish_reason").unwrap_or_default();
@@ -112,7 +112,7 @@ fn failure(response: &Value) -> Option<Stop> {
         text.unwrap_or_default().to_owned()
     };
     let said = text("message");
-    Some(Stop::Failed {
+    Some(StopReason::Failed {
         code: "error".to_owned(),
         message: if said.is_empty() {
             "the service ended the answer with an error".to_owned()
@@ -122,7 +122,7 @@ fn failure(response: &Value) -> Option<Stop> {
     })
 }
 
-fn take(response: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
+fn take(response: &Value, has_calls: bool, items: &mut Vec<Value>) -> (StopReason, UsageContent) {
     let none = Fields::new();
     let choice = choice(response).unwrap_or(&none);
     let message = object(choice, "message").into_iter().cloned();
@@ -134,24 +134,24 @@ fn take(response: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, Usa
     (stop, usage(response))
 }
 
-fn stop(choice: &Fields, message: &Fields, has_calls: bool) -> Stop {
+fn stop(choice: &Fields, message: &Fields, has_calls: bool) -> StopReason {
     let refusal = some_text(message, "refusal").map(str::to_owned);
     let ended = some_text(choice, "finish_reason").unwrap_or_default();
     match ended {
-        "length" => Stop::MaxTokens,
-        "model_length" => Stop::ContextExceeded,
-        "content_filter" => Stop::Refused {
+        "length" => StopReason::MaxTokens,
+        "model_length" => StopReason::ContextExceeded,
+        "content_filter" => StopReason::Refused {
             reason: refusal.unwrap_or_else(|| "content_filter".to_owned()),
         },
-        _ if has_calls => Stop::Calls,
-        "tool_calls" | "function_call" => Stop::Incomplete {
+        _ if has_calls => StopReason::Calls,
+        "tool_calls" | "function_call" => StopReason::Incomplete {
             reason: "it announced calls and made none".to_owned(),
         },
         "stop" | "" | "eos" | "end_turn" | "stop_sequence" => match refusal {
-            Some(reason) => Stop::Refused { reason },
-            None => Stop::Done,
+            Some(reason) => StopReason::Refused { reason },
+            None => StopReason::Done,
         },
-        other => Stop::Incomplete {
+        other => StopReason::Incomplete {
             reason: other.to_owned(),
         },
     }

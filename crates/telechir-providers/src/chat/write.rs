@@ -333,8 +333,7 @@ impl Writer {
                 .images
                 .into_iter()
                 .filter(|media| super::parts::write_media(self.flavour, media).is_some());
-            self.images
-                .extend(shown.map(|image| (id.clone(), image)));
+            self.images.extend(shown.map(|image| (id.clone(), image)));
         }
         self.is_speaking = false;
         // The reader takes the call off those that wait.

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, RawTool, Tool};
 use super::form::{self, Form};
 use super::streams::{self, Bytes};
 use super::{Expect, Row, Vector, Verdict, without_raw};
-use crate::{DecodeError, Dialect, History, Offer};
+use crate::{DecodeError, Dialect, History, ToolOffer};
 
 pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
     let mut row = empty(vector);
@@ -226,7 +226,7 @@ impl Document<'_> {
                 json: json.clone(),
             })
         };
-        let offer = Offer {
+        let offer = ToolOffer {
             tools: tools.iter().map(raw).collect(),
             model: None,
         };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Conversation, Opening, ImageLimit, ProviderError, Stop};
+use super::{Conversation, ImageLimit, ProviderError, RequestOptions, StopReason};
 use crate::Dialect;
 
 fn conversation(dialect: Dialect) -> Conversation {
@@ -10,11 +10,11 @@ fn conversation(dialect: Dialect) -> Conversation {
         keep: 1,
         prune_above: 2,
     };
-    let opening = Opening {
+    let opening = RequestOptions {
         model: "claude-opus-5-5".into(),
         task: "do it".into(),
         images,
-        ..Opening::default()
+        ..RequestOptions::default()
     };
     Conversation::new(dialect, opening).unwrap()
 }
@@ -124,11 +124,11 @@ fn more_than_twenty_images_are_not_sent_while_one_is_large() {
     assert_eq!(talk.request().images, ImageLimit::default().keep);
 }
 
-fn openai_stop(body: &Value) -> Stop {
+fn openai_stop(body: &Value) -> StopReason {
     let output: Vec<Value> = body["output"].as_array().cloned().unwrap_or_default();
     Dialect::OpenaiResponses
         .wire()
-        .talk()
+        .chat_api()
         .unwrap()
         .failure(body)
         .unwrap_or_else(|| {
@@ -136,9 +136,9 @@ fn openai_stop(body: &Value) -> Stop {
             let calls = output.iter().any(|item| item["type"] == "computer_call");
             Dialect::OpenaiResponses
                 .wire()
-                .talk()
+                .chat_api()
                 .unwrap()
-                .take(body, calls, &mut items)
+                .push_response(body, calls, &mut items)
                 .0
         })
 }
@@ -149,29 +149,29 @@ fn openai_ends_are_told_apart() {
     let cases = [
         (
             json!({"status": "completed", "output": [message("final_answer")]}),
-            Stop::Done,
+            StopReason::Done,
         ),
         (
             json!({"status": "completed", "output": [message("commentary")]}),
-            Stop::Continue,
+            StopReason::Continue,
         ),
         (
             json!({"status": "completed", "output": [{"type": "computer_call"}]}),
-            Stop::Calls,
+            StopReason::Calls,
         ),
         (
             json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": []}),
-            Stop::MaxTokens,
+            StopReason::MaxTokens,
         ),
         (
             json!({"status": "completed", "output": [{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}]}),
-            Stop::Refused {
+            StopReason::Refused {
                 reason: "no".into(),
             },
         ),
         (
             json!({"status": "failed", "error": {"code": "server_error", "message": "m"}, "output": []}),
-            Stop::Failed {
+            StopReason::Failed {
                 code: "server_error".into(),
                 message: "m".into(),
             },
@@ -188,28 +188,28 @@ fn anthropic_ends_are_told_apart_and_a_cut_answer_is_not_carried_out() {
         let body = json!({"stop_reason": reason, "content": []});
         Dialect::AnthropicMessages
             .wire()
-            .talk()
+            .chat_api()
             .unwrap()
-            .take(&body, calls, &mut Vec::new())
+            .push_response(&body, calls, &mut Vec::new())
             .0
     };
-    assert_eq!(stop("tool_use", true), Stop::Calls);
-    assert_eq!(stop("end_turn", false), Stop::Done);
-    assert_eq!(stop("pause_turn", false), Stop::Continue);
-    assert_eq!(stop("max_tokens", true), Stop::MaxTokens);
+    assert_eq!(stop("tool_use", true), StopReason::Calls);
+    assert_eq!(stop("end_turn", false), StopReason::Done);
+    assert_eq!(stop("pause_turn", false), StopReason::Continue);
+    assert_eq!(stop("max_tokens", true), StopReason::MaxTokens);
     assert_eq!(
         stop("refusal", true),
-        Stop::Refused {
+        StopReason::Refused {
             reason: String::new()
         }
     );
     assert_eq!(
         stop("model_context_window_exceeded", false),
-        Stop::ContextExceeded
+        StopReason::ContextExceeded
     );
     assert_eq!(
         stop("new_reason", false),
-        Stop::Incomplete {
+        StopReason::Incomplete {
             reason: "new_reason".into()
         }
     );

@@ -62,10 +62,10 @@ fn screen(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Cont
         let mut call = ComputerCall::new(call_id, Vec::new());
         call.exception = Some(exception);
         if companion::is_browser(name) {
-            call.family = Some(companion::BROWSER.to_owned());
+            call.group = Some(companion::BROWSER.to_owned());
             call.target = Some(TargetId::from(companion::BROWSER));
         } else {
-            call.family = Some(companion::COMPUTER_FAMILY.to_owned());
+            call.group = Some(companion::COMPUTER_FAMILY.to_owned());
         }
         call
     };
@@ -171,7 +171,7 @@ fn of_edit(call: &EditCall) -> Called {
 pub(crate) fn known(content: &Content) -> Option<(Option<&str>, Known)> {
     if let Content::ComputerCall(call) = content {
         let actions = call.actions.iter().map(|action| action.name().to_owned());
-        let known = Known::Computer(call.family.clone(), actions.collect());
+        let known = Known::Computer(call.group.clone(), actions.collect());
         return Some((Some(call.call_id.as_str()), known));
     }
     if let Content::ShellCall(call) = content {

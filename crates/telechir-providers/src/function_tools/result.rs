@@ -178,7 +178,7 @@ fn of_screen(family: Option<String>, actions: &[String], answer: Answer) -> Cont
     result.text_output = said.text;
     result.current_url = said.url;
     result.tabs = said.tabs;
-    result.family = family;
+    result.group = family;
     result.screenshot = images.pop();
     let step = |(index, image): (usize, Media)| StepOutcome {
         action: actions.get(index).cloned().unwrap_or_default(),

@@ -123,7 +123,7 @@ fn screen(
         images.extend(last);
     }
     result.screenshot = images.pop();
-    result.family = family;
+    result.group = family;
     keep_rest(&mut meta, answer.response);
     result.meta = meta;
     Content::ComputerResult(result)
@@ -143,7 +143,7 @@ fn unknown_check() -> SafetyCheck {
 fn read_steps(steps: &Value, images: &[Media]) -> Option<Vec<StepOutcome>> {
     let read = |step: &Value| {
         let mut step = step.clone();
-        let part = step.as_object_mut()?.shift_remove("picture");
+        let part = step.as_object_mut()?.shift_remove("screenshot");
         let mut step: StepOutcome = serde_json::from_value(step).ok()?;
         if let Some(part) = part {
             let at = usize::try_from(part.as_u64()?).ok()?;
@@ -371,7 +371,7 @@ fn put_steps(result: &ComputerResult, answer: &mut Answer) {
         let image = step.screenshot.take();
         let mut json = serde_json::to_value(step).unwrap_or_default();
         if let Some(image) = image {
-            json["picture"] = answer.media.len().into();
+            json["screenshot"] = answer.media.len().into();
             answer.media.push(image);
         }
         steps.push(json);

@@ -128,7 +128,7 @@ fn predefined(
     if let Some(target) = &call.target {
         let why = "the tool has one screen, of the environment it is declared with";
         report.lost(format!("target `{target}`"), place, why);
-    } else if call.family.as_deref() == Some(crate::companion::BROWSER) {
+    } else if call.group.as_deref() == Some(crate::companion::BROWSER) {
         let why = "the tool has one screen, of the environment it is declared with";
         report.lost("family `browser`", place, why);
     }
@@ -305,7 +305,7 @@ fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
     let args = match call.arguments.to_value() {
         Ok(args @ Value::Object(_)) => {
             if let Arguments::Text(text) = &call.arguments {
-                numbers::tell(text.as_bytes(), place, asking.report);
+                numbers::report(text.as_bytes(), place, asking.report);
             }
             args
         }

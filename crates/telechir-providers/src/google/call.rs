@@ -96,7 +96,7 @@ fn predefined(
         keep_words(&mut meta, name, args, unknown);
     }
     call.intent = intent;
-    call.family = Some(companion::COMPUTER_FAMILY.to_owned());
+    call.group = Some(companion::COMPUTER_FAMILY.to_owned());
     call.exception = call.exception.or(unfinished);
     call.meta = meta;
     decide(&mut call, decision);
@@ -221,7 +221,7 @@ fn unreadable(called: Called<'_>, args: &Value, is_own: bool) -> Content {
     } = called;
     if !is_own && action::is_predefined(name) {
         let mut call = ComputerCall::new(id, Vec::new());
-        call.family = Some(companion::COMPUTER_FAMILY.to_owned());
+        call.group = Some(companion::COMPUTER_FAMILY.to_owned());
         call.exception = Some(format!("{name}: {problem}"));
         meta.set_property(PROVIDER, kept::FUNCTION, name.into());
         meta.set_property(PROVIDER, kept::ARGS, args.clone());

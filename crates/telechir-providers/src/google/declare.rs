@@ -5,7 +5,7 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Too
 
 use super::words::{Generation, Place, excluded};
 use super::{PROVIDER, generate, interactions};
-use crate::{Declaration, EncodeError, Offer, Report, companion, function_tools};
+use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,10 @@ const PAGE_ONLY: [&str; 6] = [
 ];
 
 /// Declares tools to a model; no headers go with them.
-pub(super) fn declare(offer: &Offer, style: Style) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(
+    offer: &ToolOffer,
+    style: Style,
+) -> Result<(Declaration, Report), EncodeError> {
     let has_desktop = offer
         .tools
         .iter()

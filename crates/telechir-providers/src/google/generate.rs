@@ -14,10 +14,10 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 pub(super) use write::content_of;
 
 use super::declare::{Style, declare};
-use crate::stream::Receive;
-use crate::wire::{Talk, Wire};
+use crate::stream::StreamDecoder;
+use crate::wire::{ChatApi, Codec};
 use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Offer, ScreenshotWhen, Report,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
 /// The dialect's name.
@@ -26,28 +26,28 @@ pub(super) const DIALECT: &str = "google-generate-content";
 /// The dialect.
 pub(crate) struct GenerateContent;
 
-impl Wire for GenerateContent {
+impl Codec for GenerateContent {
     fn name(&self) -> &'static str {
         DIALECT
     }
 
-    fn read_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }
 
-    fn read_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
         envelope::read_history(document)
     }
 
-    fn write_answers(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         write::write_answers(turn)
     }
 
-    fn write_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         history::write_history(history)
     }
 
-    fn declare(&self, offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         declare(offer, Style::Parts)
     }
 
@@ -64,11 +64,11 @@ impl Wire for GenerateContent {
         ScreenshotWhen::EveryCall
     }
 
-    fn receive(&self) -> Option<Box<dyn Receive>> {
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         Some(Box::new(stream::Chunks::default()))
     }
 
-    fn talk(&self) -> Option<&'static dyn Talk> {
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(&talk::GenerateTalk)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use telechir_protocol::bounded;
 
 use crate::StreamError;
-use crate::numbers::Rounded;
+use crate::numbers::RoundedNumbers;
 
 /// The values of a stream of bytes.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct Pieces {
     is_escaped: bool,
     list: List,
     number: usize,
-    rounded: Rounded,
+    rounded: RoundedNumbers,
 }
 
 /// Whether the values stand in a list.
@@ -96,7 +96,7 @@ impl Pieces {
     }
 
     /// Whether the bytes may end here, and what was rounded of them.
-    pub(super) fn finish(self, rounded: &mut Rounded) -> Result<(), StreamError> {
+    pub(super) fn finish(self, rounded: &mut RoundedNumbers) -> Result<(), StreamError> {
         let truncated = |missing: String| Err(StreamError::Truncated { missing });
         if self.depth > 0 {
             return truncated(format!("piece {} is cut off", self.number + 1));
@@ -113,7 +113,7 @@ impl Pieces {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Pieces, Rounded};
+    use super::{Pieces, RoundedNumbers};
 
     #[test]
     fn values_are_the_same_wherever_the_bytes_are_cut() {
@@ -124,7 +124,9 @@ mod tests {
             let mut values = pieces.push(&text.as_bytes()[..cut]).expect("pieces");
             values.extend(pieces.push(&text.as_bytes()[cut..]).expect("pieces"));
             assert_eq!(values, expected, "cut at {cut}");
-            pieces.finish(&mut Rounded::default()).expect("an end");
+            pieces
+                .finish(&mut RoundedNumbers::default())
+                .expect("an end");
         }
         let mut pieces = Pieces::default();
         let bytewise: Vec<Value> = text
@@ -138,7 +140,7 @@ mod tests {
     fn what_is_cut_off_or_none_of_it_is_named() {
         let mut pieces = Pieces::default();
         pieces.push(b"[{\"a\": 1}").expect("pieces");
-        assert!(pieces.finish(&mut Rounded::default()).is_err());
+        assert!(pieces.finish(&mut RoundedNumbers::default()).is_err());
         assert!(Pieces::default().push(b"[{}] x").is_err());
         assert!(Pieces::default().push(b"[nonsense]").is_err());
     }

@@ -80,7 +80,7 @@ impl Scene {
         let Some(id) = call_id(content) else { return };
         let (kind, checks) = match content {
             Content::ComputerCall(call) => (
-                Kind::Computer(call.family.clone()),
+                Kind::Computer(call.group.clone()),
                 call.pending_safety_checks.clone(),
             ),
             Content::ShellCall(_) => (Kind::Shell, Vec::new()),

@@ -11,8 +11,8 @@ use telechir_protocol::{
 
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, images};
 use crate::Report;
-use crate::chat::parts;
 use crate::chat::images::taken;
+use crate::chat::parts;
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 use crate::function_tools::{self, Answer, Known};
 
@@ -23,7 +23,7 @@ pub(super) const PARTS: &str = "parts";
 /// Says which entry a message was.
 pub(super) const ENTRY: &str = "entry";
 /// Says how many pictures of a result stand in the entry after it.
-pub(super) const AFTER: &str = "pictures_after";
+pub(super) const AFTER: &str = "images_after";
 /// Says what a person answered to a call of a connector.
 pub(super) const CONFIRMATION: &str = "confirmation_status";
 /// The type of a content that holds an entry whose own type means something else among ours.

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::StreamError;
 use crate::chat::join_parts;
 use crate::fields::{Fields, kind, present, some_text, text};
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, CallPiece, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Most entries of one response.
 const MOST_ENTRIES: usize = 4096;
@@ -43,7 +43,7 @@ const OF_EVENTS: [&str; 6] = [
     "info",
 ];
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(event) = event else {
@@ -85,7 +85,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let missing = |missing: &str| StreamError::Truncated {
             missing: missing.to_owned(),
         };
@@ -189,7 +189,7 @@ impl Arriving {
         let (at, growing) = self.entry(&event, "function.call")?;
         let is_first = growing.arguments.is_none();
         growing.argue(&fragment);
-        Ok(vec![Delta::Call(CallPiece {
+        Ok(vec![Delta::Call(CallDelta {
             index: number(at),
             call_id: some_text(&event, "tool_call_id")
                 .filter(|_| is_first)

@@ -4,16 +4,16 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::chat::Flavour;
-use crate::chat::talk::{limit, images_in, prune, repair, usage};
+use crate::chat::talk::{images_in, limit, prune, repair, usage};
 use crate::conversation::text_of;
-use crate::wire::{Service, Talk};
-use crate::{Opening, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{Request, RequestOptions, StopReason};
 
 /// How to converse in it.
 pub(super) struct ConversationsTalk;
 
-impl Talk for ConversationsTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for ConversationsTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"type": "message.input", "role": "user", "content": words})
     }
 
@@ -21,28 +21,28 @@ impl Talk for ConversationsTalk {
         ("authorization", format!("Bearer {key}"))
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(opening, items)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         let outputs = response.get("outputs").and_then(Value::as_array);
         let outputs = outputs.map(Vec::as_slice).unwrap_or_default();
         items.extend(outputs.iter().cloned().map(replayed));
         (stop(outputs, has_calls), usage(response))
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.extend(answers);
     }
 
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: Some("https://api.mistral.ai"),
             prefix: "/v1",
         }
@@ -51,7 +51,7 @@ impl Talk for ConversationsTalk {
 
 /// A conversation that is not stored begins anew with every request; one sent twice does nothing
 /// twice. An agent of the service (`ag_…`) stands in the model's place and has its own tools.
-fn request(opening: &Opening, items: &mut [Value]) -> Request {
+fn request(opening: &RequestOptions, items: &mut [Value]) -> Request {
     prune(items, limit(Flavour::Conversations, opening.images));
     let mut body = Map::new();
     let is_agent = opening.model.starts_with("ag_") || opening.model.starts_with("ag:");
@@ -80,25 +80,25 @@ fn request(opening: &Opening, items: &mut [Value]) -> Request {
     }
 }
 
-fn stop(outputs: &[Value], has_calls: bool) -> Stop {
+fn stop(outputs: &[Value], has_calls: bool) -> StopReason {
     let waits = outputs
         .iter()
         .find(|entry| text_of(entry, "confirmation_status") == "pending");
     if let Some(waits) = waits {
         let name = text_of(waits, "name");
-        return Stop::Incomplete {
+        return StopReason::Incomplete {
             reason: format!("its own tool {name} waits for a person to confirm it"),
         };
     }
     if has_calls {
-        return Stop::Calls;
+        return StopReason::Calls;
     }
     match outputs.last().map(|entry| text_of(entry, "type")) {
-        Some("message.output") => Stop::Done,
-        Some(kind) => Stop::Incomplete {
+        Some("message.output") => StopReason::Done,
+        Some(kind) => StopReason::Incomplete {
             reason: format!("it ended with an entry {kind}"),
         },
-        None => Stop::Incomplete {
+        None => StopReason::Incomplete {
             reason: "it said nothing".to_owned(),
         },
     }

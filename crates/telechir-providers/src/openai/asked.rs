@@ -64,7 +64,7 @@ impl Asked {
             Some(form::FUNCTION) => Form::Function,
             Some(form::PREVIEW) => Form::Preview,
             Some(_) => Form::Computer,
-            None if call.family.as_deref() == Some(companion::BROWSER) => Form::Function,
+            None if call.group.as_deref() == Some(companion::BROWSER) => Form::Function,
             None => Form::Computer,
         };
         Self::new(form, &call.meta)

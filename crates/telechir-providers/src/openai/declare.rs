@@ -8,10 +8,10 @@ use telechir_protocol::{
 use super::{DIALECT, PROVIDER, check};
 use crate::companion;
 use crate::declaration::hosted_settings;
-use crate::{Declaration, EncodeError, Offer, Report};
+use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Declares tools to a model; no headers go with them.
-pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref().unwrap_or_default();
     let mut declarer = Declarer {
         preview: model.starts_with("computer-use-preview"),

@@ -1,7 +1,7 @@
 //! Members of an item, read leniently: null counts as absent.
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Content, Media, Meta, OtherContent, Raw};
+use telechir_protocol::{Content, Media, Meta, Raw, UnknownContent};
 
 use super::{DIALECT, PROVIDER};
 
@@ -121,7 +121,7 @@ const WRAPPED: &str = "openai_item";
 
 /// A content that only passes an item on.
 pub(super) fn verbatim(item: &Item) -> Content {
-    let whole = OtherContent {
+    let whole = UnknownContent {
         kind: owned(item, "type"),
         json: item.clone(),
     };
@@ -134,14 +134,14 @@ pub(super) fn verbatim(item: &Item) -> Content {
         ("type", WRAPPED.into()),
         ("item", Value::Object(item.clone())),
     ]);
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind: Some(WRAPPED.to_owned()),
         json,
     })
 }
 
 /// The item that a content passes on.
-pub(super) fn passed_on(other: &OtherContent) -> &Item {
+pub(super) fn passed_on(other: &UnknownContent) -> &Item {
     let wrapped = other.kind.as_deref() == Some(WRAPPED);
     object(&other.json, "item")
         .filter(|_| wrapped)

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use super::envelope::LOCAL_CALLS;
 use super::members::{Item, kind, owned, text};
 use crate::StreamError;
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{Delta, EventAssembler};
 use growing::Growing;
 use pieces::Piece;
 
@@ -35,7 +35,7 @@ pub(super) struct Arriving {
     ended: Option<Item>,
 }
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
@@ -65,7 +65,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let Some(mut response) = self.ended else {
             return Err(StreamError::Truncated {
                 missing: "the event that ends the response did not come".to_owned(),

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::conversation::{text_of, usage};
-use crate::wire::{Service, Talk};
-use crate::{Opening, ImageLimit, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 /// Members of an answer's items that a request refuses.
 const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
@@ -14,8 +14,8 @@ const GONE: &str = "[An older screenshot was removed to save room.]";
 /// How to converse in it.
 pub(super) struct ResponsesTalk;
 
-impl Talk for ResponsesTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for ResponsesTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]})
     }
 
@@ -23,29 +23,29 @@ impl Talk for ResponsesTalk {
         ("authorization", format!("Bearer {key}"))
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(opening, items)
     }
 
-    fn failure(&self, response: &Value) -> Option<Stop> {
+    fn failure(&self, response: &Value) -> Option<StopReason> {
         failure(response)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         take(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.extend(answers);
     }
 
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: Some("https://api.openai.com"),
             prefix: "/v1",
         }
@@ -54,7 +54,7 @@ impl Talk for ResponsesTalk {
 
 /// The request: everything said so far, and the encrypted reasoning asked for so that the next
 /// request can repeat it.
-fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
+fn request(opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
     prune(items, opening.images);
     let mut body = Map::new();
     body.insert("model".into(), opening.model.clone().into());
@@ -84,7 +84,7 @@ fn request(opening: &Opening, items: &mut Vec<Value>) -> Request {
 }
 
 /// What a response without output means; none when there is output to read.
-fn failure(body: &Value) -> Option<Stop> {
+fn failure(body: &Value) -> Option<StopReason> {
     match text_of(body, "status") {
         "failed" => {
             let error = body.get("error").unwrap_or(&Value::Null);
@@ -93,19 +93,19 @@ fn failure(body: &Value) -> Option<Stop> {
                 text_of(error, "message").to_owned(),
             );
             Some(if code == "context_length_exceeded" {
-                Stop::ContextExceeded
+                StopReason::ContextExceeded
             } else {
-                Stop::Failed { code, message }
+                StopReason::Failed { code, message }
             })
         }
-        "cancelled" | "queued" | "in_progress" => Some(Stop::Incomplete {
+        "cancelled" | "queued" | "in_progress" => Some(StopReason::Incomplete {
             reason: text_of(body, "status").to_owned(),
         }),
         _ => None,
     }
 }
 
-fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageContent) {
+fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (StopReason, UsageContent) {
     let output: Vec<Value> = body
         .get("output")
         .and_then(Value::as_array)
@@ -120,32 +120,32 @@ fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (Stop, UsageCo
     (stop, usage(body, total))
 }
 
-fn stop(body: &Value, output: &[Value], has_calls: bool) -> Stop {
+fn stop(body: &Value, output: &[Value], has_calls: bool) -> StopReason {
     if text_of(body, "status") == "incomplete" {
         let details = body.get("incomplete_details").unwrap_or(&Value::Null);
         return match text_of(details, "reason") {
-            "max_output_tokens" => Stop::MaxTokens,
-            "content_filter" => Stop::Refused {
+            "max_output_tokens" => StopReason::MaxTokens,
+            "content_filter" => StopReason::Refused {
                 reason: "content_filter".to_owned(),
             },
-            other => Stop::Incomplete {
+            other => StopReason::Incomplete {
                 reason: other.to_owned(),
             },
         };
     }
     if has_calls {
-        return Stop::Calls;
+        return StopReason::Calls;
     }
     if let Some(reason) = refusal(output) {
-        return Stop::Refused { reason };
+        return StopReason::Refused { reason };
     }
     // A last message that only comments on the work announces more of it.
     match output
         .iter()
         .rfind(|item| text_of(item, "type") == "message")
     {
-        Some(message) if text_of(message, "phase") == "commentary" => Stop::Continue,
-        _ => Stop::Done,
+        Some(message) if text_of(message, "phase") == "commentary" => StopReason::Continue,
+        _ => StopReason::Done,
     }
 }
 

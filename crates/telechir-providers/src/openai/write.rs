@@ -12,7 +12,7 @@ mod shell;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, OtherContent};
+use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownContent};
 
 use super::action::Speaker;
 use super::asked::Asked;
@@ -285,7 +285,7 @@ impl Writer {
         }
     }
 
-    fn other(&mut self, other: &OtherContent, place: &str) {
+    fn other(&mut self, other: &UnknownContent, place: &str) {
         let item = passed_on(other);
         let kind = kind(item);
         // A reference may come without its type.

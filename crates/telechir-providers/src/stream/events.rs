@@ -4,11 +4,11 @@ use serde_json::Value;
 use telechir_protocol::bounded;
 
 use super::sse::SseReader;
-use super::{Delta, Receive, StreamError};
-use crate::numbers::Rounded;
+use super::{Delta, StreamDecoder, StreamError};
+use crate::numbers::RoundedNumbers;
 
 /// Puts a response together from its events.
-pub(crate) trait Assemble: Send {
+pub(crate) trait EventAssembler: Send {
     /// Takes the next event. `name` is what its `event` line said.
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError>;
 
@@ -16,7 +16,7 @@ pub(crate) trait Assemble: Send {
     fn done(&mut self) {}
 
     /// The whole response, and what was rounded of what came as text in its events.
-    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError>;
+    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError>;
 }
 
 /// The word that ends the streams of some services.
@@ -26,20 +26,20 @@ const DONE: &str = "[DONE]";
 pub(crate) struct Events<A> {
     reader: SseReader,
     assemble: A,
-    rounded: Rounded,
+    rounded: RoundedNumbers,
 }
 
-impl<A: Assemble> Events<A> {
+impl<A: EventAssembler> Events<A> {
     pub(crate) fn new(assemble: A) -> Self {
         Self {
             reader: SseReader::default(),
             assemble,
-            rounded: Rounded::default(),
+            rounded: RoundedNumbers::default(),
         }
     }
 }
 
-impl<A: Assemble> Receive for Events<A> {
+impl<A: EventAssembler> StreamDecoder for Events<A> {
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         let before = self.reader.number();
         let mut deltas = Vec::new();
@@ -60,7 +60,7 @@ impl<A: Assemble> Receive for Events<A> {
     }
 
     /// Some services leave out the empty line after the last event.
-    fn finish(mut self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(mut self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
             self.push(b"\n\n").map_err(|_| StreamError::Truncated {

@@ -85,7 +85,7 @@ fn nothing_that_the_framework_has_a_member_for_is_reported() {
 
 #[test]
 fn what_it_has_no_member_for_is_kept_beside() {
-    let call = json!({"type": "computer_call", "call_id": "c", "family": "computer", "intent": "look",
+    let call = json!({"type": "computer_call", "call_id": "c", "group": "computer", "intent": "look",
         "actions": [{"action": "zoom", "region": [0, 0, 10, 10]}]});
     let messages = vec![Message::new(
         Role::Assistant,

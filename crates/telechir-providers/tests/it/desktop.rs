@@ -5,7 +5,7 @@ use telechir_protocol::{
     Action, ActionKind, ComputerCall, ComputerResult, ComputerUseTool, Content, Environment,
     Message, Role, Tool,
 };
-use telechir_providers::{Dialect, Envelope, History, Offer, desktop_tool};
+use telechir_providers::{Dialect, Envelope, History, ToolOffer, desktop_tool};
 
 fn actions() -> Vec<Value> {
     vec![
@@ -69,7 +69,7 @@ fn a_desktops_own_actions_come_back_from_every_dialect() {
     }
 }
 
-fn offer(model: Option<&str>, kinds: &[ActionKind]) -> Offer {
+fn offer(model: Option<&str>, kinds: &[ActionKind]) -> ToolOffer {
     let computer = ComputerUseTool {
         display_width: Some(1280),
         display_height: Some(800),
@@ -80,7 +80,7 @@ fn offer(model: Option<&str>, kinds: &[ActionKind]) -> Offer {
         Tool::ComputerUse(computer),
         desktop_tool(|kind| kinds.contains(&kind)).unwrap(),
     ];
-    Offer {
+    ToolOffer {
         tools,
         model: model.map(str::to_owned),
     }

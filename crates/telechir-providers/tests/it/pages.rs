@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{Action, ComputerResult, Content, Target, TargetId, Tool, ToolResult};
-use telechir_providers::{Dialect, History, Offer, page_tool};
+use telechir_providers::{Dialect, History, ToolOffer, page_tool};
 
 /// A response of the dialect with one call of the function.
 fn response(dialect: Dialect, arguments: &Value) -> Option<Value> {
@@ -136,7 +136,7 @@ fn a_history_with_it_comes_back_as_it_was() {
 #[test]
 fn every_dialect_declares_it() {
     for dialect in Dialect::ALL {
-        let offer = Offer {
+        let offer = ToolOffer {
             tools: vec![page_tool()],
             model: None,
         };

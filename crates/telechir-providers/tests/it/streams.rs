@@ -1,10 +1,10 @@
 //! What holds for the streams of every dialect, however their bytes are cut.
 
 use serde_json::Value;
-use telechir_providers::{Delta, Dialect, Received, StreamError};
+use telechir_providers::{Delta, Dialect, StreamError, StreamedResponse};
 
 /// What came of a stream: its deltas and its end.
-pub(crate) type Outcome = (Vec<Delta>, Result<Received, String>);
+pub(crate) type Outcome = (Vec<Delta>, Result<StreamedResponse, String>);
 
 /// Server-sent events of this JSON, each with its type as its name.
 pub(crate) fn sse(events: &[Value]) -> Vec<u8> {
@@ -16,7 +16,7 @@ pub(crate) fn sse(events: &[Value]) -> Vec<u8> {
 }
 
 /// The response that these bytes are.
-pub(crate) fn receive(dialect: Dialect, bytes: &[u8]) -> Result<Received, StreamError> {
+pub(crate) fn receive(dialect: Dialect, bytes: &[u8]) -> Result<StreamedResponse, StreamError> {
     let mut stream = dialect.stream().unwrap();
     stream.push(bytes)?;
     stream.finish()

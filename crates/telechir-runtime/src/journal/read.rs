@@ -66,7 +66,7 @@ pub struct Record {
 
 /// What is wrong with a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum VerifyFault {
     /// This row is not what it was when it was written.
     Edited {
         /// Its place.
@@ -96,7 +96,7 @@ pub enum Fault {
     },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for VerifyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Edited { seq } => write!(f, "row {seq} was edited"),
@@ -124,7 +124,7 @@ pub struct Verified {
     /// The hash of the last: whoever kept an earlier one can tell that rows at the end are gone.
     pub head: String,
     /// The first thing that is wrong.
-    pub fault: Option<Fault>,
+    pub fault: Option<VerifyFault>,
 }
 
 /// All rows of a journal in their order; its writer may be at work.
@@ -184,7 +184,7 @@ fn checked(folder: &Path, since: Option<&str>) -> Result<Verified, JournalError>
     };
     let cut = since.filter(|since| !is_there(since));
     let fault = fault.or_else(|| {
-        cut.map(|head| Fault::Cut {
+        cut.map(|head| VerifyFault::Cut {
             head: head.to_owned(),
         })
     });
@@ -200,7 +200,7 @@ fn hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn broken_link(rows: &[Row]) -> Option<Fault> {
+fn broken_link(rows: &[Row]) -> Option<VerifyFault> {
     let places: HashMap<&[u8], i64> = rows
         .iter()
         .map(|row| (row.hash.as_slice(), row.seq))
@@ -208,26 +208,26 @@ fn broken_link(rows: &[Row]) -> Option<Fault> {
     let (mut seq, mut hash) = (0, GENESIS.as_slice());
     for row in rows {
         if row.seq != seq + 1 {
-            return Some(Fault::Missing { seq: seq + 1 });
+            return Some(VerifyFault::Missing { seq: seq + 1 });
         }
         if row.previous != hash {
             let is_known = places.contains_key(row.previous.as_slice()) || row.previous == GENESIS;
             return Some(match (is_known, row.is_intact()) {
-                (true, _) => Fault::Reordered { seq: row.seq },
+                (true, _) => VerifyFault::Reordered { seq: row.seq },
                 // Its link is its own, so the row it leads to is no longer what it was.
-                (false, true) => Fault::Edited { seq },
-                (false, false) => Fault::Edited { seq: row.seq },
+                (false, true) => VerifyFault::Edited { seq },
+                (false, false) => VerifyFault::Edited { seq: row.seq },
             });
         }
         if !row.is_intact() {
-            return Some(Fault::Edited { seq: row.seq });
+            return Some(VerifyFault::Edited { seq: row.seq });
         }
         (seq, hash) = (row.seq, &row.hash);
     }
     None
 }
 
-fn broken_blob(folder: &Path, rows: &[Row]) -> Result<Option<Fault>, JournalError> {
+fn broken_blob(folder: &Path, rows: &[Row]) -> Result<Option<VerifyFault>, JournalError> {
     // A call holds the model's words, which may look like anything.
     for row in rows
         .iter()
@@ -238,7 +238,7 @@ fn broken_blob(folder: &Path, rows: &[Row]) -> Result<Option<Fault>, JournalErro
         named_blobs(&body, &mut digests);
         for digest in digests {
             if blob::get(folder, &digest)?.is_none() {
-                return Ok(Some(Fault::Blob {
+                return Ok(Some(VerifyFault::Blob {
                     seq: row.seq,
                     digest,
                 }));

@@ -25,8 +25,11 @@ const LOG_BYTES: u64 = 32 + LOG_PAGES as u64 * (24 + 4096);
 /// "tlch": tells a journal from any other SQLite file.
 const APPLICATION_ID: i32 = 0x746c_6368;
 
-/// Goes up by one with every change of the tables; a file with a greater one is refused.
-const VERSION: i32 = 1;
+/// The format of the tables and of the names in their JSON. A file of a later format is refused,
+/// one of an earlier format is read, and is of this format once it has been written to.
+///
+/// Format 2 renamed events and members; `serde` aliases read the names of format 1.
+const VERSION: i32 = 2;
 
 const TABLES: &str = "
     CREATE TABLE record (
@@ -165,6 +168,8 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         transaction.commit()?;
+    } else if version < VERSION {
+        connection.pragma_update(None, "user_version", VERSION)?;
     }
     Ok(())
 }

@@ -76,5 +76,5 @@ fn holds_screenshot(call: &ComputerCall) -> bool {
 }
 
 fn family(call: &ComputerCall) -> String {
-    call.family.clone().unwrap_or_else(|| "computer".to_owned())
+    call.group.clone().unwrap_or_else(|| "computer".to_owned())
 }

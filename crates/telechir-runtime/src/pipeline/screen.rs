@@ -1,6 +1,6 @@
 //! A computer call: judged as a whole, carried out step by step, closed with a fresh picture.
 
-use telechir_device::Misplaced;
+use telechir_device::TargetError;
 use telechir_policy::{Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize};
 use telechir_protocol::{
     Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
@@ -26,7 +26,7 @@ pub(super) async fn answer(
     batch: &mut Batch,
 ) -> Result<ComputerResult, RuntimeError> {
     let mut result = ComputerResult::new(call.call_id.clone());
-    result.family.clone_from(&call.family);
+    result.group.clone_from(&call.group);
     let at = match find(session, call) {
         Ok(at) => at,
         Err(failure) => {
@@ -51,7 +51,7 @@ pub(super) async fn answer(
     if let Some(shot) = shown {
         labels = shot.labels;
         (result.frame, result.display) = (shot.frame, Some(shot.size));
-        result.sighting = Some(shot.sighting);
+        result.settling = Some(shot.sighting);
         result.screenshot = Some(shot.media);
     }
     close(session, at, &mut result).await;
@@ -205,7 +205,7 @@ fn obstacle(screen: &Screen, action: &Action) -> Option<Failure> {
     }
     let placed = screen.viewport.labelled_action(action, &screen.labels);
     let misplaced = placed.err()?;
-    let kind = if matches!(misplaced, Misplaced::StaleLabel { .. }) {
+    let kind = if matches!(misplaced, TargetError::StaleLabel { .. }) {
         FailureKind::Stale
     } else {
         FailureKind::InvalidInput

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use telechir_device::{Effect, PartPlace, Performed, ScreenPart};
+use telechir_device::{ActionReport, Effect, PartLocation, ScreenPart};
 use telechir_policy::{Digest, Permitted, ScreenProposal, summarize};
 use telechir_protocol::{
     Action, ActionKind, ComputerCall, Failure, FailureKind, ObserveMode, StepOutcome, StepState,
@@ -168,7 +168,7 @@ async fn deed(
                 return Ok(cut_short(session));
             };
             return Ok(match performed {
-                Ok(Performed { effect, text }) => {
+                Ok(ActionReport { effect, text }) => {
                     let state = match effect {
                         Effect::Delivered => StepState::Delivered,
                         Effect::Confirmed => StepState::Confirmed,
@@ -206,7 +206,10 @@ async fn locate(
     let limits = session.limits;
     let located = session.screens[at].locate(permit, step, part, &limits);
     match located.await {
-        Ok(PartPlace { region, said }) => Ok((View::Seen(region), said)),
+        Ok(PartLocation {
+            region,
+            description: said,
+        }) => Ok((View::Seen(region), said)),
         Err(error) => Err(error.to_failure()),
     }
 }

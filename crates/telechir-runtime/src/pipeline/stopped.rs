@@ -51,7 +51,7 @@ pub(super) fn unbegun(call: &ToolCall, failure: Failure) -> ToolResult {
     match call {
         ToolCall::Computer(call) => {
             let mut result = ComputerResult::new(call.call_id.clone());
-            result.family.clone_from(&call.family);
+            result.group.clone_from(&call.group);
             result.steps = call.actions.iter().map(not_started).collect();
             result.error = error;
             ToolResult::Computer(result)

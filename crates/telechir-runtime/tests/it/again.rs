@@ -20,7 +20,7 @@ async fn send(
     let builder = builder.journal(Journal::open(folder).unwrap());
     let mut session = builder.run(RunId::new("run")).build().unwrap();
     let turn = ModelTurn::new(vec![content]).unwrap();
-    let answered = session.carry_out_once(turn).await;
+    let answered = session.execute_once(turn).await;
     drop(session);
     assert_eq!(verify(folder).unwrap().fault, None);
     (answered, log_of(&log))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_device::{
-    BoxComputer, BoxShell, Computer, DeviceError, Frame, Mark, MarkKind, PageContext, Performed,
+    ActionReport, BoxComputer, BoxShell, Computer, DeviceError, Frame, Mark, MarkKind, PageContext,
     ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, UntilStopped,
     Viewport,
 };
@@ -96,7 +96,7 @@ impl Computer for FakeScreen {
         Ok((1..=2).map(button).take(at_most).collect())
     }
 
-    async fn perform(&mut self, action: &ScreenAction) -> Result<Performed, DeviceError> {
+    async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         self.told(format!("{}{}", action.kind(), place(action)));
         match action {
             ScreenAction::Back { .. } => Err(DeviceError::Refused {
@@ -111,12 +111,12 @@ impl Computer for FakeScreen {
             ScreenAction::MinimizeWindow { .. } => Err(DeviceError::Stopped { why: STOPPED }),
             ScreenAction::CursorPosition => {
                 let text = Some("X=1,Y=2".to_owned());
-                Ok(Performed {
+                Ok(ActionReport {
                     text,
-                    ..Performed::confirmed()
+                    ..ActionReport::confirmed()
                 })
             }
-            _ => Ok(Performed::delivered()),
+            _ => Ok(ActionReport::delivered()),
         }
     }
 
@@ -144,13 +144,13 @@ impl Computer for FakeScreen {
             .unwrap()
             .push((settle.quiet.as_millis(), told));
         Ok(Settled {
-            held: None,
+            unsettled: None,
             waited: Duration::ZERO,
-            restless: None,
+            animated_region: None,
         })
     }
 
-    async fn context(&mut self) -> Result<PageContext, DeviceError> {
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         let Some(url) = self.url.clone() else {
             return Ok(PageContext::default());
         };
@@ -168,7 +168,7 @@ impl Computer for FakeScreen {
         })
     }
 
-    async fn release(&mut self) -> Result<(), DeviceError> {
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         self.told("release");
         Ok(())
     }
@@ -347,7 +347,7 @@ pub(crate) fn commands(id: &str, lines: &[&str]) -> ShellCall {
 
 pub(crate) async fn carry_out(session: &mut Session, contents: Vec<Content>) -> AnsweredTurn {
     session
-        .carry_out(ModelTurn::new(contents).unwrap())
+        .execute(ModelTurn::new(contents).unwrap())
         .await
         .unwrap()
 }

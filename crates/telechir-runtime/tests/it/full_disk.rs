@@ -99,7 +99,7 @@ fn session(disk: &Path) -> Session {
 
 async fn send(session: &mut Session, id: &str, line: &str) -> Result<(), RuntimeError> {
     let turn = ModelTurn::new(vec![Content::ShellCall(commands(id, &[line]))]).unwrap();
-    session.carry_out(turn).await.map(drop)
+    session.execute(turn).await.map(drop)
 }
 
 #[expect(

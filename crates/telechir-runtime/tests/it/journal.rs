@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::json;
 use telechir_protocol::{Content, FailureKind, ModelTurn};
 use telechir_runtime::{
-    Fault, Journal, JournalError, RecordKind, RunId, Session, read, verify, verify_since,
+    Journal, JournalError, RecordKind, RunId, Session, SessionEvent, VerifyFault, read, verify,
+    verify_since,
 };
 
 use crate::fakes::{
@@ -92,17 +93,50 @@ async fn two_writers_on_one_folder_are_refused() {
 }
 
 #[tokio::test]
+async fn reads_a_recording_of_format_1_and_goes_on_with_it_in_format_2() {
+    let events = |folder: &Path| -> Vec<SessionEvent> {
+        let rows = read(folder).unwrap().into_iter();
+        rows.filter(|row| row.kind == RecordKind::Event)
+            .map(|row| serde_json::from_value(row.body).unwrap())
+            .collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path()).await;
+    let written = events(folder.path());
+    edit(folder.path(), "PRAGMA user_version = 1");
+    for (name, old) in [
+        ("session_started", "session_opened"),
+        ("turn_started", "turn_began"),
+        ("turn_completed", "turn_answered"),
+        ("screenshot_taken", "picture_taken"),
+        ("identical_to", "same_as"),
+    ] {
+        let rename = format!("UPDATE record SET body = replace(body, '\"{name}\"', '\"{old}\"')");
+        edit(folder.path(), &rename);
+    }
+    let is_old = |row: &telechir_runtime::Record| row.body["event"] == "picture_taken";
+    assert!(read(folder.path()).unwrap().iter().any(is_old));
+    assert_eq!(events(folder.path()), written);
+    drop(Journal::open(folder.path()).unwrap());
+    let store = rusqlite::Connection::open(folder.path().join("journal.sqlite")).unwrap();
+    let version: i32 = store
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 2);
+}
+
+#[tokio::test]
 async fn a_later_format_and_a_foreign_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
-    edit(folder.path(), "PRAGMA user_version = 2");
+    edit(folder.path(), "PRAGMA user_version = 3");
     let error = Journal::open(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("it has format 2"), "{error}");
+    assert!(error.contains("it has format 3"), "{error}");
     for error in [
         verify(folder.path()).unwrap_err(),
         read(folder.path()).unwrap_err(),
     ] {
-        assert!(error.to_string().contains("it has format 2"), "{error}");
+        assert!(error.to_string().contains("it has format 3"), "{error}");
     }
     let foreign = tempfile::tempdir().unwrap();
     edit(foreign.path(), "CREATE TABLE x (y)");
@@ -112,7 +146,7 @@ async fn a_later_format_and_a_foreign_file_are_refused() {
 
 #[tokio::test]
 async fn a_changed_row_is_named() {
-    let check = async |statements: &str, wanted: Fault| {
+    let check = async |statements: &str, wanted: VerifyFault| {
         let folder = tempfile::tempdir().unwrap();
         recorded(folder.path()).await;
         edit(folder.path(), "PRAGMA foreign_keys = off");
@@ -126,32 +160,32 @@ async fn a_changed_row_is_named() {
     let off = "PRAGMA foreign_keys = off;";
     check(
         "UPDATE record SET body = replace(body, 'c1', 'c2') WHERE seq = 5",
-        Fault::Edited { seq: 5 },
+        VerifyFault::Edited { seq: 5 },
     )
     .await;
     check(
         "UPDATE record SET at_ms = at_ms + 1 WHERE seq = 4",
-        Fault::Edited { seq: 4 },
+        VerifyFault::Edited { seq: 4 },
     )
     .await;
     check(
         "UPDATE record SET hash = zeroblob(32) WHERE seq = 3",
-        Fault::Edited { seq: 3 },
+        VerifyFault::Edited { seq: 3 },
     )
     .await;
     check(
         &format!("{off} DELETE FROM record WHERE seq = 4"),
-        Fault::Missing { seq: 4 },
+        VerifyFault::Missing { seq: 4 },
     )
     .await;
     check(
         &format!("{off} DELETE FROM record WHERE seq = 1"),
-        Fault::Missing { seq: 1 },
+        VerifyFault::Missing { seq: 1 },
     )
     .await;
     check(
         &format!("{off} UPDATE record SET seq = -1 WHERE seq = 4; UPDATE record SET seq = 4 WHERE seq = 5; UPDATE record SET seq = 5 WHERE seq = -1"),
-        Fault::Reordered { seq: 4 },
+        VerifyFault::Reordered { seq: 4 },
     )
     .await;
 }
@@ -173,7 +207,7 @@ async fn rows_cut_off_the_end_show_by_a_hash_kept_elsewhere() {
     assert_eq!(verify_since(folder.path(), &head).unwrap().fault, None);
     assert_eq!(
         verify_since(folder.path(), &last).unwrap().fault,
-        Some(Fault::Cut { head: last })
+        Some(VerifyFault::Cut { head: last })
     );
 }
 
@@ -184,7 +218,7 @@ async fn a_changed_screenshot_is_named() {
     let records = read(folder.path()).unwrap();
     let taken = records
         .iter()
-        .find(|record| record.body["event"] == "picture_taken")
+        .find(|record| record.body["event"] == "screenshot_taken")
         .unwrap();
     let digest = taken.body["blob"].as_str().unwrap().to_owned();
     std::fs::write(
@@ -195,7 +229,7 @@ async fn a_changed_screenshot_is_named() {
     let seq = i64::try_from(taken.seq).unwrap();
     assert_eq!(
         verify(folder.path()).unwrap().fault,
-        Some(Fault::Blob { seq, digest })
+        Some(VerifyFault::Blob { seq, digest })
     );
 }
 
@@ -264,7 +298,7 @@ async fn the_same_key_with_another_action_is_an_error() {
         .build()
         .unwrap();
     let turn = ModelTurn::new(vec![Content::ShellCall(commands("s1", &["make b"]))]).unwrap();
-    let error = session.carry_out(turn).await.unwrap_err();
+    let error = session.execute(turn).await.unwrap_err();
     assert!(format!("{error:?}").contains("OtherDigest"), "{error:?}");
     assert!(log_of(&log).is_empty());
 }
@@ -281,7 +315,7 @@ async fn what_cannot_be_recorded_is_not_done() {
         "CREATE TRIGGER full BEFORE INSERT ON record WHEN NEW.kind = 'intent' BEGIN SELECT RAISE(ABORT, 'disk full'); END",
     );
     let turn = ModelTurn::new(vec![Content::ShellCall(commands("s2", &["make b"]))]).unwrap();
-    let error = session.carry_out(turn).await.unwrap_err();
+    let error = session.execute(turn).await.unwrap_err();
     assert!(format!("{error:?}").contains("disk full"), "{error:?}");
     assert_eq!(log_of(&log), ["make a [30000 ms]"]);
 }

@@ -165,14 +165,14 @@ async fn an_unchanged_screen_is_not_encoded_again_and_the_result_says_so() {
     let second = on_screen(&mut session, call("c2", &[asked])).await;
     assert_eq!(first.screenshot, second.screenshot);
     assert_ne!(first.frame, second.frame);
-    let told = |result: ComputerResult| result.sighting.unwrap();
-    assert_eq!(told(first.clone()).same_as, None);
-    assert_eq!(told(second).same_as, first.frame);
+    let told = |result: ComputerResult| result.settling.unwrap();
+    assert_eq!(told(first.clone()).identical_to, None);
+    assert_eq!(told(second).identical_to, first.frame);
     session.close().await.unwrap();
     let mut taken = Vec::new();
     while let Some(event) = events.next().await {
-        if let SessionEvent::ScreenshotTaken { same_as, .. } = &*event {
-            taken.push(same_as.clone());
+        if let SessionEvent::ScreenshotTaken { identical_to, .. } = &*event {
+            taken.push(identical_to.clone());
         }
     }
     assert_eq!(taken, [None, first.frame]);

@@ -13,7 +13,7 @@ use crate::fakes::{call, carry_out, click, commands, desktop, does, log_of, open
 
 fn of_family(id: &str, family: &str, action: serde_json::Value) -> Content {
     Content::ComputerCall(ComputerCall {
-        family: Some(family.to_owned()),
+        group: Some(family.to_owned()),
         ..call(id, &[action])
     })
 }
@@ -34,7 +34,10 @@ fn function(id: &str, name: &str) -> Content {
 #[tokio::test]
 async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
     let (builder, log) = desktop(open_policy());
-    let mut session = builder.observe(AutoScreenshot::LastOfBatch).build().unwrap();
+    let mut session = builder
+        .observe(AutoScreenshot::LastOfBatch)
+        .build()
+        .unwrap();
     let turn = carry_out(
         &mut session,
         vec![
@@ -74,7 +77,10 @@ async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
 #[tokio::test]
 async fn a_screenshot_that_was_asked_for_is_always_there() {
     let (builder, log) = desktop(open_policy());
-    let mut session = builder.observe(AutoScreenshot::LastOfBatch).build().unwrap();
+    let mut session = builder
+        .observe(AutoScreenshot::LastOfBatch)
+        .build()
+        .unwrap();
     let turn = carry_out(
         &mut session,
         vec![
@@ -94,7 +100,10 @@ async fn a_screenshot_that_was_asked_for_is_always_there() {
 async fn the_screenshot_goes_to_the_last_call_that_can_hold_one() {
     let check = async |actions: &[&str]| {
         let (builder, _log) = desktop(open_policy());
-        let mut session = builder.observe(AutoScreenshot::LastOfBatch).build().unwrap();
+        let mut session = builder
+            .observe(AutoScreenshot::LastOfBatch)
+            .build()
+            .unwrap();
         let calls = actions.iter().enumerate();
         let calls = calls.map(|(place, name)| {
             let action = match *name {
@@ -184,14 +193,14 @@ async fn events_tell_the_walk_and_never_what_was_typed() {
     assert_eq!(
         names,
         [
-            "turn_began",
+            "turn_started",
             "call_received",
             "call_judged",
             "action_started",
             "action_finished",
-            "picture_taken",
+            "screenshot_taken",
             "call_answered",
-            "turn_answered",
+            "turn_completed",
             "session_closed",
         ]
     );
@@ -206,10 +215,12 @@ async fn a_slow_reader_loses_events_and_holds_nobody_up() {
         let asked = commands(&format!("s{turn}"), &["pwd"]);
         carry_out(&mut session, vec![Content::ShellCall(asked)]).await;
     }
-    assert!(matches!(&*reader.next().await.unwrap(), SessionEvent::Missed { count } if *count > 0));
+    assert!(
+        matches!(&*reader.next().await.unwrap(), SessionEvent::EventsDropped { count } if *count > 0)
+    );
     assert!(!matches!(
         &*reader.next().await.unwrap(),
-        SessionEvent::Missed { .. }
+        SessionEvent::EventsDropped { .. }
     ));
 }
 
@@ -219,7 +230,7 @@ async fn a_dropped_turn_releases_keys_before_the_next() {
     let mut session = builder.build().unwrap();
     let mut reader = session.subscribe();
     let turn = ModelTurn::new(vec![Content::ComputerCall(call("c1", &[does("forward")]))]).unwrap();
-    let dropped = tokio::time::timeout(Duration::from_millis(300), session.carry_out(turn)).await;
+    let dropped = tokio::time::timeout(Duration::from_millis(300), session.execute(turn)).await;
     assert!(dropped.is_err());
     carry_out(
         &mut session,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use telechir_process::Watch;
+use telechir_process::Readiness;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -183,7 +183,7 @@ impl Heard {
 }
 
 /// Waits until so many words, each with a zero byte behind it, were said, and gives the last.
-pub(super) async fn words(said: &Watch, count: usize) -> io::Result<String> {
+pub(super) async fn words(said: &Readiness, count: usize) -> io::Result<String> {
     let mut bytes = Vec::new();
     loop {
         let mut byte = [0];
@@ -202,7 +202,7 @@ pub(super) async fn words(said: &Watch, count: usize) -> io::Result<String> {
 }
 
 /// The code that was said as the last thing, if it was.
-pub(super) fn last_word(said: &Watch) -> Option<i32> {
+pub(super) fn last_word(said: &Readiness) -> Option<i32> {
     let bytes = read_now(said.as_fd());
     let text = String::from_utf8_lossy(&bytes).into_owned();
     text.trim_end_matches('\0').parse().ok()

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use telechir_device::{Shell, ShellCommand, ShellInput, Typed};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Docker, Isolation};
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ fn variable(name: &str) -> Option<String> {
 /// Settings of a container around that folder; none where no engine was named.
 fn settings(workspace: &TempDir) -> Option<Docker> {
     let (engine, image) = (variable(ENGINE)?, variable(IMAGE)?);
-    let ours = am_root().then(|| Identity::unprivileged(3_851)).flatten();
+    let ours = is_root().then(|| Identity::unprivileged(3_851)).flatten();
     let identity = ours.unwrap_or_else(Identity::current);
     let names = ["PATH", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST"];
     let known = names.map(|name| Some((name.to_owned(), variable(name)?)));

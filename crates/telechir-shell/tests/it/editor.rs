@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use telechir_device::{DeviceError, Edited, Editor};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{EditOperation, EditStep, EditTool};
 use telechir_shell::FileEditor;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ fn own(path: &Path) {
 }
 
 fn identity() -> Option<Identity> {
-    am_root().then(|| Identity::unprivileged(3_851)).flatten()
+    is_root().then(|| Identity::unprivileged(3_851)).flatten()
 }
 
 fn desk() -> Desk {

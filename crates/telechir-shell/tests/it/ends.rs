@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use telechir_device::{Shell, ShellCommand};
-use telechir_process::{Identity, Signal, Spawn, am_root};
+use telechir_process::{Identity, Signal, Spawn, is_root};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Sandbox};
 use telechir_testkit::gate::{Part, require};
@@ -60,7 +60,7 @@ async fn helper_that_holds_a_shell() {
     let Some(folder) = std::env::var_os("HOLD_A_SHELL") else {
         return;
     };
-    let identity = am_root().then(|| Identity::unprivileged(3_851)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(3_851)).flatten();
     let runtime_dir = PathBuf::from(&folder).join("runtime");
     let workspace = PathBuf::from(&folder).join("workspace");
     let sandbox = Sandbox {
@@ -142,7 +142,7 @@ fn bash_of(folder: &std::path::Path) -> u32 {
 
 #[tokio::test]
 async fn a_terminal_that_is_closed_costs_one_command() {
-    if !am_root() {
+    if !is_root() {
         return;
     }
     let (mut shell, kept) = sandboxed().await;

@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use telechir_device::Shell;
-use telechir_process::{Spawn, am_root};
+use telechir_process::{Spawn, is_root};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation};
 
@@ -323,7 +323,7 @@ async fn calls_of_another_architecture_do_not_pass() {
 
 #[tokio::test]
 async fn a_setuid_program_in_reach_gives_nothing() {
-    if !am_root() {
+    if !is_root() {
         return;
     }
     let (workspace, shown) = (workspace(), workspace());

@@ -16,7 +16,7 @@ mod sandbox;
 use std::time::Duration;
 
 use telechir_device::{Shell, ShellCommand};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{Command, CommandOutput};
 use telechir_shell::{Bash, Isolation, Sandbox};
 use telechir_testkit::gate::{Part, require};
@@ -33,7 +33,7 @@ fn workspace() -> TempDir {
 /// Settings of a sandbox around that folder, as whoever runs the tests.
 fn settings(workspace: &TempDir) -> Sandbox {
     require(Part::Sandbox);
-    let identity = am_root().then(|| Identity::unprivileged(3_850)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(3_850)).flatten();
     Sandbox {
         identity,
         ..Sandbox::new(workspace.path())

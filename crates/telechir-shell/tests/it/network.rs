@@ -125,8 +125,8 @@ async fn scene() -> Scene {
     let telling = Arc::clone(&decisions);
     let policy = Policy::from_toml(POLICY, "test").unwrap();
     let egress = Egress::new(policy.gate(Client::Shell))
-        .resolving(names)
-        .reporting(move |decision| telling.lock().unwrap().push(decision));
+        .with_resolver(names)
+        .on_decision(move |decision| telling.lock().unwrap().push(decision));
     let sandbox = Sandbox {
         network: Some(egress),
         ..settings(&workspace)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::DeviceError;
-use telechir_process::{Child, Spawn, Stdio, Watch};
+use telechir_process::{Child, Readiness, Spawn, Stdio};
 use tokio::time::timeout;
 
 use super::confined::{Confined, GIVEN, Given, Surroundings};
@@ -57,7 +57,7 @@ pub(super) async fn start_server(
         .args(["-nolisten", "tcp", "-nolisten", "local", "-auth"])
         .arg(files::authority(folder))
         .identity(options.identity)
-        .ending_last(options.ends_last)
+        .after_graceful(options.ends_last)
         .stderr(Stdio::Fd(log.into()))
         .fd(READY_FD, ready);
     let server = spawn(server).await?;
@@ -162,17 +162,17 @@ pub(super) async fn start_manager(
 }
 
 /// A pipe whose reading end can be waited for: writing end, reading end.
-pub(crate) fn pipe() -> Result<(OwnedFd, Watch), DeviceError> {
+pub(crate) fn pipe() -> Result<(OwnedFd, Readiness), DeviceError> {
     let make = || {
         let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reading, true)?;
-        io::Result::Ok((writing, Watch::reading(reading)?))
+        io::Result::Ok((writing, Readiness::reading(reading)?))
     };
     make().map_err(|error| failed("make a pipe", &error))
 }
 
 /// What comes before the first line's end, or before the writer ends.
-pub(super) async fn first_line(reading: Watch) -> io::Result<String> {
+pub(super) async fn first_line(reading: Readiness) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
         let mut piece = [0; 256];

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use telechir_process::Watch;
+use telechir_process::Readiness;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    pub(crate) fn from(pipe: Watch) -> Self {
+    pub(crate) fn from(pipe: Readiness) -> Self {
         let end = Arc::new(Mutex::new(VecDeque::new()));
         let (reading, over) = watch::channel(());
         let kept = Arc::clone(&end);
@@ -62,7 +62,7 @@ impl Drop for Said {
     }
 }
 
-async fn read(pipe: Watch, end: Arc<Mutex<VecDeque<u8>>>) {
+async fn read(pipe: Readiness, end: Arc<Mutex<VecDeque<u8>>>) {
     let mut piece = [0; 4096];
     while let Ok(count @ 1..) = pipe.read(|fd| Ok(rustix::io::read(fd, &mut piece)?)).await {
         let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);

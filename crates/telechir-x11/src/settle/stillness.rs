@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use telechir_device::Settle;
-use telechir_protocol::{Held, Size};
+use telechir_protocol::{Size, UnsettledReason};
 use tokio::time::Instant;
 
 use super::work::{Look, Sleep};
@@ -64,7 +64,7 @@ pub(super) enum Next {
     Look,
     /// Nothing: it is over. Settled when nothing held it.
     Done {
-        held: Option<Held>,
+        held: Option<UnsettledReason>,
         restless: Option<Area>,
     },
 }
@@ -274,14 +274,14 @@ impl Stillness {
         if self.is_over(now) {
             let restless = self.stirring;
             let held = match restless {
-                Some(_) => Some(Held::Restless),
-                None => (!self.is_calm && !self.is_asleep()).then_some(Held::Working),
+                Some(_) => Some(UnsettledReason::Animated),
+                None => (!self.is_calm && !self.is_asleep()).then_some(UnsettledReason::Busy),
             };
             return Next::Done { held, restless };
         }
         if let Some(places) = self.spinners(now).or_else(|| self.videos(now)) {
             let restless = places.into_iter().reduce(|all, one| join(Some(all), one));
-            let held = Some(Held::Restless);
+            let held = Some(UnsettledReason::Animated);
             return Next::Done { held, restless };
         }
         let ceiling = self.start + self.settle.ceiling;
@@ -339,13 +339,13 @@ impl Stillness {
     }
 
     /// What keeps it from being over.
-    fn holds(&self, now: Instant) -> Held {
+    fn holds(&self, now: Instant) -> UnsettledReason {
         if now < self.quiet_at() {
-            Held::Changing
+            UnsettledReason::StillChanging
         } else if self.timer().is_some() {
-            Held::Waiting
+            UnsettledReason::TimerPending
         } else {
-            Held::Working
+            UnsettledReason::Busy
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{Effect, Performed, ScreenRegion, Viewport};
+use telechir_device::{ActionReport, Effect, ScreenRegion, Viewport};
 use tokio::time::{Instant, timeout_at};
 use x11rb::protocol::xproto::{Atom, ClientMessageEvent, ConnectionExt as _, EventMask, Window};
 
@@ -50,7 +50,7 @@ impl Windows {
         &mut self,
         (connection, manager): (&Connection, &Manager),
         window: &str,
-    ) -> Result<Performed, XError> {
+    ) -> Result<ActionReport, XError> {
         let found = self.find(connection, Some(window)).await?;
         let label = self.label(&found);
         let was_active = self.active(connection).await? == Some(found.window);
@@ -75,7 +75,7 @@ impl Windows {
         &mut self,
         (connection, manager): (&Connection, &Manager),
         window: Option<&str>,
-    ) -> Result<Performed, XError> {
+    ) -> Result<ActionReport, XError> {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
         let was = found.shown;
@@ -112,7 +112,7 @@ impl Windows {
         &mut self,
         (connection, manager): (&Connection, &Manager),
         window: Option<&str>,
-    ) -> Result<Performed, XError> {
+    ) -> Result<ActionReport, XError> {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
         let was = found.shown;
@@ -141,7 +141,7 @@ impl Windows {
         &mut self,
         (connection, manager): (&Connection, &Manager),
         window: Option<&str>,
-    ) -> Result<Performed, XError> {
+    ) -> Result<ActionReport, XError> {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
         if found.shown.is_minimized {
@@ -167,7 +167,7 @@ impl Windows {
         window: Option<&str>,
         region: &ScreenRegion,
         viewport: Viewport,
-    ) -> Result<Performed, XError> {
+    ) -> Result<ActionReport, XError> {
         let mut found = self.find(connection, window).await?;
         let label = self.label(&found);
         let shown = found.shown;
@@ -203,7 +203,7 @@ impl Windows {
         &mut self,
         connection: &Connection,
         window: Option<&str>,
-    ) -> Result<Performed, XError> {
+    ) -> Result<ActionReport, XError> {
         let before = self.managed(connection).await?;
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
@@ -411,15 +411,15 @@ fn rect_of(region: &ScreenRegion) -> Rect {
     }
 }
 
-const fn confirmed(text: String) -> Performed {
-    Performed {
+const fn confirmed(text: String) -> ActionReport {
+    ActionReport {
         effect: Effect::Confirmed,
         text: Some(text),
     }
 }
 
-const fn delivered(text: String) -> Performed {
-    Performed {
+const fn delivered(text: String) -> ActionReport {
+    ActionReport {
         effect: Effect::Delivered,
         text: Some(text),
     }

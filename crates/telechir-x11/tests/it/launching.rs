@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use telechir_device::{Computer, DeviceError, Effect, Performed};
+use telechir_device::{ActionReport, Computer, DeviceError, Effect};
 use telechir_protocol::{Action, ActionKind};
 use telechir_x11::{Desktop, ExistingDisplay};
 
 use crate::stage;
 
-async fn open(desktop: &mut Desktop, name: &str) -> Result<Performed, DeviceError> {
+async fn open(desktop: &mut Desktop, name: &str) -> Result<ActionReport, DeviceError> {
     let name = name.to_owned();
     desktop.perform(&Action::OpenApp { name }).await
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError, Screen, Settle};
-use telechir_process::{Pid, am_root};
+use telechir_process::{Pid, is_root};
 use telechir_testkit::xvfb::{connect, connect_without_cookie, keyboard, value};
 use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
@@ -123,7 +123,7 @@ async fn the_server_does_not_run_as_root() {
 
 #[tokio::test]
 async fn root_must_name_a_user() {
-    if !am_root() {
+    if !is_root() {
         return;
     }
     let folder = stage::session_dir();

@@ -39,7 +39,7 @@ async fn an_application_reaches_what_is_named_and_the_terminal_beside_it_nothing
     let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
     let telling = Arc::clone(&decisions);
     let egress = Egress::new(policy.gate(Client::Desktop))
-        .reporting(move |decision| telling.lock().unwrap().push(decision));
+        .on_decision(move |decision| telling.lock().unwrap().push(decision));
     let folder = stage::session_dir();
     let mut display = PrivateDisplay::start(DisplayOptions {
         window_manager: false,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use telechir_device::{Computer, Settle};
-use telechir_protocol::Held;
+use telechir_protocol::UnsettledReason;
 
 use crate::stage::{self, POLITE};
 
@@ -61,7 +61,11 @@ async fn a_program_that_works_is_waited_for() {
     assert!(settled.waited >= SETTLE.quiet * 4, "{settled:?}");
     // It shows nothing for all its work, and where it gets a core to work on, it is not waited for
     // until the ceiling.
-    assert_eq!(settled.held, Some(Held::Working), "{settled:?}");
+    assert_eq!(
+        settled.unsettled,
+        Some(UnsettledReason::Busy),
+        "{settled:?}"
+    );
     assert!(settled.waited < SETTLE.ceiling * 2, "{settled:?}");
     desktop.close().await.unwrap();
 }
@@ -105,7 +109,7 @@ async fn a_small_animation_does_not_hold_it_for_long() {
     let settled = settle_while_painting((40, 40), PATIENT).await;
     assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.ceiling, "{settled:?}");
-    let restless = settled.restless.unwrap();
+    let restless = settled.animated_region.unwrap();
     assert_eq!((restless.origin().x(), restless.origin().y()), (300, 300));
     assert_eq!(restless.size(), telechir_protocol::Size::new(40, 40));
 }
@@ -115,7 +119,7 @@ async fn a_screen_that_goes_on_changing_is_waited_for_until_the_ceiling() {
     let settled = settle_while_painting((900, 500), PATIENT).await;
     assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited >= PATIENT.ceiling, "{settled:?}");
-    assert_eq!(settled.restless, None);
+    assert_eq!(settled.animated_region, None);
 }
 
 #[tokio::test]
@@ -123,6 +127,6 @@ async fn a_video_is_named_and_not_waited_for() {
     let settled = settle_while_painting((480, 300), PATIENT).await;
     assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.ceiling, "{settled:?}");
-    let restless = settled.restless.unwrap();
+    let restless = settled.animated_region.unwrap();
     assert_eq!(restless.size(), telechir_protocol::Size::new(480, 300));
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use telechir_device::{ScreenAction, ScreenTarget, Viewport};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Point, Size, Space, Target};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::witness::{Manners, XWitness};
@@ -21,7 +21,7 @@ pub(crate) const POLITE: Manners = Manners {
 /// Whom desktops run as here: nobody whom a session takes, since with a session's end all
 /// processes of its user end.
 pub(crate) fn identity() -> Option<Identity> {
-    am_root().then(|| Identity::unprivileged(3_830)).flatten()
+    is_root().then(|| Identity::unprivileged(3_830)).flatten()
 }
 
 /// A folder that the desktop's user can reach, with the workspace in it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{Computer, DeviceError, Effect, Performed, ScreenPart};
+use telechir_device::{ActionReport, Computer, DeviceError, Effect, ScreenPart};
 use telechir_protocol::{Action, Point, Region, Size, Space};
 use telechir_testkit::xvfb::connect;
 use telechir_x11::Desktop;
@@ -16,7 +16,10 @@ use crate::stage;
 /// A terminal with a title, its size in pixels of a font that it always has.
 const TERMINAL: [&str; 4] = ["-T", "first terminal", "-geometry", "40x10"];
 
-pub(crate) async fn act(desktop: &mut Desktop, action: Action) -> Result<Performed, DeviceError> {
+pub(crate) async fn act(
+    desktop: &mut Desktop,
+    action: Action,
+) -> Result<ActionReport, DeviceError> {
     let size = desktop.size();
     desktop.perform(&stage::on_screen(size, action)).await
 }
@@ -170,7 +173,7 @@ async fn a_window_is_placed_with_its_frame() {
     assert!(said.ends_with("is at [100, 80, 900, 600]."), "{said}");
     // Also from its largest, and in the picture's pixels.
     told(&mut desktop, Action::MaximizeWindow { window: None }).await;
-    desktop.seen_through(telechir_device::Viewport::new(
+    desktop.set_viewport(telechir_device::Viewport::new(
         Size::new(1280, 800),
         Size::new(640, 400),
     ));
@@ -193,24 +196,26 @@ async fn a_window_is_found_with_what_is_in_front_of_it() {
         told(&mut desktop, place).await;
     }
     let part = |words: &str| ScreenPart::Window(window(words));
-    let found = desktop.locate(&part("first")).await.unwrap();
+    let found = desktop.locate_part(&part("first")).await.unwrap();
     let origin = found.region.origin();
     assert_eq!((origin.x(), origin.y()), (40, 40));
     assert!(
-        found.said.starts_with("w1 \"first terminal\" at [40, 40, ")
+        found
+            .description
+            .starts_with("w1 \"first terminal\" at [40, 40, ")
             && found
-                .said
+                .description
                 .ends_with("In front of a part of it: w2 \"second terminal\"."),
         "{}",
-        found.said
+        found.description
     );
-    let front = desktop.locate(&part("second")).await.unwrap();
-    assert!(front.said.ends_with("]."), "{}", front.said);
+    let front = desktop.locate_part(&part("second")).await.unwrap();
+    assert!(front.description.ends_with("]."), "{}", front.description);
     let minimize = Action::MinimizeWindow {
         window: window("first"),
     };
     told(&mut desktop, minimize).await;
-    let error = desktop.locate(&part("first")).await.unwrap_err();
+    let error = desktop.locate_part(&part("first")).await.unwrap_err();
     assert!(error.to_string().contains("not on the screen"), "{error}");
     desktop.close().await.unwrap();
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use telechir_browser::{Browser, Options, Persona, Surface};
+use telechir_browser::{Browser, Emulation, Options, Surface};
 use telechir_device::{BoxScreen, Computer as _};
 use telechir_protocol::Action;
 use telechir_testkit::page::ORDERS;
@@ -92,7 +92,7 @@ fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwr
     let isolated = || {
         let start = Instant::now();
         let ours = ours.borrow();
-        let context = ours.browser.isolated(SIZE, Persona::default());
+        let context = ours.browser.isolated(SIZE, Emulation::default());
         let context = stage.runtime.block_on(context).expect("a context");
         let took = start.elapsed();
         stage.runtime.block_on(context.close()).expect("an end");
@@ -276,7 +276,7 @@ fn memory(stage: &Stage, site: &Site) {
     for &count in counts {
         while held.len() < count {
             let mut context = stage.runtime.block_on(async {
-                let context = ours.browser.isolated(SIZE, Persona::default()).await;
+                let context = ours.browser.isolated(SIZE, Emulation::default()).await;
                 context.expect("a context")
             });
             let gone = stage.runtime.block_on(context.perform(&navigation(site)));

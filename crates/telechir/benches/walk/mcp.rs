@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use telechir_process::am_root;
+use telechir_process::is_root;
 
 use telechir_testkit::site::Site;
 
@@ -89,7 +89,7 @@ impl Mcp {
     fn start(server: Server, folder: &Path) -> Result<Self, String> {
         let mut command = Command::new(installed(server.program)?);
         command.args(server.flags).args([server.place, SHELL]);
-        if am_root() {
+        if is_root() {
             command.arg(server.rootly);
         }
         // What they write goes to a folder that is removed.
@@ -316,7 +316,7 @@ impl Agent {
             .envs(AGENT.split_once('='))
             .env("HOME", &self.folder)
             .current_dir(&self.folder);
-        if am_root() {
+        if is_root() {
             command.env("AGENT_BROWSER_ARGS", "--no-sandbox");
         }
         let output = command.output().map_err(|error| error.to_string())?;

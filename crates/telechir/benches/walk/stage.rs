@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_policy::Policy;
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{Content, ModelTurn};
 use telechir_runtime::{Journal, Session, SessionBuilder};
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ impl Stage {
         let folder = tempfile::Builder::new().prefix("bench-").tempdir();
         let stage = Self {
             runtime,
-            identity: am_root().then(|| Identity::unprivileged(3_900)).flatten(),
+            identity: is_root().then(|| Identity::unprivileged(3_900)).flatten(),
             folder: folder.expect("a folder"),
         };
         stage.give(stage.folder.path());
@@ -87,7 +87,7 @@ impl Stage {
     /// Has a session carry out one call.
     pub(crate) fn carry_out(&self, session: &mut Session, call: Content) {
         let turn = ModelTurn::new(vec![call]).expect("a turn");
-        let answered = self.runtime.block_on(session.carry_out(turn));
+        let answered = self.runtime.block_on(session.execute(turn));
         assert_eq!(answered.expect("answers").results().len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! What the flags say of the browser: whose it is, what it keeps, and what pages are told.
 
 use clap::Args;
-use telechir_browser::{ColorScheme, Persona, ProfileId, Use};
+use telechir_browser::{ColorScheme, Emulation, ProfileId, ProfileUse};
 
 #[derive(Debug, Args)]
 pub(crate) struct BrowserArguments {
@@ -20,7 +20,7 @@ pub(crate) struct BrowserArguments {
     /// Mebibytes of memory that all processes of the browser may use together, where a control
     /// group can be had; 4096 unless given.
     #[arg(long, value_name = "MIB", requires = "browser", conflicts_with = "cdp", value_parser = clap::value_parser!(u64).range(256..=1_048_576))]
-    pub(crate) browser_memory: Option<u64>,
+    pub(crate) browser_memory_limit: Option<u64>,
     /// Pixels of the screen to one of a page, from 0.25 to 4: pages are drawn larger, and a page
     /// sees a display that is as much smaller.
     #[arg(long, value_name = "FACTOR", requires = "browser", value_parser = scale)]
@@ -41,19 +41,19 @@ pub(crate) struct BrowserArguments {
 
 impl BrowserArguments {
     /// What the browser does with its profile.
-    pub(crate) fn profile_use(&self) -> Use {
+    pub(crate) fn profile_use(&self) -> ProfileUse {
         if self.no_persist {
-            Use::ReadOnly
+            ProfileUse::ReadOnly
         } else {
-            Use::Persist
+            ProfileUse::Persist
         }
     }
 
     /// What pages are told.
-    pub(crate) fn persona(&self) -> Persona {
+    pub(crate) fn persona(&self) -> Emulation {
         let scheme = self.color_scheme.as_deref();
         let schemes = [ColorScheme::Light, ColorScheme::Dark];
-        Persona {
+        Emulation {
             locale: self.locale.clone(),
             timezone: self.timezone.clone(),
             user_agent: self.user_agent.clone(),

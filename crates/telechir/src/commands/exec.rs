@@ -52,7 +52,7 @@ async fn carry_out(
         if let Some(url) = devices.opening_page() {
             open.navigate(url).await?;
         }
-        Ok::<_, Failure>(open.session.carry_out_once(turn).await?)
+        Ok::<_, Failure>(open.session.execute_once(turn).await?)
     };
     let answered = session::until_stopped(work).await;
     // However the work ended: a session that is not closed has no end in its recording.

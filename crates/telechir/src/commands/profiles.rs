@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use serde::Serialize;
-use telechir_browser::Listed;
+use telechir_browser::ProfileInfo;
 
 use crate::args::ProfilesCommand;
 use crate::failure::Failure;
@@ -32,8 +32,8 @@ struct Row {
     held_by: Option<String>,
 }
 
-impl From<Listed> for Row {
-    fn from(listed: Listed) -> Self {
+impl From<ProfileInfo> for Row {
+    fn from(listed: ProfileInfo) -> Self {
         let ago = |used| SystemTime::now().duration_since(used).unwrap_or_default();
         Self {
             id: listed.id.to_string(),
@@ -44,7 +44,7 @@ impl From<Listed> for Row {
     }
 }
 
-fn list(listed: Vec<Listed>, json: bool) -> Result<(), Failure> {
+fn list(listed: Vec<ProfileInfo>, json: bool) -> Result<(), Failure> {
     let rows: Vec<Row> = listed.into_iter().map(Row::from).collect();
     if json {
         return write_json(&rows, true);

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use telechir_agent::{Agent, ApiKey, Canceller, End, Finished, Settings};
-use telechir_providers::{Dialect, Offer, Opening, ImageLimit};
+use telechir_agent::{Agent, AgentSettings, ApiKey, Canceller, EndReason, RunReport};
+use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
 
 use crate::args::RunArguments;
 use crate::failure::Failure;
@@ -53,11 +53,11 @@ async fn work(
     arguments: &RunArguments,
     dialect: Dialect,
     open: &mut Open,
-) -> Result<Finished, Failure> {
+) -> Result<RunReport, Failure> {
     if let Some(url) = arguments.devices.opening_page() {
         open.navigate(url).await?;
     }
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: open.tools.clone(),
         model: Some(arguments.model.clone()),
     };
@@ -69,7 +69,7 @@ async fn work(
             "the dialect cannot declare this"
         );
     }
-    let opening = Opening {
+    let opening = RequestOptions {
         model: arguments.model.clone(),
         system: None,
         task: arguments.task.clone(),
@@ -86,7 +86,7 @@ fn agent(dialect: Dialect, access: Access, max_steps: u32) -> Result<Agent, Fail
             "the key for {dialect} holds a space, a line's end or something else that no key has; set its variable anew",
             dialect = dialect.name()
         )))?;
-    let mut settings = Settings::new(dialect, key);
+    let mut settings = AgentSettings::new(dialect, key);
     settings.base_url = Some(access.base_url);
     settings.max_steps = max_steps;
     Ok(Agent::new(settings)?)
@@ -97,23 +97,25 @@ fn service(name: &str) -> Result<&'static Service, Failure> {
 }
 
 /// Only a model that says it is done ends a run well.
-fn conclude(finished: &Finished) -> Result<ExitCode, Failure> {
+fn conclude(finished: &RunReport) -> Result<ExitCode, Failure> {
     let steps = finished.steps;
-    let problem = match &finished.end {
-        End::Done => return Ok(ExitCode::SUCCESS),
-        End::Refused { reason } => format!("the model refused: {reason}"),
-        End::MaxTokens => {
+    let problem = match &finished.reason {
+        EndReason::Done => return Ok(ExitCode::SUCCESS),
+        EndReason::Refused { reason } => format!("the model refused: {reason}"),
+        EndReason::MaxTokens => {
             "an answer of the model was cut off; its calls were not carried out".to_owned()
         }
-        End::ContextExceeded => "the conversation became longer than the model can read".to_owned(),
-        End::StepLimit => {
+        EndReason::ContextExceeded => {
+            "the conversation became longer than the model can read".to_owned()
+        }
+        EndReason::StepLimit => {
             format!("the model wanted more than {steps} steps; --max-steps allows more")
         }
-        End::SafetyCheck { message } => {
+        EndReason::SafetyCheck { message } => {
             format!("nobody acknowledged the provider's safety check: {message}")
         }
-        End::Cancelled => "the run was stopped".to_owned(),
-        End::Incomplete { reason } => format!("the provider ended the run: {reason}"),
+        EndReason::Cancelled => "the run was stopped".to_owned(),
+        EndReason::Incomplete { reason } => format!("the provider ended the run: {reason}"),
     };
     Err(Failure::message(format!("{problem} (after {steps} steps)")))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use telechir_protocol::Content;
-use telechir_providers::{Dialect, Loss, Received, Stream};
+use telechir_providers::{Dialect, Loss, Stream, StreamedResponse};
 
 use crate::failure::Failure;
 use crate::input::write_json;
@@ -38,7 +38,7 @@ pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, Failure> {
         };
         push(&mut stream, &piece[..read])?;
     }
-    let Received { turn, report, .. } = stream.finish()?;
+    let StreamedResponse { turn, report, .. } = stream.finish()?;
     let ended = Ended {
         r#type: "turn",
         contents: turn.contents(),

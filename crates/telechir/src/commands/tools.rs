@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use telechir_protocol::{ActionKind, ComputerUseTool, HostedTool, ShellTool, Tool};
-use telechir_providers::{Offer, desktop_tool, page_tool};
+use telechir_providers::{ToolOffer, desktop_tool, page_tool};
 
 use crate::args::ToolsArguments;
 use crate::failure::Failure;
@@ -62,17 +62,17 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         ..ComputerUseTool::default()
     };
     let mut tools = Vec::new();
-    if !arguments.no_screen {
+    if !arguments.no_computer {
         tools.push(Tool::ComputerUse(computer));
     }
-    if arguments.windows {
+    if arguments.desktop_tool {
         let is_excluded =
             |kind: ActionKind| arguments.exclude.iter().any(|name| name == kind.name());
         tools.extend(desktop_tool(|kind| {
             EVERY_DESKTOP.contains(&kind) && !is_excluded(kind)
         }));
     }
-    if arguments.pages {
+    if arguments.page_tool {
         tools.push(page_tool());
     }
     if arguments.shell {
@@ -86,12 +86,12 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
             tools.push(Tool::Hosted(HostedTool::new(name)));
         }
     }
-    let offer = Offer {
+    let offer = ToolOffer {
         tools,
         model: arguments.model.clone(),
     };
     if offer.tools.is_empty() {
-        let message = "--no-screen leaves nothing to declare; add --shell, --editor or --memory";
+        let message = "--no-computer leaves nothing to declare; add --shell, --editor or --memory";
         return Err(Failure::usage(message));
     }
     let (declaration, mut report) = arguments.dialect.declare(&offer)?;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use telechir_browser::shell_program;
 use telechir_device::{
-    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Reader as _, Settle, Shell as _,
-    ShellCommand,
+    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Settle, Shell as _, ShellCommand,
+    TextRecognizer as _,
 };
 use telechir_ocr::Tesseract;
 use telechir_policy::Policy;

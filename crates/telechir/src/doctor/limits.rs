@@ -1,6 +1,6 @@
 //! Whether what a session may use up is bounded for all its programs together.
 
-use telechir_process::{Cgroup, Spawn, am_root};
+use telechir_process::{Cgroup, Spawn, is_root};
 use telechir_shell::Limits;
 
 use super::finding::{Checked, Seen, Trouble};
@@ -20,7 +20,7 @@ pub(super) async fn check() -> Checked {
         return Ok(Seen::new(bounds.to_string()));
     }
     let mut trouble = Trouble::broken(format!("not all together, because of {}", bounds.why_not()));
-    if !am_root() {
+    if !is_root() {
         // What systemd gives to a user to divide.
         trouble = trouble.command("systemd-run --user --scope -p Delegate=yes telechir doctor");
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 use serde::Serialize;
-use telechir_process::{Identity, am_root, find_program, landlock_abi};
+use telechir_process::{Identity, find_program, is_root, landlock_abi};
 
 use super::finding::{Checked, Seen, Trouble};
 use super::limits;
@@ -50,7 +50,7 @@ impl Machine {
             architecture: std::env::consts::ARCH,
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             uid: Identity::current().uid,
-            root: am_root(),
+            root: is_root(),
             landlock_abi: landlock_abi(),
             cgroup_version: cgroup_version(),
             cgroup_delegated: limits::can_be_had(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use telechir_process::{am_root, find_program, package_of};
+use telechir_process::{find_program, is_root, package_of};
 
 use super::finding::Trouble;
 
@@ -74,7 +74,7 @@ pub(super) fn install(packages: &[String]) -> Option<String> {
 
 /// A command as someone who may be no root types it.
 pub(super) fn as_root(command: &str) -> String {
-    if am_root() {
+    if is_root() {
         command.to_owned()
     } else if find_program(Path::new("sudo")).is_some() {
         format!("sudo {command}")

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use telechir_process::{Identity, Spawn, am_root};
+use telechir_process::{Identity, Spawn, is_root};
 
 use super::finding::{Checked, Seen, Trouble};
 use super::program::run;
@@ -58,7 +58,7 @@ async fn borrowed(folder: &SessionFolder, identity: Identity) -> Checked {
 fn no_session(cause: &str) -> Trouble {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let first = Identity::unprivileged(0).map_or(0, |identity| identity.uid);
-    if !am_root() || has_user(&map, first) {
+    if !is_root() || has_user(&map, first) {
         return explain(cause, &[]);
     }
     Trouble::broken(format!(

@@ -27,30 +27,30 @@ impl Flags {
         flags.add("--downloads", devices.downloads.then(String::new));
         flags.add("--search", devices.search.clone());
         flags.add("--shell", devices.shell.clone());
-        let seconds = devices.command_seconds;
+        let seconds = devices.command_timeout;
         flags.add(
-            "--command-seconds",
+            "--command-timeout",
             seconds.map(|number| number.to_string()),
         );
-        let bytes = devices.output_bytes;
-        flags.add("--output-bytes", bytes.map(|number| number.to_string()));
+        let bytes = devices.max_output_bytes;
+        flags.add("--max-output-bytes", bytes.map(|number| number.to_string()));
         let proxy = devices.proxy.as_ref();
         flags.add("--proxy", proxy.map(ToString::to_string));
         flags.add("--editor", devices.editor.then(String::new));
-        flags.add("--memory", devices.memory.as_deref().map(whole));
+        flags.add("--memory-dir", devices.memory_dir.as_deref().map(whole));
         flags.add("--display", devices.display.map(said));
         flags.add("--monitor", devices.monitor.clone());
         let width = devices.screenshot_width.map(|pixels| pixels.to_string());
-        flags.add("--picture-width", width);
+        flags.add("--screenshot-width", width);
         let format = devices
             .screenshot_format
             .map(|format| format.name().to_owned());
-        flags.add("--picture-format", format);
+        flags.add("--screenshot-format", format);
         flags.add("--workspace", devices.workspace.as_deref().map(whole));
-        for program in &devices.launch {
-            flags.add("--launch", Some(program.clone()));
+        for program in &devices.start_app {
+            flags.add("--start-app", Some(program.clone()));
         }
-        flags.add("--paste", devices.paste.then(String::new));
+        flags.add("--type-by-paste", devices.type_by_paste.then(String::new));
         flags.add(
             "--restart-desktop",
             devices.restart_desktop.then(String::new),
@@ -63,7 +63,7 @@ impl Flags {
         flags.add_browser(&devices.page);
         flags.add("--record", safety.record.as_deref().map(whole));
         flags.add("--run", safety.run.clone());
-        flags.add("--idle", idle.map(|seconds| seconds.to_string()));
+        flags.add("--idle-timeout", idle.map(|seconds| seconds.to_string()));
         flags
     }
 
@@ -121,8 +121,8 @@ impl Flags {
         self.add("--profile", page.profile.as_ref().map(ToString::to_string));
         self.add("--no-persist", page.no_persist.then(String::new));
         self.add("--cdp", page.cdp.clone());
-        let memory = page.browser_memory.map(|number| number.to_string());
-        self.add("--browser-memory", memory);
+        let memory = page.browser_memory_limit.map(|number| number.to_string());
+        self.add("--browser-memory-limit", memory);
         self.add("--scale", page.scale.map(|scale| scale.to_string()));
         self.add("--locale", page.locale.clone());
         self.add("--timezone", page.timezone.clone());
@@ -183,7 +183,7 @@ mod tests {
             flags(&[("--display", "800x600")]),
             flags(&[("--shell", "sandbox")]),
             flags(&[("--desktop", ":0")]),
-            flags(&[("--launch", "xterm")]),
+            flags(&[("--start-app", "xterm")]),
         ] {
             assert!(other.agree(&session, "a").is_err(), "{other:?}");
         }

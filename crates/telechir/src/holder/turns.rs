@@ -20,7 +20,7 @@ use super::flags::Flags;
 use super::frames::{LARGE, Reader};
 use super::message::{Reply, Request, State};
 use super::place::{Lock, Place};
-use crate::args::HoldArguments;
+use crate::args::SessionHostArguments;
 use crate::failure::Failure;
 use crate::policy;
 use crate::session::{self, Open};
@@ -31,7 +31,7 @@ const SAY: Duration = Duration::from_secs(30);
 const COME: Duration = Duration::from_secs(10);
 
 /// Holds a session until it is closed, idle for too long, or told to end by a signal.
-pub(crate) async fn hold(arguments: HoldArguments) -> Result<ExitCode, Failure> {
+pub(crate) async fn hold(arguments: SessionHostArguments) -> Result<ExitCode, Failure> {
     let place = Place::of(&arguments.name)?;
     let (lock, listener, policy) = match prepare(&place, &arguments) {
         Ok(Some(prepared)) => prepared,
@@ -48,9 +48,13 @@ pub(crate) async fn hold(arguments: HoldArguments) -> Result<ExitCode, Failure> 
     say("ready");
     let board = Arc::new(Board::new(
         arguments.name.to_string(),
-        Flags::of_session(&arguments.devices, &arguments.safety, arguments.idle),
+        Flags::of_session(
+            &arguments.devices,
+            &arguments.safety,
+            arguments.idle_timeout,
+        ),
         policy.digest(),
-        Duration::from_secs(arguments.idle),
+        Duration::from_secs(arguments.idle_timeout),
     ));
     let (queues, door) = Queues::new();
     let holder = Holder {
@@ -68,7 +72,7 @@ pub(crate) async fn hold(arguments: HoldArguments) -> Result<ExitCode, Failure> 
 
 fn prepare(
     place: &Place,
-    arguments: &HoldArguments,
+    arguments: &SessionHostArguments,
 ) -> Result<Option<(Lock, UnixListener, Policy)>, Failure> {
     let Some(lock) = place.claim()? else {
         return Ok(None);
@@ -132,7 +136,7 @@ struct Holder {
 impl Holder {
     async fn run(
         mut self,
-        arguments: &HoldArguments,
+        arguments: &SessionHostArguments,
         policy: Policy,
         (place, lock, listener): (Place, Lock, UnixListener),
         mut door: Door,
@@ -163,7 +167,11 @@ impl Holder {
     }
 
     /// Starts the devices and gives turns until the session is to end.
-    async fn live(&mut self, arguments: &HoldArguments, policy: Policy) -> (Option<Open>, End) {
+    async fn live(
+        &mut self,
+        arguments: &SessionHostArguments,
+        policy: Policy,
+    ) -> (Option<Open>, End) {
         let started = {
             let desk = self.desk.clone();
             let who = format!("session {}", arguments.name);

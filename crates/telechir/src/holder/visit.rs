@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use telechir_policy::{Decision, Digest};
-use telechir_process::{Spawn, Stdio, Watch};
+use telechir_process::{Readiness, Spawn, Stdio};
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
 use telechir_providers::Dialect;
 use telechir_runtime::Approver as _;
@@ -195,7 +195,11 @@ async fn enter(
 ) -> Result<Visit, Failure> {
     const START_WITH: &str = "give --desktop, --browser, --shell or --editor to start";
     let name = &place.name;
-    let given = Flags::given(&arguments.devices, &arguments.safety, arguments.idle);
+    let given = Flags::given(
+        &arguments.devices,
+        &arguments.safety,
+        arguments.idle_timeout,
+    );
     let has_devices = !given.devices().is_empty();
     // Another caller may start the same session, and it may end again, while we look.
     for _ in 0..3 {
@@ -203,7 +207,7 @@ async fn enter(
             Found::Alive(mut visit) => {
                 visit.agrees(&given, policy)?;
                 visit
-                    .wait_for_turn(Duration::from_secs(arguments.wait))
+                    .wait_for_turn(Duration::from_secs(arguments.queue_timeout))
                     .await?;
                 return Ok(visit);
             }
@@ -236,8 +240,8 @@ async fn enter(
 
 /// Starts a holder. It listens when this returns, and lives on without us.
 async fn start(place: &Place, arguments: &ExecArguments) -> Result<(), Failure> {
-    let mut words = vec!["hold".to_owned(), place.name.to_string()];
-    let idle = Some(arguments.idle.unwrap_or(IDLE));
+    let mut words = vec!["session-host".to_owned(), place.name.to_string()];
+    let idle = Some(arguments.idle_timeout.unwrap_or(IDLE));
     words.extend(Flags::given(&arguments.devices, &arguments.safety, idle).to_arguments());
     if let Some(file) = &arguments.safety.policy {
         words.push(format!("--policy={}", whole(file)));
@@ -249,7 +253,7 @@ async fn start(place: &Place, arguments: &ExecArguments) -> Result<(), Failure> 
         .envs(settings::environment())
         .cwd("/")
         .no_new_privs(false)
-        .outliving_us()
+        .detached()
         .stdout(Stdio::Piped)
         .stderr(Stdio::Fd(place.open_log()?.into()))
         .spawn()
@@ -283,7 +287,7 @@ async fn start(place: &Place, arguments: &ExecArguments) -> Result<(), Failure> 
 /// The first line of a pipe, without its end.
 async fn read_line(pipe: OwnedFd) -> io::Result<String> {
     const LONGEST: usize = 64 << 10;
-    let pipe = Watch::reading(pipe)?;
+    let pipe = Readiness::reading(pipe)?;
     let mut line = Vec::new();
     loop {
         let mut buffer = [0; 4096];
@@ -328,7 +332,7 @@ impl Visit {
                 Err(_) => {
                     return Err(Failure::message(format!(
                         "session {name} was not free within {seconds} seconds, so nothing was \
-                         carried out; --wait SECONDS waits longer"
+                         carried out; --queue-timeout SECONDS waits longer"
                     )));
                 }
             }
@@ -472,7 +476,7 @@ async fn ended(process: OwnedFd) -> io::Result<()> {
             _ => Ok(()),
         }
     };
-    Watch::reading(process)?.read(has_ended).await
+    Readiness::reading(process)?.read(has_ended).await
 }
 
 /// Says something beside the answers.

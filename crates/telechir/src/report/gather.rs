@@ -112,7 +112,7 @@ impl Gathering {
 
     fn event(&mut self, event: SessionEvent) {
         match event {
-            SessionEvent::SessionOpened {
+            SessionEvent::SessionStarted {
                 policy, devices, ..
             } => {
                 self.run.policy = policy.to_string();
@@ -122,7 +122,7 @@ impl Gathering {
                     .collect();
             }
             SessionEvent::SessionClosed { reason } => self.run.end = Some(reason),
-            SessionEvent::TurnBegan { .. } => self.calls.clear(),
+            SessionEvent::TurnStarted { .. } => self.calls.clear(),
             SessionEvent::ResponseReceived {
                 step: number,
                 ms,
@@ -132,7 +132,7 @@ impl Gathering {
                 let tokens = input_tokens.zip(output_tokens);
                 self.run.entries.push(Entry::Step { number, ms, tokens });
             }
-            SessionEvent::ModelSpoke { text } => self.run.entries.push(Entry::Said(text)),
+            SessionEvent::AssistantMessage { text } => self.run.entries.push(Entry::Said(text)),
             SessionEvent::Warning { message } => self.note(message),
             SessionEvent::Retrying {
                 attempt,
@@ -228,11 +228,11 @@ impl Gathering {
                 let call = self.call(call_id.as_str());
                 (call.ms, call.failure) = (Some(ms), failure.map(|failure| failure.message));
             }
-            SessionEvent::TurnAnswered { .. }
+            SessionEvent::TurnCompleted { .. }
             | SessionEvent::ConnectionJudged { .. }
             | SessionEvent::ScreenshotTaken { .. }
             | SessionEvent::RequestSent { .. }
-            | SessionEvent::Missed { .. } => {}
+            | SessionEvent::EventsDropped { .. } => {}
         }
     }
 

@@ -256,11 +256,11 @@ mod tests {
         let page = shown(vec![
             (
                 RecordKind::Event,
-                json!({"event": "model_spoke", "text": "<img src=x onerror=alert(1)>"}),
+                json!({"event": "assistant_message", "text": "<img src=x onerror=alert(1)>"}),
             ),
             (
                 RecordKind::Event,
-                json!({"event": "turn_began", "turn": 0, "calls": 1}),
+                json!({"event": "turn_started", "turn": 0, "calls": 1}),
             ),
             (
                 RecordKind::Call,

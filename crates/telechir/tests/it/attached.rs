@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use telechir_process::am_root;
+use telechir_process::is_root;
 use telechir_testkit::gate::{Part, require};
 
 use crate::exec::{anthropic, member};
@@ -38,7 +38,7 @@ impl Scene {
             .arg(format!("--user-data-dir={}", theirs.path().display()))
             .env("HOME", theirs.path())
             .stderr(Stdio::piped());
-        if am_root() {
+        if is_root() {
             command.arg("--no-sandbox");
         }
         let mut chromium = command.spawn().expect("it starts");

@@ -56,7 +56,7 @@ impl Desk {
             format!("--dialect={dialect}"),
             "--editor".to_owned(),
             flag("--workspace", self.workspace()),
-            flag("--memory", self.memory()),
+            flag("--memory-dir", self.memory()),
             flag("--policy", self.telechir.folder().join("rules.toml")),
         ];
         arguments.extend(more.iter().map(|&more| more.to_owned()));

@@ -200,9 +200,9 @@ fn a_session_bounds_the_time_and_the_output_of_its_commands() {
         "--dialect",
         "openai-responses",
         "--shell",
-        "--command-seconds",
+        "--command-timeout",
         "2",
-        "--output-bytes",
+        "--max-output-bytes",
         "51200",
         "--policy",
         &policy,
@@ -465,7 +465,7 @@ fn a_page_that_does_not_come_can_be_interrupted() {
 fn a_workspace_keeps_its_user_from_session_to_session() {
     use std::os::unix::fs::MetadataExt as _;
     require(Part::Sandbox);
-    if !telechir_process::am_root() {
+    if !telechir_process::is_root() {
         return;
     }
     let telechir = Telechir::new();

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::xvfb::{keyboard, pressed};
 
@@ -22,7 +22,7 @@ const RULES: &str =
 /// Whom all of it belongs to: a user with a name, which a bus wants.
 fn person() -> Option<Identity> {
     const NOBODY: u32 = 65_534;
-    am_root().then_some(Identity {
+    is_root().then_some(Identity {
         uid: NOBODY,
         gid: NOBODY,
     })

@@ -72,7 +72,7 @@ fn ends_in_the_middle(how: Signal) {
     let named = workspace.to_string_lossy();
     let devices = [
         "--desktop",
-        "--launch",
+        "--start-app",
         "xterm",
         "--browser",
         "--shell",

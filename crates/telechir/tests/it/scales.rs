@@ -7,7 +7,7 @@ use base64::Engine as _;
 use telechir_device::BoxComputer;
 use telechir_device::contract::computer::{Seen, Witness as _};
 use telechir_policy::Policy;
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_protocol::{
     Action, ComputerCall, ComputerResult, Content, Media, ModelTurn, Point, Size, Target,
     ToolResult,
@@ -34,7 +34,7 @@ async fn stage(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>)
     let folder = tempfile::tempdir().expect("a folder");
     let everyone = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), everyone).expect("permissions");
-    let identity = am_root().then(|| Identity::unprivileged(3_870)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(3_870)).flatten();
     let mut options = DisplayOptions::new(folder.path(), identity);
     options.size = screen;
     // A window manager would keep the witness on one monitor.
@@ -111,7 +111,7 @@ impl Stage {
         self.calls += 1;
         let call = ComputerCall::new(format!("call_{}", self.calls), vec![action]);
         let turn = ModelTurn::new(vec![Content::ComputerCall(call)]).expect("a turn");
-        let answered = self.session.carry_out(turn).await.expect("answers");
+        let answered = self.session.execute(turn).await.expect("answers");
         let [ToolResult::Computer(result)] = answered.results() else {
             panic!("another answer");
         };
@@ -242,7 +242,7 @@ async fn monitors_are_listed_and_one_is_looked_at_alone() {
     let monitor = Some("DP-9".to_owned());
     let call = ComputerCall::new("none", vec![Action::CaptureMonitor { monitor }]);
     let turn = ModelTurn::new(vec![Content::ComputerCall(call)]).expect("a turn");
-    let answered = stage.session.carry_out(turn).await.expect("answers");
+    let answered = stage.session.execute(turn).await.expect("answers");
     let [ToolResult::Computer(result)] = answered.results() else {
         panic!("another answer");
     };

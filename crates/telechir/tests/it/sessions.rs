@@ -234,7 +234,7 @@ fn two_callers_are_served_one_after_the_other() {
         "until [[ -e go ]]; do sleep 0.01; done; echo one >> order",
     );
     assert_eq!(sessions.list()[0]["state"], "busy");
-    let impatient = sessions.exec("a", &["--wait", "0"], &bash("echo never >> order"));
+    let impatient = sessions.exec("a", &["--queue-timeout", "0"], &bash("echo never >> order"));
     assert_eq!((impatient.code, impatient.stdout.as_str()), (Some(1), ""));
     assert!(
         impatient.stderr.contains("nothing was carried out"),
@@ -297,7 +297,7 @@ fn two_first_callers_share_one_session() {
 #[test]
 fn an_idle_session_is_closed() {
     let sessions = Sessions::new();
-    sessions.start_shell("a", &["--idle", "1"]);
+    sessions.start_shell("a", &["--idle-timeout", "1"]);
     until("it is closed", || sessions.list() == json!([]));
     sessions.telechir.assert_nothing_left();
     let ran = sessions.exec("a", &[], &bash("true"));
@@ -340,7 +340,7 @@ fn flags_that_differ_are_refused_and_the_session_stays() {
         (vec!["--desktop"], "--desktop"),
         (vec!["--shell=host"], "--shell=host"),
         (vec!["--display", "800x600"], "--display=1280x800"),
-        (vec!["--idle", "60"], "--idle=900"),
+        (vec!["--idle-timeout", "60"], "--idle-timeout=900"),
         (vec!["--record", "/tmp/nowhere"], "--record"),
         (vec!["--workspace", "/tmp"], "--workspace"),
     ] {

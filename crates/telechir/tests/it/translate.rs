@@ -192,10 +192,10 @@ fn a_shell_is_declared_without_a_screen_and_a_default_is_not_missed() {
             .collect();
         telechir.run(&all, "")
     };
-    let alone = tools("bedrock-converse --no-screen --shell");
+    let alone = tools("bedrock-converse --no-computer --shell");
     assert_eq!(alone.code, Some(0), "{}", alone.stderr);
     assert!(!alone.stdout.contains("computer"), "{}", alone.stdout);
-    tools("bedrock-converse --no-screen").fails(2, &["--shell"]);
+    tools("bedrock-converse --no-computer").fails(2, &["--shell"]);
     for (arguments, reported) in [
         ("openai-responses", 0),
         ("openai-responses --environment linux", 1),

@@ -145,7 +145,7 @@ pub async fn releasing_lets_go_of_everything(
     };
     let seen = witness.seen(&held).await;
     assert!(held(&seen), "{seen:?}");
-    if let Err(error) = device.release().await {
+    if let Err(error) = device.release_inputs().await {
         panic!("failed to {error}");
     }
     check_all_up(witness).await;

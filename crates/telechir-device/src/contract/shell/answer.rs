@@ -1,6 +1,6 @@
 //! Answering commands that wait for input.
 
-use telechir_protocol::{AwaitingKind, Chord, CommandOutput, ShellOutcome};
+use telechir_protocol::{Chord, CommandOutput, InputRequestKind, ShellOutcome};
 
 use super::{LONG, done, out, run};
 use crate::{DeviceError, Shell, ShellInput, Typed};
@@ -23,7 +23,7 @@ fn text(text: &str) -> Typed {
 }
 
 /// Runs a command that must wait, and gives what it waits for and its prompt.
-async fn waits(shell: &mut impl Shell, command: &str) -> (AwaitingKind, String) {
+async fn waits(shell: &mut impl Shell, command: &str) -> (InputRequestKind, String) {
     let output = run(shell, command).await;
     let wanted = (ShellOutcome::AwaitingInput, None);
     assert_eq!(
@@ -53,7 +53,7 @@ pub async fn a_prompt_is_told_and_answered(shell: &mut impl Shell) {
         let waiting = waits(shell, command).await;
         assert_eq!(
             waiting,
-            (AwaitingKind::Line, "Name?".to_owned()),
+            (InputRequestKind::Line, "Name?".to_owned()),
             "{command}"
         );
         succeeds(&send(shell, text("Bob\n")).await, "hello Bob\n");
@@ -91,7 +91,7 @@ pub async fn a_hidden_text_is_known_and_not_shown(shell: &mut impl Shell) {
         let waiting = waits(shell, command).await;
         assert_eq!(
             waiting,
-            (AwaitingKind::Hidden, "Password:".to_owned()),
+            (InputRequestKind::Hidden, "Password:".to_owned()),
             "{command}"
         );
         assert!(shell.hides_input(None), "{command}");
@@ -140,7 +140,7 @@ pub async fn a_waiting_command_can_be_interrupted(shell: &mut impl Shell) {
 /// Keys reach a program that reads them one by one.
 pub async fn keys_are_sent(shell: &mut impl Shell) {
     let (kind, _) = waits(shell, "read -n1 key; echo \"[$key]\"").await;
-    assert_eq!(kind, AwaitingKind::Keys);
+    assert_eq!(kind, InputRequestKind::Keys);
     let key = Chord::parse("q").map(Typed::Key).unwrap_or(Typed::End);
     succeeds(&send(shell, key).await, "[q]\n");
     waits(shell, "cat").await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_protocol::{AwaitingKind, CommandOutput, ShellOutcome};
+use telechir_protocol::{CommandOutput, InputRequestKind, ShellOutcome};
 
 use super::{LONG, done, line, out, run, run_briefly};
 use crate::{DeviceError, Shell, ShellInput, Typed};
@@ -121,7 +121,7 @@ pub async fn a_job_is_answered(shell: &mut impl Shell) {
     let asked = output
         .awaiting
         .map(|awaiting| (awaiting.kind, awaiting.prompt));
-    assert_eq!(asked, Some((AwaitingKind::Line, "Name?".to_owned())));
+    assert_eq!(asked, Some((InputRequestKind::Line, "Name?".to_owned())));
     let input = |text: &str| ShellInput {
         job: Some(job.clone()),
         typed: Typed::Text(text.to_owned()),
@@ -134,7 +134,10 @@ pub async fn a_job_is_answered(shell: &mut impl Shell) {
     let asked = output
         .awaiting
         .map(|awaiting| (awaiting.kind, awaiting.prompt));
-    assert_eq!(asked, Some((AwaitingKind::Hidden, "Password:".to_owned())));
+    assert_eq!(
+        asked,
+        Some((InputRequestKind::Hidden, "Password:".to_owned()))
+    );
     assert!(shell.hides_input(Some(&job)));
     let output = done(shell.send(&input("secret\n")).await);
     let (more, last) = read_until(shell, &job, |_, output| output.exit_code.is_some()).await;

@@ -71,7 +71,7 @@ pub(crate) fn computer_call() -> BoxedStrategy<ComputerCall> {
                 pending_safety_checks,
                 intent: words.1,
                 target: target.map(TargetId::from),
-                family: words.2,
+                group: words.2,
                 status: words.3,
                 exception: words.4,
                 meta,
@@ -128,7 +128,7 @@ pub(crate) fn computer_result() -> BoxedStrategy<ComputerResult> {
                 error: done.1,
                 steps: done.2,
                 acknowledged_safety_checks: done.3,
-                family,
+                group: family,
                 meta,
                 ..ComputerResult::new(call_id)
             },
@@ -241,12 +241,12 @@ pub(crate) fn hosted_call(
 pub(crate) fn simple_content() -> BoxedStrategy<Content> {
     let other = ("x_[a-z]{1,9}", unknown_members()).prop_map(|(kind, mut json)| {
         json.insert("type".to_owned(), json!(kind));
-        Content::Other(OtherContent {
+        Content::Other(UnknownContent {
             kind: Some(kind),
             json,
         })
     });
-    let untyped = unknown_members().prop_map(|json| OtherContent { kind: None, json });
+    let untyped = unknown_members().prop_map(|json| UnknownContent { kind: None, json });
     prop_oneof![
         (text(), meta()).prop_map(|(text, meta)| Content::Text(TextContent { text, meta })),
         (of(text()), of(text()), of(text()), meta()).prop_map(

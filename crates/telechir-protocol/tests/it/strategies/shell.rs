@@ -80,10 +80,10 @@ pub(crate) fn outcome() -> impl Strategy<Value = ShellOutcome> {
     ]
 }
 
-fn awaiting() -> impl Strategy<Value = Awaiting> {
-    use AwaitingKind::{Editor, Hidden, Keys, Line, Pager};
+fn awaiting() -> impl Strategy<Value = InputRequest> {
+    use InputRequestKind::{Editor, Hidden, Keys, Line, Pager};
     let kind = prop::sample::select(vec![Line, Hidden, Pager, Editor, Keys]);
-    (kind, text()).prop_map(|(kind, prompt)| Awaiting { kind, prompt })
+    (kind, text()).prop_map(|(kind, prompt)| InputRequest { kind, prompt })
 }
 
 /// Output with lines like those we write ourselves.

@@ -35,7 +35,7 @@ pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -
             "a call carries no safety checks",
         );
     }
-    let is_browser = call.family.as_deref() == Some(BROWSER)
+    let is_browser = call.group.as_deref() == Some(BROWSER)
         || call
             .target
             .as_ref()

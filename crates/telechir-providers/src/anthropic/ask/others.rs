@@ -151,7 +151,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> Written {
     let input = match call.arguments.to_value() {
         Ok(Value::Object(input)) => {
             if let Arguments::Text(text) = &call.arguments {
-                numbers::tell(text.as_bytes(), &place, report);
+                numbers::report(text.as_bytes(), &place, report);
             }
             Value::Object(input)
         }

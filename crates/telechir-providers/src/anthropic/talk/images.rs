@@ -32,10 +32,7 @@ pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
 /// Pictures in a message, blanks aside.
 pub(super) fn count(message: &Value) -> usize {
     let inner = |block: &Value| match text_of(block, "type") {
-        "tool_result" => blocks(block)
-            .iter()
-            .filter(|block| is_image(block))
-            .count(),
+        "tool_result" => blocks(block).iter().filter(|block| is_image(block)).count(),
         _ => usize::from(is_image(block)),
     };
     blocks(message).iter().map(inner).sum()

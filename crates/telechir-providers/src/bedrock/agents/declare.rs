@@ -8,7 +8,7 @@ use super::write::missing;
 use crate::anthropic;
 use crate::companion;
 use crate::conversation::text_of;
-use crate::{Declaration, EncodeError, Offer, Report};
+use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The tools of one generation.
 struct Types {
@@ -29,7 +29,7 @@ const JANUARY_2025: Types = Types {
 };
 
 /// Declares what is offered, as the bodies of `CreateAgentActionGroup`.
-pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref();
     let types = if anthropic::is_of_october_2024(model) {
         OCTOBER_2024

@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    ApprovalRequest, Content, DataContent, Message, Meta, ModelTurn, OtherContent, Raw, Role,
-    SafetyCheck, SafetySource, TextContent,
+    ApprovalRequest, Content, DataContent, Message, Meta, ModelTurn, Raw, Role, SafetyCheck,
+    SafetySource, TextContent, UnknownContent,
 };
 
 use super::{CONFIRMATION, DIALECT, MOST, PROVIDER, ids, parameters};
@@ -284,7 +284,7 @@ fn kept(name: &str, event: &Value) -> Content {
     let kind = format!("bedrock_{name}");
     let mut json = Map::from_iter([("type".to_owned(), kind.as_str().into())]);
     json.extend(event.as_object().cloned().unwrap_or_default());
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind: Some(kind),
         json,
     })

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::ids;
 use crate::StreamError;
 use crate::conversation::text_of;
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, CallPiece, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// What has come of a response.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Arriving {
     calls: u64,
 }
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         let name = name.unwrap_or_default();
         let index = self.events.len() as u64;
@@ -41,7 +41,7 @@ impl Assemble for Arriving {
         Ok(deltas)
     }
 
-    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         if self.events.is_empty() {
             return Err(StreamError::Truncated {
                 missing: "no event came".to_owned(),
@@ -64,7 +64,7 @@ impl Arriving {
             let call = input.as_object().and_then(|input| input.values().next());
             let name = call.and_then(|call| call.get("function")?.as_str());
             let arguments = call.and_then(|call| call.get("parameters"));
-            deltas.push(Delta::Call(CallPiece {
+            deltas.push(Delta::Call(CallDelta {
                 index,
                 call_id: Some(id),
                 name: name.map(str::to_owned),

@@ -6,13 +6,13 @@ use telechir_protocol::{RawTool, Tool};
 use super::INVOKE;
 use crate::anthropic;
 use crate::bedrock::{models, shape};
-use crate::{Declaration, EncodeError, Offer, Report};
+use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The version of a body.
 pub(super) const VERSION: &str = "bedrock-2023-05-31";
 
 /// Declares to the door that serves no toolsets.
-pub(super) fn invoke(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     models::takes_old_tools(offer, INVOKE)?;
     let offer = in_their_words(offer, INVOKE);
     let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_OLD)
@@ -31,7 +31,7 @@ pub(super) fn invoke(offer: &Offer) -> Result<(Declaration, Report), EncodeError
 }
 
 /// A tool in the words of this door is one in Anthropic's.
-pub(super) fn in_their_words(offer: &Offer, name: &str) -> Offer {
+pub(super) fn in_their_words(offer: &ToolOffer, name: &str) -> ToolOffer {
     let tool = |tool: &Tool| match tool {
         Tool::Raw(raw) if raw.dialect == name => Tool::Raw(RawTool {
             dialect: anthropic::DIALECT.to_owned(),
@@ -39,7 +39,7 @@ pub(super) fn in_their_words(offer: &Offer, name: &str) -> Offer {
         }),
         other => other.clone(),
     };
-    Offer {
+    ToolOffer {
         tools: offer.tools.iter().map(tool).collect(),
         model: offer.model.clone(),
     }

@@ -8,8 +8,8 @@ use telechir_protocol::bounded;
 use crate::StreamError;
 use crate::anthropic::Arriving;
 use crate::conversation::text_of;
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{Delta, EventAssembler};
 
 /// The member that counts what a call cost; of the last event, and of the whole.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
@@ -20,10 +20,10 @@ pub(super) struct Chunks {
     arriving: Arriving,
     metrics: Option<Value>,
     number: usize,
-    rounded: Rounded,
+    rounded: RoundedNumbers,
 }
 
-impl Assemble for Chunks {
+impl EventAssembler for Chunks {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         if name != Some("chunk") {
@@ -50,7 +50,7 @@ impl Assemble for Chunks {
         self.arriving.event(None, event)
     }
 
-    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         rounded.absorb(self.rounded);
         let mut message = self.arriving.finish(rounded)?;
         if let Some((members, metrics)) = message.as_object_mut().zip(self.metrics) {

@@ -7,8 +7,8 @@ use super::declare;
 use crate::anthropic;
 use crate::bedrock::{models, path};
 use crate::conversation::text_of;
-use crate::wire::{Service, Talk};
-use crate::{Opening, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{Request, RequestOptions, StopReason};
 
 /// The same conversation as Anthropic's own, elsewhere.
 const THEIRS: anthropic::MessagesTalk = anthropic::MessagesTalk;
@@ -16,35 +16,35 @@ const THEIRS: anthropic::MessagesTalk = anthropic::MessagesTalk;
 /// How to converse through the door that takes Anthropic's requests.
 pub(super) struct MessagesTalk;
 
-impl Talk for MessagesTalk {
-    fn task(&self, words: &str) -> Value {
-        THEIRS.task(words)
+impl ChatApi for MessagesTalk {
+    fn first_message(&self, words: &str) -> Value {
+        THEIRS.first_message(words)
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         path::key_header(key)
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         THEIRS.request(opening, items)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
-        THEIRS.take(response, has_calls, items)
+    ) -> (StopReason, UsageContent) {
+        THEIRS.push_response(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        THEIRS.answer(answers, items);
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        THEIRS.push_results(answers, items);
     }
 
     /// The host has the region in it.
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: None,
             prefix: "/anthropic/v1",
         }
@@ -54,34 +54,34 @@ impl Talk for MessagesTalk {
 /// How to converse through the door that takes a body and a model.
 pub(super) struct InvokeTalk;
 
-impl Talk for InvokeTalk {
-    fn task(&self, words: &str) -> Value {
-        THEIRS.task(words)
+impl ChatApi for InvokeTalk {
+    fn first_message(&self, words: &str) -> Value {
+        THEIRS.first_message(words)
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         path::key_header(key)
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         invoke(opening, THEIRS.request(opening, items))
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
-        THEIRS.take(response, has_calls, items)
+    ) -> (StopReason, UsageContent) {
+        THEIRS.push_response(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        THEIRS.answer(answers, items);
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+        THEIRS.push_results(answers, items);
     }
 
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: None,
             prefix: "",
         }
@@ -89,7 +89,7 @@ impl Talk for InvokeTalk {
 }
 
 /// The model goes into the path, headers go into the body.
-fn invoke(opening: &Opening, request: Request) -> Request {
+fn invoke(opening: &RequestOptions, request: Request) -> Request {
     let mut body = match request.body {
         Value::Object(body) => body,
         _ => Map::new(),

@@ -9,13 +9,13 @@ use crate::anthropic;
 use crate::bedrock::models::{self, Maker};
 use crate::bedrock::{names, shape};
 use crate::conversation::text_of;
-use crate::{Declaration, EncodeError, Offer, Report, companion, function_tools};
+use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 
 /// The function that is declared where there is no other: the interface demands one.
 const UNUSED: &str = "unused_tool";
 
 /// Declares what is offered.
-pub(super) fn declare(offer: &Offer) -> Result<(Declaration, Report), EncodeError> {
+pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let maker = models::maker(offer.model.as_deref());
     if maker == Maker::Anthropic {
         models::takes_old_tools(offer, DIALECT)?;
@@ -132,7 +132,7 @@ impl Declaring {
 
     /// As Anthropic's Messages would declare it.
     fn anthropic(&mut self, tool: &Tool) -> Result<(), EncodeError> {
-        let offer = Offer {
+        let offer = ToolOffer {
             tools: vec![tool.clone()],
             model: self.model.clone(),
         };

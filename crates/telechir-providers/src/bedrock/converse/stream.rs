@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use growing::Growing;
 
 use crate::StreamError;
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, Delta};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{Delta, EventAssembler};
 
 type Members = Map<String, Value>;
 
@@ -26,7 +26,7 @@ pub(super) struct Arriving {
     metadata: Members,
 }
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let name = name.unwrap_or_default();
@@ -57,7 +57,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(self, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(stop) = self.stop else {
             return Err(missing("the message did not stop".to_owned()));

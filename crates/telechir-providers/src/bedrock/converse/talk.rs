@@ -9,8 +9,8 @@ use crate::anthropic;
 use crate::bedrock::models::{self, Maker};
 use crate::bedrock::path;
 use crate::conversation::text_of;
-use crate::wire::{Service, Talk};
-use crate::{Opening, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{Request, RequestOptions, StopReason};
 
 /// What one answer may have where nothing is said; other makers' models have limits of their own.
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
@@ -18,8 +18,8 @@ const DEFAULT_MAX_TOKENS: u32 = 16_000;
 /// How to converse in it.
 pub(super) struct ConverseTalk;
 
-impl Talk for ConverseTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for ConverseTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"role": "user", "content": [{"text": words}]})
     }
 
@@ -27,33 +27,33 @@ impl Talk for ConverseTalk {
         path::key_header(key)
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(opening, items)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         take(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.push(json!({"role": "user", "content": answers}));
     }
 
     /// The host has the region in it.
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: None,
             prefix: "",
         }
     }
 }
 
-fn request(opening: &Opening, messages: &mut [Value]) -> Request {
+fn request(opening: &RequestOptions, messages: &mut [Value]) -> Request {
     let removed = images::prune(messages, opening.images);
     let is_claude = models::maker(Some(&opening.model)) == Maker::Anthropic;
     let mut body = opening.declaration.body.clone();
@@ -109,7 +109,11 @@ fn mark_last(messages: &mut [Value]) {
     }
 }
 
-fn take(response: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (Stop, UsageContent) {
+fn take(
+    response: &Value,
+    has_calls: bool,
+    messages: &mut Vec<Value>,
+) -> (StopReason, UsageContent) {
     let message = response
         .get("output")
         .and_then(|output| output.get("message"));
@@ -146,16 +150,16 @@ fn repeated(block: &Value) -> Value {
     block
 }
 
-fn stop(response: &Value, has_calls: bool) -> Stop {
+fn stop(response: &Value, has_calls: bool) -> StopReason {
     match text_of(response, "stopReason") {
-        reason @ ("guardrail_intervened" | "content_filtered") => Stop::Refused {
+        reason @ ("guardrail_intervened" | "content_filtered") => StopReason::Refused {
             reason: reason.to_owned(),
         },
-        "max_tokens" => Stop::MaxTokens,
-        "model_context_window_exceeded" => Stop::ContextExceeded,
-        _ if has_calls => Stop::Calls,
-        "end_turn" | "stop_sequence" => Stop::Done,
-        other => Stop::Incomplete {
+        "max_tokens" => StopReason::MaxTokens,
+        "model_context_window_exceeded" => StopReason::ContextExceeded,
+        _ if has_calls => StopReason::Calls,
+        "end_turn" | "stop_sequence" => StopReason::Done,
+        other => StopReason::Incomplete {
             reason: other.to_owned(),
         },
     }

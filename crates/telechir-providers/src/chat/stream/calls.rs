@@ -6,7 +6,7 @@ use telechir_protocol::{IncompleteCall, IncompleteCalls};
 use super::piece;
 use crate::StreamError;
 use crate::fields::{Fields, object, present, some_text};
-use crate::stream::{CallPiece, Delta};
+use crate::stream::{CallDelta, Delta};
 
 /// Most calls that one message may have.
 const MOST_CALLS: usize = 1024;
@@ -22,7 +22,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Adds a piece of an entry of `tool_calls`.
-    pub(super) fn push(&mut self, value: &Value) -> Result<CallPiece, StreamError> {
+    pub(super) fn push(&mut self, value: &Value) -> Result<CallDelta, StreamError> {
         let none = Fields::new();
         let entry = value.as_object().unwrap_or(&none);
         let form = if present(entry, "custom").is_some() {
@@ -98,7 +98,7 @@ impl Calls {
     }
 
     /// Adds a piece of the older `function_call`.
-    pub(super) fn push_legacy(&mut self, value: &Value) -> Result<CallPiece, StreamError> {
+    pub(super) fn push_legacy(&mut self, value: &Value) -> Result<CallDelta, StreamError> {
         let none = Fields::new();
         let function = value.as_object().unwrap_or(&none);
         let arguments = some_text(function, "arguments").unwrap_or_default();

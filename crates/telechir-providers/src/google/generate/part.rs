@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    CallId, Content, DataContent, HostedCall, Media, Meta, OtherContent, ReasoningContent,
-    TextContent, UriContent,
+    CallId, Content, DataContent, HostedCall, Media, Meta, ReasoningContent, TextContent,
+    UnknownContent, UriContent,
 };
 
 use super::DIALECT;
@@ -76,7 +76,7 @@ fn other(part: &Part) -> Content {
     let mut json = Map::new();
     json.insert("type".to_owned(), WRAPPED.into());
     json.insert("part".to_owned(), Value::Object(part.clone()));
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind: Some(WRAPPED.to_owned()),
         json,
     })

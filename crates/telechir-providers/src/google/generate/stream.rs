@@ -10,8 +10,8 @@ use super::partial;
 use crate::StreamError;
 use crate::google::pieces::Pieces;
 use crate::google::{member, text};
-use crate::numbers::Rounded;
-use crate::stream::{Assemble, CallPiece, Delta, Events, Receive};
+use crate::numbers::RoundedNumbers;
+use crate::stream::{CallDelta, Delta, EventAssembler, Events, StreamDecoder};
 
 /// A response that is arriving, in whichever framing.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(super) enum Chunks {
     Json(Pieces, Box<Merged>),
 }
 
-impl Receive for Chunks {
+impl StreamDecoder for Chunks {
     fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         if matches!(self, Self::Unknown) {
             bytes = bytes.trim_ascii_start();
@@ -46,7 +46,7 @@ impl Receive for Chunks {
         }
     }
 
-    fn finish(self: Box<Self>, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         match *self {
             Self::Unknown => Err(truncated("nothing came")),
             Self::Events(events) => events.finish(rounded),
@@ -71,7 +71,7 @@ pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
         merged.event(None, chunk)?;
     }
     // The document that has the chunks is looked at itself.
-    merged.finish(&mut Rounded::default())
+    merged.finish(&mut RoundedNumbers::default())
 }
 
 /// What has come of a response.
@@ -104,7 +104,7 @@ struct Open {
     odd: Vec<Value>,
 }
 
-impl Assemble for Merged {
+impl EventAssembler for Merged {
     fn event(&mut self, _name: Option<&str>, chunk: Value) -> Result<Vec<Delta>, StreamError> {
         self.chunks += 1;
         let Value::Object(chunk) = chunk else {
@@ -135,7 +135,7 @@ impl Assemble for Merged {
         Ok(deltas)
     }
 
-    fn finish(self, _: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let Self {
             mut members,
             candidates,
@@ -295,7 +295,7 @@ impl Candidate {
                 Some(Value::Object(args)) => args.clone(),
                 _ => Map::new(),
             };
-            deltas.push(Delta::Call(CallPiece {
+            deltas.push(Delta::Call(CallDelta {
                 index: at as u64,
                 call_id: text(&call, "id").map(str::to_owned),
                 name: text(&call, "name").map(str::to_owned),
@@ -347,10 +347,10 @@ impl Candidate {
         if !open.odd.is_empty() {
             call["partialArgs"] = open.odd.into();
         }
-        deltas.push(Delta::Call(CallPiece {
+        deltas.push(Delta::Call(CallDelta {
             index,
             arguments,
-            ..CallPiece::default()
+            ..CallDelta::default()
         }));
         if is_whole {
             deltas.push(Delta::CallEnd { index });

@@ -6,15 +6,15 @@ use telechir_protocol::UsageContent;
 use super::DIALECT;
 use super::envelope::CANDIDATES;
 use crate::conversation::text_of;
-use crate::google::{member, images};
-use crate::wire::{Service, Talk};
-use crate::{Opening, Request, Stop};
+use crate::google::{images, member};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{Request, RequestOptions, StopReason};
 
 /// How to converse in it.
 pub(super) struct GenerateTalk;
 
-impl Talk for GenerateTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for GenerateTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"role": "user", "parts": [{"text": words}]})
     }
 
@@ -22,11 +22,11 @@ impl Talk for GenerateTalk {
         ("x-goog-api-key", key.to_owned())
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(opening, items)
     }
 
-    fn failure(&self, response: &Value) -> Option<Stop> {
+    fn failure(&self, response: &Value) -> Option<StopReason> {
         let feedback = response.get("promptFeedback")?;
         let reason = text_of(feedback, "blockReason");
         if reason.is_empty() {
@@ -35,31 +35,31 @@ impl Talk for GenerateTalk {
         let said = text_of(feedback, "blockReasonMessage");
         let parts = [reason, said].into_iter().filter(|part| !part.is_empty());
         let reason = parts.collect::<Vec<_>>().join(": ");
-        Some(Stop::Refused { reason })
+        Some(StopReason::Refused { reason })
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         take(response, has_calls, items)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.push(json!({"role": "user", "parts": answers}));
     }
 
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: Some("https://generativelanguage.googleapis.com"),
             prefix: "/v1beta",
         }
     }
 }
 
-fn request(opening: &Opening, contents: &mut [Value]) -> Request {
+fn request(opening: &RequestOptions, contents: &mut [Value]) -> Request {
     images::prune(contents, opening.images);
     let mut body = Map::new();
     if let Some(system) = &opening.system {
@@ -104,7 +104,7 @@ fn combines(tools: &[Value]) -> bool {
 }
 
 /// The content goes back exactly as it came: its signatures belong to its parts.
-fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (Stop, UsageContent) {
+fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (StopReason, UsageContent) {
     let none = Value::Null;
     let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
     let candidate = candidate.unwrap_or(&none);
@@ -122,16 +122,16 @@ fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (Stop, Usag
     (stop(candidate, content.is_some(), has_calls), usage(body))
 }
 
-fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> Stop {
+fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> StopReason {
     let said = text_of(candidate, "finishMessage").to_owned();
     let reason = text_of(candidate, "finishReason");
     let refused = || {
         let parts = [reason, &said].into_iter().filter(|part| !part.is_empty());
         let reason = parts.collect::<Vec<_>>().join(": ");
-        Stop::Refused { reason }
+        StopReason::Refused { reason }
     };
     match reason {
-        "MAX_TOKENS" => Stop::MaxTokens,
+        "MAX_TOKENS" => StopReason::MaxTokens,
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"
@@ -143,17 +143,17 @@ fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> Stop {
         | "IMAGE_RECITATION"
         | "MODEL_ARMOR"
         | "ESCALATION" => refused(),
-        _ if has_calls => Stop::Calls,
+        _ if has_calls => StopReason::Calls,
         // Nothing of it can be used: the model is asked once more.
-        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" if !has_content => Stop::Continue,
-        "CONTINUATION" => Stop::Continue,
-        "STOP" => Stop::Done,
-        "" => Stop::Incomplete {
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" if !has_content => StopReason::Continue,
+        "CONTINUATION" => StopReason::Continue,
+        "STOP" => StopReason::Done,
+        "" => StopReason::Incomplete {
             reason: format!("{DIALECT} says no reason"),
         },
         // A signature that is missing or a call too many is no refusal, and asking again would
         // not help.
-        _ => Stop::Incomplete {
+        _ => StopReason::Incomplete {
             reason: if said.is_empty() {
                 reason.to_owned()
             } else {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    AnsweredTurn, CallId, Content, HostedCall, Media, OtherContent, ReasoningContent, ToolCall,
-    ToolResult,
+    AnsweredTurn, CallId, Content, HostedCall, Media, ReasoningContent, ToolCall, ToolResult,
+    UnknownContent,
 };
 
 use super::DIALECT;
@@ -119,7 +119,7 @@ fn id_of(content: &Content) -> Option<&CallId> {
     }
 }
 
-fn passed_on(other: &OtherContent) -> Option<&Map<String, Value>> {
+fn passed_on(other: &UnknownContent) -> Option<&Map<String, Value>> {
     (other.kind.as_deref() == Some(WRAPPED))
         .then(|| other.json.get("part")?.as_object())
         .flatten()

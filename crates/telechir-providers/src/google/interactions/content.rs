@@ -1,7 +1,9 @@
 //! What a step says: texts, pictures, sound, documents, films.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Content, DataContent, Media, Meta, OtherContent, TextContent, UriContent};
+use telechir_protocol::{
+    Content, DataContent, Media, Meta, TextContent, UnknownContent, UriContent,
+};
 
 use super::DIALECT;
 use crate::Report;
@@ -28,7 +30,7 @@ pub(super) fn read(content: &Map<String, Value>) -> Content {
 
 /// A content that only passes an object on.
 pub(super) fn whole(object: &Map<String, Value>) -> Content {
-    let content = Content::Other(OtherContent {
+    let content = Content::Other(UnknownContent {
         kind: text(object, "type").map(str::to_owned),
         json: object.clone(),
     });
@@ -40,7 +42,7 @@ pub(super) fn whole(object: &Map<String, Value>) -> Content {
     let mut json = Map::new();
     json.insert("type".to_owned(), WRAPPED.into());
     json.insert("step".to_owned(), Value::Object(object.clone()));
-    Content::Other(OtherContent {
+    Content::Other(UnknownContent {
         kind: Some(WRAPPED.to_owned()),
         json,
     })
@@ -50,7 +52,7 @@ pub(super) fn whole(object: &Map<String, Value>) -> Content {
 const WRAPPED: &str = "google_step";
 
 /// The object that a content passes on.
-pub(super) fn passed_on(other: &OtherContent) -> &Map<String, Value> {
+pub(super) fn passed_on(other: &UnknownContent) -> &Map<String, Value> {
     let inner = other.json.get("step").and_then(Value::as_object);
     inner
         .filter(|_| other.kind.as_deref() == Some(WRAPPED))

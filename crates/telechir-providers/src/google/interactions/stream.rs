@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::StreamError;
 use crate::google::text;
-use crate::numbers::{self, Rounded};
-use crate::stream::{Assemble, CallPiece, Delta};
+use crate::numbers::{self, RoundedNumbers};
+use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// What has come of an interaction.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct Open {
 /// No interaction has more of them.
 const MOST_STEPS: usize = 100_000;
 
-impl Assemble for Arriving {
+impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
@@ -72,7 +72,7 @@ impl Assemble for Arriving {
         }
     }
 
-    fn finish(mut self, rounded: &mut Rounded) -> Result<Value, StreamError> {
+    fn finish(mut self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let truncated = |missing: &str| StreamError::Truncated {
             missing: missing.to_owned(),
         };
@@ -146,7 +146,7 @@ impl Arriving {
         }
         let mut deltas = Vec::new();
         if let Some(name) = call_name(&step) {
-            deltas.push(Delta::Call(CallPiece {
+            deltas.push(Delta::Call(CallDelta {
                 index,
                 call_id: text(&step, "id").map(str::to_owned),
                 name: Some(name.to_owned()),
@@ -200,7 +200,7 @@ fn call_name(step: &Map<String, Value>) -> Option<&str> {
 
 impl Open {
     /// The step as it would have come at once.
-    fn whole(self, rounded: &mut Rounded) -> Value {
+    fn whole(self, rounded: &mut RoundedNumbers) -> Value {
         let Self {
             mut step,
             arguments,
@@ -248,10 +248,10 @@ impl Open {
             "arguments_delta" => {
                 let arguments = words(&delta, "arguments").ok_or("its arguments are no text")?;
                 self.arguments.push_str(&arguments);
-                vec![Delta::Call(CallPiece {
+                vec![Delta::Call(CallDelta {
                     index,
                     arguments,
-                    ..CallPiece::default()
+                    ..CallDelta::default()
                 })]
             }
             "text_annotation_delta" => {

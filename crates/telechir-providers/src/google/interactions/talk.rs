@@ -6,14 +6,14 @@ use telechir_protocol::UsageContent;
 use super::envelope::counts;
 use crate::conversation::text_of;
 use crate::google::images;
-use crate::wire::{Service, Talk};
-use crate::{Opening, Request, Stop};
+use crate::wire::{ChatApi, Endpoint};
+use crate::{Request, RequestOptions, StopReason};
 
 /// How to converse in it.
 pub(super) struct InteractionsTalk;
 
-impl Talk for InteractionsTalk {
-    fn task(&self, words: &str) -> Value {
+impl ChatApi for InteractionsTalk {
+    fn first_message(&self, words: &str) -> Value {
         json!({"type": "user_input", "content": [{"type": "text", "text": words}]})
     }
 
@@ -21,20 +21,20 @@ impl Talk for InteractionsTalk {
         ("x-goog-api-key", key.to_owned())
     }
 
-    fn request(&self, opening: &Opening, items: &mut Vec<Value>) -> Request {
+    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
         request(opening, items)
     }
 
-    fn failure(&self, response: &Value) -> Option<Stop> {
+    fn failure(&self, response: &Value) -> Option<StopReason> {
         failure(response)
     }
 
-    fn take(
+    fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
-    ) -> (Stop, UsageContent) {
+    ) -> (StopReason, UsageContent) {
         let steps = response.get("steps").and_then(Value::as_array);
         items.extend(steps.into_iter().flatten().cloned());
         let usage = response.get("usage").and_then(Value::as_object);
@@ -42,12 +42,12 @@ impl Talk for InteractionsTalk {
         (stop(response, has_calls), usage)
     }
 
-    fn answer(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
+    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
         items.extend(answers);
     }
 
-    fn service(&self) -> Service {
-        Service {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint {
             host: Some("https://generativelanguage.googleapis.com"),
             prefix: "/v1beta",
         }
@@ -55,7 +55,7 @@ impl Talk for InteractionsTalk {
 }
 
 /// The request: every step so far, and nothing kept by the provider.
-fn request(opening: &Opening, steps: &mut [Value]) -> Request {
+fn request(opening: &RequestOptions, steps: &mut [Value]) -> Request {
     images::prune(steps, opening.images);
     let mut body = Map::new();
     let model = opening.model.trim_start_matches("models/");
@@ -80,7 +80,7 @@ fn request(opening: &Opening, steps: &mut [Value]) -> Request {
     }
 }
 
-fn failure(body: &Value) -> Option<Stop> {
+fn failure(body: &Value) -> Option<StopReason> {
     match text_of(body, "status") {
         "failed" => {
             let none = Value::Null;
@@ -92,26 +92,26 @@ fn failure(body: &Value) -> Option<Stop> {
                 Some(code) => code.to_string(),
             };
             let message = text_of(error, "message").to_owned();
-            Some(Stop::Failed { code, message })
+            Some(StopReason::Failed { code, message })
         }
-        status @ ("cancelled" | "queued" | "in_progress") => Some(Stop::Incomplete {
+        status @ ("cancelled" | "queued" | "in_progress") => Some(StopReason::Incomplete {
             reason: status.to_owned(),
         }),
         _ => None,
     }
 }
 
-fn stop(body: &Value, has_calls: bool) -> Stop {
+fn stop(body: &Value, has_calls: bool) -> StopReason {
     match text_of(body, "status") {
         // Calls in it may be cut.
-        "incomplete" => Stop::MaxTokens,
-        "budget_exceeded" => Stop::Incomplete {
+        "incomplete" => StopReason::MaxTokens,
+        "budget_exceeded" => StopReason::Incomplete {
             reason: "budget_exceeded".to_owned(),
         },
-        _ if has_calls => Stop::Calls,
-        "requires_continuation" => Stop::Continue,
-        "completed" => Stop::Done,
-        other => Stop::Incomplete {
+        _ if has_calls => StopReason::Calls,
+        "requires_continuation" => StopReason::Continue,
+        "completed" => StopReason::Done,
+        other => StopReason::Incomplete {
             reason: other.to_owned(),
         },
     }

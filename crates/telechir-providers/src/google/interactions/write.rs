@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    AnsweredTurn, Content, HostedCall, OtherContent, ReasoningContent, ToolResult,
+    AnsweredTurn, Content, HostedCall, ReasoningContent, ToolResult, UnknownContent,
 };
 
 use super::DIALECT;
@@ -116,7 +116,7 @@ fn is_step(json: &Map<String, Value>) -> bool {
 }
 
 /// A step of this dialect that only passes through: its type says so.
-fn own(other: &OtherContent) -> Option<&Map<String, Value>> {
+fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
     const PASSED: [&str; 20] = [
         "function_call",
         "function_result",

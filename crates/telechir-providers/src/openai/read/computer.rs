@@ -27,7 +27,7 @@ impl Reader {
         call.pending_safety_checks = checks.unwrap_or_default();
         call.item_id = owned(item, "id");
         call.status = owned(item, "status");
-        call.family = Some(COMPUTER_FAMILY.to_owned());
+        call.group = Some(COMPUTER_FAMILY.to_owned());
         call.meta = raw(item);
         // What cannot be read is repeated as it is.
         if call.exception.is_some() && call.actions.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn output(item: &Item) -> Option<Content> {
     result.current_url = output.and_then(|output| owned(output, "current_url"));
     result.acknowledged_safety_checks =
         safety_checks(item, "acknowledged_safety_checks").unwrap_or_default();
-    result.family = Some(COMPUTER_FAMILY.to_owned());
+    result.group = Some(COMPUTER_FAMILY.to_owned());
     result.meta = raw(item);
     keep(&mut result.meta, item, &["status"]);
     if let Some(output) = output {

@@ -148,7 +148,7 @@ fn computer_result(
 ) -> Content {
     let mut result = ComputerResult::new(call_id);
     (result.text_output, result.error) = words(output, &parts);
-    result.family = Some(family.to_owned());
+    result.group = Some(family.to_owned());
     result.screenshot = parts.into_iter().rev().find_map(members::media);
     result.meta = meta;
     Content::ComputerResult(result)

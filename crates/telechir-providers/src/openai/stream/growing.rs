@@ -6,7 +6,7 @@ use super::is_local;
 use super::pieces::{Piece, Shown};
 use crate::StreamError;
 use crate::openai::members::{Item, kind, owned, present, text};
-use crate::stream::{CallPiece, Delta};
+use crate::stream::{CallDelta, Delta};
 
 /// An item on its way. Some services send pieces of items that they did not begin.
 #[derive(Debug, Default)]
@@ -122,7 +122,7 @@ fn called(index: u64, item: &Item) -> Delta {
             json: json!({"output_index": index, "item": item}),
         };
     }
-    Delta::Call(CallPiece {
+    Delta::Call(CallDelta {
         index,
         call_id: owned(item, "call_id"),
         name: owned(item, "name").or_else(|| owned(item, "type")),
@@ -131,10 +131,10 @@ fn called(index: u64, item: &Item) -> Delta {
 }
 
 fn arguments_of(index: u64, arguments: String) -> Delta {
-    Delta::Call(CallPiece {
+    Delta::Call(CallDelta {
         index,
         arguments,
-        ..CallPiece::default()
+        ..CallDelta::default()
     })
 }
 

@@ -42,11 +42,11 @@ impl Writer {
             self.hosted_words("command_call", &call.inputs, place);
             return 1;
         };
-        let output =
-            |content: &Content| match media(content.clone()).map(|media| image_of(&media)) {
-                Some(image) => json!({"type": "image", "url": image.get("image_url")}),
-                None => json!({"type": "logs", "logs": words_of(std::slice::from_ref(content))}),
-            };
+        let output = |content: &Content| match media(content.clone()).map(|media| image_of(&media))
+        {
+            Some(image) => json!({"type": "image", "url": image.get("image_url")}),
+            None => json!({"type": "logs", "logs": words_of(std::slice::from_ref(content))}),
+        };
         let outputs =
             result.map(|result| result.results.iter().map(output).collect::<Vec<Value>>());
         self.push(json!({

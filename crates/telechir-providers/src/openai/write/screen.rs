@@ -23,7 +23,7 @@ impl Writer {
     ) -> Result<(), EncodeError> {
         let own = own_image(result);
         self.image = own.clone().or_else(|| self.image.take());
-        let in_browser = result.family.as_deref() == Some(companion::BROWSER);
+        let in_browser = result.group.as_deref() == Some(companion::BROWSER);
         let form = self.asked(&result.call_id).map(|asked| asked.form.clone());
         let form = form.unwrap_or(if in_browser {
             Form::Function
@@ -181,11 +181,7 @@ fn own_image(result: &ComputerResult) -> Option<Item> {
             .rev()
             .find_map(|step| step.screenshot.as_ref())
     };
-    result
-        .screenshot
-        .as_ref()
-        .or_else(of_a_step)
-        .map(image_of)
+    result.screenshot.as_ref().or_else(of_a_step).map(image_of)
 }
 
 /// What a result says in words: its error with how far it came, and its text.

@@ -6,7 +6,7 @@ use telechir_protocol::{
     FailureKind, HostedTool, Media, Message, ShellAction, ShellResult, ShellTool, Tool, ToolCall,
     ToolResult,
 };
-use telechir_providers::{Dialect, Offer};
+use telechir_providers::{Dialect, ToolOffer};
 
 use super::{DIALECT, read, through, written};
 
@@ -65,7 +65,7 @@ fn a_function_of_ours_is_the_call_it_stands_for() {
     let kinds: Vec<&str> = calls
         .iter()
         .map(|call| match call {
-            ToolCall::Computer(call) => call.family.as_deref().unwrap(),
+            ToolCall::Computer(call) => call.group.as_deref().unwrap(),
             ToolCall::Shell(_) => "shell",
             ToolCall::Edit(call) => match call.tool {
                 EditTool::Editor => "editor",
@@ -211,7 +211,7 @@ fn editors_are_declared_as_functions() {
     let hosted = ["text_editor", "memory", "apply_patch", "web_search"];
     let mut tools = vec![Tool::Shell(ShellTool::default())];
     tools.extend(hosted.map(|kind| Tool::Hosted(HostedTool::new(kind))));
-    let offer = Offer { tools, model: None };
+    let offer = ToolOffer { tools, model: None };
     let (declared, report) = DIALECT.declare(&offer).unwrap();
     assert!(report.is_lossless(), "{report:?}");
     let said = |tool: &Value| {

@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Awaiting, AwaitingKind, CommandOutput, ComputerResult, Content, DataContent, EditResult,
-    Failure, FailureKind, FunctionResult, Media, Meta, ShellOutcome, ShellResult, StepOutcome,
-    StepState, TabState, ToolResult,
+    CommandOutput, ComputerResult, Content, DataContent, EditResult, Failure, FailureKind,
+    FunctionResult, InputRequest, InputRequestKind, Media, Meta, ShellOutcome, ShellResult,
+    StepOutcome, StepState, TabState, ToolResult,
 };
 
 use super::{DIALECT, history, image, image_media, member, reply, turn};
@@ -402,7 +402,7 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
         0..3_u64,
         prop::option::of(0..9_u64),
         prop::option::of((
-            prop::sample::select(vec![AwaitingKind::Line, AwaitingKind::Hidden]),
+            prop::sample::select(vec![InputRequestKind::Line, InputRequestKind::Hidden]),
             "[a-z?\"\n; \\]\\[]{0,6}",
         )),
     )
@@ -416,7 +416,7 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
                     outcome,
                     truncated_bytes,
                     duration_ms,
-                    awaiting: asks.map(|(kind, prompt)| Awaiting { kind, prompt }),
+                    awaiting: asks.map(|(kind, prompt)| InputRequest { kind, prompt }),
                 }
             },
         )

@@ -157,7 +157,7 @@ fn each_member_of_the_computer_toolset_means_one_action() {
         let call = computer_call(&member("toolu_1", "computer", name, input.clone()));
         assert_eq!(actions(&call), json!([expected]), "{name} {input}");
         assert_eq!(
-            (call.family.as_deref(), call.target.as_ref()),
+            (call.group.as_deref(), call.target.as_ref()),
             (Some("computer"), None)
         );
     }
@@ -206,7 +206,7 @@ fn each_action_of_the_older_tools_means_the_same() {
         input["action"] = name.into();
         let call = computer_call(&legacy(input.clone()));
         assert_eq!(actions(&call), json!([expected]), "{input}");
-        assert_eq!(call.family.as_deref(), Some("computer"));
+        assert_eq!(call.group.as_deref(), Some("computer"));
     }
 }
 
@@ -385,7 +385,7 @@ fn each_member_of_the_browser_toolset_means_one_action() {
             .as_ref()
             .map(telechir_protocol::TargetId::as_str);
         assert_eq!(
-            (call.family.as_deref(), target),
+            (call.group.as_deref(), target),
             (Some("browser"), Some("browser"))
         );
     }
@@ -632,7 +632,7 @@ fn any_other_tool_is_a_function_and_our_browser_function_is_a_browser() {
         actions(&call),
         json!([{"action": "navigate", "url": "https://example.com"}])
     );
-    assert_eq!(call.family.as_deref(), Some("browser"));
+    assert_eq!(call.group.as_deref(), Some("browser"));
 }
 
 #[test]

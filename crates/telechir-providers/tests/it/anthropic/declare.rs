@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::Tool;
-use telechir_providers::{Declaration, Offer, Report};
+use telechir_providers::{Declaration, Report, ToolOffer};
 
 use super::DIALECT;
 
-fn offer(model: Option<&str>, tools: Value) -> Offer {
-    Offer {
+fn offer(model: Option<&str>, tools: Value) -> ToolOffer {
+    ToolOffer {
         tools: serde_json::from_value::<Vec<Tool>>(tools).unwrap(),
         model: model.map(str::to_owned),
     }

@@ -49,7 +49,7 @@ fn a_history_is_read_as_what_it_says() {
         panic!("{:?}", read.messages[2])
     };
     assert_eq!(
-        (first.text_output.as_deref(), first.family.as_deref()),
+        (first.text_output.as_deref(), first.group.as_deref()),
         (Some("ok"), Some("computer"))
     );
     assert!(second.screenshot.is_some());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, Meta, Size, ToolResult};
-use telechir_providers::{DecodeError, Offer, Report};
+use telechir_providers::{DecodeError, Report, ToolOffer};
 
 use super::{DIALECT, history, turn, written};
 
@@ -229,7 +229,7 @@ fn a_tool_in_the_providers_words_goes_with_its_header() {
     let json = json!({"type": "computer_20251124", "name": "computer", "display_width_px": 1, "display_height_px": 1});
     let raw = json!({"type": "raw", "dialect": "anthropic-messages", "json": json});
     let tools = vec![serde_json::from_value(raw).unwrap()];
-    let (declaration, _) = DIALECT.declare(&Offer { tools, model: None }).unwrap();
+    let (declaration, _) = DIALECT.declare(&ToolOffer { tools, model: None }).unwrap();
     let beta = (
         "anthropic-beta".to_owned(),
         "computer-use-2025-11-24".to_owned(),

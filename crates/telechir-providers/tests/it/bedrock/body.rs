@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::Content;
-use telechir_providers::{Conversation, Declaration, Dialect, Offer, Opening, Stop};
+use telechir_providers::{
+    Conversation, Declaration, Dialect, RequestOptions, StopReason, ToolOffer,
+};
 
 use super::{PNG, converse, history};
 
@@ -94,17 +96,17 @@ fn a_image_that_is_too_large_is_refused() {
 
 fn conversation(dialect: Dialect, model: &str) -> Conversation {
     let screen = json!([{"type": "computer_use", "display_width": 64, "display_height": 48}]);
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: serde_json::from_value(screen).unwrap(),
         model: Some(model.to_owned()),
     };
     let (declaration, _): (Declaration, _) = dialect.declare(&offer).unwrap();
-    let opening = Opening {
+    let opening = RequestOptions {
         model: model.to_owned(),
         task: "Go.".to_owned(),
         system: Some("Be brief.".to_owned()),
         declaration,
-        ..Opening::default()
+        ..RequestOptions::default()
     };
     Conversation::new(dialect, opening).unwrap()
 }
@@ -156,7 +158,7 @@ fn converse_repeats_an_answer_without_what_it_refuses() {
     let taken = conversation.take(response.to_string().as_bytes()).unwrap();
     assert_eq!(
         (taken.stop, taken.usage.total_token_count),
-        (Stop::Calls, Some(19))
+        (StopReason::Calls, Some(19))
     );
     let request = conversation.request();
     assert_eq!(request.path, "/model/anthropic.claude-opus-4-8/converse");
@@ -173,19 +175,19 @@ fn converse_repeats_an_answer_without_what_it_refuses() {
 #[test]
 fn reasons_to_stop_are_told_apart() {
     let table = [
-        ("end_turn", Stop::Done),
-        ("stop_sequence", Stop::Done),
-        ("max_tokens", Stop::MaxTokens),
-        ("model_context_window_exceeded", Stop::ContextExceeded),
+        ("end_turn", StopReason::Done),
+        ("stop_sequence", StopReason::Done),
+        ("max_tokens", StopReason::MaxTokens),
+        ("model_context_window_exceeded", StopReason::ContextExceeded),
         (
             "content_filtered",
-            Stop::Refused {
+            StopReason::Refused {
                 reason: "content_filtered".to_owned(),
             },
         ),
         (
             "malformed_tool_use",
-            Stop::Incomplete {
+            StopReason::Incomplete {
                 reason: "malformed_tool_use".to_owned(),
             },
         ),

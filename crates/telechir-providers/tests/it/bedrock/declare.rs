@@ -1,10 +1,10 @@
 //! Declarations: where each tool goes, and what a model cannot be offered.
 
 use serde_json::{Value, json};
-use telechir_providers::{Declaration, Dialect, Offer, Report};
+use telechir_providers::{Declaration, Dialect, Report, ToolOffer};
 
 fn declared(dialect: Dialect, model: &str, tools: &Value) -> (Declaration, Report) {
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: serde_json::from_value(tools.clone()).unwrap(),
         model: Some(model.to_owned()),
     };
@@ -88,7 +88,7 @@ fn a_body_says_its_version_and_betas_itself() {
 
 #[test]
 fn a_model_that_takes_toolsets_only_is_told_apart() {
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: serde_json::from_value(json!([screen()])).unwrap(),
         model: Some("anthropic.claude-haiku-5-5".to_owned()),
     };

@@ -99,7 +99,7 @@ fn answers_are_read_back_as_what_they_were() {
                 panic!("no result")
             };
             let mut expected = result.clone();
-            expected.family = Some("computer".to_owned());
+            expected.group = Some("computer".to_owned());
             expected.meta = back.meta.clone();
             assert_eq!(*back, expected, "{dialect}");
         }

@@ -14,13 +14,13 @@ fn a_function_is_the_call_it_stands_for() {
     };
     assert!(matches!(screen.actions[..], [Action::Click { .. }]));
     assert_eq!(
-        (screen.family.as_deref(), screen.target),
+        (screen.group.as_deref(), screen.target),
         (Some("computer"), None)
     );
     let Content::ComputerCall(page) = call("browser", json!({"action": "back"})) else {
         panic!("no computer call")
     };
-    assert_eq!(page.family.as_deref(), Some("browser"));
+    assert_eq!(page.group.as_deref(), Some("browser"));
     let Content::ShellCall(shell) = call("shell", json!({"command": "ls"})) else {
         panic!("no shell call")
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Tool};
-use telechir_providers::{Dialect, Offer};
+use telechir_providers::{Dialect, ToolOffer};
 
 use super::{DIALECT, call};
 
@@ -16,7 +16,7 @@ fn screen(environment: Environment) -> ComputerUseTool {
 }
 
 fn declared(dialect: Dialect, tools: Vec<Tool>) -> Vec<Value> {
-    let offer = Offer { tools, model: None };
+    let offer = ToolOffer { tools, model: None };
     dialect.declare(&offer).unwrap().0.tools
 }
 
@@ -108,7 +108,7 @@ fn excluded_actions_are_not_declared() {
 
 #[test]
 fn a_tool_that_only_a_provider_runs_is_reported() {
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: vec![Tool::CodeInterpreter {
             additional_properties: Default::default(),
         }],
@@ -129,7 +129,7 @@ fn two_functions_of_one_name_are_refused() {
             ..Default::default()
         })
     };
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: vec![Tool::Shell(ShellTool::default()), shell("another")],
         model: None,
     };

@@ -99,9 +99,9 @@ fn what_was_written_is_read_back_as_the_same_calls_and_results() {
                     *meta = Default::default();
                 }
                 if let Content::ComputerCall(call) = content {
-                    call.family = None;
+                    call.group = None;
                 } else if let Content::ComputerResult(result) = content {
-                    result.family = None;
+                    result.group = None;
                 }
             }
             all

@@ -257,7 +257,7 @@ fn every_function_of_either_vocabulary_is_its_action() {
         let call = computer(name, args.clone());
         assert_eq!(call.actions, [expected], "{name} {args}");
         assert_eq!(call.exception, None, "{name} {args}");
-        assert_eq!(call.family.as_deref(), Some("computer"));
+        assert_eq!(call.group.as_deref(), Some("computer"));
     }
 }
 

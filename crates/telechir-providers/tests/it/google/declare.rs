@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use telechir_protocol::{
     ApprovalMode, ComputerUseTool, Environment, FunctionTool, HostedTool, ShellTool, Tool,
 };
-use telechir_providers::{Dialect, EncodeError, Offer, Report};
+use telechir_providers::{Dialect, EncodeError, Report, ToolOffer};
 
 use super::{PARTS, STEPS};
 
 fn declared(dialect: Dialect, tools: Vec<Tool>, model: Option<&str>) -> (Vec<Value>, Report) {
     let model = model.map(str::to_owned);
-    let (declaration, report) = dialect.declare(&Offer { tools, model }).unwrap();
+    let (declaration, report) = dialect.declare(&ToolOffer { tools, model }).unwrap();
     assert!(declaration.headers.is_empty());
     (declaration.tools, report)
 }
@@ -199,7 +199,7 @@ fn names_that_would_be_refused_are_errors() {
         vec![function("a", object()), function("a", object())],
     ] {
         for dialect in [PARTS, STEPS] {
-            let offer = Offer {
+            let offer = ToolOffer {
                 tools: tools.clone(),
                 model: None,
             };

@@ -38,7 +38,7 @@ fn click(x: u32, y: u32, modifiers: Vec<Modifier>) -> Action {
 
 fn computer(id: &str, actions: Vec<Action>) -> Content {
     let mut call = ComputerCall::new(id, actions);
-    call.family = Some("computer".to_owned());
+    call.group = Some("computer".to_owned());
     Content::ComputerCall(call)
 }
 

@@ -107,7 +107,7 @@ const WORDS: [(&str, &[&str]); 13] = [
     ("max_output", &["max_output", "limit"]),
     ("error", &["error", "failure", "denied", "refusal", "kind"]),
     ("text_output", &["text", "url"]),
-    ("screenshot", &["screenshot", "picture"]),
+    ("screenshot", &["screenshot"]),
     ("current_url", &["url", "address", "page"]),
     (
         "outputs",

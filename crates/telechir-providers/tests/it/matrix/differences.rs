@@ -21,7 +21,7 @@ pub(crate) struct Difference {
 const BOOKKEEPING: [&str; 6] = [
     "item_id",
     "status",
-    "family",
+    "group",
     "additional_properties",
     "raw_representation",
     "annotations",

@@ -5,7 +5,7 @@ use telechir_protocol::{
     Command, CommandOutput, ComputerCall, ComputerResult, Content, HostedCall, HostedTool, Message,
     Role, ShellCall, ShellResult, ShellTool, Tool,
 };
-use telechir_providers::{Dialect, Envelope, History, Offer};
+use telechir_providers::{Dialect, Envelope, History, ToolOffer};
 
 use super::DIALECT;
 use crate::functions::{history_of, image, written};
@@ -145,7 +145,7 @@ fn the_services_own_tools_are_declared_by_their_type() {
         hosted_type: "document_library".to_owned(),
         additional_properties: settings.as_object().unwrap().clone(),
     };
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: vec![
             Tool::Shell(ShellTool::default()),
             Tool::ImageGeneration {

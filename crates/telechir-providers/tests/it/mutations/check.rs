@@ -4,7 +4,7 @@ use telechir_protocol::{
     ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Message, ModelTurn,
     ShellResult, ToolCall, ToolResult,
 };
-use telechir_providers::{Delta, Dialect, History, Received, Report};
+use telechir_providers::{Delta, Dialect, History, Report, StreamedResponse};
 
 /// A document is an error, or what is read of it has a bounded size, is answered, is written in
 /// either dialect, and is read again as the same. Says whether it was read.
@@ -114,7 +114,7 @@ pub(crate) fn stream(dialect: Dialect, bytes: &[u8], piece: usize) -> bool {
 fn outcome<'a>(
     dialect: Dialect,
     pieces: impl Iterator<Item = &'a [u8]>,
-) -> (Vec<Delta>, Result<Received, String>) {
+) -> (Vec<Delta>, Result<StreamedResponse, String>) {
     let mut stream = dialect.stream().unwrap();
     let mut deltas = Vec::new();
     for piece in pieces {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Awaiting, AwaitingKind, CommandOutput, ComputerResult, Content, EditResult, Failure,
-    FailureKind, FunctionResult, SafetyCheck, SafetySource, ShellOutcome, ShellResult, StepOutcome,
-    StepState, ToolResult,
+    CommandOutput, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult,
+    InputRequest, InputRequestKind, SafetyCheck, SafetySource, ShellOutcome, ShellResult,
+    StepOutcome, StepState, ToolResult,
 };
 use telechir_providers::EncodeError;
 
@@ -448,10 +448,10 @@ fn answers_are_read_back_as_the_same_results() {
     else {
         panic!("{contents:?}")
     };
-    assert_eq!(first.family.as_deref(), Some("computer"));
+    assert_eq!(first.group.as_deref(), Some("computer"));
     assert_eq!(shell.outputs, outputs);
     assert_eq!(
-        (browser.family.as_deref(), browser.error.as_ref()),
+        (browser.group.as_deref(), browser.error.as_ref()),
         (Some("browser"), None)
     );
     assert!(first.screenshot.is_some() && browser.screenshot.is_some());
@@ -461,8 +461,8 @@ fn answers_are_read_back_as_the_same_results() {
 fn what_a_command_waits_for_is_said_to_whoever_asked() {
     let output = CommandOutput {
         outcome: ShellOutcome::AwaitingInput,
-        awaiting: Some(Awaiting {
-            kind: AwaitingKind::Hidden,
+        awaiting: Some(InputRequest {
+            kind: InputRequestKind::Hidden,
             prompt: "Password:".to_owned(),
         }),
         ..CommandOutput::default()

@@ -37,7 +37,7 @@ fn a_live_call_needs_no_safety_checks_member() {
         (call.exception, call.pending_safety_checks.len()),
         (None, 0)
     );
-    assert_eq!(call.family.as_deref(), Some("computer"));
+    assert_eq!(call.group.as_deref(), Some("computer"));
     assert_eq!(call.item_id.as_deref(), Some("cu_a2"));
 }
 
@@ -243,7 +243,7 @@ fn a_local_shell_call_stays_a_list_of_arguments() {
 #[test]
 fn a_call_of_browser_is_a_computer_call() {
     let call = computer(vector("output.browser_call.json")[0].clone());
-    assert_eq!(call.family.as_deref(), Some("browser"));
+    assert_eq!(call.group.as_deref(), Some("browser"));
     assert_eq!(
         call.target.as_ref().map(|target| target.as_str()),
         Some("browser")

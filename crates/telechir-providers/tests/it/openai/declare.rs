@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use telechir_protocol::{
     ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
 };
-use telechir_providers::{EncodeError, Offer, Report};
+use telechir_providers::{EncodeError, Report, ToolOffer};
 
 use super::DIALECT;
 
 fn declared(model: Option<&str>, tools: Vec<Tool>) -> (Vec<Value>, Report) {
-    let offer = Offer {
+    let offer = ToolOffer {
         tools,
         model: model.map(str::to_owned),
     };
@@ -119,7 +119,7 @@ fn every_action_that_browser_offers_can_be_read() {
 #[test]
 fn the_preview_tool_demands_a_size_and_an_environment() {
     let model = Some("computer-use-preview-2025-03-11");
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: vec![sized(Some(Environment::Linux))],
         model: model.map(str::to_owned),
     };
@@ -138,7 +138,7 @@ fn the_preview_tool_demands_a_size_and_an_environment() {
         sized(None),
         Tool::ComputerUse(screen(Some(Environment::Browser))),
     ] {
-        let offer = Offer {
+        let offer = ToolOffer {
             tools: vec![tool],
             model: model.map(str::to_owned),
         };
@@ -220,7 +220,7 @@ fn names_that_the_provider_refuses_are_refused() {
         vec![function("a b")],
         vec![browser, function("browser")],
     ] {
-        let offer = Offer { tools, model: None };
+        let offer = ToolOffer { tools, model: None };
         assert!(matches!(
             DIALECT.declare(&offer),
             Err(EncodeError::Missing { .. })

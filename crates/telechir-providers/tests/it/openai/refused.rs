@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{RawTool, Tool};
-use telechir_providers::Offer;
+use telechir_providers::ToolOffer;
 
 use super::{DIALECT, IMAGE, click, history};
 
@@ -102,7 +102,7 @@ fn the_computer_tool_takes_no_other_member() {
         dialect: DIALECT.name().to_owned(),
         json: tool,
     };
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: vec![Tool::Raw(raw)],
         model: None,
     };

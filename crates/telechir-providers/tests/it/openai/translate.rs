@@ -42,7 +42,7 @@ fn in_short(content: &Content) -> String {
         format!(
             "{} {} {}",
             call.call_id,
-            call.family.as_deref().unwrap_or_default(),
+            call.group.as_deref().unwrap_or_default(),
             Value::from(actions)
         )
     } else if let Content::ComputerResult(result) = content {

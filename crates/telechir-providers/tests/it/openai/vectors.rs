@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Action, Content, RawTool, Tool};
-use telechir_providers::{DecodeError, Offer};
+use telechir_providers::{DecodeError, ToolOffer};
 
 use super::{DIALECT, history, turn, written};
 
@@ -172,7 +172,7 @@ fn a_tool_in_the_provider_s_own_words_is_declared_as_it_is() {
                 dialect: DIALECT.name().to_owned(),
                 json: json.clone(),
             };
-            let offer = Offer {
+            let offer = ToolOffer {
                 tools: vec![Tool::Raw(raw)],
                 model: None,
             };

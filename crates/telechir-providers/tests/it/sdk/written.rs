@@ -8,7 +8,7 @@ use telechir_protocol::{
     ComputerUseTool, Content, HostedTool, Message, ModelTurn, ShellTool, Tool, ToolResult,
 };
 use telechir_providers::conform::{Expect, Manifest};
-use telechir_providers::{Conversation, Dialect, Envelope, History, Offer, Opening};
+use telechir_providers::{Conversation, Dialect, Envelope, History, RequestOptions, ToolOffer};
 
 use super::python::Document;
 use super::received;
@@ -124,7 +124,7 @@ pub(crate) fn tools(dialect: Dialect) -> Vec<Document> {
             "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}});
         let mut tools = vec![Tool::ComputerUse(screen), Tool::Shell(ShellTool::default())];
         tools.extend(serde_json::from_value::<Tool>(function).ok());
-        let offer = Offer { tools, model: None };
+        let offer = ToolOffer { tools, model: None };
         let declared = dialect.declare(&offer).unwrap().0.tools;
         all.push(Document {
             name: format!("{dialect}: tools for {environment}"),
@@ -144,7 +144,7 @@ fn hosted(dialect: Dialect) -> Vec<Document> {
         tools.push(serde_json::from_value(json!({"type": kind})).unwrap());
     }
     let declared = |tool: Tool| {
-        let offer = Offer {
+        let offer = ToolOffer {
             tools: vec![tool.clone()],
             model: None,
         };
@@ -209,7 +209,7 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<Document> {
     all
 }
 
-fn opening(dialect: Dialect) -> Opening {
+fn opening(dialect: Dialect) -> RequestOptions {
     let model = MODELS.iter().find(|(name, _)| *name == dialect.name());
     let model = model.map_or("", |(_, model)| model).to_owned();
     let screen = ComputerUseTool {
@@ -217,18 +217,18 @@ fn opening(dialect: Dialect) -> Opening {
         display_height: Some(800),
         ..ComputerUseTool::default()
     };
-    let offer = Offer {
+    let offer = ToolOffer {
         tools: vec![Tool::ComputerUse(screen), Tool::Shell(ShellTool::default())],
         model: Some(model.clone()),
     };
     let declared = dialect.declare(&offer);
-    Opening {
+    RequestOptions {
         model,
         system: Some("Be careful.".to_owned()),
         task: "Put the report in order.".to_owned(),
         declaration: declared
             .map(|(declaration, _)| declaration)
             .unwrap_or_default(),
-        ..Opening::default()
+        ..RequestOptions::default()
     }
 }

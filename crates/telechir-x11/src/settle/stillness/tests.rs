@@ -50,7 +50,7 @@ enum Programs {
     SleepSomehow,
 }
 
-const fn done(held: Option<Held>) -> Next {
+const fn done(held: Option<UnsettledReason>) -> Next {
     Next::Done {
         held,
         restless: None,
@@ -60,7 +60,7 @@ const fn done(held: Option<Held>) -> Next {
 /// The end of a wait during which something went on changing by itself.
 const fn restless(area: Area) -> Next {
     Next::Done {
-        held: Some(Held::Restless),
+        held: Some(UnsettledReason::Animated),
         restless: Some(area),
     }
 }
@@ -127,7 +127,7 @@ fn programs_that_work_are_waited_for() {
 fn programs_that_work_for_ever_are_not() {
     let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Work)));
     assert!((1000..1010).contains(&ms), "{ms}");
-    assert_eq!(next, done(Some(Held::Working)));
+    assert_eq!(next, done(Some(UnsettledReason::Busy)));
 }
 
 #[test]
@@ -326,7 +326,10 @@ fn a_video_is_known_after_a_second() {
 #[test]
 fn a_screen_that_goes_on_changing_lasts_until_the_ceiling() {
     let (ms, next) = wait(&[], |ms| (every(ms, 20, area(1200, 700)), IDLE));
-    assert_eq!((ms, next), (2000, done(Some(Held::Changing))));
+    assert_eq!(
+        (ms, next),
+        (2000, done(Some(UnsettledReason::StillChanging)))
+    );
 }
 
 #[test]

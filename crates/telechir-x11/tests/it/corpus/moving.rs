@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use telechir_device::Computer as _;
-use telechir_protocol::Held;
+use telechir_protocol::UnsettledReason;
 use telechir_testkit::gate::{Part, require};
 
 use super::acts::{Act, App, CHROMIUM, Step};
@@ -73,7 +73,7 @@ fn all_below(limit_ms: u64, outcomes: &[Outcome]) {
 
 /// What moves by itself was named.
 fn is_named(outcomes: &[Outcome]) {
-    let held = |one: &Outcome| one.settled.held == Some(Held::Restless);
+    let held = |one: &Outcome| one.settled.unsettled == Some(UnsettledReason::Animated);
     assert!(outcomes.iter().any(held), "{outcomes:?}");
 }
 

@@ -54,7 +54,7 @@ fn ref_before(page: &str, name: &str) -> String {
 fn every_verb_does_what_it_says() {
     let scene = Scene::new();
     let declared = scene
-        .run(&["tools", "--dialect", "functions", "--pages"], "")
+        .run(&["tools", "--dialect", "functions", "--page-tool"], "")
         .json()
         .to_string();
     for verb in VERBS {

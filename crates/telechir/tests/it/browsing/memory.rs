@@ -1,4 +1,4 @@
-//! `--browser-memory`: a page that takes more is ended, why is said, and the next page is there.
+//! `--browser-memory-limit`: a page that takes more is ended, why is said, and the next page is there.
 
 use serde_json::json;
 use telechir_process::Cgroup;
@@ -17,7 +17,7 @@ fn a_page_that_takes_more_than_it_may_is_ended() {
     let page = scene.page();
     let mut flags = scene.flags();
     flags[0] = format!("--browser={page}");
-    flags.push("--browser-memory=512".to_owned());
+    flags.push("--browser-memory-limit=512".to_owned());
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let take = "window.kept = []; for (let i = 0; i < 4000; i++) {\
         kept.push(new Uint8Array(1 << 20).fill(i)) } 'all of it'";

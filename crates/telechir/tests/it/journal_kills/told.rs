@@ -87,7 +87,7 @@ fn interrupted(dialect: Dialect, response: &Value, family: Option<&str>) -> Vec<
         .expect("a response");
     let id = turn.calls()[0].call_id().expect("an id").clone();
     let mut result = ComputerResult::new(id);
-    result.family = family.map(str::to_owned);
+    result.group = family.map(str::to_owned);
     result.screenshot = Some(Media::Data(DataContent::from_base64("image/png", "aGk=")));
     let message = "A crash came between.";
     result.error = Some(Failure::new(FailureKind::Interrupted, message));

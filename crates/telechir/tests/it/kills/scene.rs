@@ -8,7 +8,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
-use telechir_process::{Identity, am_root};
+use telechir_process::{Identity, is_root};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 /// From the end of a run to the end of all of it.
@@ -55,7 +55,7 @@ impl Scene {
         let server = processes.iter().find(|process| process.name == "Xvfb");
         Self {
             uid: server
-                .filter(|_| am_root())
+                .filter(|_| is_root())
                 .map(|server| (uid(server.pid), now())),
             sockets: processes.iter().filter_map(socket).collect(),
             folder: folder.to_owned(),
@@ -155,7 +155,7 @@ pub(super) async fn display(folder: &Path) -> (PrivateDisplay, Vec<(String, Stri
     let place = folder.join("theirs");
     fs::create_dir(&place).expect("a folder");
     fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).expect("permissions");
-    let identity = am_root().then(|| Identity::unprivileged(3_890)).flatten();
+    let identity = is_root().then(|| Identity::unprivileged(3_890)).flatten();
     let options = DisplayOptions {
         window_manager: false,
         ..DisplayOptions::new(place, identity)

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::text_of;
-use crate::numbers::{self, Rounded};
-use crate::stream::{CallPiece, Delta};
+use crate::numbers::{self, RoundedNumbers};
+use crate::stream::{CallDelta, Delta};
 
 /// A block as far as it came.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Growing {
         let call = self.call().filter(|_| self.is_local_call());
         let owned = |call: &Value, name: &str| Some(text_of(call, name).to_owned());
         match call {
-            Some(call) => Some(Delta::Call(CallPiece {
+            Some(call) => Some(Delta::Call(CallDelta {
                 index,
                 call_id: owned(call, "toolUseId"),
                 name: owned(call, "name"),
@@ -135,10 +135,10 @@ impl Growing {
                 let arguments = text_of(&piece, "input").to_owned();
                 input.push_str(&arguments);
                 return Ok(is_local.then(|| {
-                    Delta::Call(CallPiece {
+                    Delta::Call(CallDelta {
                         index,
                         arguments,
-                        ..CallPiece::default()
+                        ..CallDelta::default()
                     })
                 }));
             }
@@ -172,7 +172,7 @@ impl Growing {
     }
 
     /// The whole block; none when nothing came of it.
-    pub(super) fn whole(self, rounded: &mut Rounded) -> Option<Value> {
+    pub(super) fn whole(self, rounded: &mut RoundedNumbers) -> Option<Value> {
         let begun = self.begun;
         Some(match self.kind {
             Kind::Nothing => return None,
