@@ -1,4 +1,4 @@
-//! The matrix as a page for people: docs/fidelity.md.
+//! Renders the matrix as docs/fidelity.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use telechir_providers::{Dialect, Loss};
 
 use super::cell::Cell;
 
-/// Where the page is.
+/// The path of the page.
 pub(crate) fn file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md")
 }
@@ -18,33 +18,58 @@ const HEAD: &str = "\
 
 <!-- Written by `cargo run -p telechir-providers --example fidelity`; a test fails when it is stale. -->
 
-One history goes from every dialect to every other and back: a screenshot, a click with a modifier, a drag along a path, a zoom, a batch of actions, a shell call with three commands of which one fails and one takes too long, a call that failed, one that was denied, one with a safety check that a person acknowledged. A row is where it comes from, a column where it goes.
+One history is translated from every dialect to every other and back. It contains a screenshot, a click with a modifier, a drag along a path, a zoom, a batch of actions, a shell call with three commands (one fails, one times out), a failed call, a denied call and a call with an acknowledged safety check. Rows are the source dialect, columns the target.
 
 ";
 
 const KEY: &str = "
-- `=` the document that comes back is the one that went, and nothing was said in another way.
-- `= n` the document that comes back is the one that went; on the way, n things were said in another way.
-- `n` as many members mean something else after coming back; each is named in the reports. A test fails for one that is not.
+- `=`: the document survives the round trip unchanged, and nothing was expressed differently on the way.
+- `= n`: the document survives the round trip unchanged; on the way, n things were expressed differently.
+- `n`: after the round trip, n fields have a different meaning; `0` means that only the JSON differs. The reports name every difference; a test fails if they miss one.
 
-A provider's bookkeeping (names of items, how far a call was written) is made anew where it is wanted and does not count.
+Provider bookkeeping (item ids and statuses) is generated where a dialect requires it and does not count as a difference.
 
 ";
 
-/// The whole page.
+const BARE: &str = "\
+## Without the provider's JSON
+
+The same translation, with every `raw_representation` removed before each step. It shows what the neutral values carry on their own.
+
+";
+
+const LOSSES: &str = "
+## Losses by target dialect
+
+The parts of this history that each target dialect cannot represent, from any source. Dialects with the same losses share a table.
+";
+
+/// The page.
 pub(crate) fn page(raw: &[Cell], bare: &[Cell]) -> String {
     let mut page = HEAD.to_owned();
     page.push_str(&table(raw));
     page.push_str(KEY);
-    page.push_str(
-        "## Without the provider's own JSON\n\nThe same, with every `raw_representation` removed before each step: what the neutral values alone carry.\n\n",
-    );
+    page.push_str(BARE);
     page.push_str(&table(bare));
-    page.push_str("\n## What is said in another way\n\nFor each dialect, what of this history it cannot say as it was, whichever dialect it came from.\n");
-    for to in Dialect::ALL {
-        page.push_str(&said(to, raw));
+    page.push_str(LOSSES);
+    for (dialects, losses) in losses_by_dialect(raw) {
+        let names: Vec<_> = dialects.iter().map(Dialect::to_string).collect();
+        let _infallible = write!(page, "\n### {}\n\n{losses}", names.join(", "));
     }
     page
+}
+
+/// Dialects that lose the same, and the table of their losses.
+fn losses_by_dialect(cells: &[Cell]) -> Vec<(Vec<Dialect>, String)> {
+    let mut groups: Vec<(Vec<Dialect>, String)> = Vec::new();
+    for to in Dialect::ALL {
+        let losses = losses(to, cells);
+        match groups.iter_mut().find(|(_, other)| *other == losses) {
+            Some((dialects, _)) => dialects.push(to),
+            None => groups.push((vec![to], losses)),
+        }
+    }
+    groups
 }
 
 fn table(cells: &[Cell]) -> String {
@@ -57,14 +82,14 @@ fn table(cells: &[Cell]) -> String {
     for from in Dialect::ALL {
         let _infallible = write!(text, "\n| {from} |");
         for cell in cells.iter().filter(|cell| cell.from == from) {
-            let _infallible = write!(text, " {} |", word(cell));
+            let _infallible = write!(text, " {} |", symbol(cell));
         }
     }
     text.push('\n');
     text
 }
 
-fn word(cell: &Cell) -> String {
+fn symbol(cell: &Cell) -> String {
     match (cell.comes_back, cell.losses.len()) {
         (true, 0) => "=".to_owned(),
         (true, losses) => format!("= {losses}"),
@@ -73,32 +98,39 @@ fn word(cell: &Cell) -> String {
     }
 }
 
-/// What a dialect says in another way, each once.
-fn said(to: Dialect, cells: &[Cell]) -> String {
+/// The table of what a dialect cannot represent, one row per loss.
+fn losses(to: Dialect, cells: &[Cell]) -> String {
     let losses = cells
         .iter()
         .filter(|cell| cell.to == to)
         .flat_map(|cell| &cell.losses);
     let mut rows: BTreeMap<(String, &str), &Loss> = BTreeMap::new();
     for loss in losses {
-        rows.entry((plain(&loss.what), &loss.why)).or_insert(loss);
+        rows.entry((without_ids(&loss.what), &loss.why))
+            .or_insert(loss);
     }
     if rows.is_empty() {
-        return format!("\n### {to}\n\nNothing.\n");
+        return "None.\n".to_owned();
     }
-    let mut text = format!("\n### {to}\n\n| what | why | how it comes through |\n|---|---|---|\n");
+    let mut text = "| what | why | kept |\n|---|---|---|\n".to_owned();
     for ((what, why), loss) in rows {
         let kept = loss
             .kept
             .as_deref()
-            .map_or_else(|| "not at all".to_owned(), plain);
-        let _infallible = writeln!(text, "| {} | {} | {} |", cut(&what), cut(why), cut(&kept));
+            .map_or_else(|| "no".to_owned(), without_ids);
+        let _infallible = writeln!(
+            text,
+            "| {} | {} | {} |",
+            escape(&what),
+            escape(why),
+            escape(&kept)
+        );
     }
     text
 }
 
-/// Without the ids of this history, so that one thing is one row.
-fn plain(text: &str) -> String {
+/// Replaces the ids of this history by `…`, so that equal losses share a row.
+fn without_ids(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let is_id = ["call_", "cu_", "sc_", "sh_"]
             .iter()
@@ -108,6 +140,6 @@ fn plain(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn cut(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('|', "\\|")
 }
