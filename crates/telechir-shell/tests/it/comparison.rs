@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 const CASES: &str = include_str!("../corpus/commands.json");
-const TABLE: &str = include_str!("../../../../docs/shell-comparison.md");
+const TABLE: &str = include_str!("../../../../benchmarks/shell-comparison.md");
 
 /// What the table says of us.
 fn ours(case: &Value) -> String {
