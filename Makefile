@@ -34,7 +34,7 @@ deny:        ## cargo-deny where it is installed; building it takes longer than 
 	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
 	else echo "cargo-deny is not installed: licences, sources and layers were checked by xtask; 'cargo install cargo-deny' adds the rest"; fi
 
-bench:       ## measure beside other tools; writes docs/figures.md (BUILD=1: a clean build too)
+bench:       ## measure beside other tools; writes benchmarks/figures.md (BUILD=1: a clean build too)
 	@scripts/bench.sh
 
 container:   ## the shell in a container, with podman and an image made here (root)
@@ -43,7 +43,7 @@ container:   ## the shell in a container, with podman and an image made here (ro
 soak:        ## texts into an editor, kills of a running batch, settling, huge bodies, fuzzing (hours)
 	@scripts/soak.sh
 
-miniwob:     ## tasks of MiniWoB++ solved in a browser, five seeds each; writes docs/miniwob.md (minutes)
+miniwob:     ## tasks of MiniWoB++ solved in a browser, five seeds each; writes benchmarks/miniwob.md (minutes)
 	@scripts/miniwob.sh
 
 bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Measures on this machine, beside other tools that it installs, and writes docs/figures.md.
+# Measures on this machine, beside other tools that it installs, and writes benchmarks/figures.md.
 # Wants a quiet machine and no person.
 #
 # BUILD=1 also measures a clean release build, which takes minutes; without it the figures of the
 # last one stay in the document. FIGURES names another file to write.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-figures=${FIGURES:-docs/figures.md}
+figures=${FIGURES:-benchmarks/figures.md}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes what reads bytes from outside, one target after the other, and writes the table of
-# docs/fuzzing.md. FUZZ_SECONDS says how long each (600), FUZZ_TARGETS which (all), FUZZ_CORPUS
+# benchmarks/fuzzing.md. FUZZ_SECONDS says how long each (600), FUZZ_TARGETS which (all), FUZZ_CORPUS
 # where what was found interesting is kept between runs (fuzz/corpus below the target folder).
 # FUZZ_KEEP=1 also puts the smallest of it that the vectors do not reach into fuzz/corpus.
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-600}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 corpus=${FUZZ_CORPUS:-$target/fuzz/corpus}
-document=docs/fuzzing.md
+document=benchmarks/fuzzing.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Counts the characters that a model sees of the same pages through telechir, Playwright MCP and
-# agent-browser, and writes docs/page-sizes.md. Wants Chromium, Node and npm.
+# agent-browser, and writes benchmarks/page-sizes.md. Wants Chromium, Node and npm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -12,6 +12,6 @@ if ! [[ -e $peers/whole ]]; then
     touch "$peers/whole"
 fi
 cargo build --quiet --package telechir-browser --example snapshot
-node scripts/page-sizes.mjs "$peers" "$target/debug/examples/snapshot" >docs/page-sizes.md.new
-mv docs/page-sizes.md.new docs/page-sizes.md
-echo "written to docs/page-sizes.md"
+node scripts/page-sizes.mjs "$peers" "$target/debug/examples/snapshot" >benchmarks/page-sizes.md.new
+mv benchmarks/page-sizes.md.new benchmarks/page-sizes.md
+echo "written to benchmarks/page-sizes.md"

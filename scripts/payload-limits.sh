@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gives every dialect bodies of a hundred million bytes (BODY_BYTES) and writes what they took into
-# the table of docs/bodies.md.
+# the table of benchmarks/payload-limits.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,4 +12,4 @@ TELECHIR_BODY_BYTES=${BODY_BYTES:-100000000} cargo test --release --quiet --pack
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo
     grep -o '|.*|$' "$told"
-} | scripts/measured.sh docs/bodies.md
+} | scripts/measured.sh benchmarks/payload-limits.md

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Acts on real applications, some hundred times, and compares the picture that each action is
-# answered with with the screen two seconds later; writes the table of docs/settling.md.
+# answered with with the screen two seconds later; writes the table of benchmarks/settling.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh
@@ -13,4 +13,4 @@ TELECHIR_SETTLING=all cargo test --quiet --package telechir-x11 --test it -- \
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) after it; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo
     grep -E '^(\||Not final|With an effect)' "$told" | sed 's/^\(Not final\|With an effect\)/\n&/'
-} | scripts/measured.sh docs/settling.md
+} | scripts/measured.sh benchmarks/settling.md

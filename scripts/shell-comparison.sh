@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the corpus of commands in telechir's shell and in agent-framework's LocalShellTool, one
-# after the other, and writes docs/shell-comparison.md. Wants Python with venv, PyPI, bubblewrap.
+# after the other, and writes benchmarks/shell-comparison.md. Wants Python with venv, PyPI, bubblewrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=1.0.0b261022
@@ -33,5 +33,5 @@ Right is: the exit code and the outputs that bash gives; a command that waits fo
 
 HEAD
     cat "$scratch/table"
-} >docs/shell-comparison.md
-echo "written to docs/shell-comparison.md"
+} >benchmarks/shell-comparison.md
+echo "written to benchmarks/shell-comparison.md"

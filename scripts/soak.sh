@@ -13,7 +13,7 @@
 #
 # Opens and closes browsers and contexts BROWSER_CYCLES times (100), and looks for what is left.
 #
-# Bodies of a hundred million bytes, for every dialect (scripts/bodies.sh).
+# Bodies of a hundred million bytes, for every dialect (scripts/payload-limits.sh).
 #
 # Last, fuzzes every reader of what comes from outside, FUZZ_SECONDS each (600): scripts/fuzz.sh.
 set -euo pipefail
@@ -34,6 +34,6 @@ scripts/settling.sh
 TELECHIR_CYCLES=${BROWSER_CYCLES:-100} cargo test --quiet --package telechir-browser --test it -- \
   cycles:: --nocapture --test-threads=1
 
-scripts/bodies.sh
+scripts/payload-limits.sh
 
 scripts/fuzz.sh

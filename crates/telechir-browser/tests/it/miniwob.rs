@@ -2,7 +2,7 @@
 //! installs), solved by scripts through the session's own actions. The reward is the page's.
 //!
 //! Some of them run with the other tests. `make miniwob` asks for all, five seeds each, and writes
-//! the table in `docs/miniwob.md`.
+//! the table in `benchmarks/miniwob.md`.
 
 mod choosing;
 mod clicking;

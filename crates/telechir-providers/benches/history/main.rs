@@ -1,7 +1,7 @@
 //! How long a history with ten screenshots takes through a dialect and back, and how much memory.
 //!
 //! `cargo bench --package telechir-providers` measures with criterion; with `-- --table` it
-//! prints the table of docs/figures.md, whose contestants take turns.
+//! prints the table of benchmarks/figures.md, whose contestants take turns.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,

@@ -23,7 +23,7 @@ const PYTHON: [&str; 2] = [
     "Anthropic's Python types: parsed and dumped",
 ];
 
-/// Prints the table of docs/figures.md.
+/// Prints the table of benchmarks/figures.md.
 pub(crate) fn print(bytes: &[u8]) {
     let name = format!("{:.1} MB, 10 screenshots", bytes.len() as f64 / 1e6);
     println!("\n## A history through a dialect: {name}, `anthropic-messages`\n");

@@ -1,7 +1,7 @@
 //! What real applications show when the wait says that they are done, and two seconds later.
 //!
 //! The part that runs with the other tests has a terminal and an editor. `make soak` asks for all of
-//! it, on every application that is installed, and writes the table in `docs/settling.md`.
+//! it, on every application that is installed, and writes the table in `benchmarks/settling.md`.
 
 mod acts;
 mod moving;
@@ -66,7 +66,7 @@ async fn a_settled_screenshot_is_the_last() {
         .filter(|one| !one.comes_later && one.is_final())
         .count();
     // Of two applications one in ten may be off: other tests run beside it, and take its time. Of
-    // all, a floor for a busy machine; docs/settling.md says what is reached and what is wanted.
+    // all, a floor for a busy machine; benchmarks/settling.md says what is reached and what is wanted.
     let (least, percent) = if all { (60, 70) } else { (1, 90) };
     assert!(
         known >= least,
