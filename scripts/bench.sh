@@ -103,15 +103,15 @@ measure_build() {
     local size stripped_size
     size=$(stat --format=%s "$binary") stripped_size=$(stat --format=%s "$stripped")
     cat <<TABLE
-## A clean release build
+## Clean release build
 
 | what | |
 |---|---|
-| \`cargo build --release --package telechir\`, $(nproc) cores, sources there already | $((took / 60)) min $((took % 60)) s |
-| the binary as it is shipped | $(megabytes "$size") MB |
-| the same without the names of functions | $(megabytes "$stripped_size") MB |
+| \`cargo build --release --package telechir\`, $(nproc) cores, sources already downloaded | $((took / 60)) min $((took % 60)) s |
+| binary as shipped | $(megabytes "$size") MB |
+| binary without symbol names | $(megabytes "$stripped_size") MB |
 
-$(rustc --version), load $load before. It is shipped with the names of functions, for backtraces, and without debug information, which was most of the file: a panic names its file and line without that.
+$(rustc --version), load $load before the build. The binary ships with symbol names, for backtraces, and without debug information, which was most of the file; a panic reports its file and line without it.
 TABLE
 }
 megabytes() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1e6 }'; }
@@ -119,14 +119,14 @@ megabytes() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1e6 }'; }
 if [[ ${BUILD:-} == 1 ]]; then
     measure_build >"$scratch/build.md"
 else
-    sed -n '/^## A clean release build/,$p' "$figures" >"$scratch/build.md" 2>/dev/null || true
+    sed -n '/^## Clean release build/,$p' "$figures" >"$scratch/build.md" 2>/dev/null || true
 fi
 
 {
     cat <<HEAD
-# Figures
+# Speed and memory, compared with other tools
 
-Written by \`make bench\` (\`crates/telechir/benches/walk\`, release build); run it for those of your machine. Each table's contestants took turns in the same run, and the first round is not counted. What is ours is bold; the others stand under what they do as well. A row that says *unmet* names a tool that could not be run.
+Written by \`make bench\` (\`crates/telechir/benches/walk\`, release build); run it to measure your machine. The contestants of a table take turns in the same run, and the first round is not counted. Rows of telechir are bold; the rows below a bold row are compared with it. A row marked **not run** names a tool that could not be run.
 
 $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput), cua-driver $(library cua-driver), agent-framework-tools $(library agent-framework-tools), playwright-core $(node_version playwright-core), Playwright MCP $(node_version @playwright/mcp), chrome-devtools-mcp $(node_version chrome-devtools-mcp), agent-browser $(node_version agent-browser), codex $("$codex" --version 2>/dev/null | cut -d" " -f2 | grep . || echo missing).
 HEAD

@@ -1,4 +1,4 @@
-"""Runs the shell's corpus with agent-framework's LocalShellTool and writes a table of what came of it."""
+"""Runs the command corpus with agent-framework's LocalShellTool and prints a table of the results."""
 
 import asyncio
 import json
@@ -7,19 +7,19 @@ import time
 
 from agent_framework_tools.shell import LocalShellTool
 
-LIMIT = 3.0  # seconds for a command that the corpus gives no time of its own
+LIMIT = 3.0  # seconds, for a command without a time limit in the corpus
 
 
 def ours(case):
-    """Our column, as the corpus's test finds it true."""
+    """The telechir column: the outcome that the corpus test asserts."""
     outcome = case["outcome"]
     if outcome == "awaiting_input":
         prompt = case.get("prompt", "")
         return f"awaiting input: {case['kind']}" + (f", “{prompt}”" if prompt else "")
     if outcome == "timeout":
-        return "timeout, the session stays"
+        return "timeout, session continues"
     text = f"exit {case['exit']}"
-    return text + (", said that the shell is a new one" if case.get("lost") else "")
+    return text + (", reports a new shell" if case.get("lost") else "")
 
 
 async def run(tool, line, limit):
@@ -48,7 +48,7 @@ def new():
 
 
 async def check(tool, case):
-    """What came of it, and whether that was right."""
+    """Returns the result as text, whether it is correct, and whether the session is still usable."""
     limit = case.get("timeout_ms", case.get("within_ms", LIMIT * 1000)) / 1000
     await run(tool, "kept=1", 5)
     found = await run(tool, case["run"], limit)
@@ -73,20 +73,20 @@ async def check(tool, case):
         if case["outcome"] in ("awaiting_input", "timeout") or found["exit"] != case["exit"]:
             wrong.append("exit")
         if "out" in case and found["out"].rstrip("\n") != case["out"].rstrip("\n"):
-            words.append("another output")
+            words.append("wrong output")
             wrong.append("out")
-        # How an output was shortened, each says in its own words.
+        # Each tool has its own text for shortened output.
         wanted = case.get("err_has", "")
         if wanted not in found["err"] and "left out" not in wanted:
-            words.append("without the words on stderr")
+            words.append("stderr text missing")
             wrong.append("err")
     if wrong_left:
-        words.append("what it prints later is in the next result as if it were that command's")
+        words.append("later output appears in the next command's result")
         wrong.append("left")
     if usable[0] == "usable 1":
         pass
     elif usable[0].startswith("usable"):
-        words.append("variables lost without a word")
+        words.append("variables lost silently")
         wrong.append("lost")
     else:
         words.append("the next command fails too")
@@ -111,8 +111,8 @@ async def main(corpus, version):
         line = case["run"].replace("|", "\\|").replace("\n", "⏎")
         rows.append(f"| {case['name']} | `` {line} `` | {ours(case)} | {'' if is_right else '**'}{words}{'' if is_right else '**'} |")
         print(f"{case['name']}: {words}", file=sys.stderr)
-    print(f"Of {len(cases)} commands telechir has {len(cases)} right, LocalShellTool {version} {right}.\n")
-    print("| what | command | telechir | LocalShellTool |\n|---|---|---|---|")
+    print(f"Correct: telechir {len(cases)} of {len(cases)}, LocalShellTool {version} {right} of {len(cases)}.\n")
+    print("| case | command | telechir | LocalShellTool |\n|---|---|---|---|")
     print("\n".join(rows))
 
 

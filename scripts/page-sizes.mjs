@@ -1,4 +1,4 @@
-// The pages of the tests, served on loopback and told by each tool as it tells them to a model.
+// Serves the pages of the tests on loopback and counts what each tool sends to a model for them.
 import { execFileSync, spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
@@ -25,7 +25,7 @@ const run = (program, args, env = {}) => new Promise((done, fail) => {
   const pieces = []
   child.stdout.on("data", piece => pieces.push(piece))
   child.on("error", fail)
-  child.on("close", code => code === 0 ? done(Buffer.concat(pieces).toString()) : fail(new Error(`${program} ends with ${code}`)))
+  child.on("close", code => code === 0 ? done(Buffer.concat(pieces).toString()) : fail(new Error(`${program} exited with code ${code}`)))
 })
 
 const telechir = view => async page => {
@@ -70,18 +70,18 @@ const version = name => JSON.parse(readFileSync(`${peers}/node_modules/${name}/p
 const tools = [
   ["telechir `brief` (the default)", telechir("brief")],
   ["telechir `interactive`", telechir("interactive")],
-  ["telechir `all`", telechir("all")],
+  ["telechir `full`", telechir("full")],
   [`agent-browser ${version("agent-browser")} \`snapshot -i\``, agentBrowser(["-i"])],
   [`agent-browser \`snapshot\``, agentBrowser([])],
   [`Playwright MCP ${version("@playwright/mcp")} \`browser_snapshot\``, playwright],
 ]
 const count = text => [...text].length
 const rows = []
-for (const [name, tell] of tools) {
+for (const [name, snapshot] of tools) {
   const cells = []
   for (const page of PAGES) {
     try {
-      const { text, refs } = await tell(page)
+      const { text, refs } = await snapshot(page)
       cells.push(`${count(text).toLocaleString("en")} (${refs})`)
     } catch (error) {
       cells.push(`missing: ${String(error.message).split("\n")[0]}`)
@@ -90,9 +90,9 @@ for (const [name, tell] of tools) {
   rows.push(`| ${name} | ${cells.join(" | ")} |`)
 }
 const chromium = execFileSync(CHROMIUM, ["--version"]).toString().trim()
-console.log(`# Pages in characters
+console.log(`# Page snapshots in characters
 
-Written by \`scripts/page-sizes.sh\`: what a model sees of the same page, in characters, and in brackets how many refs it gets. The pages are those of our tests (\`${FOLDER}\`), with 667 (\`orders\`, 2,012 elements), 216 (\`shop\`, shadow roots included) and 128 (\`article\`) elements that can be acted on by their tags and roles; tools that give refs to other elements, too, have more. ${chromium}, without a window, 1280x800.
+Written by \`scripts/page-sizes.sh\`: the number of characters a model receives for the same page, with the number of element refs in parentheses. The pages are those of the tests (\`${FOLDER}\`). By tag and role they have 667 (\`orders\`, 2,012 elements), 216 (\`shop\`, shadow roots included) and 128 (\`article\`) interactive elements; tools that also give refs to other elements have more. ${chromium}, headless, 1280x800.
 
 | | ${PAGES.map(page => `\`${page}\``).join(" | ")} |
 |---|---|---|---|

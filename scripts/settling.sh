@@ -10,7 +10,7 @@ trap 'rm -f "$told"' EXIT
 TELECHIR_SETTLING=all cargo test --quiet --package telechir-x11 --test it -- \
   --exact corpus::a_settled_picture_is_the_last --nocapture | tee "$told"
 {
-    echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) after it; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
+    echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) afterwards; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo
-    grep -E '^(\||Not final|With an effect)' "$told" | sed 's/^\(Not final\|With an effect\)/\n&/'
+    grep -E '^(\||Not final|Unannounced effect)' "$told" | sed 's/^\(Not final\|Unannounced effect\)/\n&/'
 } | scripts/measured.sh benchmarks/settling.md

@@ -25,11 +25,11 @@ bwrap --unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tm
     "$venv/bin/python" local_shell_tool.py commands.json "$version" >"$scratch/table"
 {
     cat <<'HEAD'
-# The shell beside LocalShellTool
+# The shell, compared with LocalShellTool
 
-Written by `scripts/shell-comparison.sh`: the corpus of our shell's tests, run in one sandboxed session of telechir and in one persistent session of `LocalShellTool` from Microsoft's agent-framework (PyPI, `agent-framework-tools`), inside bubblewrap because it has no sandbox. What is not right is **bold**. A session that could not be used any more was replaced by hand for the next command; telechir's is the same throughout, but where a command ends the shell itself.
+Written by `scripts/shell-comparison.sh`: the command corpus of the shell's tests, run in one sandboxed session of telechir and in one persistent session of `LocalShellTool` from Microsoft's agent-framework (PyPI, `agent-framework-tools`). LocalShellTool has no sandbox of its own and runs inside bubblewrap. Incorrect results are **bold**. If a session of LocalShellTool became unusable, the script replaced it before the next command; telechir uses one session throughout and reports a new shell where a command ends the shell itself.
 
-Right is: the exit code and the outputs that bash gives; a command that waits for someone to type is said to wait, at once and with what it asks; a time-out is a time-out; and afterwards the session is as it was, or says that it is not. LocalShellTool has no way to say that a command waits, nor to answer one. It was given 3 seconds for such commands, 30 is its default.
+A result is correct if it has the exit code and the output that bash gives; if a command that waits for input is reported as waiting, immediately and with its prompt; if a timeout is reported as a timeout; and if the session afterwards is unchanged or reports that it is not. LocalShellTool cannot report that a command waits for input, and cannot send input. Such commands had a timeout of 3 seconds; its default is 30.
 
 HEAD
     cat "$scratch/table"

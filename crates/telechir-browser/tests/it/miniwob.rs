@@ -137,7 +137,7 @@ async fn episode(hand: &mut Hand, site: &Server, task: &'static str, seed: u32) 
             return outcome;
         }
         if Instant::now() > limit {
-            outcome.trouble = Some("the page does not take it for done".to_owned());
+            outcome.trouble = Some("the page does not report completion".to_owned());
             return outcome;
         }
         sleep(Duration::from_millis(10)).await;

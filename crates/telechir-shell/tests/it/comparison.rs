@@ -13,9 +13,9 @@ fn ours(case: &Value) -> String {
             "" => format!("awaiting input: {}", text("kind")),
             prompt => format!("awaiting input: {}, “{prompt}”", text("kind")),
         },
-        "timeout" => "timeout, the session stays".to_owned(),
+        "timeout" => "timeout, session continues".to_owned(),
         _ if case.get("lost").is_some() => {
-            format!("exit {}, said that the shell is a new one", case["exit"])
+            format!("exit {}, reports a new shell", case["exit"])
         }
         _ => format!("exit {}", case["exit"]),
     }

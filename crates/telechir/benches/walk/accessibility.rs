@@ -22,7 +22,7 @@ const ROWS: usize = 900;
 const ELEMENTS: usize = 3_600;
 
 pub(crate) fn trees(stage: &Stage) {
-    table("All elements of a page in Chromium, with the places of those in view");
+    table("All accessible elements of a page in Chromium, with the bounds of those in view");
     let workspace = stage.make("page");
     let path = workspace.join("page.html");
     let mut html = "<!doctype html><title>Rows</title>".to_owned();
@@ -62,7 +62,7 @@ pub(crate) fn trees(stage: &Stage) {
             .block_on(applications.tree(Detail::Basic, &[]));
         elements = tree.expect("elements").elements.len();
     };
-    let name = "pyatspi, in Python";
+    let name = "pyatspi (Python)";
     let mut walker = Walker::start(stage, &display.environment());
     let theirs = match walker.as_mut().map_err(|why| why.clone()) {
         Ok(walker) => Contestant::new(name, || {
@@ -70,7 +70,10 @@ pub(crate) fn trees(stage: &Stage) {
         }),
         Err(why) => Contestant::missing(name, why),
     };
-    compare(20, vec![Contestant::new("telechir, in bulk", ours), theirs]);
+    compare(
+        20,
+        vec![Contestant::new("telechir, bulk query", ours), theirs],
+    );
     drop(walker);
     crate::table::remark(&format!("{elements} elements."));
     stage.runtime.block_on(display.close()).expect("an end");

@@ -41,7 +41,7 @@ pub(crate) fn browsers(stage: &Stage) {
 }
 
 fn starts(stage: &Stage, site: &Site) {
-    table("From nothing to a page of 2,012 elements that can be used");
+    table("Cold start to a usable page of 2,012 elements");
     let playwright = RefCell::new(Playwright::open(site));
     let url = site.url("orders");
     let agent = Agent::new(stage);
@@ -71,7 +71,7 @@ fn starts(stage: &Stage, site: &Site) {
     }
     compare(5, all);
     remark(
-        "Without a window, by Chromium's shell, which ends after each; its end is not counted but in the MCP servers', who are killed.",
+        "Chromium's headless shell, stopped after each run. Stopping it is not counted, except for the MCP servers, which are killed.",
     );
 }
 
@@ -88,7 +88,7 @@ fn timed<'a>(agent: &'a Agent, what: &str, url: &'a str) -> Contestant<'a> {
 }
 
 fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
-    table("A new isolated context with an empty page, in a Chromium that runs");
+    table("New isolated context with an empty page, in a running Chromium");
     let isolated = || {
         let start = Instant::now();
         let ours = ours.borrow();
@@ -112,7 +112,7 @@ fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwr
 }
 
 fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
-    table("1,000 characters typed into a field, with the events of their keys");
+    table("1,000 characters typed into a field, with key events");
     let text = "0123456789".repeat(100);
     let field = ours.borrow_mut().field();
     let typed = || {
@@ -127,7 +127,7 @@ fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
     compare(
         5,
         vec![
-            Contestant::new("`type` at a ref, which is emptied first", typed),
+            Contestant::new("`type` at a ref, field cleared first", typed),
             theirs(playwright, "Playwright's `pressSequentially`", "type"),
         ],
     );
@@ -139,7 +139,7 @@ fn screenshots(
     ours: &RefCell<Ours<'_>>,
     playwright: &RefCell<Playwright>,
 ) {
-    table("A picture of the page, 1280x800");
+    table("Screenshot of the page, 1280x800");
     let mut windowed = stage.runtime.block_on(windowed(stage));
     drop(stage.runtime.block_on(windowed.perform(&navigation(site))));
     let window = RefCell::new(windowed);
@@ -150,18 +150,18 @@ fn screenshots(
     compare(
         40,
         vec![
-            Contestant::new("in a window, by shared memory: pixels", || {
+            Contestant::new("windowed, shared memory: pixels", || {
                 capture(&mut window.borrow_mut());
             }),
-            Contestant::new("without a window: a PNG", || {
+            Contestant::new("headless: PNG", || {
                 capture(&mut ours.borrow_mut().browser);
             }),
             theirs(
                 playwright,
-                "`Page.captureScreenshot`, `optimizeForSpeed`: a PNG",
+                "`Page.captureScreenshot`, `optimizeForSpeed`: PNG",
                 "bare",
             ),
-            theirs(playwright, "Playwright's `screenshot`: a PNG", "shoot"),
+            theirs(playwright, "Playwright's `screenshot`: PNG", "shoot"),
         ],
     );
     stage
@@ -192,9 +192,7 @@ fn navigation(site: &Site) -> telechir_device::ScreenAction {
 }
 
 fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
-    table(
-        "A whole call against a browser that runs: a click on a button of the page, and a picture",
-    );
+    table("Complete call against a running browser: click on a button, then screenshot");
     let policy = stage.lets_pages();
     let peers = mcp::SERVERS.map(|server| Peer::open(stage, server, site));
     for headless in [false, true] {
@@ -226,13 +224,9 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
                 "no picture: {answer}"
             );
         };
-        let place = if headless {
-            "without a window"
-        } else {
-            "in a window"
-        };
+        let place = if headless { "headless" } else { "windowed" };
         let mut all = vec![Contestant::new(
-            format!("`exec --session`, {place}: settled, judged, recorded"),
+            format!("`exec --session`, {place}: settle, policy, recording"),
             ours,
         )];
         all.push(theirs(
@@ -242,7 +236,7 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
         ));
         if headless {
             all.extend(peers.each_ref().map(|peer| {
-                peer.contestant("its click and its picture", |peer| {
+                peer.contestant("click and screenshot", |peer| {
                     peer.click().and_then(|()| peer.screenshot())
                 })
             }));
@@ -251,7 +245,7 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
         telechir(&["sessions", "close", &name], "");
     }
     remark(
-        "A call of ours is a program that is started for it; the others' answer in processes that stay. Playwright does not wait until a page has settled.",
+        "Each telechir call starts a new process; the others answer from running processes. Playwright does not wait until the page has settled.",
     );
 }
 
@@ -262,8 +256,8 @@ fn call(name: &str, input: Value) -> String {
 
 /// Both are started anew: what a browser gives back of earlier work would be counted as less.
 fn memory(stage: &Stage, site: &Site) {
-    println!("\n## Memory of further isolated contexts, each with the page\n");
-    println!("| contexts | ours, each | Playwright's, each |\n|---|---|---|");
+    println!("\n## Memory per additional isolated context, each showing the page\n");
+    println!("| contexts | telechir, each | Playwright, each |\n|---|---|---|");
     let is_quick = std::env::args().any(|word| word == "--quick");
     let counts: &[usize] = if is_quick { &[1, 3] } else { &[1, 10, 50] };
     let ours = Ours::open(stage, site);
@@ -307,7 +301,7 @@ fn memory(stage: &Stage, site: &Site) {
     let ours = ours.browser.close();
     stage.runtime.block_on(ours).expect("an end");
     remark(
-        "What all processes of a browser with one page (with Playwright's own) have more than before, shared fairly (PSS).",
+        "Growth of the proportional set size (PSS) of all browser processes, compared with a browser that shows one page. Playwright's own process is included in its column.",
     );
 }
 

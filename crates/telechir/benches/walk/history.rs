@@ -25,23 +25,29 @@ fn history() -> Vec<u8> {
 pub(crate) fn conversions(stage: &Stage, peers: &mut Peers) {
     let bytes = history();
     std::fs::write(stage.folder().join("history.json"), &bytes).expect("a file");
-    table(&format!("A history of {:.1} MB", bytes.len() as f64 / 1e6));
+    table(&format!(
+        "Decoding and encoding a history of {:.1} MB",
+        bytes.len() as f64 / 1e6
+    ));
     let dialect = Dialect::AnthropicMessages;
     let read = || drop(dialect.decode_history(&bytes).expect("a history"));
     let mut yardstick = || peers.ask("json");
     let python = match yardstick() {
-        Ok(()) => Contestant::new("Python's `json.loads` of the same, for a yardstick", || {
-            yardstick().expect("it did before");
-        }),
+        Ok(()) => Contestant::new(
+            "Python's `json.loads` of the same bytes, for reference",
+            || {
+                yardstick().expect("it did before");
+            },
+        ),
         Err(why) => Contestant::missing("Python's `json.loads`", why),
     };
-    compare(40, vec![Contestant::new("read it", read), python]);
+    compare(40, vec![Contestant::new("decode", read), python]);
     let (history, _) = dialect.decode_history(&bytes).expect("a history");
     let same = || drop(dialect.encode_history(&history).expect("messages"));
-    compare(40, vec![Contestant::new("write it back", same)]);
+    compare(40, vec![Contestant::new("encode", same)]);
     let other = Dialect::OpenaiResponses;
     let other = || drop(other.encode_history(&history).expect("items"));
-    let name = "write it in the other dialect";
+    let name = "encode as `openai-responses`";
     compare(40, vec![Contestant::new(name, other)]);
-    remark("No tool that could be installed here translates between the two.");
+    remark("No installable tool that translates between the two dialects was found.");
 }

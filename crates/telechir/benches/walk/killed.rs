@@ -19,8 +19,8 @@ const LATER: Duration = Duration::from_secs(5);
 type Held = Result<(u32, Vec<Process>), String>;
 
 pub(crate) fn killed(stage: &Stage) {
-    println!("\n## Processes that are left when whoever holds a browser is killed with -9\n");
-    println!("| who | processes before | left after 5 s |\n|---|---|---|");
+    println!("\n## Processes left after the owner of a browser is killed with SIGKILL\n");
+    println!("| owner | processes before | left after 5 s |\n|---|---|---|");
     let site = stage.runtime.block_on(Site::serve([("orders", ORDERS)]));
     let site = site.expect("loopback");
     let name = format!("bench-killed-{}", std::process::id());
@@ -29,7 +29,7 @@ pub(crate) fn killed(stage: &Stage) {
     let agent = Agent::open(stage, &site);
     let mut all: Vec<(&str, Held)> = vec![
         (
-            "**`exec --session --browser`, in a window**",
+            "**`exec --session --browser`, windowed**",
             ours(stage, &site, &name),
         ),
         ("Playwright", playwright.pid().map(held).ok_or_else(missing)),
@@ -38,7 +38,7 @@ pub(crate) fn killed(stage: &Stage) {
         all.push((server.name(), server.pid().map(held).ok_or_else(missing)));
     }
     let daemon = marked(mcp::AGENT).map(held).ok_or_else(missing);
-    all.push(("agent-browser, its daemon", daemon));
+    all.push(("agent-browser daemon", daemon));
     for (_, held) in &all {
         if let Ok((pid, _)) = held {
             run(Command::new("kill").args(["-KILL", &pid.to_string()]));
@@ -47,7 +47,7 @@ pub(crate) fn killed(stage: &Stage) {
     std::thread::sleep(LATER);
     for (who, held) in &all {
         match held {
-            Err(why) => println!("| {who} | missing: {why} | **unmet** |"),
+            Err(why) => println!("| {who} | missing: {why} | **not run** |"),
             Ok((_, before)) => {
                 let left: Vec<&Process> = before.iter().filter(|one| one.is_there()).collect();
                 println!("| {who} | {} | {} |", before.len(), left.len());
@@ -58,7 +58,7 @@ pub(crate) fn killed(stage: &Stage) {
         }
     }
     remark(
-        "A browser with the page each. Ours counts holder, guardian, X server, window manager and Chromium.",
+        "Each owner has one browser that shows the page. The telechir row counts session host, guardian, X server, window manager and Chromium.",
     );
     drop((servers, playwright, agent));
 }

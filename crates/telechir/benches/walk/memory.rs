@@ -23,7 +23,7 @@ struct Memory {
 
 pub(crate) fn idle(stage: &Stage, peers: &Peers) {
     println!("\n## Memory of an idle session\n");
-    println!("| session | its processes | resident (RSS) | shared fairly (PSS) |");
+    println!("| session | processes | resident (RSS) | proportional (PSS) |");
     println!("|---|---|---|---|");
     for (devices, input) in [
         (&["--shell"][..], command()),
@@ -40,14 +40,9 @@ pub(crate) fn idle(stage: &Stage, peers: &Peers) {
         telechir(&["sessions", "close", &name], "");
     }
     println!("{}", driver(stage, peers));
-    println!(
-        "| `cua-computer-server` | missing: the package index has none for this Python | | **unmet** |"
-    );
+    println!("| `cua-computer-server` | missing: no package for this Python | | **not run** |");
     remark(
-        "The holder of the session and its guardian, after one call; X server, window manager, \
-         bus, bubblewrap and bash are not counted. Their resident sum has twice what they share, most \
-         of the program itself; their fair share is what they take. One measurement each. The driver \
-         is an MCP server that was asked for nothing but its greeting.",
+        "Session host and guardian after one call; X server, window manager, bus, bubblewrap and bash are not counted. The RSS sum counts shared pages, mostly the program itself, twice; the PSS sum counts them once. One measurement each. The driver is an MCP server that received only its `initialize` request.",
     );
 }
 
@@ -59,7 +54,7 @@ fn driver(stage: &Stage, peers: &Peers) -> String {
         .and_then(|python| Some(Path::new(python).parent()?.join("cua-driver")))
         .filter(|program| program.exists());
     let Some(program) = program else {
-        return format!("| `{NAME}` | missing: it is not installed | | **unmet** |");
+        return format!("| `{NAME}` | missing: it is not installed | | **not run** |");
     };
     let options = DisplayOptions::new(stage.folder(), stage.identity);
     let display = stage.runtime.block_on(PrivateDisplay::start(options));

@@ -33,25 +33,25 @@ pub(crate) fn pages(stage: &Stage) {
     let agent = Agent::open(stage, &site);
 
     table(
-        "A page of 2,012 elements in words, all that can be acted on and as much beside as has room",
+        "Text snapshot of a page with 2,012 elements: every interactive element, other content up to the limit",
     );
-    let mut all = vec![Contestant::new("read again", || {
+    let mut all = vec![Contestant::new("repeated snapshot", || {
         ours.borrow_mut().read(None);
     })];
-    all.push(Contestant::timed("the first time in a document", || {
+    all.push(Contestant::timed("first snapshot of a document", || {
         ours.borrow_mut().go(&site);
         let start = Instant::now();
         ours.borrow_mut().read(None);
         start.elapsed()
     }));
     all.push(theirs(&playwright, "Playwright's `ariaSnapshot`", "aria"));
-    all.extend(servers.map(|peer| peer.contestant("its snapshot", Peer::snapshot)));
+    all.extend(servers.map(|peer| peer.contestant("snapshot", Peer::snapshot)));
     all.push(agent.contestant("`snapshot -i`", |agent| {
         agent.run(&["snapshot", "-i"]).map(drop)
     }));
     compare(40, all);
 
-    table("What changed on it, after one heading did");
+    table("Changes on that page after one heading changed");
     let mut all = vec![Contestant::timed("`changes`", || {
         ours.borrow_mut().change();
         let start = Instant::now();
@@ -60,12 +60,12 @@ pub(crate) fn pages(stage: &Stage) {
     })];
     all.push(theirs(
         &playwright,
-        "Playwright's whole `ariaSnapshot` again",
+        "Playwright's complete `ariaSnapshot` again",
         "change",
     ));
     compare(40, all);
 
-    table("A click on a button of it: hit-tested, and seen to be heard");
+    table("Click on a button of that page, hit-tested and confirmed");
     let save = ours.borrow_mut().save();
     let mut all = vec![Contestant::new("by ref", || ours.borrow_mut().click(&save))];
     all.push(theirs(
@@ -73,11 +73,11 @@ pub(crate) fn pages(stage: &Stage) {
         "Playwright's `click` of a locator",
         "click",
     ));
-    all.extend(servers.map(|peer| peer.contestant("its click", Peer::click)));
+    all.extend(servers.map(|peer| peer.contestant("click", Peer::click)));
     all.push(agent.contestant("`click` of a ref", Agent::click));
     compare(40, all);
     remark(
-        "All drive Chromium's shell, without a window. Playwright waits until a button stays where it is for two frames.",
+        "All drive Chromium's headless shell. Playwright waits until the position of the button is stable for two frames.",
     );
     let ours = ours.into_inner();
     runtime.block_on(ours.browser.close()).expect("an end");

@@ -34,7 +34,7 @@ fn places() -> impl FnMut() -> (i32, i32) {
 }
 
 pub(crate) fn clicks(stage: &Stage, peers: &mut Peers) {
-    table("A click, until the window under it has press and release");
+    table("Click, until the window under it has received press and release");
     let options = DisplayOptions::new(stage.folder(), stage.identity);
     let (mut desktop, environment) = stage.runtime.block_on(async {
         let display = PrivateDisplay::start(options).await.expect("an X server");
@@ -57,11 +57,11 @@ pub(crate) fn clicks(stage: &Stage, peers: &mut Peers) {
     let mut python = |x: i32, y: i32| peers.ask(&format!("pynput {x} {y}"));
     let mut other_place = places();
     let pynput = match python(90, 90) {
-        Ok(()) => Contestant::timed("pynput, in Python", || {
+        Ok(()) => Contestant::timed("pynput (Python)", || {
             let (x, y) = other_place();
             delivered(stage, &witness, || python(x, y).expect("it did before"))
         }),
-        Err(why) => Contestant::missing("pynput, in Python", why),
+        Err(why) => Contestant::missing("pynput (Python)", why),
     };
     let all = vec![
         Contestant::timed("move and click", ours),
@@ -69,7 +69,7 @@ pub(crate) fn clicks(stage: &Stage, peers: &mut Peers) {
         xdotool(stage, &witness, &environment),
     ];
     compare(40, all);
-    remark("xdotool returns some 100 ms after its click has arrived; that is not counted here.");
+    remark("xdotool returns about 100 ms after its click has arrived; that time is not counted.");
 }
 
 fn xdotool<'a>(
@@ -77,7 +77,7 @@ fn xdotool<'a>(
     witness: &'a std::cell::RefCell<XWitness>,
     environment: &Environment,
 ) -> Contestant<'a> {
-    let name = "xdotool, started for each";
+    let name = "xdotool, one process per click";
     if let Some(why) = absent("xdotool") {
         return Contestant::missing(name, why);
     }

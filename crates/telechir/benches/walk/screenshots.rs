@@ -71,17 +71,14 @@ pub(crate) fn screenshots(stage: &Stage, peers: &mut Peers) {
 /// The words of a table's title.
 fn named(size: Size, background: Background) -> String {
     let behind = match background {
-        Background::Plain => "plain",
-        Background::Photograph => "before a photograph",
+        Background::Plain => "plain background",
+        Background::Photograph => "photograph as background",
     };
     format!("{}x{}, {behind}", size.width, size.height)
 }
 
 fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Background) {
-    table(&format!(
-        "A PNG of a desktop of {}",
-        named(size, background)
-    ));
+    table(&format!("PNG of a desktop, {}", named(size, background)));
     let (desktop, environment) = furnished(stage, size, background);
     let desktop = std::cell::RefCell::new(desktop);
     peers.restart(stage, &environment);
@@ -138,12 +135,12 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
             Err(why) => Contestant::missing(title, why),
         }
     };
-    let mss = library("mss", "mss, in Python");
-    let pyautogui = library("pyscreeze", "pyautogui's pyscreeze, in Python");
+    let mss = library("mss", "mss (Python)");
+    let pyautogui = library("pyscreeze", "pyautogui's pyscreeze (Python)");
     let all = vec![
-        Contestant::timed("pixels and PNG", ours(0, Format::Png)),
+        Contestant::timed("capture and PNG", ours(0, Format::Png)),
         Contestant::timed(
-            "the floor: MIT-SHM, RGB, the `png` crate's fast level",
+            "baseline: MIT-SHM, RGB, the `png` crate's fast level",
             yardstick,
         ),
         mss,
@@ -153,12 +150,12 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
     ];
     compare(40, all);
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let small = format!("pixels and small PNG, {cores} cores");
+    let small = format!("capture and small PNG, {cores} cores");
     compare(
         40,
         vec![
             Contestant::timed(small, ours(1, Format::SmallPng)),
-            Contestant::timed("pixels and lossless WebP", ours(2, Format::Webp)),
+            Contestant::timed("capture and lossless WebP", ours(2, Format::Webp)),
         ],
     );
     let theirs = match peers.ask("mss peer-mss.png") {
@@ -172,14 +169,13 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
     let beside = match theirs {
         0 => String::new(),
         theirs => format!(
-            "; mss's {:.1} kB, so that the small one has {:.2} times its bytes",
+            ", mss {:.1} kB (the small PNG is {:.2} times that size)",
             theirs as f64 / 1e3,
             small as f64 / theirs as f64
         ),
     };
     remark(&format!(
-        "A terminal and an editor are on it, and something changes before every picture. The fast \
-         PNG has {}, the small one {}, the WebP {}{beside}.",
+        "The desktop shows a terminal and an editor, and something changes before every screenshot. Sizes: fast PNG {}, small PNG {}, WebP {}{beside}.",
         kilobytes(fast),
         kilobytes(small),
         kilobytes(webp)
@@ -224,7 +220,7 @@ fn session(stage: &Stage, name: &str, desktop: Desktop) -> Session {
 
 fn as_calls(stage: &Stage, size: Size) {
     table(&format!(
-        "Calls on a desktop of {}",
+        "Screenshot calls on a desktop, {}",
         named(size, Background::Plain)
     ));
     let (desktop, environment) = furnished(stage, size, Background::Plain);
@@ -236,7 +232,7 @@ fn as_calls(stage: &Stage, size: Size) {
         let call = ComputerCall::new(next(), vec![Action::Screenshot]);
         stage.carry_out(&mut session, Content::ComputerCall(call));
     };
-    let what = "a picture as a call, when nothing changed: judged, seen to be still, journal";
+    let what = "screenshot call, nothing changed: policy, settle check, journal";
     compare(20, vec![Contestant::new(what, call)]);
     let mut next = ids();
     let call = || {
@@ -244,7 +240,7 @@ fn as_calls(stage: &Stage, size: Size) {
         let call = ComputerCall::new(format!("new_{}", next()), vec![Action::Screenshot]);
         stage.carry_out(&mut session, Content::ComputerCall(call));
     };
-    let what = "a picture as a call, just after a change: settled, PNG, journal";
+    let what = "screenshot call, just after a change: settle, PNG, journal";
     compare(20, vec![Contestant::new(what, call)]);
     stage.runtime.block_on(session.close()).expect("an end");
 }
@@ -260,14 +256,14 @@ struct Clicked {
 }
 
 const MENU: Clicked = Clicked {
-    title: "A click on a menu (GTK 3), until there is a picture of what came of it",
+    title: "Click on a menu (GTK 3), until a screenshot shows the result",
     program: "mousepad",
     place: [300, 100, 640, 480],
     spot: (20, 12),
-    remark: "The click opens a menu or closes it.",
+    remark: "The click opens or closes a menu.",
 };
 const BUTTON: Clicked = Clicked {
-    title: "A click on a button (GTK 4), until there is a picture of what came of it",
+    title: "Click on a button (GTK 4), until a screenshot shows the result",
     program: "gnome-calculator",
     place: [300, 100, 400, 500],
     spot: (100, 400),
@@ -304,8 +300,8 @@ fn settled(stage: &Stage, clicked: &Clicked) {
         .to_string_lossy()
         .into_owned();
     let peer = match absent("xdotool").or_else(|| absent("scrot")) {
-        Some(why) => Contestant::missing("xdotool, two seconds, scrot", why),
-        None => Contestant::new("xdotool, two seconds, scrot", || {
+        Some(why) => Contestant::missing("xdotool, 2 s sleep, scrot", why),
+        None => Contestant::new("xdotool, 2 s sleep, scrot", || {
             let (x, y) = (x.to_string(), y.to_string());
             let mut press = Program::new("xdotool");
             run(press
@@ -316,11 +312,10 @@ fn settled(stage: &Stage, clicked: &Clicked) {
             run(shot.args(["--overwrite", &file]).envs(environment.clone()));
         }),
     };
-    let what = "a click as a call: judged, settled, PNG, journal";
+    let what = "click call: policy, settle, PNG, journal";
     compare(12, vec![Contestant::new(what, ours), peer]);
     remark(&format!(
-        "{} The screen is waited for until nothing changes and no application works, instead of \
-         for a fixed time.",
+        "{} telechir waits until nothing changes and no application is busy, not for a fixed time.",
         clicked.remark
     ));
     stage.runtime.block_on(session.close()).expect("an end");

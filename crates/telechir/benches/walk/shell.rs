@@ -27,7 +27,7 @@ const GIGABYTE: &str = "head -c 1G /dev/zero";
 const CODEX: &str = "TELECHIR_PEERS_CODEX";
 
 pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
-    table("`true` in a shell that stays, in a sandbox");
+    table("`true` in a persistent sandboxed shell");
     let mut bash = bash(stage, "direct");
     let command = line("true");
     let direct = || {
@@ -36,15 +36,15 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     };
     let mut pty = || peers.ask("pty");
     let pty = match pty() {
-        Ok(()) => Contestant::new("bash on a terminal that stays, without a sandbox", || {
+        Ok(()) => Contestant::new("persistent bash on a pty, no sandbox", || {
             pty().expect("it did before");
         }),
-        Err(why) => Contestant::missing("bash on a terminal that stays", why),
+        Err(why) => Contestant::missing("persistent bash on a pty", why),
     };
     let others = vec![
-        Contestant::new("without policy and journal", direct),
+        Contestant::new("shell alone, no policy and no journal", direct),
         pty,
-        Contestant::new("`bash -c true` each time, without a sandbox", || {
+        Contestant::new("`bash -c true` per command, no sandbox", || {
             run(Program::new("bash").args(["-c", "true"]));
         }),
         bubblewrap(stage),
@@ -53,10 +53,7 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
     products(stage, peers);
     calls(stage);
     remark(
-        "Each waits here for its turn while the others run, and its processors sleep meanwhile. A \
-         call's intent and outcome are on the disk before it is answered. There is no call without \
-         a journal; the first row is the shell alone, the one in memory shows what the disk costs, \
-         and the last one what this disk takes at the least.",
+        "The contestants take turns, so each one starts on idle cores. The intent and the outcome of a call are on disk before its result is returned. Every call has a journal: the in-memory row shows the cost of the disk, and the last row the minimum that this disk allows.",
     );
     in_a_row(stage, peers);
 }
@@ -71,9 +68,9 @@ fn calls(stage: &Stage) {
     let log = log(&stage.make("bare disk").join("log")).expect("a file");
     let mut count = 0_u8;
     let calls = vec![
-        Contestant::new("as a call: judged, journal on disk", || on_disk.call()),
-        Contestant::new("as a call: judged, journal in memory", || in_memory.call()),
-        Contestant::new("two writes to the disk alone, of 4 kB each", || {
+        Contestant::new("as a call: policy, journal on disk", || on_disk.call()),
+        Contestant::new("as a call: policy, journal in memory", || in_memory.call()),
+        Contestant::new("two synced 4 kB writes, for reference", || {
             for _ in 0..2 {
                 count = count.wrapping_add(1);
                 let written = log.write_all_at(&[count; PAGE], u64::from(count) * PAGE as u64);
@@ -96,7 +93,7 @@ fn log(path: &Path) -> std::io::Result<File> {
 
 /// The same without a pause between one command and the next.
 fn in_a_row(stage: &Stage, peers: &mut Peers) {
-    table(&format!("`true`, {IN_A_ROW} in a row, each"));
+    table(&format!("`true`, {IN_A_ROW} in a row, time per command"));
     let mut bash = bash(stage, "in a row");
     let command = line("true");
     let direct = || {
@@ -104,15 +101,18 @@ fn in_a_row(stage: &Stage, peers: &mut Peers) {
         drop(output.expect("an output"));
     };
     let mut pty = || peers.ask("pty");
-    let name = "bash on a terminal that stays, without a sandbox";
+    let name = "persistent bash on a pty, no sandbox";
     let pty = match pty() {
         Ok(()) => row(name, || pty().expect("it did before")),
         Err(why) => Contestant::missing(name, why),
     };
-    compare(RUNS, vec![row("without policy and journal", direct), pty]);
+    compare(
+        RUNS,
+        vec![row("shell alone, no policy and no journal", direct), pty],
+    );
     let folder = stage.make("row on disk");
     let mut on_disk = Caller::new(stage, "row on disk", &folder);
-    let call = row("as a call: judged, journal on disk", || on_disk.call());
+    let call = row("as a call: policy, journal on disk", || on_disk.call());
     compare(RUNS, vec![call]);
     on_disk.close();
 }
@@ -149,11 +149,11 @@ fn products(stage: &Stage, peers: &mut Peers) {
     let names = [
         (
             "local-shell-tool",
-            "LocalShellTool of agent-framework, persistent, without a sandbox",
+            "agent-framework's LocalShellTool, persistent, no sandbox",
         ),
         (
             "polling",
-            "a bash behind pipes, looked at every 0.2 s as a well-known demo does",
+            "bash on pipes, polled every 0.2 s, as in a well-known demo",
         ),
     ];
     let found = names.map(|(question, name)| (question, name, peers.ask(question)));
@@ -167,13 +167,13 @@ fn products(stage: &Stage, peers: &mut Peers) {
             }),
             Err(why) => Contestant::missing(name, why),
         });
-    let first = Contestant::new("without policy and journal", ours);
+    let first = Contestant::new("shell alone, no policy and no journal", ours);
     let all = std::iter::once(first).chain(asked).chain([codex(stage)]);
     compare(FEW, all.collect());
 }
 
 fn codex(stage: &Stage) -> Contestant<'static> {
-    let name = "`codex sandbox -- bash -c true` each time";
+    let name = "`codex sandbox -- bash -c true` per command";
     let program = std::env::var_os(CODEX).filter(|program| Path::new(program).exists());
     let Some(program) = program else {
         return Contestant::missing(name, "it is not installed");
@@ -196,7 +196,7 @@ fn codex(stage: &Stage) -> Contestant<'static> {
 
 /// A shell from nothing to the end of its first command.
 pub(crate) fn starts(stage: &Stage) {
-    table("The first command of a new shell in a sandbox");
+    table("First command of a new sandboxed shell");
     let mut count = 0;
     let ours = || {
         count += 1;
@@ -212,17 +212,17 @@ pub(crate) fn starts(stage: &Stage) {
         took
     };
     let all = vec![
-        Contestant::timed("a new shell and its first command", ours),
+        Contestant::timed("new shell and its first command", ours),
         bubblewrap(stage),
         codex(stage),
     ];
     compare(40, all);
-    remark("Its end is not counted; that of the others is.");
+    remark("Shutdown is not counted for telechir; it is for the others.");
 }
 
 /// More than anyone keeps.
 pub(crate) fn gigabyte(stage: &Stage) {
-    table("A gigabyte of output");
+    table("1 GiB of output");
     let mut bash = bash(stage, "gigabyte");
     let before = peak();
     let command = line(GIGABYTE);
@@ -236,12 +236,12 @@ pub(crate) fn gigabyte(stage: &Stage) {
         run(Program::new("bash").args(["-c", &both]));
     };
     let all = vec![
-        Contestant::new("as a command, its first 256 MiB kept in a file", ours),
-        Contestant::new("`cat` from a pipe to nothing", pipe),
+        Contestant::new("as a command, first 256 MiB spooled to a file", ours),
+        Contestant::new("`cat` from a pipe to `/dev/null`", pipe),
     ];
     compare(5, all);
     let grown = peak().saturating_sub(before);
-    remark(&format!("Our memory at its most grew by {grown} kB."));
+    remark(&format!("Peak memory of telechir grew by {grown} kB."));
 }
 
 /// The most memory that this process had, in kB.
@@ -268,7 +268,7 @@ fn shell_in(stage: &Stage, folder: std::path::PathBuf) -> Bash {
 }
 
 fn bubblewrap(stage: &Stage) -> Contestant<'static> {
-    let name = "`bwrap --unshare-all … bash -c true` each time";
+    let name = "`bwrap --unshare-all … bash -c true` per command";
     if let Some(why) = absent("bwrap") {
         return Contestant::missing(name, why);
     }

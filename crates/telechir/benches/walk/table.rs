@@ -59,7 +59,7 @@ impl<'a> Contestant<'a> {
 pub(crate) fn table(title: &str) {
     eprintln!("{title}");
     println!("\n## {title}\n");
-    println!("| what | median | p10 to p90 | runs | beside ours |\n|---|---|---|---|---|");
+    println!("| what | median | p10 to p90 | runs | relative to telechir |\n|---|---|---|---|---|");
 }
 
 /// Says something under a table.
@@ -93,7 +93,7 @@ pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
         times.sort();
         let name = &contestant.name;
         if let Err(why) = &contestant.run {
-            println!("| {name} | missing: {why} | | | **unmet** |");
+            println!("| {name} | missing: {why} | | | **not run** |");
             continue;
         }
         let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;

@@ -61,23 +61,27 @@ pub(crate) fn texts(stage: &Stage, peers: &mut Peers) {
     };
     let witness = XWitness::open(&environment, manners);
     let witness = stage.runtime.block_on(witness);
-    table("1,000 plain characters, until a window has read them all");
+    table("1,000 ASCII characters, until a window has received them all");
     let mut race = Race::new(stage, peers, desktop, environment);
     race.run(Watched(witness), plain);
     race.end();
 
     let (desktop, environment, editor) = editor(stage);
-    table("100 characters of other scripts in an editor (GTK), until its saved file has them");
+    table(
+        "100 characters outside the keyboard layout in an editor (GTK), until the saved file contains them",
+    );
     let mut race = Race::new(stage, peers, desktop, environment);
     race.run(editor, foreign);
     race.end();
 
     let (desktop, environment, page) = page(stage);
-    table("100 characters of other scripts in a page (Chromium), until it has them");
+    table(
+        "100 characters outside the keyboard layout in a page (Chromium), until it contains them",
+    );
     let mut race = Race::new(stage, peers, desktop, environment);
     race.run(page, foreign);
     race.end();
-    remark("Keys only: nobody's clipboard is touched.");
+    remark("Keys only; the clipboard is not used.");
 }
 
 /// One display on which everybody types in turn.
@@ -154,13 +158,13 @@ impl<'a> Race<'a> {
         compare(
             RUNS,
             vec![
-                Contestant::timed("ours", || timed(ours, &typed)),
+                Contestant::timed("telechir", || timed(ours, &typed)),
                 tools,
                 library("pynput-text", python, RUNS),
                 library("cua-driver-text", driver, SLOW_RUNS),
             ],
         );
-        let named = ["ours", "xdotool", "pynput", "cua-driver"].into_iter();
+        let named = ["telechir", "xdotool", "pynput", "cua-driver"].into_iter();
         let took_part = named
             .zip(&scores)
             .filter(|(_, score)| score.rounds.get() > 0);

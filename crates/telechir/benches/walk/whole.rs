@@ -8,7 +8,7 @@ use crate::table::{Contestant, compare, remark, table};
 
 /// Devices are started for the call and ended after it.
 pub(crate) fn cold(_stage: &Stage) {
-    table("A whole `telechir exec`, devices and all");
+    table("Complete `telechir exec`, devices included");
     for (flag, input) in [
         ("--desktop", screenshot()),
         ("--browser", screenshot()),
@@ -21,14 +21,13 @@ pub(crate) fn cold(_stage: &Stage) {
         );
     }
     remark(
-        "It starts its device, its guardian and its journal, and ends all of them. No tool that \
-         could be installed here gives a private device for one call.",
+        "Each run starts and stops its device, guardian and journal. No installable tool that provides a private device for one call was found.",
     );
 }
 
 /// Devices are there already.
 pub(crate) fn sessions(_stage: &Stage) {
-    table("A whole `telechir exec --session`, warm");
+    table("Complete `telechir exec --session`, warm");
     let name = format!("bench-{}", std::process::id());
     let named = ["--session", name.as_str()];
     let first = [&EXEC[..], &named, &["--desktop", "--shell"]].concat();
@@ -39,12 +38,12 @@ pub(crate) fn sessions(_stage: &Stage) {
         compare(40, vec![Contestant::new(what, call)]);
     }
     telechir(&["sessions", "close", &name], "");
-    remark("Nothing changes on the screen, which is seen at once.");
+    remark("Nothing changes on the screen, which telechir detects immediately.");
 }
 
 /// A program that does next to nothing.
 pub(crate) fn starts(peers: &mut Peers) {
-    table("Start of the program");
+    table("Program start");
     let version = Contestant::new("`telechir --version`", || {
         run(Command::new(TELECHIR).arg("--version"));
     });

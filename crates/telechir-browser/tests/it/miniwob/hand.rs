@@ -242,7 +242,7 @@ impl Hand {
                 "(e => e && e.getClientRects().length ? mid(e) : null)({element})"
             ))
             .await?;
-        serde_json::from_value(told).map_err(|_| Trouble(format!("there is no {element}")))
+        serde_json::from_value(told).map_err(|_| Trouble(format!("no element for {element}")))
     }
 
     /// Clicks in the middle of the element that an expression finds.

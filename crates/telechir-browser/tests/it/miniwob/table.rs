@@ -60,7 +60,7 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
             let why = one
                 .trouble
                 .as_deref()
-                .unwrap_or("the page says that it is wrong");
+                .unwrap_or("the page rejects the result");
             let _ = writeln!(unsolved, "- {task}, seed {}: {why}", one.seed);
         }
     }

@@ -68,14 +68,14 @@ fn bodies(dialect: Dialect, size: usize) -> Vec<Body> {
         )
     };
     vec![
-        of("words", &words.replacen("HERE", "@@", 1), text(), true),
-        of("words of a call", &quoted, text(), true),
+        of("text", &words.replacen("HERE", "@@", 1), text(), true),
+        of("text in a call", &quoted, text(), true),
         of("base64", &quoted, "QUJD".repeat(size / 4), true),
-        of("a nest in a call", &bare, nest(), is_in_text),
-        of("a nest", "@@", nest(), false),
-        of("a list in a call", &bare, list(), is_in_text),
-        of("a list", "@@", list(), false),
-        of("a list of texts", "{\"messages\": @@}", texts(), false),
+        of("nesting in a call", &bare, nest(), is_in_text),
+        of("nesting", "@@", nest(), false),
+        of("list in a call", &bare, list(), is_in_text),
+        of("list", "@@", list(), false),
+        of("list of texts", "{\"messages\": @@}", texts(), false),
     ]
 }
 
@@ -90,7 +90,7 @@ fn a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long() {
         .map(|body| body.what)
         .collect();
     let kinds = kinds.join(" | ");
-    let mut table = format!("| {size} bytes | {kinds} | all read, four times |\n");
+    let mut table = format!("| {size} bytes | {kinds} | time, all payloads decoded four times |\n");
     table += &"|---".repeat(table.matches('|').count() - 1);
     table += "|\n";
     for dialect in Dialect::ALL {
@@ -108,7 +108,7 @@ fn a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long() {
             let held = held(dialect, document.as_bytes()).max(piecewise(dialect, &document));
             let took = worked() - start;
             let times = held as f64 / document.len() as f64;
-            let refused = if is_read { "" } else { "refused, " };
+            let refused = if is_read { "" } else { "rejected, " };
             table += &format!(" {refused}{times:.1} |");
             assert!(
                 times <= MOST,

@@ -22,19 +22,19 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
     let later = outcomes.iter().filter(|one| one.comes_later);
     for (what, those) in [
         ("Not final", announced.collect::<Vec<_>>()),
-        ("With an effect that nothing announces", later.collect()),
+        ("Unannounced effect", later.collect()),
     ] {
         for one in those {
             let waited = one.settled.waited.as_millis();
             let end = match one.off {
-                None => "nothing changed later".to_owned(),
+                None => "no later change".to_owned(),
                 Some([left, top, right, bottom]) => {
                     format!("{}x{} pixels changed later", right - left, bottom - top)
                 }
             };
             let _infallible = write!(
                 text,
-                "\n{what}: {}, {}: after {waited} ms, {end}.",
+                "\n{what}: {}, {}: captured after {waited} ms, {end}.",
                 one.app, one.name
             );
         }
