@@ -1,56 +1,56 @@
-# The front door. `make help` lists it.
+# Entry points for users and CI. `make help` lists them.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format clippy docs deny licences bench container soak miniwob bare ordinary clean
 
-help:        ## what there is
+help:        ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
 
-setup:       ## install what is missing on Debian 12 (Chromium, Xvfb, bubblewrap, fonts, …)
+setup:       ## install missing packages on Debian 12 (Chromium, Xvfb, bubblewrap, fonts, …)
 	@scripts/setup.sh
 
-demo: setup  ## a task with browser, desktop and shell, driven by a recorded model; leaves demo-report/
+demo: setup  ## a task with browser, desktop and shell, driven by a recorded model; writes demo-report/
 	@scripts/demo.sh
 
 test: setup  ## every test, on real parts of the machine
 	@scripts/test.sh
 
-check: format clippy licences deny docs ## what must hold before a commit
+check: format clippy licences deny docs ## everything that must pass before a commit
 
-format:      ## is everything formatted?
+format:      ## check the formatting
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 
-clippy:      ## lints, warnings are errors
+clippy:      ## run the lints; warnings are errors
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
-docs:        ## is the documentation whole?
+docs:        ## build the API documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
-licences:    ## licences and sources of what we link, and the layers
+licences:    ## check licences and sources of dependencies, and the layers of the crates
 	cargo run --quiet --package xtask -- licences
 	cargo run --quiet --package xtask -- layers
 
-deny:        ## cargo-deny where it is installed; building it takes longer than all our checks
+deny:        ## run cargo-deny if it is installed; building it takes longer than all other checks
 	@if command -v cargo-deny >/dev/null; then cargo deny check bans licenses sources; \
-	else echo "cargo-deny is not installed: licences, sources and layers were checked by xtask; 'cargo install cargo-deny' adds the rest"; fi
+	else echo "cargo-deny is not installed; xtask has checked licences, sources and layers. For the other checks: cargo install cargo-deny"; fi
 
-bench:       ## measure beside other tools; writes benchmarks/figures.md (BUILD=1: a clean build too)
+bench:       ## benchmark against other tools; writes benchmarks/figures.md (BUILD=1: also a clean build)
 	@scripts/bench.sh
 
-container:   ## the shell in a container, with podman and an image made here (root)
+container:   ## test the shell in a container, with podman and an image built here (root)
 	@scripts/container.sh
 
-soak:        ## texts into an editor, kills of a running batch, settling, huge bodies, fuzzing (hours)
+soak:        ## long runs: typing, kills, settling, browser cycles, payload limits, fuzzing (hours)
 	@scripts/soak.sh
 
-miniwob:     ## tasks of MiniWoB++ solved in a browser, five seeds each; writes benchmarks/miniwob.md (minutes)
+miniwob:     ## solve MiniWoB++ tasks in a browser, five seeds each; writes benchmarks/miniwob.md (minutes)
 	@scripts/miniwob.sh
 
-bare:        ## both commands on a bare Debian 12 made for it (root, debootstrap, 8 GB)
+bare:        ## run demo and test on a newly created bare Debian 12 (root, debootstrap, 8 GB)
 	@scripts/bare.sh
 
-ordinary:    ## both commands as an ordinary user made for it (root, 8 GB)
+ordinary:    ## run demo and test as a newly created ordinary user (root, 8 GB)
 	@scripts/ordinary.sh
 
-clean:       ## remove what was built
+clean:       ## remove build output
 	cargo clean
