@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A newcomer's first hour, on a bare Debian 12: a root file system with git, make, a C compiler
-# and this machine's Rust, in namespaces of its own; a clone of what is committed here; then
-# `make demo` and `make test`. Prints how long each took. Needs root and some 8 GB.
+# Tests a fresh installation: creates a bare Debian 12 root file system with git, make, a C compiler
+# and this machine's Rust, clones HEAD into it, and runs `make setup`, `make demo` and `make test`
+# there in separate namespaces. Prints the duration of each. Needs root and about 8 GB.
 #
-# BARE_ROOT keeps the root file system in this folder instead of a temporary one.
+# BARE_ROOT: keep the root file system in this folder [default: a temporary folder].
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-[[ $(id -u) == 0 ]] || { echo "bare: this needs root: it mounts and changes its root" >&2; exit 1; }
+[[ $(id -u) == 0 ]] || { echo "bare: root is required for mount and pivot_root" >&2; exit 1; }
 if ! command -v debootstrap >/dev/null; then
     echo "installing: debootstrap"
     apt-get install -y -qq debootstrap >/dev/null
@@ -17,12 +17,12 @@ toolchain=$(rustc --print sysroot)
 root=${BARE_ROOT:-$(mktemp -d /var/tmp/telechir-bare.XXXXXX)}
 [[ -n ${BARE_ROOT:-} ]] || trap 'rm -rf --one-file-system "$root"' EXIT
 mkdir -p "$root"
-chmod 755 "$root" # sessions run as another user, who must be able to enter it
+chmod 755 "$root" # sessions run as another user, which must be able to enter it
 if [[ ! -e $root/etc/debian_version ]]; then
     echo "bare: installing Debian 12 with git, make and gcc into $root"
     debootstrap --variant=minbase --include=ca-certificates,git,make,gcc,libc6-dev,procps \
         bookworm "$root" >/dev/null
-    # Whatever way this machine reaches its packages by, the new one takes too.
+    # Use the package sources of this machine.
     cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$root/etc/apt/" 2>/dev/null || true
     cp -aL /etc/pip.conf "$root/etc/" 2>/dev/null || true
 fi
@@ -31,7 +31,7 @@ cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 rm -rf "$root/src" && mkdir -p "$root/src" "$root/opt/rust"
 git clone --quiet "$repository" "$root/src/telechir"
 
-# Runs a command inside, with nothing of this machine's environment.
+# Runs a command inside, with an empty environment.
 inside() {
     unshare --mount --pid --fork --kill-child bash -euc '
         root=$1 toolchain=$2 command=$3
@@ -40,7 +40,7 @@ inside() {
         mount --rbind /sys "$root/sys"
         mount --rbind /dev "$root/dev"
         mount -o bind,ro "$toolchain" "$root/opt/rust"
-        # A root of its own, not chroot: whoever is in a chroot may make no user namespaces.
+        # pivot_root, not chroot: the kernel refuses user namespaces inside a chroot.
         mkdir -p "$root/old" && cd "$root" && pivot_root . old
         umount --lazy /old
         exec /usr/bin/env -i HOME=/root TERM=dumb \
@@ -49,7 +49,7 @@ inside() {
     ' bare "$root" "$toolchain" "$1"
 }
 
-# Runs one of the two commands and says how long it took.
+# Runs a command and records how long it took.
 timed() {
     local start=$SECONDS
     echo "bare: $1"
@@ -62,5 +62,5 @@ timed "make setup"
 timed "make demo"
 timed "make test"
 echo
-echo "bare: a bare Debian $(cat "$root/etc/debian_version") with $(rustc --version | cut -d' ' -f1,2) ran both commands:"
+echo "bare: passed on a bare Debian $(cat "$root/etc/debian_version") with $(rustc --version | cut -d' ' -f1,2):"
 printf '  %s\n' "${times[@]}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measures on this machine, beside other tools that it installs, and writes benchmarks/figures.md.
-# Wants a quiet machine and no person.
+# Runs the benchmarks against other tools, which it installs, and writes benchmarks/figures.md.
+# Needs an idle machine.
 #
-# BUILD=1 also measures a clean release build, which takes minutes; without it the figures of the
-# last one stay in the document. FIGURES names another file to write.
+# BUILD=1: also measure a clean release build (minutes); otherwise the last result is kept.
+# FIGURES: write this file [default: benchmarks/figures.md].
 set -euo pipefail
 cd "$(dirname "$0")/.."
 figures=${FIGURES:-benchmarks/figures.md}
@@ -14,7 +14,7 @@ load=$(cut -d' ' -f1-3 /proc/loadavg)
 
 scripts/setup.sh
 
-# What others do the same with. One that cannot be installed is named in the tables as missing.
+# The tools to compare with. Tables name a tool that cannot be installed as missing.
 peers=(scrot:scrot xdotool:xdotool import:imagemagick)
 missing=()
 for peer in "${peers[@]}"; do
@@ -22,62 +22,62 @@ for peer in "${peers[@]}"; do
 done
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if [[ ${#missing[@]} -gt 0 ]]; then
-    echo "installing to measure beside: ${missing[*]}"
+    echo "installing for comparison: ${missing[*]}"
     run=()
     [[ $(id -u) == 0 ]] || run=(sudo -n)
     "${run[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
-        echo "they could not be installed; their rows will say so" >&2
+        echo "installation failed; the tables will list these tools as missing" >&2
 fi
 venv=$target/peers
-if ! [[ -x $venv/bin/python && -e $venv/whole-2 ]]; then
-    echo "installing to measure beside: mss, pynput and anthropic, for Python, in $venv"
+if ! [[ -x $venv/bin/python && -e $venv/complete-2 ]]; then
+    echo "installing for comparison: mss, pynput and anthropic, for Python, in $venv"
     if rm -rf "$venv" && mkdir -p "$target" && python3 -m venv "$venv" &&
         "$venv/bin/pip" install --quiet --disable-pip-version-check mss==10.2.0 pynput==1.8.2 anthropic==2.11.0; then
-        touch "$venv/whole-2"
+        touch "$venv/complete-2"
     else
-        echo "they could not be installed; their rows will say so" >&2
+        echo "installation failed; the tables will list these tools as missing" >&2
     fi
 fi
 if ! [[ -e $venv/cua-driver-1 ]]; then
-    echo "installing to measure beside: cua-driver and pyscreeze, for Python"
+    echo "installing for comparison: cua-driver and pyscreeze, for Python"
     if "$venv/bin/pip" install --quiet --disable-pip-version-check cua-driver==0.37.0 pyscreeze==1.0.1 pillow==13.0.0; then
         touch "$venv/cua-driver-1"
     else
-        echo "they could not be installed; their rows will say so" >&2
+        echo "installation failed; the tables will list these tools as missing" >&2
     fi
 fi
 
 shells=$target/peers-shells-1
-if ! [[ -e $shells/whole ]]; then
-    echo "installing to measure beside: agent-framework-tools, for Python, and codex, for Node, in $shells"
+if ! [[ -e $shells/complete ]]; then
+    echo "installing for comparison: agent-framework-tools, for Python, and codex, for Node, in $shells"
     if rm -rf "$shells" && mkdir -p "$shells/home" &&
         "$venv/bin/pip" install --quiet --disable-pip-version-check agent-framework-tools==1.0.0b261022 &&
         npm install --silent --no-audit --no-fund --prefix "$shells" @openai/codex@0.169.0; then
-        touch "$shells/whole"
+        touch "$shells/complete"
     else
-        echo "they could not be installed; their rows will say so" >&2
+        echo "installation failed; the tables will list these tools as missing" >&2
     fi
 fi
-# The program itself, without the one in Node that starts it.
+# The native program, not its Node launcher.
 codex=$(find "$shells" -type f -name codex -size +1M -perm -u+x 2>/dev/null | head -n 1)
 
 pages=$target/peers-pages-2
-if ! [[ -e $pages/whole ]]; then
-    echo "installing to measure beside: Playwright, agent-browser and two MCP servers, for Node, in $pages"
+if ! [[ -e $pages/complete ]]; then
+    echo "installing for comparison: Playwright, agent-browser and two MCP servers, for Node, in $pages"
     if rm -rf "$pages" && mkdir -p "$pages" &&
         npm install --silent --no-audit --no-fund --prefix "$pages" playwright-core@1.65.1 \
             @playwright/mcp@0.0.83 agent-browser@0.41.2 chrome-devtools-mcp@1.11.0; then
-        touch "$pages/whole"
+        touch "$pages/complete"
     else
-        echo "they could not be installed; their rows will say so" >&2
+        echo "installation failed; the tables will list these tools as missing" >&2
     fi
 fi
 node_version() {
     sed -n 's/^  "version": "\(.*\)",/\1/p' "$pages/node_modules/$1/package.json" 2>/dev/null | head -n 1 | grep . || echo missing
 }
 
-# The build of what is measured is not measured.
+# Build first, so that building is not measured.
 cargo bench --quiet --package telechir --bench walk --no-run
 cargo bench --quiet --package telechir-providers --bench history --no-run
 start=$SECONDS
@@ -87,9 +87,9 @@ TELECHIR_PEERS_PYTHON=$venv/bin/python \
     cargo bench --quiet --package telechir-providers --bench history -- --table >>"$scratch/tables"
 took=$((SECONDS - start))
 
-# A package's version, as far as this system can tell.
+# Version of a Debian package.
 version() {
-    dpkg-query --show --showformat='${Version}' "$1" 2>/dev/null || echo "of unknown version"
+    dpkg-query --show --showformat='${Version}' "$1" 2>/dev/null || echo "(unknown version)"
 }
 library() {
     "$venv/bin/pip" list --format=freeze 2>/dev/null | sed -n "s/^$1==//p" | grep . || echo missing

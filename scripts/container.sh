@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The shell's tests in a real container: with Podman, as root, and an image that is made here of
-# this machine's own bash and what it needs. Nothing is pulled. `apt-get install podman crun`.
+# Runs the shell's tests in a real container, with Podman as root. The image is built from this
+# machine's bash and its libraries; nothing is pulled. Needs `apt-get install podman crun`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 image=localhost/telechir-test:1
 
-command -v podman >/dev/null || { echo "podman is not installed: apt-get install podman crun" >&2; exit 1; }
-# Two things that stand in the way where these tests run are put aside for the engine alone: both
-# generations of control groups at once, which crun refuses, and limits above those of this process.
+command -v podman >/dev/null || { echo "podman not found; run: apt-get install podman crun" >&2; exit 1; }
+# Two workarounds, for the engine only: crun refuses cgroup v1 and v2 mounted at once, and Podman
+# sets resource limits above those of this process.
 engine=$scratch/podman
 cat >"$engine" <<WRAPPER
 #!/bin/bash

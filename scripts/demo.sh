@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The demo: a model reads a word drawn for this run from a page in the browser, writes it into a
-# note with the editor on the desktop, and checks the file from the shell.
+# The demo: a model reads a random word from a page in the browser, writes it into a note with the
+# editor on the desktop, and checks the file from the shell.
 #
-# Without a key the model is a recorded one, played over real HTTP, once in the words of each
-# provider; with ANTHROPIC_API_KEY or OPENAI_API_KEY that provider's live model does it.
-# DEMO_MODEL names another live model, DEMO_OUT another folder for the recording and the report.
+# Without an API key a recorded model is played over real HTTP, once in the dialect of each
+# provider. With ANTHROPIC_API_KEY or OPENAI_API_KEY the live model of that provider is used.
+#
+# DEMO_MODEL: another live model.
+# DEMO_OUT: folder for recording and report [default: demo-report].
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -30,8 +32,8 @@ cargo build --quiet -p telechir -p telechir-testkit --bins
 rm -rf "$out"
 mkdir -p "$out"
 
-# Starts the server of the page, and of the recorded model when a script is named, and waits for
-# the one line it prints when it listens.
+# Starts the server of the page, and of the recorded model if a script is given, and waits for the
+# line that it prints when it listens.
 start_server() {
     local name=$1
     shift
@@ -45,7 +47,7 @@ start_server() {
     page_url=$(sed -E 's/.*"page_url":"([^"]*)".*/\1/' <<<"$line")
 }
 
-# Ends it; it ends with 1 when it refused a request or its script was not played to the end.
+# Stops it. It exits with 1 if it refused a request or its script was not played to the end.
 stop_server() {
     local status=0
     kill "$model_pid"
@@ -53,7 +55,7 @@ stop_server() {
     exec 3<&-
     wait "$model_pid" || status=$?
     model_pid=
-    [[ $status == 0 ]] || fail "a request was refused, or the script was not played to its end"
+    [[ $status == 0 ]] || fail "the server refused a request, or its script was not played to the end"
 }
 
 run_task() {
@@ -61,27 +63,27 @@ run_task() {
     shift 3
     local workspace="$scratch/$name"
     mkdir "$workspace"
-    local task="Open $page_url in the browser: it shows a word that was drawn for this run. \
-On the desktop an empty note is open in a text editor. Write that word, and nothing else, into the \
-note and save it as note.txt in the folder that the dialog offers. Then check with the shell that \
-note.txt holds the word, and say so."
+    local task="Open $page_url in the browser; it shows a random word. An empty note is open in a text \
+editor on the desktop. Write that word, and nothing else, into the note and save it as note.txt in \
+the folder that the dialog offers. Then check with the shell that note.txt contains the word, and \
+report the result."
     "$bin/telechir" run "$task" --provider "$provider" --model "$model" \
-        --desktop --browser --shell --launch mousepad --workspace "$workspace" \
+        --desktop --browser --shell --start-app mousepad --workspace "$workspace" \
         --policy demo/policy.toml --record "$out/recording" --max-steps 30 "$@" 2>&1 ||
-        fail "telechir run ended with $?"
-    # The script looks for itself; what the model said counts for nothing.
-    [[ -f $workspace/note.txt ]] || fail "there is no note.txt; the folder holds: $(ls -A "$workspace")"
+        fail "telechir run exited with code $?"
+    # Check the file itself, not the answer of the model.
+    [[ -f $workspace/note.txt ]] || fail "note.txt not found; the folder contains: $(ls -A "$workspace")"
     local word found
     word=$(cat "$scratch/$name.word")
     found=$(cat "$workspace/note.txt")
-    [[ $found == "$word" ]] || fail "note.txt holds '$found' where '$word' was drawn"
-    echo "demo: checked: note.txt holds $word, the word that was drawn for this run"
+    [[ $found == "$word" ]] || fail "note.txt contains '$found', expected '$word'"
+    echo "demo: verified: note.txt contains $word, the random word of this run"
 }
 
 recorded() {
     local provider=$1 model=$2
     echo
-    echo "=== $provider: a RECORDED model, not a live one; every request it gets is checked ==="
+    echo "=== $provider: a RECORDED model, not a live one; every request it receives is checked ==="
     start_server "$provider" --script "crates/telechir-testkit/recordings/$provider.json"
     local key_name=${provider^^}_API_KEY
     export "$key_name=recorded-model"
@@ -111,4 +113,4 @@ fi
 "$bin/telechir" audit verify "$out/recording"
 "$bin/telechir" report "$out/recording" --out "$out/report.html"
 echo
-echo "demo: passed. The report, with every screenshot, call, verdict and answer: $out/report.html"
+echo "demo: passed. Report with every screenshot, call, verdict and result: $out/report.html"

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Fuzzes what reads bytes from outside, one target after the other, and writes the table of
-# benchmarks/fuzzing.md. FUZZ_SECONDS says how long each (600), FUZZ_TARGETS which (all), FUZZ_CORPUS
-# where what was found interesting is kept between runs (fuzz/corpus below the target folder).
-# FUZZ_KEEP=1 also puts the smallest of it that the vectors do not reach into fuzz/corpus.
+# Fuzzes every reader of external bytes, one target after the other, and writes the table of
+# benchmarks/fuzzing.md.
+#
+# FUZZ_SECONDS: time per target [default: 600].
+# FUZZ_TARGETS: targets to run [default: all].
+# FUZZ_CORPUS: folder of the corpus kept between runs [default: fuzz/corpus in the target folder].
+# FUZZ_KEEP=1: also copy small inputs that reach more than the vectors into the fuzz/corpus of the
+# repository.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-600}
@@ -13,23 +17,23 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
-    echo "soak: fuzzing needs a nightly compiler: rustup toolchain install nightly --profile minimal" >&2
+    echo "fuzz: no nightly compiler; run: rustup toolchain install nightly --profile minimal" >&2
     exit 1
 fi
 if ! cargo fuzz --version >/dev/null 2>&1; then
-    echo "soak: installing cargo-fuzz"
+    echo "fuzz: installing cargo-fuzz"
     cargo install --quiet --locked cargo-fuzz ||
-        { echo "soak: cargo-fuzz could not be installed; 'cargo install cargo-fuzz' says why" >&2; exit 1; }
+        { echo "fuzz: installation failed; for details run: cargo install cargo-fuzz" >&2; exit 1; }
 fi
 
 export CARGO_TARGET_DIR=$target/fuzz
 read -ra targets <<<"${FUZZ_TARGETS:-$(cargo fuzz list | tr '\n' ' ')}"
 cargo +nightly run --quiet --release --manifest-path fuzz/Cargo.toml --example seeds -- "$scratch/seeds" >/dev/null
 
-# The last number behind a word of libFuzzer's report.
+# The last number after a label in libFuzzer's output.
 number() { sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1; }
 
-# Of what reaches more than the vectors, some of every length, until it is enough.
+# Copies inputs that reach more than the vectors: a sample of all lengths, up to a total size.
 keep() {
     local name=$1 files=40 most=24000 sum=0 length input at
     cp -r "$scratch/seeds/$name" "$scratch/merged"
@@ -60,7 +64,7 @@ for name in "${targets[@]}"; do
         -malloc_limit_mb=512 -print_final_stats=1 >"$log" 2>&1; then
         failed=1
         findings=$(sed -nE 's/.*panicked at ([^ ]+):$/\1/p; s/^SUMMARY: (libFuzzer: [a-z-]+).*/\1/p' "$log" | head -n 1)
-        echo "soak: $name found ${findings:-something}; $(grep -o 'fuzz/artifacts/[^ ]*' "$log" | tail -n 1) brings it back" >&2
+        echo "fuzz: $name failed: ${findings:-unknown finding}; reproduce with $(grep -o 'fuzz/artifacts/[^ ]*' "$log" | tail -n 1)" >&2
         cp "$log" "$corpus/$name.log"
     fi
     reached="$(sed -nE 's/.*INITED +cov: ([0-9]+).*/\1/p' "$log") to $(number 'cov:' "$log")"
@@ -68,7 +72,7 @@ for name in "${targets[@]}"; do
     printf '| `%s` | %s s | %s | %s MB | %s | %s | %s |\n' "$name" "$(number 'Done [0-9]+ runs in' "$log")" \
         "$(number 'stat::number_of_executed_units:' "$log")" "$(number 'stat::peak_rss_mb:' "$log")" \
         "$kept" "$reached" "${findings:-crash}" | tee "$scratch/row"
-    # The rows of other targets stay as they are.
+    # Keep the rows of other targets.
     if grep -q "^| \`$name\` |" "$document"; then
         row=$(<"$scratch/row") awk -v name="| \`$name\` |" 'index($0, name) == 1 { print ENVIRON["row"]; next } { print }' \
             "$document" >"$scratch/document"

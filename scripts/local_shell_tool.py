@@ -100,9 +100,9 @@ async def main(corpus, version):
     rows, right = [], 0
     tool = new()
     for case in cases:
-        words, is_right, is_whole = await check(tool, case)
+        words, is_right, is_usable = await check(tool, case)
         right += is_right
-        if not is_whole:
+        if not is_usable:
             try:
                 await asyncio.wait_for(tool.close(), 10)
             except Exception:  # noqa: BLE001

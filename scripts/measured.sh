@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes what comes in behind the line <!-- measured --> of a document, in place of what is there.
+# Replaces everything after the line <!-- measured --> of a document with standard input.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 document=$1

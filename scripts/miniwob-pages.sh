@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the pages of MiniWoB++, pinned, in target/miniwob: tasks of other people's on which the
-# browser is tried. Installed already: does nothing.
+# Installs the pinned pages of MiniWoB++ into target/miniwob, for the browser's tests. Does nothing
+# if they are installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,9 +14,9 @@ rm -rf "$folder" "$folder.pip"
 scripts/venv.sh "$folder.pip"
 if ! "$folder.pip/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile \
   --require-hashes --target "$folder" --requirement "$requirements"; then
-  echo "the pages of MiniWoB++ could not be installed: Python's package index must be reachable once" >&2
+  echo "failed to install the pages of MiniWoB++: the Python package index must be reachable once" >&2
   exit 1
 fi
 rm -rf "$folder.pip"
-# Last: what was installed half is installed again.
+# Last, so that an incomplete installation is repeated.
 cp "$requirements" "$folder/requirements.txt"

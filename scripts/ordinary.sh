@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# `make demo` and `make test` as an ordinary user: one that is made for it and removed afterwards,
-# with a clone of what is committed here, a home of its own, no sudo and no login session. Fails
-# also when a process of that user is left. Needs root and some 8 GB.
+# Runs `make demo` and `make test` as an ordinary user: creates a user with a clone of HEAD, a home
+# of its own, no sudo and no login session, and removes it afterwards. Also fails if a process of
+# that user is left. Needs root and about 8 GB.
 #
-# ORDINARY_HOME keeps that user's home in this folder, so that the next run builds less.
-# ORDINARY_RUNS names what to run instead, such as "make demo".
+# ORDINARY_HOME: keep the home in this folder, so that the next run builds less
+# [default: a temporary folder].
+# ORDINARY_RUNS: commands to run, one per line [default: make demo, make test].
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 fail() {
@@ -12,9 +13,9 @@ fail() {
     exit 1
 }
 
-[[ $(id -u) == 0 ]] || fail "this needs root, to make a user; as an ordinary user just run make demo and make test"
+[[ $(id -u) == 0 ]] || fail "root is required to create a user; as an ordinary user, run make demo and make test directly"
 for program in useradd userdel setpriv unshare git rustc cargo; do
-    command -v "$program" >/dev/null || fail "$program was not found; apt-get install passwd util-linux git, Rust from https://rustup.rs"
+    command -v "$program" >/dev/null || fail "$program not found; run apt-get install passwd util-linux git, and install Rust from https://rustup.rs"
 done
 "$repository/scripts/setup.sh"
 
@@ -22,16 +23,16 @@ user=telechir-$$
 home=${ORDINARY_HOME:-$(mktemp -d /var/tmp/telechir-ordinary.XXXXXX)}
 uid=
 
-# What still runs as the user, with its words; not what is over and waits for the system to reap it.
+# Processes of the user with their arguments, except zombies.
 running() { ps -o stat=,pid=,args= -u "$uid" | grep -v '^Z' || true; }
 
 clean_up() {
     if [[ -n $uid ]]; then
         local pids
         pids=$(running | awk '{ print $2 }')
-        # shellcheck disable=SC2086 # one word a number
+        # shellcheck disable=SC2086 # one word per process id
         [[ -z $pids ]] || kill -KILL $pids 2>/dev/null || true
-        # By force: it counts what waits to be reaped as logged in.
+        # --force: userdel counts zombies as logged in.
         userdel --force "$user" 2>/dev/null || true
         rm -rf "/tmp/telechir-$uid"
     fi
@@ -49,7 +50,7 @@ else
     git -c safe.directory='*' clone --quiet "$repository" "$home/telechir"
 fi
 
-# The way to the registry, and what is downloaded of it already; never credentials.
+# Registry configuration and downloaded crates; never credentials.
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 for part in config.toml config registry/index registry/cache; do
     if [[ -e $cargo_home/$part && ! -e $home/.cargo/$part ]]; then
@@ -59,8 +60,8 @@ for part in config.toml config registry/index registry/cache; do
 done
 chown -R --no-dereference "$user:" "$home"
 
-# Runs a command as the user, with nothing of our environment. The toolchain may lie where only
-# root can go, so it is mounted into the user's home, for this command alone.
+# Runs a command as the user, with a clean environment. The toolchain may be in a folder that only
+# root can enter, so it is mounted into the user's home for this command.
 as_user() {
     local toolchain
     toolchain=$(rustc --print sysroot)
@@ -76,13 +77,13 @@ as_user() {
 }
 
 times=()
-# Runs one of the commands and says how long it took; nothing of it may be left then.
+# Runs a command, records how long it took, and fails if a process is left.
 timed() {
     local start=$SECONDS left
     echo "ordinary: $1"
     as_user "$1" || fail "$1 failed as $user"
     left=$(running)
-    [[ -z $left ]] || fail "after $1 these processes were left:
+    [[ -z $left ]] || fail "$1 left these processes running:
 $left"
     times+=("$(printf '%-12s %d min %02d s' "$1" $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60)))")
 }
@@ -93,5 +94,5 @@ while read -r run; do
 done <<<"${ORDINARY_RUNS:-make demo
 make test}"
 echo
-echo "ordinary: an ordinary user ($uid) ran both commands, and nothing was left running:"
+echo "ordinary: passed as an ordinary user ($uid), with no process left:"
 printf '  %s\n' "${times[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the Python environment with the providers' own SDKs, pinned, in target/sdk. Made already:
-# does nothing.
+# Creates a Python environment with the providers' own SDKs, pinned, in target/sdk. Does nothing if
+# it exists.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,9 +9,9 @@ folder=target/sdk
 if cmp -s "$requirements" "$folder/requirements.txt"; then
   exit 0
 fi
-echo "installing the providers' SDKs into $folder (some 20 seconds)"
+echo "installing the providers' SDKs into $folder (about 20 seconds)"
 rm -rf "$folder"
 scripts/venv.sh "$folder"
 "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$requirements"
-# Last: an environment that was made half is made again.
+# Last, so that an incomplete environment is created again.
 cp "$requirements" "$folder/requirements.txt"

@@ -1,40 +1,40 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian 12 and says what it does. Nothing missing: does nothing.
+# Installs missing packages on Debian 12 and prints them. Does nothing if none is missing.
 set -euo pipefail
 
 packages=(
   "chromium:/usr/lib/chromium/chromium:the browser"
-  "chromium-headless-shell:/usr/lib/chromium/chromium-headless-shell:the browser where it has no window"
+  "chromium-headless-shell:/usr/lib/chromium/chromium-headless-shell:the headless browser"
   "xvfb:/usr/bin/Xvfb:private X servers"
-  "xauth:/usr/bin/xauth:cookies of X servers"
-  "openbox:/usr/bin/openbox:a window manager for private desktops"
-  "dbus:/usr/bin/dbus-daemon:a session bus for private desktops"
+  "xauth:/usr/bin/xauth:X server cookies"
+  "openbox:/usr/bin/openbox:the window manager of private desktops"
+  "dbus:/usr/bin/dbus-daemon:the session bus of private desktops"
   "at-spi2-core:/usr/libexec/at-spi-bus-launcher:accessibility of desktop applications"
-  "bubblewrap:/usr/bin/bwrap:the sandbox of shells and applications"
+  "bubblewrap:/usr/bin/bwrap:the sandbox for shells and applications"
   "util-linux:/usr/bin/setsid:terminals for sandboxed shells"
-  "mousepad:/usr/bin/mousepad:the editor that the demo uses"
-  "gnome-calculator:/usr/bin/gnome-calculator:a program of GTK 4 for tests"
-  "speedcrunch:/usr/bin/speedcrunch:a program of Qt for tests"
-  "python3-pyatspi:/usr/lib/python3/dist-packages/pyatspi/__init__.py:the usual way to read what programs show, which the bench compares with"
-  "tesseract-ocr:/usr/bin/tesseract:reads words off windows that say nothing of themselves"
-  "xterm:/usr/bin/xterm:a terminal window for tests"
-  "jwm:/usr/bin/jwm:another window manager, for tests"
-  "less:/usr/bin/less:a pager, which the shell's tests leave"
-  "ed:/usr/bin/ed:a line editor, which the shell's tests answer"
-  "vim-tiny:/usr/bin/vi:an editor on a terminal, which the shell's tests answer"
-  "curl:/usr/bin/curl:a program that reaches the network, for tests of the way out"
-  "python3-venv:/usr/share/python-wheels:an environment for the providers' SDKs, which check what is written for them"
+  "mousepad:/usr/bin/mousepad:the editor used by the demo"
+  "gnome-calculator:/usr/bin/gnome-calculator:a GTK 4 application, for tests"
+  "speedcrunch:/usr/bin/speedcrunch:a Qt application, for tests"
+  "python3-pyatspi:/usr/lib/python3/dist-packages/pyatspi/__init__.py:accessibility from Python, for benchmarks"
+  "tesseract-ocr:/usr/bin/tesseract:OCR for windows without accessibility"
+  "xterm:/usr/bin/xterm:a terminal window, for tests"
+  "jwm:/usr/bin/jwm:a second window manager, for tests"
+  "less:/usr/bin/less:a pager, for tests of the shell"
+  "ed:/usr/bin/ed:a line editor, for tests of the shell"
+  "vim-tiny:/usr/bin/vi:a terminal editor, for tests of the shell"
+  "curl:/usr/bin/curl:an HTTP client, for tests of the egress proxy"
+  "python3-venv:/usr/share/python-wheels:Python environments for the providers' SDKs, for tests"
   "fonts-dejavu-core:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:Latin, Greek and Cyrillic letters"
   "fonts-noto-cjk:/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc:Chinese, Japanese and Korean letters"
   "fonts-noto-color-emoji:/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf:emoji"
 )
 
-# Only long runs need them.
+# For long runs only.
 if [ "${APPLICATIONS:-}" = 1 ]; then
   packages+=(
-    "featherpad:/usr/bin/featherpad:an application of Qt"
+    "featherpad:/usr/bin/featherpad:a Qt application"
     "libreoffice-calc:/usr/bin/localc:a large application"
-    "zenity:/usr/bin/zenity:dialogs of GTK 3"
+    "zenity:/usr/bin/zenity:GTK 3 dialogs"
   )
 fi
 
@@ -49,12 +49,12 @@ done
 
 if [ ${#missing[@]} -gt 0 ]; then
   if ! command -v apt-get >/dev/null; then
-    echo "This is not Debian: please install ${missing[*]} yourself, then run this again." >&2
+    echo "apt-get not found; install these packages, then run this again: ${missing[*]}" >&2
     exit 1
   fi
   run=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "Run as root, or install sudo: apt-get must install ${missing[*]}." >&2; exit 1; }
+    command -v sudo >/dev/null || { echo "sudo not found; run as root, or install these packages: ${missing[*]}" >&2; exit 1; }
     run=(sudo)
   fi
   echo "installing: ${missing[*]}"
@@ -62,14 +62,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
   for entry in "${packages[@]}"; do
     IFS=: read -r package file _ <<<"$entry"
-    [ -e "$file" ] || { echo "$package was installed, but $file is not there." >&2; exit 1; }
+    [ -e "$file" ] || { echo "$package was installed, but $file does not exist." >&2; exit 1; }
   done
   echo "installed."
 fi
 
-# The sandbox and Chromium's own sandbox need user namespaces of ordinary users.
+# bubblewrap and Chromium's own sandbox need unprivileged user namespaces.
 switch=/proc/sys/kernel/unprivileged_userns_clone
 if [ -r "$switch" ] && [ "$(cat "$switch")" = 0 ]; then
-  echo "User namespaces are switched off. Run: sysctl -w kernel.unprivileged_userns_clone=1" >&2
+  echo "Unprivileged user namespaces are disabled. Run: sysctl -w kernel.unprivileged_userns_clone=1" >&2
   exit 1
 fi

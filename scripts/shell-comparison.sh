@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the corpus of commands in telechir's shell and in agent-framework's LocalShellTool, one
-# after the other, and writes benchmarks/shell-comparison.md. Wants Python with venv, PyPI, bubblewrap.
+# Runs the command corpus in telechir's shell and in agent-framework's LocalShellTool, one after the
+# other, and writes benchmarks/shell-comparison.md. Needs Python with venv, PyPI and bubblewrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=1.0.0b261022
@@ -14,10 +14,10 @@ trap 'rm -rf "$scratch"' EXIT
 "$venv/bin/python" -c 'import agent_framework_tools.shell' 2>/dev/null ||
     "$venv/bin/pip" install --quiet --disable-pip-version-check "agent-framework-tools==$version"
 
-# Ours: what is wrong with one of them fails the test, and ends this.
+# telechir: an incorrect result fails the test and stops this script.
 cargo test --quiet --package telechir-shell --test it -- corpus::
 
-# It has no sandbox of its own, and the corpus is not kind.
+# LocalShellTool has no sandbox of its own, and some commands of the corpus are harmful.
 mkdir "$scratch/work"
 cp "$corpus" scripts/local_shell_tool.py "$scratch/work"
 bwrap --unshare-all --die-with-parent --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp \

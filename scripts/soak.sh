@@ -1,21 +1,19 @@
 #!/usr/bin/env bash
-# Long runs.
+# Long runs, in this order:
 #
-# Kills a running batch of real shell commands with -9 at random points, sends the same response
-# again, and checks each time that nothing was lost, repeated or left over. Prints every point and
-# a table. KILL_POINTS says how many (100), KILL_SEED brings a run's points back.
-#
-# Then acts on real applications and compares each picture with the screen two seconds later
-# (scripts/settling.sh).
-#
-# Before, types texts of all scripts into a real editor and reads them back from its file,
-# TYPING_RUNS times (100), and fills in a sheet of LibreOffice's.
-#
-# Opens and closes browsers and contexts BROWSER_CYCLES times (100), and looks for what is left.
-#
-# Bodies of a hundred million bytes, for every dialect (scripts/payload-limits.sh).
-#
-# Last, fuzzes every reader of what comes from outside, FUZZ_SECONDS each (600): scripts/fuzz.sh.
+# 1. Typing: types text of all scripts into a real editor, reads it back from the saved file, and
+#    fills in a LibreOffice sheet. TYPING_RUNS: repetitions [default: 100].
+# 2. Kills: kills a running batch of real shell commands with SIGKILL at random points, sends the
+#    same response again, and checks each time that nothing was lost, repeated or left over. Prints
+#    every point and a table. Also kills bash and its terminal under running batches.
+#    KILL_POINTS: number of points [default: 100]. KILL_SEED: seed of the points [default: random].
+# 3. Settling: compares screenshots of real applications with the screen two seconds later
+#    (scripts/settling.sh).
+# 4. Browser cycles: opens and closes browsers and contexts, and checks that nothing is left.
+#    BROWSER_CYCLES: repetitions [default: 100].
+# 5. Payload limits: payloads of 100 MB in every dialect (scripts/payload-limits.sh).
+# 6. Fuzzing: every reader of external bytes (scripts/fuzz.sh). FUZZ_SECONDS: time per target
+#    [default: 600].
 set -euo pipefail
 cd "$(dirname "$0")/.."
 APPLICATIONS=1 scripts/setup.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a Python environment in a folder, with Debian's own Python where there is one: make setup
-# installs what it needs for that.
+# Creates a Python environment in a folder, with Debian's own Python if it exists. `make setup`
+# installs the package that this needs.
 set -euo pipefail
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
