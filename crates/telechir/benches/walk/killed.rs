@@ -77,5 +77,5 @@ fn held(pid: u32) -> (u32, Vec<Process>) {
 }
 
 fn missing() -> String {
-    "it does not run here".to_owned()
+    "not running".to_owned()
 }

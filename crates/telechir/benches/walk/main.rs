@@ -62,7 +62,7 @@ fn main() {
     let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = chosen.iter().find(|word| !names.contains(&word.as_str())) {
         eprintln!(
-            "walk: there is no part {unknown:?}; there is {}",
+            "walk: unknown part {unknown:?}; expected one of {}",
             names.join(", ")
         );
         std::process::exit(2);

@@ -76,12 +76,12 @@ const CHROME_DEVTOOLS_MCP: Server = Server {
 
 /// Where npm put a program.
 fn installed(program: &str) -> Result<PathBuf, String> {
-    let folder = std::env::var(NODE).map_err(|_| "it is not installed".to_owned())?;
+    let folder = std::env::var(NODE).map_err(|_| "not installed".to_owned())?;
     let path = Path::new(&folder).join("node_modules/.bin").join(program);
     if path.exists() {
         Ok(path)
     } else {
-        Err("it is not installed".to_owned())
+        Err("not installed".to_owned())
     }
 }
 

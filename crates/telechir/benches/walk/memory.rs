@@ -54,7 +54,7 @@ fn driver(stage: &Stage, peers: &Peers) -> String {
         .and_then(|python| Some(Path::new(python).parent()?.join("cua-driver")))
         .filter(|program| program.exists());
     let Some(program) = program else {
-        return format!("| `{NAME}` | missing: it is not installed | | **not run** |");
+        return format!("| `{NAME}` | missing: not installed | | **not run** |");
     };
     let options = DisplayOptions::new(stage.folder(), stage.identity);
     let display = stage.runtime.block_on(PrivateDisplay::start(options));

@@ -202,7 +202,7 @@ impl Playwright {
 
 impl Helper {
     fn start() -> Result<Self, String> {
-        let folder = std::env::var(NODE).map_err(|_| "it is not installed".to_owned())?;
+        let folder = std::env::var(NODE).map_err(|_| "not installed".to_owned())?;
         let mut child = Command::new("node")
             .args([HELPER, &folder, SHELL])
             .stdin(Stdio::piped())

@@ -52,7 +52,10 @@ impl Peers {
 
     /// Asks for something; what it said against it otherwise.
     pub(crate) fn ask(&mut self, question: &str) -> Result<(), String> {
-        let helper = self.helper.as_mut().ok_or("no Python with the libraries")?;
+        let helper = self
+            .helper
+            .as_mut()
+            .ok_or("no Python with these libraries")?;
         helper.ask(question)
     }
 }
@@ -129,5 +132,5 @@ pub(crate) fn absent(program: &str) -> Option<String> {
     let found = ["/usr/local/bin", "/usr/bin", "/bin"]
         .into_iter()
         .any(is_there);
-    (!found).then(|| "it is not installed".to_owned())
+    (!found).then(|| "not installed".to_owned())
 }

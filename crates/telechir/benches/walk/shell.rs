@@ -176,7 +176,7 @@ fn codex(stage: &Stage) -> Contestant<'static> {
     let name = "`codex sandbox -- bash -c true` per command";
     let program = std::env::var_os(CODEX).filter(|program| Path::new(program).exists());
     let Some(program) = program else {
-        return Contestant::missing(name, "it is not installed");
+        return Contestant::missing(name, "not installed");
     };
     let folder = stage.folder().to_owned();
     let once = move || {
