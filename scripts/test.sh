@@ -22,4 +22,4 @@ else
   # Without nextest: two tests at a time, because they start browsers and X servers.
   cargo test --workspace --quiet --no-fail-fast -- --test-threads=2
 fi
-cargo run --quiet --package xtask -- tally "$tally"
+cargo run --quiet --package xtask -- coverage-floor "$tally"

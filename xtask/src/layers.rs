@@ -1,14 +1,14 @@
-//! Which crate may know which. The table is the law; `ARCHITECTURE.md` explains it.
+//! Which crate may depend on which. `ARCHITECTURE.md` explains the table.
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// What each crate may depend on among ours, and which outside crates only it may own.
+/// The crates of the workspace that one crate may depend on.
 struct Layer {
     name: &'static str,
     ours: &'static [&'static str],
 }
 
-/// What a device may see.
+/// What a device crate may depend on.
 const DEVICE: &[&str] = &[
     "telechir-protocol",
     "telechir-device",
@@ -110,9 +110,9 @@ const LAYERS: &[Layer] = &[
     },
 ];
 
-/// Outside crates that only some of ours may use directly, with the reason.
+/// External crates that only these crates may use directly, with the reason.
 const OWNERS: &[(&str, &[&str], &str)] = &[
-    ("tokio", IMPURE, "pure crates wait for nothing"),
+    ("tokio", IMPURE, "pure crates do not wait"),
     (
         "rustix",
         &[
@@ -129,22 +129,18 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
     (
         "x11rb",
         &["telechir-x11", "telechir-testkit"],
-        "one crate speaks X",
+        "one crate is an X client",
     ),
-    (
-        "zbus",
-        &["telechir-atspi"],
-        "one crate speaks to applications over a bus",
-    ),
+    ("zbus", &["telechir-atspi"], "one crate is a D-Bus client"),
     (
         "rusqlite",
         &["telechir-runtime"],
-        "one crate keeps the journal",
+        "one crate writes the journal",
     ),
     (
         "hyper",
         &["telechir-agent", "telechir-browser", "telechir-egress"],
-        "one crate speaks to providers, one opens a browser's socket, one is a proxy",
+        "one crate calls providers, one connects to a browser's WebSocket, one is a proxy",
     ),
     (
         "axum",
@@ -174,14 +170,14 @@ const IMPURE: &[&str] = &[
     "telechir-testkit",
 ];
 
-/// One arrow of the graph: a crate of ours and what it depends on.
+/// One dependency of a crate of the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     from: String,
     to: String,
 }
 
-/// What breaks the table in this workspace.
+/// Dependencies of this workspace that the tables do not allow.
 pub(crate) fn check() -> Result<Vec<String>, String> {
     let metadata = MetadataCommand::new()
         .no_deps()
@@ -266,7 +262,7 @@ mod tests {
         let found = findings(&[("telechir-policy", "tokio")]);
         assert_eq!(
             found,
-            ["telechir-policy must not depend on tokio: pure crates wait for nothing"]
+            ["telechir-policy must not depend on tokio: pure crates do not wait"]
         );
     }
 

@@ -1,5 +1,5 @@
-//! Licences and sources of everything we link, read from cargo's own view. `deny.toml` says the
-//! same to cargo-deny; this check needs nothing installed.
+//! Licences and sources of every dependency, from cargo's metadata. cargo-deny checks the same by
+//! `deny.toml`; this check needs nothing installed.
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
@@ -41,16 +41,16 @@ fn judge(metadata: &Metadata) -> Vec<String> {
         match &package.license {
             Some(expression) if is_accepted(expression) => {}
             Some(expression) => {
-                findings.push(format!("{id}: licence {expression} is not on the list"))
+                findings.push(format!("{id}: licence {expression} is not in the list of accepted licences (xtask/src/licences.rs)"))
             }
-            None => findings.push(format!("{id}: says no licence")),
+            None => findings.push(format!("{id}: declares no licence")),
         }
         if !package
             .source
             .as_ref()
             .is_some_and(|source| source.is_crates_io())
         {
-            findings.push(format!("{id}: does not come from the registry"));
+            findings.push(format!("{id}: does not come from crates.io"));
         }
     }
     findings

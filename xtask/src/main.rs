@@ -1,27 +1,51 @@
-//! Checks and chores of this repository; `make` is the front door.
+//! Checks of this repository that no compiler makes. `make check` and `make test` call them.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a command-line tool"
 )]
 
+mod coverage_floor;
+mod dependencies;
+mod files;
+mod identifiers;
 mod layers;
 mod licences;
-mod tally;
-mod tidy;
+mod public_docs;
+mod source;
+mod spelling;
+mod type_names;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+const USAGE: &str = "\
+find a check of this name. Usage: cargo run -p xtask -- CHECK
+  files             file length, purpose, ignored and undeclared tests
+  identifiers       words that no identifier may contain
+  type-names        types of one name in several files
+  public-docs       public documentation shorter than four words
+  dependencies      dependencies that no code names
+  spelling          misspellings in code and texts
+  layers            which crate may depend on which
+  licences          licences and sources of dependencies
+  coverage-floor D  how many tests, counted in folder D, used each real part";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let findings = match words.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = Path::new(".");
+    let findings = match arguments.as_slice() {
+        ["files"] => files::check(root),
+        ["identifiers"] => identifiers::check(root),
+        ["type-names"] => type_names::check(root),
+        ["public-docs"] => public_docs::check(root),
+        ["dependencies"] => dependencies::check(),
+        ["spelling"] => spelling::check(root),
         ["layers"] => layers::check(),
         ["licences"] => licences::check(),
-        ["tidy"] => tidy::check(Path::new(".")),
-        ["tally", folder] => tally::check(Path::new(folder)),
-        _ => Err("usage: cargo run -p xtask -- layers | licences | tidy | tally FOLDER".to_owned()),
+        ["coverage-floor", folder] => coverage_floor::check(Path::new(folder)),
+        _ => Err(USAGE.to_owned()),
     };
     match findings {
         Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,

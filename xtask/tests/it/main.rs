@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs our lints over a crate that consists of `code` and returns what clippy says.
+/// Runs our lints over a crate that consists of `code` and returns the output of clippy.
 fn clippy(code: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -55,7 +55,7 @@ fn clippy_accepts_code_that_keeps_the_rules() {
 
 #[test]
 fn clippy_refuses_each_banned_function_and_habit() {
-    let said = clippy(
+    let output = clippy(
         r#"
         /// Reads the environment.
         pub fn a() -> Option<String> { std::env::var("A").ok() }
@@ -85,13 +85,16 @@ fn clippy_refuses_each_banned_function_and_habit() {
         "missing documentation",
     ];
     for what in wanted {
-        assert!(said.contains(what), "no complaint about {what} in:\n{said}");
+        assert!(
+            output.contains(what),
+            "no complaint about {what} in:\n{output}"
+        );
     }
 }
 
 #[test]
 fn the_compiler_refuses_unsafe_code() {
-    let said =
+    let output =
         clippy("/// Undefined.\npub fn a() { unsafe { std::hint::unreachable_unchecked() } }");
-    assert!(said.contains("usage of an `unsafe` block"), "{said}");
+    assert!(output.contains("usage of an `unsafe` block"), "{output}");
 }

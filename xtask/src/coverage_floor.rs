@@ -1,10 +1,10 @@
-//! How many tests ran against real parts of the machine, and the least that is accepted.
+//! How many tests used real parts of the machine, and the minimum that is accepted.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The least number of tests that must have used each part. Raise it when tests are added.
+/// The minimum number of tests that use each part. Raise it when tests are added.
 const MINIMUMS: &[(&str, usize)] = &[
     ("x-server", 190),
     ("chromium", 200),
@@ -13,11 +13,11 @@ const MINIMUMS: &[(&str, usize)] = &[
     ("tesseract", 2),
 ];
 
-/// Prints the tally that the tests left in `folder` and says which numbers are too small.
+/// Prints the counts that the tests wrote to `folder` and returns those below the minimum.
 pub(crate) fn check(folder: &Path) -> Result<Vec<String>, String> {
     let file = folder.join("used");
     let text =
-        fs::read_to_string(&file).map_err(|e| format!("read the tally {}: {e}", file.display()))?;
+        fs::read_to_string(&file).map_err(|e| format!("read the count {}: {e}", file.display()))?;
     let counts = count(&text);
     for (part, number, least) in &counts {
         println!("tests with a real {part}: {number} (at least {least})");
@@ -48,14 +48,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_counts_once_a_part() {
+    fn a_test_counts_once_per_part() {
         let text = "x-server\tit\ta\nx-server\tit\ta\nx-server\tit\tb\nchromium\tit\ta\n";
         let counts: Vec<usize> = count(text).iter().map(|(_, number, _)| *number).collect();
         assert_eq!(counts, [2, 1, 0, 0, 0]);
     }
 
     #[test]
-    fn too_few_are_a_finding() {
+    fn a_count_below_the_minimum_is_a_finding() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("used"), "").expect("a file");
         let found = check(folder.path()).expect("a tally");

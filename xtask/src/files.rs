@@ -1,12 +1,12 @@
-//! Rules on files that no compiler checks.
+//! Rules for files: their length, their first line, and tests that never run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Past this many lines a file is more than one idea.
+/// A longer file holds more than one idea.
 const MAX_LINES: usize = 800;
 
-/// What breaks a rule below `root`.
+/// Every file below `root` that breaks a rule.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     for folder in [
@@ -35,7 +35,7 @@ fn visit(folder: &Path, findings: &mut Vec<String>) -> Result<(), String> {
             findings.extend(judge(&path, &text));
         }
     }
-    findings.extend(forgotten_tests(folder));
+    findings.extend(undeclared_tests(folder));
     Ok(())
 }
 
@@ -53,14 +53,14 @@ fn judge(path: &Path, text: &str) -> Vec<String> {
     }
     if !text.starts_with("//!") {
         findings.push(format!(
-            "{name}: open the file with one `//!` sentence on what it is for"
+            "{name}: the first line must be a `//!` sentence that says what the file is for"
         ));
     }
     let ignored = ["#[", "ignore"].concat();
     for (number, line) in text.lines().enumerate() {
         if line.trim_start().starts_with(&ignored) {
             findings.push(format!(
-                "{name}:{}: nothing is ignored; fix the test or delete it",
+                "{name}:{}: tests must not be ignored; fix the test or delete it",
                 number + 1
             ));
         }
@@ -68,8 +68,8 @@ fn judge(path: &Path, text: &str) -> Vec<String> {
     findings
 }
 
-/// Files of `tests/it` that its `main.rs` does not name would never run.
-fn forgotten_tests(folder: &Path) -> Vec<String> {
+/// Files of `tests/it` that never run because `main.rs` does not declare them.
+fn undeclared_tests(folder: &Path) -> Vec<String> {
     let main = folder.join("main.rs");
     let is_test_binary = folder.ends_with("tests/it") && main.exists();
     if !is_test_binary {
@@ -81,16 +81,16 @@ fn forgotten_tests(folder: &Path) -> Vec<String> {
         .flatten()
         .flatten()
         .map(|entry| entry.path());
-    let forgotten = |path: &PathBuf| {
+    let undeclared = |path: &PathBuf| {
         let stem = path
             .file_stem()
             .map(|s| s.to_string_lossy().into_owned())
             .unwrap_or_default();
         let is_module = path.extension().is_some_and(|ending| ending == "rs") && stem != "main";
         (is_module && !text.contains(&format!("mod {stem};")))
-            .then(|| format!("{}: not named in main.rs", path.display()))
+            .then(|| format!("{}: not declared in main.rs", path.display()))
     };
-    files.filter_map(|path| forgotten(&path)).collect()
+    files.filter_map(|path| undeclared(&path)).collect()
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         let found = judge(Path::new("a.rs"), "fn main() {}\n");
         assert_eq!(
             found,
-            ["a.rs: open the file with one `//!` sentence on what it is for"]
+            ["a.rs: the first line must be a `//!` sentence that says what the file is for"]
         );
     }
 
@@ -137,7 +137,7 @@ mod tests {
         fs::write(it.join("main.rs"), "mod known;").expect("a file");
         fs::write(it.join("known.rs"), "").expect("a file");
         fs::write(it.join("lost.rs"), "").expect("a file");
-        let found = forgotten_tests(&it);
+        let found = undeclared_tests(&it);
         assert_eq!(found.len(), 1, "{found:?}");
     }
 }
