@@ -1,6 +1,6 @@
 # Entry points for users and CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy docs deny licences bench container soak miniwob bare ordinary clean
+.PHONY: help setup demo test check format clippy tidy docs deny licences bench container soak miniwob bare ordinary clean
 
 help:        ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -14,7 +14,7 @@ demo: setup  ## a task with browser, desktop and shell, driven by a recorded mod
 test: setup  ## every test, on real parts of the machine
 	@scripts/test.sh
 
-check: format clippy licences deny docs ## everything that must pass before a commit
+check: format clippy tidy licences deny docs ## everything that must pass before a commit
 
 format:      ## check the formatting
 	cargo fmt --all --check
@@ -22,6 +22,14 @@ format:      ## check the formatting
 
 clippy:      ## run the lints; warnings are errors
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+tidy:        ## check names, documentation, spelling and dependencies
+	cargo run --quiet --package xtask -- files
+	cargo run --quiet --package xtask -- identifiers
+	cargo run --quiet --package xtask -- type-names
+	cargo run --quiet --package xtask -- public-docs
+	cargo run --quiet --package xtask -- dependencies
+	cargo run --quiet --package xtask -- spelling
 
 docs:        ## build the API documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
