@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 TELECHIR_BODY_BYTES=${BODY_BYTES:-100000000} cargo test --release --quiet --package telechir-providers --test it -- \
-  --exact bombs::bodies::a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long --nocapture | tee "$log"
+  --exact bombs::bodies::a_huge_payload_takes_bounded_memory_and_linear_time --nocapture | tee "$log"
 {
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo

@@ -1,8 +1,8 @@
-//! Writes docs/fidelity.md from what the dialects do now.
+//! Writes docs/fidelity.md from the current behavior of the dialects.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a chore of this repository; what fails should stop it"
+    reason = "a repository task that stops at the first error"
 )]
 
 #[path = "../tests/it/matrix/cell.rs"]

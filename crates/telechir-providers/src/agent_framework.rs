@@ -1,8 +1,9 @@
-//! Agent Framework: the JSON of its messages and contents.
+//! The JSON of Microsoft Agent Framework's messages and contents.
 //!
-//! `envelope` finds the messages, `read` takes one content to a neutral one, `native` says a
-//! neutral content in the framework's members, `ours` is about our own functions among those,
-//! `carry` keeps beside them whatever they have no place for, so that every neutral content comes
+//! `envelope` finds the messages, `read` decodes one content, `encode_native` encodes one in the
+//! framework's fields, `function_mapping` maps function calls to and from our tools, and `sidecar`
+//! stores whatever the framework has no field for, so that every neutral content survives a round
+//! trip.
 //! back as it was.
 
 mod carry;
@@ -23,16 +24,16 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "agent-framework";
 
-/// Under this name contents keep what only the framework says.
+/// The name under which contents keep settings that only the framework has.
 const PROVIDER: &str = "agent_framework";
 
-/// Under this additional property of the framework's contents stands what it has no members for.
+/// The additional property of the framework's contents that stores what it has no field for.
 const CARRIED: &str = "telechir";
 
-/// The dialect.
+/// The codec of `agent-framework`.
 pub(crate) struct AgentFramework;
 
 impl Codec for AgentFramework {
@@ -40,12 +41,12 @@ impl Codec for AgentFramework {
         DIALECT
     }
 
-    /// What is carried beside a content points into its long texts.
+    /// The sidecar refers to positions inside long texts.
     fn takes_slots(&self) -> bool {
         false
     }
 
-    /// A call and its result are contents like any other.
+    /// The framework does not restrict the ids of calls.
     fn takes_repeated_ids(&self) -> bool {
         true
     }
@@ -66,8 +67,8 @@ impl Codec for AgentFramework {
         Ok(envelope::write_history(history))
     }
 
-    /// Its clients take tools as a service's own JSON; its computer and shell contents are those
-    /// of OpenAI's Responses. It has no contents for edits: editors are functions.
+    /// Its clients accept tools as the JSON of a service; its computer and shell contents are those
+    /// of OpenAI's Responses. It has no edit contents, so editors are functions.
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         let offer = ToolOffer {
             tools: offer.tools.iter().map(editor_as_function).collect(),
@@ -88,12 +89,12 @@ impl Codec for AgentFramework {
         Responses.screenshot_when()
     }
 
-    /// Its updates are objects within a program, no bytes.
+    /// Its updates are objects inside a process, not bytes.
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
         None
     }
 
-    /// A framework, no service.
+    /// A framework has no API endpoint.
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         None
     }

@@ -1,8 +1,8 @@
-//! The conformance kit: documents of a provider through decode, encode and identity, streams
-//! whole and cut at every byte. Knows no files: a manifest and the bytes are handed in.
+//! The conformance kit: decodes, encodes and compares documents of a provider, and splits streams
+//! at every byte. Reads no files: the caller passes the manifest and the bytes.
 //!
-//! `manifest` reads what documents there are, `form` says what a document of a kind is read as,
-//! `check` does it. The format is described in `docs/conform.md`.
+//! `manifest` lists the documents, `kinds` decides how to check a document of a kind, and `check`
+//! runs the checks. `docs/conform.md` describes the format.
 
 mod bare;
 mod check;
@@ -17,99 +17,99 @@ use crate::{Dialect, Loss};
 pub use bare::without_raw;
 pub use manifest::{Manifest, ManifestError};
 
-/// What a translator should make of a document.
+/// What a codec is expected to do with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// It is read and comes back as it was.
+    /// Decodes it and encodes it unchanged.
     Valid,
-    /// It is refused with an error that names the place, or its calls are answered with one.
+    /// Rejects it with an error that names the path, or answers its calls with an error.
     Invalid,
 }
 
 /// One document of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
-    /// Its file, beside the manifest.
+    /// The file, relative to the manifest.
     pub file: String,
-    /// What it is: `request`, `response`, `history`, `tools`, `stream`, …
+    /// The kind of document: `request`, `response`, `history`, `tools`, `stream`, …
     pub kind: String,
-    /// What should become of it.
+    /// The expected result of the checks.
     pub expect: Expect,
-    /// What it shows.
+    /// What the document demonstrates; may be empty.
     pub about: String,
-    /// Whose it is, or the name that no dialect has.
+    /// The document's dialect, or a name that is not the name of a dialect.
     pub dialect: Result<Dialect, String>,
 }
 
-/// How one check of a document ended.
+/// The result of one check of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// A document of this kind has nothing to check here.
+    /// The check does not apply to documents of this kind.
     #[default]
     NotApplicable,
-    /// As it should be.
+    /// The check met the expectation.
     Passed,
-    /// Not as it should be; the row's problems say what.
+    /// The check failed; the row's `problems` have the reason.
     Failed,
 }
 
-/// What became of one document.
+/// The results of all checks of one document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Its file.
+    /// The file, relative to the manifest.
     pub file: String,
-    /// Its kind.
+    /// The kind of document, as in the manifest.
     pub kind: String,
-    /// Its dialect's name.
+    /// The name of the document's dialect.
     pub dialect: String,
-    /// What should become of it.
+    /// The expected result of the checks.
     pub expect: Expect,
-    /// Is it read, or refused when it should be?
+    /// Whether it was decoded, or rejected if that is expected.
     pub decode: Verdict,
-    /// Is it written again?
+    /// Whether it was encoded again.
     pub encode: Verdict,
-    /// Is what was written what was read?
+    /// Whether the encoded document equals the original.
     pub identity: Verdict,
-    /// Is a stream the same wherever it is cut?
+    /// Whether a stream decodes identically however it is split.
     pub stream: Verdict,
-    /// Places at which the stream was cut.
+    /// Number of positions at which the stream was split.
     pub cuts: usize,
-    /// Whether the neutral values alone, without the provider's own JSON, give it back; absent
-    /// where that has no meaning. Not a demand: `docs/fidelity.md` says what they cannot.
+    /// Whether the neutral values alone, without raw JSON, encode to the original; absent where
+    /// that does not apply. Not required: `docs/fidelity.md` lists the exceptions.
     pub bare: Option<bool>,
-    /// What the reports say was lost.
+    /// The losses from decoding and encoding.
     pub losses: Vec<Loss>,
-    /// What was refused, in the translator's words, where a refusal is right.
+    /// Errors that rejected the document, where a rejection is expected.
     pub refusals: Vec<String>,
-    /// Why it is not checked here at all.
+    /// Why the document is not checked; absent if it is.
     pub unchecked: Option<String>,
-    /// Whether the manifest names it and the folder does not have it.
+    /// Whether the file is in the manifest but not in the folder.
     pub missing: bool,
-    /// What is wrong; empty when the document passed.
+    /// Failed expectations; empty if the document passed.
     pub problems: Vec<String>,
 }
 
 impl Row {
-    /// Whether everything is as it should be.
+    /// Whether all expectations were met.
     pub fn is_good(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
 impl Vector {
-    /// Checks the document. It must have come from `file`.
+    /// Checks the document. `bytes` are the contents of `file`.
     pub fn check(&self, bytes: &[u8]) -> Row {
         check::check(self, bytes)
     }
 
-    /// The row of a document whose file cannot be read, and why.
+    /// The row of a document whose file cannot be read, with the reason.
     pub fn unreadable(&self, problem: &str) -> Row {
         check::unreadable(self, problem)
     }
 
-    /// The row of a document whose file is not there.
+    /// The row of a document whose file does not exist.
     pub fn missing(&self) -> Row {
         check::missing(self)
     }

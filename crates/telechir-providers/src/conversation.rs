@@ -1,6 +1,6 @@
-//! A conversation as a provider wants it sent: what was said so far, and the next request.
+//! A conversation in the form that a provider's API expects: its items so far and the next request.
 //!
-//! Pure: it makes bodies and headers and reads answers, and knows no network and no key.
+//! Pure: builds bodies and headers and decodes responses; knows neither the network nor API keys.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent, bounded}
 use crate::wire::ChatApi;
 use crate::{Declaration, DecodeError, Dialect, EncodeError, Report};
 
-/// What a conversation begins with.
+/// What a conversation starts with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestOptions {
-    /// The model's name.
+    /// The model's name, as the provider writes it.
     pub model: String,
-    /// Instructions above the task.
+    /// System instructions, which stand before the task.
     pub system: Option<String>,
-    /// What is to be done.
+    /// The task, as the first user message.
     pub task: String,
-    /// The tools and the headers that go with them.
+    /// The declared tools with their headers and body fields.
     pub declaration: Declaration,
-    /// Tokens one answer may have. Anthropic demands a number, and gets 16000 without one.
+    /// Maximum tokens of one response. Anthropic requires a value; without one it receives 16000.
     pub max_tokens: Option<u32>,
-    /// How many pictures stay in it.
+    /// How many screenshots stay in the conversation.
     pub images: ImageLimit,
 }
 
-/// When old pictures leave a conversation. They leave in batches, so that the part before them
-/// stays the same and a provider's cache of it is of use.
+/// When old images are removed from a conversation. They are removed in batches, so that the
+/// provider's prompt cache of the items before them stays valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageLimit {
-    /// How many remain.
+    /// Number of images that remain after a removal.
     pub keep: usize,
-    /// How many there must be before any leaves.
+    /// Images are removed only above this number.
     pub prune_above: usize,
 }
 
@@ -47,34 +47,34 @@ impl Default for ImageLimit {
     }
 }
 
-/// One request, but for the key.
+/// One HTTP request without the API key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Where, behind the base address.
+    /// The path after the base URL.
     pub path: String,
-    /// Headers beside the key's and `content-type`.
+    /// Headers except for the key's and `content-type`.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The JSON body, which has no key either.
     pub body: Value,
-    /// How many pictures are in it.
+    /// The number of images in the body.
     pub images: usize,
 }
 
-/// What a model answered.
+/// A decoded response of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// The turn.
+    /// The calls and other contents.
     pub turn: ModelTurn,
-    /// What could not be read as it was said.
+    /// What could not be decoded exactly.
     pub report: Report,
-    /// What to do next.
+    /// Why the response ended, which decides what to do next.
     pub stop: StopReason,
-    /// Its cost.
+    /// The tokens used, as far as the provider reports them.
     pub usage: UsageContent,
 }
 
 impl Response {
-    /// What was said in words.
+    /// All non-empty texts of the response, joined by line feeds.
     pub fn text(&self) -> String {
         let texts = self.turn.contents().iter().filter_map(|content| {
             let Content::Text(text) = content else {
@@ -89,55 +89,56 @@ impl Response {
     }
 }
 
-/// Why a model stopped talking, and with that what comes next.
+/// Why a response ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// There are calls to answer.
+    /// There are calls to execute.
     Calls,
-    /// It has not finished and is to be asked again, without anything new.
+    /// The model paused; send the conversation again without new items.
     Continue,
-    /// It is done.
+    /// The model has finished its task.
     Done,
-    /// It does not want to; the provider's reason.
+    /// The model refused.
     Refused {
-        /// The provider's words, possibly none.
+        /// The provider's reason; empty if it gives none.
         reason: String,
     },
-    /// Its answer was longer than allowed, so that calls in it may be cut.
+    /// The token limit was reached; calls in the response may be truncated.
     MaxTokens,
-    /// The conversation is longer than the model can read.
+    /// The conversation exceeds the model's context window.
     ContextExceeded,
-    /// It failed on the provider's side.
+    /// The provider failed.
     Failed {
-        /// The provider's code.
+        /// The provider's error code.
         code: String,
-        /// The provider's sentence.
+        /// The provider's error message.
         message: String,
     },
-    /// Something else that is no end in good order.
+    /// The response ended for a reason that is not listed here.
     Incomplete {
-        /// The provider's word for it.
+        /// The provider's name of the reason.
         reason: String,
     },
 }
 
-/// An error body of a provider.
+/// The error that a provider sent as a response body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProviderError {
-    /// Its sort: `invalid_request_error`, `rate_limit_exceeded`, ….
+    /// The provider's error type, such as `invalid_request_error` or `rate_limit_exceeded`.
     pub kind: String,
-    /// Its sentence.
+    /// The provider's error message.
     pub message: String,
 }
 
 impl ProviderError {
-    /// Reads an error body; none when it is no such body (a proxy's HTML page, say).
+    /// Reads an error body; `None` if the body is something else, for example a proxy's HTML page.
     pub fn from_body(bytes: &[u8]) -> Option<Self> {
         let body = bounded::parse(bytes).ok()?;
         Self::from_value(&body).or_else(|| Self::of_aws(&body))
     }
 
-    /// The error that a body of AWS is: a message, mostly without its sort, which is a header.
+    /// Reads an error body of AWS: a message, usually without the error's type, which is in a
+    /// header.
     pub(crate) fn of_aws(body: &Value) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let message = text("message").or_else(|| text("Message"))?.to_owned();
@@ -146,15 +147,14 @@ impl ProviderError {
         Some(Self { kind, message })
     }
 
-    /// The name of a sort of error as AWS writes it: behind the name of its service, before an
-    /// address.
+    /// The name of an error type that AWS writes after the name of its service and before a URL.
     pub fn aws_kind(said: &str) -> &str {
         let name = said.rsplit('#').next().unwrap_or(said);
         name.split(':').next().unwrap_or(name)
     }
 
-    /// The error that a body is: under `error`, as a sentence there, at the top of an object
-    /// `error`, or the `detail` of a body that was not valid.
+    /// Reads an error from the forms that providers use: an object or a text under `error`, an
+    /// object with `"object": "error"`, or the `detail` of a validation error.
     pub(crate) fn from_value(body: &Value) -> Option<Self> {
         let top = body.get("object").and_then(Value::as_str) == Some("error");
         let error = body.get("error").filter(|error| !error.is_null());
@@ -182,8 +182,8 @@ impl ProviderError {
         Some(Self { kind, message })
     }
 
-    /// How long an error body asks to wait before the same request is sent again; most say that
-    /// in a header instead.
+    /// How long to wait before sending the same request again, from an error body. Most providers
+    /// use a header instead.
     pub fn retry_delay(bytes: &[u8]) -> Option<Duration> {
         let body: Value = bounded::parse(bytes).ok()?;
         let details = body.get("error")?.get("details")?.as_array()?;
@@ -194,13 +194,13 @@ impl ProviderError {
         Duration::try_from_secs_f64(seconds).ok()
     }
 
-    /// Whether it says that the conversation became too long for the model.
+    /// Whether the conversation exceeds the model's context window.
     pub fn is_context_exceeded(&self) -> bool {
         let too_long = [
             "maximum context length",
             "too large for model",
             "exceeds the maximum number of tokens",
-            // Bedrock's own words, and those of the model's maker, which it repeats.
+            // Bedrock's own message, and the message of the model's vendor that it passes on.
             "Input is too long for requested model",
             "prompt is too long",
         ];
@@ -209,15 +209,15 @@ impl ProviderError {
     }
 }
 
-/// A dialect that nobody can be talked to in.
+/// The dialect has no API to converse with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("converse in {dialect}: it is a way of writing, and no service that could be asked")]
+#[error("start a conversation with {dialect}: it is a format without an API endpoint")]
 pub struct NotAService {
-    /// The dialect.
+    /// The dialect that was requested.
     pub dialect: Dialect,
 }
 
-/// What was said so far, in the provider's own words.
+/// A conversation as the items that the provider expects.
 #[derive(Clone)]
 pub struct Conversation {
     dialect: Dialect,
@@ -227,10 +227,10 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A conversation that has only its task.
+    /// Starts a conversation that contains the task only.
     ///
     /// # Errors
-    /// When the dialect is no service's own, so that there is nobody to talk to.
+    /// If the dialect is a format without an API endpoint.
     pub fn new(dialect: Dialect, opening: RequestOptions) -> Result<Self, NotAService> {
         let talk = dialect.wire().chat_api().ok_or(NotAService { dialect })?;
         let task = talk.first_message(&opening.task);
@@ -242,20 +242,20 @@ impl Conversation {
         })
     }
 
-    /// The header that carries the key.
+    /// The name and value of the header that carries the API key.
     pub fn key_header(&self, key: &str) -> (&'static str, String) {
         self.talk.key_header(key)
     }
 
-    /// The next request. Old pictures leave the conversation here.
+    /// Builds the next request. Removes old images from the conversation.
     pub fn request(&mut self) -> Request {
         self.talk.request(&self.opening, &mut self.items)
     }
 
-    /// Reads the answer to the last request and keeps it, so that the next one repeats it.
+    /// Decodes the response to the last request and adds it to the conversation.
     ///
     /// # Errors
-    /// When it is not JSON, not of this dialect, or has calls that cannot be told apart.
+    /// If the body is not JSON, not of this dialect, or repeats a call id.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
         let body: Value = bounded::parse(bytes)?;
         if let Some(stop) = self.talk.failure(&body) {
@@ -277,10 +277,10 @@ impl Conversation {
         })
     }
 
-    /// Writes the answers to the calls of the last response and keeps them for the next request.
+    /// Encodes the results of the last response's calls and adds them to the conversation.
     ///
     /// # Errors
-    /// When the dialect demands something that the answers do not have.
+    /// If the results lack something that the dialect requires.
     pub fn answer(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
         let reply = self.dialect.encode_answers(answered)?;
         self.talk.push_results(reply.items, &mut self.items);

@@ -1,29 +1,29 @@
-//! What a session offers to a model, and how a dialect declares it.
+//! Tools that a session offers to a model, and their declaration in a dialect.
 
 use serde_json::{Map, Value};
 use telechir_protocol::Tool;
 
-/// What to declare, for which model.
+/// The tools to declare, and the model they are for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOffer {
-    /// The tools, in order.
+    /// The tools, in the order of the declaration.
     pub tools: Vec<Tool>,
-    /// The model; it decides between versions of a tool. Absent means the newest.
+    /// The model, which selects the version of a tool. If absent, the newest version is used.
     pub model: Option<String>,
 }
 
-/// Tools in a dialect's words, with the headers that must go with them.
+/// Encoded tools with the headers and body fields that they require.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declaration {
     /// The entries of the request's `tools`.
     pub tools: Vec<Value>,
-    /// Members of the request's body that must go with them, such as `anthropic_beta`.
+    /// Fields to add to the request's body, such as `anthropic_beta`.
     pub body: Map<String, Value>,
-    /// Header names and values, such as `anthropic-beta`.
+    /// Names and values of HTTP headers, such as `anthropic-beta`.
     pub headers: Vec<(String, String)>,
 }
 
-/// Names under which tools keep settings for one provider only.
+/// Keys of settings that apply to one provider only.
 const PROVIDERS: [&str; 6] = [
     "openai",
     "anthropic",
@@ -33,7 +33,7 @@ const PROVIDERS: [&str; 6] = [
     "agent_framework",
 ];
 
-/// A hosted tool's settings for one provider: those for everybody, and its own, which win.
+/// The settings of a hosted tool for one provider: common settings, overridden by its own.
 pub(crate) fn hosted_settings(
     additional: &Map<String, Value>,
     provider: &str,

@@ -1,5 +1,5 @@
-//! The closed set of dialects and what can be done with each. A new one is a variant, its arm in
-//! `wire`, and an implementation of [`Wire`].
+//! The dialects and their operations. A new dialect needs a variant, an arm in [`Dialect::wire`],
+//! and an implementation of [`Codec`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,56 +15,57 @@ use crate::{
     chat, foreign, google, mistral, openai, repeated,
 };
 
-/// A provider's way of writing calls and results.
+/// A provider's JSON format for tool calls and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Anthropic's Messages: `anthropic-messages`.
+    /// Anthropic's Messages API: `anthropic-messages`.
     AnthropicMessages,
-    /// OpenAI's Responses: `openai-responses`.
+    /// OpenAI's Responses API: `openai-responses`.
     OpenaiResponses,
-    /// Amazon Bedrock's Converse: `bedrock-converse`.
+    /// Amazon Bedrock's Converse API: `bedrock-converse`.
     BedrockConverse,
-    /// Anthropic's Messages behind Bedrock: `bedrock-messages`.
+    /// Anthropic's Messages API on Bedrock: `bedrock-messages`.
     BedrockMessages,
-    /// Anthropic's bodies for Bedrock's InvokeModel: `bedrock-invoke`.
+    /// Anthropic request bodies for Bedrock's InvokeModel: `bedrock-invoke`.
     BedrockInvoke,
-    /// Bedrock's agents that return control: `bedrock-agents`.
+    /// Bedrock agents with return of control: `bedrock-agents`.
     BedrockAgents,
-    /// Google's `generateContent`: `google-generate-content`.
+    /// Google's `generateContent` API: `google-generate-content`.
     GoogleGenerateContent,
-    /// Google's Interactions: `google-interactions`.
+    /// Google's Interactions API: `google-interactions`.
     GoogleInteractions,
-    /// The messages of Agent Framework: `agent-framework`.
+    /// Messages of Microsoft Agent Framework: `agent-framework`.
     AgentFramework,
-    /// Our tools as functions of any chat completions; pictures follow the results: `functions`.
+    /// Chat completions with our tools as functions; images follow the results in a user message:
+    /// `functions`.
     Functions,
-    /// The same with the pictures in the results themselves: `functions-inline`.
+    /// Like [`Functions`](Self::Functions), with the images inside the results: `functions-inline`.
     FunctionsInline,
     /// Mistral's chat completions: `mistral-chat`.
     MistralChat,
-    /// Mistral's conversations: `mistral-conversations`.
+    /// Mistral's Conversations API: `mistral-conversations`.
     MistralConversations,
 }
 
-/// A name that is no dialect's.
+/// A name that is not the name of a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("name a dialect: `{name}` is none; there are {}", Dialect::names())]
+#[error("unknown dialect `{name}`; expected one of {}", Dialect::names())]
 pub struct UnknownDialect {
-    /// The name.
+    /// The unknown name.
     pub name: String,
 }
 
-/// Answers in a dialect's words, ready to send.
+/// Encoded results of a turn, ready to send.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncodedReply {
     /// Anthropic: the blocks of the next user message. OpenAI: the next input items.
     pub items: Vec<Value>,
-    /// What could not be said.
+    /// What could not be encoded exactly.
     pub report: Report,
 }
 
 impl Dialect {
-    /// All of them.
+    /// Every dialect, in the order of the enum.
     pub const ALL: [Self; 13] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
@@ -81,7 +82,7 @@ impl Dialect {
         Self::MistralConversations,
     ];
 
-    /// Its name on the command line.
+    /// The dialect's name on the command line.
     pub fn name(self) -> &'static str {
         self.wire().name()
     }
@@ -108,10 +109,10 @@ impl Dialect {
         }
     }
 
-    /// Reads one response: the calls to carry out and all else that was said.
+    /// Decodes one response: its calls and all other contents.
     ///
     /// # Errors
-    /// When it is not JSON, not of this dialect, or an error of the provider.
+    /// If the document is not JSON, not of this dialect, or an error of the provider.
     pub fn decode_response<'a>(
         self,
         document: impl Into<Input<'a>>,
@@ -121,11 +122,11 @@ impl Dialect {
         document::read(document.into(), wire.takes_slots(), read)
     }
 
-    /// Reads a history: a whole request, its list of messages or items, or one response. A
-    /// document that is given away is not copied; its pictures stay in it.
+    /// Decodes a history: a request, a list of messages or items, or one response. An owned
+    /// document is not copied; the decoded images refer to it.
     ///
     /// # Errors
-    /// When it is not JSON or not of this dialect.
+    /// If the document is not JSON or not of this dialect.
     pub fn decode_history<'a>(
         self,
         document: impl Into<Input<'a>>,
@@ -135,7 +136,8 @@ impl Dialect {
         document::read(document.into(), wire.takes_slots(), read)
     }
 
-    /// Reads what has no call of another dialect: as something unknown it would only be kept.
+    /// Decodes a document and rejects it if it has calls of another dialect. Decoding alone would
+    /// keep those as unknown contents, and nobody would execute them.
     fn own<T>(
         self,
         value: Value,
@@ -148,10 +150,10 @@ impl Dialect {
         }
     }
 
-    /// Writes the answers to a turn.
+    /// Encodes the results of a turn's calls.
     ///
     /// # Errors
-    /// When the dialect demands something that the answers do not have.
+    /// If the results lack something that the dialect requires.
     pub fn encode_answers(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         let wire = self.wire();
         let mut slots = Vec::new();
@@ -176,20 +178,21 @@ impl Dialect {
         Ok(reply)
     }
 
-    /// Writes a history in the form it came in, or as the dialect's list of messages or items
-    /// when it came from another dialect.
+    /// Encodes a history in its original envelope, or as the dialect's list of messages or items if
+    /// it came from another dialect.
     ///
     /// # Errors
-    /// When the dialect demands something that the history does not have.
+    /// If the history lacks something that the dialect requires.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
         let (document, report) = self.write_history(history)?;
         Ok((document.into_value(), report))
     }
 
-    /// The same as a document to be written, without a copy of its pictures.
+    /// Like [`encode_history`](Self::encode_history), but returns a document that does not copy its
+    /// images.
     ///
     /// # Errors
-    /// When the dialect demands something that the history does not have.
+    /// If the history lacks something that the dialect requires.
     pub fn write_history(self, history: &History) -> Result<(Document, Report), EncodeError> {
         let wire = self.wire();
         let apart = match wire.takes_repeated_ids() {
@@ -205,38 +208,39 @@ impl Dialect {
         Ok((document, report))
     }
 
-    /// The size at which a picture of a screen of `size` reaches this model as it was sent,
-    /// neither shrunk nor refused. Absent model means the newest.
+    /// The size to which a screenshot of a `size` screen is scaled, so that the model neither
+    /// shrinks nor rejects it. If `model` is absent, the newest model's limits apply.
     pub fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
         self.wire().screenshot_size(model, size)
     }
 
-    /// Bytes that one picture may have: what is taken of its base64, back in bytes. PNG, JPEG and
-    /// WebP are taken by every dialect.
+    /// Maximum size of one image in bytes, from the dialect's limit on base64. Every dialect
+    /// accepts PNG, JPEG and WebP.
     pub fn max_image_bytes(self) -> usize {
         self.wire().image_base64() / 4 * 3
     }
 
-    /// When a picture of the screen goes with the answers.
+    /// Whether a screenshot goes with every result or with the last of a batch.
     pub fn screenshot_when(self) -> ScreenshotWhen {
         self.wire().screenshot_when()
     }
 
-    /// Declares tools to a model.
+    /// Encodes tool declarations for a model.
     ///
     /// # Errors
-    /// When the model takes no such tool, or a size it demands is missing.
+    /// If the model does not support a tool, or a screen size that it requires is missing.
     pub fn declare(self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
         self.wire().declare(offer)
     }
 
-    /// Where the service is; none for what is no service of its own and cannot be conversed with.
+    /// The API's default endpoint; `None` for a format without an API.
     pub fn service(self) -> Option<Endpoint> {
         self.wire().chat_api().map(ChatApi::endpoint)
     }
 }
 
-/// Writes a history whose pictures stay where they are, as far as nothing is made of them.
+/// Encodes a history with slots in place of its images, or without slots if the encoder changes
+/// one.
 fn write_history(wire: &dyn Codec, history: &History) -> Result<(Document, Report), EncodeError> {
     let slots = document::slots_of(&history.messages);
     let without_slots = || {
@@ -264,37 +268,37 @@ fn parts_of_reply(reply: &EncodedReply) -> (&[Value], &Report) {
     (&reply.items, &reply.report)
 }
 
-/// When a dialect wants a picture of the screen.
+/// Which results carry a screenshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenshotWhen {
-    /// With the answer to every call.
+    /// The result of every call.
     EveryCall,
-    /// With the last answer of a batch of calls.
+    /// The last result of a batch of calls.
     LastOfBatch,
 }
 
-/// Messages with the envelope they came in.
+/// Messages with the envelope they were decoded from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
-    /// In order.
+    /// The messages, oldest first.
     pub messages: Vec<Message>,
-    /// What was around them.
+    /// The document around the messages.
     pub envelope: Envelope,
 }
 
-/// What a list of messages came in; the same dialect writes it back.
+/// The document around a list of messages. The same dialect writes it back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Envelope {
-    /// Nothing: a list.
+    /// None: the document is a list.
     #[default]
     List,
-    /// An object of this dialect whose `member` is the list; the rest as it came.
+    /// An object of this dialect whose field `member` is the list.
     Object {
-        /// The dialect.
+        /// The dialect it was decoded from.
         dialect: &'static str,
         /// `messages`, `input`, `output` or `content`.
         member: &'static str,
-        /// All members in order, the list's place held by null.
+        /// All fields in their order, with null in place of the list.
         rest: Map<String, Value>,
     },
 }

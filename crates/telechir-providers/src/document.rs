@@ -1,4 +1,5 @@
-//! JSON on its way in and out: pictures are neither copied nor looked at where they only pass.
+//! JSON documents in and out of this crate. Images that only pass through are neither copied nor
+//! inspected.
 
 use std::borrow::Cow;
 use std::io;
@@ -11,27 +12,26 @@ use telechir_protocol::{Message, ModelTurn, bounded};
 
 use crate::{DecodeError, EncodeError, Envelope, History, Report, numbers};
 
-/// A document to be read. What is owned is kept and not copied: the pictures of what is read
-/// from it stay in it.
+/// A document to decode. An owned document is not copied: the decoded images refer to it.
 #[derive(Debug)]
 pub struct Input<'a>(Cow<'a, [u8]>);
 
-/// A document that is ready to be written.
+/// An encoded document, ready to be written.
 #[derive(Clone, Debug)]
 pub struct Document {
     template: Value,
     slots: Vec<Slots>,
 }
 
-/// A part of a written document.
+/// A part of an encoded document.
 #[derive(Clone, Debug)]
 pub struct Part(Own);
 
 #[derive(Clone, Debug)]
 enum Own {
-    /// What is around the pictures.
+    /// The JSON around the images.
     Text(Vec<u8>),
-    /// A picture, in the document it came in.
+    /// An image, inside the document it was read from.
     Kept(Kept),
 }
 
@@ -40,17 +40,17 @@ impl Document {
         Self { template, slots }
     }
 
-    /// Writes it as compact JSON.
+    /// Writes the document as compact JSON.
     ///
     /// # Errors
-    /// When the writer has one.
+    /// If the writer fails.
     pub fn write_to(&self, writer: impl io::Write) -> io::Result<()> {
         let slots = &self.slots;
         let mut serializer = serde_json::Serializer::with_formatter(writer, Filling { slots });
         Ok(self.template.serialize(&mut serializer)?)
     }
 
-    /// It as compact JSON.
+    /// The document as compact JSON in one buffer.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut length = Length(0);
         let mut bytes = Vec::new();
@@ -58,12 +58,12 @@ impl Document {
             bytes.reserve_exact(length.0);
             self.write_to(&mut bytes)
         });
-        debug_assert!(written.is_ok(), "memory takes everything");
+        debug_assert!(written.is_ok(), "writing to memory cannot fail");
         bytes
     }
 
-    /// It as compact JSON in parts, which one after another are the document. Those that are
-    /// pictures stay in the document they came in: to hold all parts takes no copy of them.
+    /// The document as compact JSON in parts, to be concatenated. Images are not copied: their
+    /// parts refer to the documents they were read from.
     pub fn to_parts(&self) -> Vec<Part> {
         let text = self.template.to_string();
         let part = |piece: slots::Piece<'_>| {
@@ -73,7 +73,7 @@ impl Document {
         slots::pieces(&text, &self.slots).map(part).collect()
     }
 
-    /// It as a value, which has copies of its pictures.
+    /// The document as a JSON value. Copies its images.
     pub fn into_value(mut self) -> Value {
         slots::fill(&mut self.template, &self.slots);
         self.template
@@ -99,7 +99,7 @@ impl Serialize for Document {
     }
 }
 
-/// Writes what slots stand for, which never needs escaping.
+/// Writes the text that each slot stands for. It never needs escaping.
 struct Filling<'a> {
     slots: &'a [Slots],
 }
@@ -117,7 +117,7 @@ impl Formatter for Filling<'_> {
     }
 }
 
-/// Counts what is written.
+/// Counts the bytes written.
 struct Length(usize);
 
 impl io::Write for Length {
@@ -131,12 +131,13 @@ impl io::Write for Length {
     }
 }
 
-/// What is read from a document and may keep its slots.
+/// A decoded value that may contain slots.
 pub(crate) trait Keeps: Sized {
-    /// Writes all that may have slots, for whoever counts them.
+    /// Serializes everything that may contain slots, so that they can be counted.
     fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
-    /// Takes the strings, and counts the slots where slots may be.
+    /// Replaces slots in supported positions by references to the document, and counts them in
+    /// `seen`.
     fn adopt(&mut self, slots: &Slots, seen: &mut [usize]);
 }
 
@@ -166,8 +167,8 @@ impl Keeps for ModelTurn {
     }
 }
 
-/// Reads a document with slots for its pictures, when a dialect can: a string that it reads into
-/// anything but a raw representation or a `data:` address is read in full.
+/// Decodes a document with slots in place of its images, if the dialect supports that. A string
+/// that ends up anywhere but in a raw representation or a `data:` URL is read in full.
 pub(crate) fn read<T: Keeps>(
     input: Input<'_>,
     with_slots: bool,
@@ -186,7 +187,7 @@ pub(crate) fn read<T: Keeps>(
         Err(document) => return read(&document),
     };
     for _ in 0..2 {
-        // Whatever cannot be read is read again in full, so that errors are what they were.
+        // If decoding with slots fails, decode without them, so that errors are the same.
         let first: Result<_, DecodeError> = read(&slotted.text());
         let Ok((mut whole, report)) = first else {
             break;
@@ -206,7 +207,7 @@ pub(crate) fn read<T: Keeps>(
     read(slotted.document())
 }
 
-/// How often each slot is in what was read, anywhere.
+/// How often each slot occurs anywhere in the decoded value.
 fn occurrences<T: Keeps>(
     read: &T,
     report: &Report,
@@ -223,7 +224,7 @@ fn occurrences<T: Keeps>(
     Ok(found)
 }
 
-/// Counts slots in whatever is serialised.
+/// Counts the slots in serialized strings.
 struct Counting<'a> {
     slots: &'a Slots,
     found: &'a mut [usize],
@@ -236,11 +237,11 @@ impl Formatter for Counting<'_> {
         fragment: &str,
     ) -> io::Result<()> {
         let counted = self.slots.count(fragment, self.found);
-        counted.ok_or_else(|| io::Error::other("what is left of a slot"))
+        counted.ok_or_else(|| io::Error::other("part of a slot"))
     }
 }
 
-/// The slots of a history.
+/// The slots of all messages.
 pub(crate) fn slots_of(messages: &[Message]) -> Vec<Slots> {
     let mut all = Vec::new();
     for message in messages {
@@ -249,7 +250,8 @@ pub(crate) fn slots_of(messages: &[Message]) -> Vec<Slots> {
     all
 }
 
-/// Whether something was made of a slot: then it is to be made again without any.
+/// Whether the encoder changed a slot or wrote part of one; then the value is encoded again without
+/// slots.
 pub(crate) fn is_touched<T>(
     outcome: &Result<T, EncodeError>,
     parts: impl Fn(&T) -> (&[Value], &Report),

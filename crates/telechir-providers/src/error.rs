@@ -1,63 +1,62 @@
-//! An envelope that cannot be read or written. A bad call is no such error: it is answered.
+//! Errors of decoding and encoding documents. An invalid call is not such an error: it gets an
+//! error result.
 
 use telechir_protocol::InvalidTurn;
 
 use crate::Report;
 
-/// Why bytes are not what their dialect says. Texts read after "failed to".
+/// Why a document cannot be decoded. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// No JSON at all.
-    #[error("read the input as JSON: {source}; give a provider's JSON whole, as it came")]
+    /// The input is not JSON.
+    #[error("read the input as JSON: {source}; pass the provider's JSON complete and unchanged")]
     NotJson {
-        /// What the parser met.
+        /// The parser's error, with line and column.
         #[from]
         source: serde_json::Error,
     },
-    /// JSON of another shape; the likeliest dialect is named when one fits.
+    /// JSON that is not of the expected dialect.
     #[error("read the input as {dialect}: {problem}{}", hint(*looks_like))]
     WrongShape {
-        /// The dialect that was asked for.
+        /// The dialect it was decoded as.
         dialect: &'static str,
-        /// What is missing or odd, with its place.
+        /// What is missing or unexpected, with its path.
         problem: String,
-        /// The dialect it looks like.
+        /// The dialect that the document resembles, if any.
         looks_like: Option<&'static str>,
     },
-    /// The provider says an error instead of a turn.
-    #[error(
-        "read a turn: the provider answered with an error, so there is nothing to carry out: {message}"
-    )]
+    /// The provider sent an error instead of a turn.
+    #[error("read a turn: the provider sent an error instead: {message}")]
     ProviderError {
-        /// The provider's words.
+        /// The provider's error message.
         message: String,
     },
-    /// Calls that could not be told apart.
+    /// Two calls have the same id.
     #[error(transparent)]
     InvalidTurn(#[from] InvalidTurn),
 }
 
-/// Why values cannot be said in a dialect.
+/// Why values cannot be encoded. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// Something the dialect demands is not there.
+    /// Something that the dialect requires is missing.
     #[error("write {dialect}: {problem}")]
     Missing {
-        /// The dialect.
+        /// The dialect it was encoded as.
         dialect: &'static str,
-        /// What it demands and where.
+        /// What is required, and where.
         problem: String,
     },
-    /// Strict mode refuses losses.
-    #[error("translate without loss: {} thing(s) could not be said", report.losses.len())]
+    /// There were losses, and strict mode permits none.
+    #[error("translate without loss: {} loss(es) reported", report.losses.len())]
     Lossy {
-        /// What they are.
+        /// All losses of the translation.
         report: Report,
     },
 }
 
 fn hint(looks_like: Option<&'static str>) -> String {
     looks_like.map_or_else(String::new, |dialect| {
-        format!("; it looks like {dialect}, which --dialect {dialect} reads")
+        format!("; it looks like {dialect}: pass --dialect {dialect}")
     })
 }

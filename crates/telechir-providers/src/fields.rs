@@ -1,11 +1,11 @@
-//! Members of a JSON object, read leniently: null counts as absent.
+//! Access to fields of a JSON object; null counts as absent.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, Media, Meta, Raw, UnknownContent};
 
 pub(crate) type Fields = Map<String, Value>;
 
-/// The member, unless it is absent or null.
+/// The field's value, if it is present and not null.
 pub(crate) fn present<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }
@@ -14,7 +14,7 @@ pub(crate) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     fields.get(name)?.as_str()
 }
 
-/// The text, unless it is empty.
+/// The field's text, if it is not empty.
 pub(crate) fn some_text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     text(fields, name).filter(|text| !text.is_empty())
 }
@@ -34,18 +34,18 @@ pub(crate) fn list<'a>(fields: &'a Fields, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The `type`, or nothing.
+/// The `type` field, or an empty text.
 pub(crate) fn kind(fields: &Fields) -> &str {
     text(fields, "type").unwrap_or_default()
 }
 
-/// Builds an object; a null is left out.
+/// Builds an object without the fields that are null.
 pub(crate) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Fields {
     let said = members.into_iter().filter(|(_, value)| !value.is_null());
     said.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A meta with the JSON as it came.
+/// A meta with the original JSON as its raw representation.
 pub(crate) fn raw(dialect: &str, json: Value) -> Meta {
     let raw = Raw::new(dialect, json);
     Meta {
@@ -54,13 +54,13 @@ pub(crate) fn raw(dialect: &str, json: Value) -> Meta {
     }
 }
 
-/// The JSON a content came as, when this dialect wrote it.
+/// The original JSON of a content, if it is of this dialect.
 pub(crate) fn raw_of<'a>(meta: &'a Meta, dialect: &str) -> Option<&'a Value> {
     let raw = meta.raw_representation.as_ref()?;
     (raw.dialect == dialect).then_some(raw.template())
 }
 
-/// Keeps these members under the provider's name.
+/// Stores these fields as settings of the provider.
 pub(crate) fn keep(meta: &mut Meta, provider: &str, fields: &Fields, names: &[&str]) {
     for name in names {
         if let Some(value) = present(fields, name) {
@@ -69,7 +69,7 @@ pub(crate) fn keep(meta: &mut Meta, provider: &str, fields: &Fields, names: &[&s
     }
 }
 
-/// Writes back what [`keep`] kept.
+/// Writes back the fields that [`keep`] stored.
 pub(crate) fn restore(fields: &mut Fields, meta: &Meta, provider: &str, names: &[&str]) {
     for name in names {
         if let Some(value) = meta.property(provider, name) {
@@ -78,7 +78,7 @@ pub(crate) fn restore(fields: &mut Fields, meta: &Meta, provider: &str, names: &
     }
 }
 
-/// A picture or file among contents.
+/// The image or file of a content, if it is one.
 pub(crate) fn media(content: &Content) -> Option<Media> {
     if let Content::Data(data) = content {
         Some(Media::Data(data.clone()))
@@ -91,7 +91,7 @@ pub(crate) fn media(content: &Content) -> Option<Media> {
     }
 }
 
-/// The words of a text.
+/// The text of a text content.
 pub(crate) fn words(content: &Content) -> Option<&str> {
     if let Content::Text(text) = content {
         Some(text.text.as_str())
@@ -100,7 +100,7 @@ pub(crate) fn words(content: &Content) -> Option<&str> {
     }
 }
 
-/// The words of all texts among these.
+/// The texts of all text contents, joined by `between`.
 pub(crate) fn all_words(contents: &[Content], between: &str) -> String {
     contents
         .iter()
@@ -109,8 +109,8 @@ pub(crate) fn all_words(contents: &[Content], between: &str) -> String {
         .join(between)
 }
 
-/// A content that only passes an object on. Where its own type means something among ours, it is
-/// wrapped in one of the type `wrapped`.
+/// A content that carries an object unchanged. If the object's type is also one of our content
+/// types, the object is wrapped in another one of the type `wrapped`.
 pub(crate) fn verbatim(fields: &Fields, wrapped: &str) -> Content {
     let whole = UnknownContent {
         kind: owned(fields, "type"),
@@ -131,7 +131,7 @@ pub(crate) fn verbatim(fields: &Fields, wrapped: &str) -> Content {
     })
 }
 
-/// The object that a content passes on.
+/// The object that [`verbatim`] stored in a content.
 pub(crate) fn passed_on<'a>(other: &'a UnknownContent, wrapped: &str) -> &'a Fields {
     let is_wrapped = other.kind.as_deref() == Some(wrapped);
     object(&other.json, "item")

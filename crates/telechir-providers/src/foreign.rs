@@ -1,11 +1,11 @@
-//! Calls and results of another dialect in a document that is read all the same, because unknown
-//! items and parts are kept: such a call would be neither carried out nor answered.
+//! Detects calls and results of another dialect. Decoders keep unknown items and parts, so such a
+//! call would be neither executed nor answered.
 
 use serde_json::{Map, Value};
 
 use crate::{DecodeError, Dialect};
 
-/// Lists of a document that hold messages, items or events.
+/// Fields of a document that hold a list of messages, items or events.
 const LISTS: [&str; 12] = [
     "messages",
     "input",
@@ -20,12 +20,12 @@ const LISTS: [&str; 12] = [
     "completion",
     "data",
 ];
-/// Lists of a message that hold its blocks, parts or contents.
+/// Fields of a message that hold a list of blocks, parts or contents.
 const PARTS: [&str; 3] = ["content", "contents", "parts"];
-/// What may stand around a message.
+/// Fields that may wrap a message.
 const AROUND: [&str; 3] = ["message", "content", "output"];
 
-/// Items of OpenAI's that name a call.
+/// OpenAI's types of items that belong to a call.
 const OPENAI: [&str; 12] = [
     "function_call",
     "computer_call",
@@ -52,8 +52,8 @@ const FRAMEWORK: [&str; 6] = [
 
 type Object = Map<String, Value>;
 
-/// The error of a document that has a call or result of another dialect at a place where this one
-/// has its own.
+/// The error for a document with a call or result of another dialect where this dialect has its
+/// own.
 pub(crate) fn find(dialect: Dialect, document: &Value) -> Option<DecodeError> {
     let found = match document {
         Value::Array(entries) => in_list(dialect, "", entries),
@@ -66,17 +66,21 @@ pub(crate) fn find(dialect: Dialect, document: &Value) -> Option<DecodeError> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     };
     let (place, Mark { name, of }) = found?;
-    let place = if place.is_empty() { "it" } else { &place };
+    let place = if place.is_empty() {
+        "the document"
+    } else {
+        &place
+    };
     Some(DecodeError::WrongShape {
         dialect: dialect.name(),
-        problem: format!("{place} has `{name}`, a call or result of another dialect"),
+        problem: format!("{place} has `{name}`, which is a call or result of another dialect"),
         looks_like: Some(of),
     })
 }
 
 type Found = (String, Mark);
 
-/// A member or type that tells, and the dialect that has it.
+/// A field name or type that identifies a dialect.
 struct Mark {
     name: &'static str,
     of: &'static str,
@@ -93,7 +97,7 @@ fn in_list(dialect: Dialect, name: &str, entries: &[Value]) -> Option<Found> {
     })
 }
 
-/// Looks at a message or item, and at what is in it.
+/// Searches a message or item and its parts.
 fn in_entry(dialect: Dialect, place: &str, entry: &Object) -> Option<Found> {
     let foreign = |mark: Option<Mark>| mark.filter(|mark| !reads(dialect, mark.of));
     if let Some(mark) = foreign(of_entry(entry)).filter(|_| !is_content(dialect, entry)) {
@@ -123,7 +127,7 @@ fn joined(place: &str, name: &str) -> String {
     }
 }
 
-/// Whether a dialect reads what this one, the first of its kind, writes.
+/// Whether `dialect` decodes documents of the dialect named `of`, which stands for its family.
 fn reads(dialect: Dialect, of: &str) -> bool {
     let anthropic = [Dialect::BedrockMessages, Dialect::BedrockInvoke];
     let chat = [Dialect::FunctionsInline, Dialect::MistralChat];
@@ -132,7 +136,7 @@ fn reads(dialect: Dialect, of: &str) -> bool {
         || (of == "functions" && chat.contains(&dialect))
 }
 
-/// Contents of Agent Framework may stand alone; their function calls look like OpenAI's items.
+/// A content of Agent Framework may stand alone; its function calls look like OpenAI's items.
 fn is_content(dialect: Dialect, entry: &Object) -> bool {
     let is_function = matches!(kind(entry), "function_call" | "function_result");
     dialect == Dialect::AgentFramework && is_function && entry.contains_key("call_id")

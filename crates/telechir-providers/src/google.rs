@@ -1,13 +1,14 @@
-//! Google's two interfaces: parts of contents (`generateContent`) and steps (Interactions).
+//! Google's two APIs: contents made of parts (`generateContent`) and steps (Interactions).
 //!
-//! Both carry the same function calls, so most of it is shared: `action` and `say` know the
-//! predefined functions, `call` and `ask` whole calls, `answer` results; `plan` brings a history
-//! into turns that the services take, and `calls` knows how each call of it went out. `generate`
-//! and `interactions` know the JSON around them. What came from here goes back as it came, unless
-//! its neutral values were changed.
+//! Both carry the same function calls, so most code is shared: `action` and `encode_action`
+//! translate the predefined functions, `call` and `encode_call` complete calls, `tool_result`
+//! results. `turns` brings a history into the turn order that the services require, and
+//! `encoded_calls` remembers how each call was encoded. `generate` and `interactions` handle the
+//! JSON around them. Contents decoded from Google's JSON are written back unchanged unless their
+//! neutral values were changed.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a part has few of the forms that JSON and contents can have; any other is let be"
+    reason = "a part uses few of the possible JSON values and contents; others pass unchanged"
 )]
 
 mod action;
@@ -37,25 +38,25 @@ pub(crate) use interactions::Interactions;
 
 use crate::{Report, settings};
 
-/// Under this name contents keep what only this provider says.
+/// The name under which contents keep settings that only this provider has.
 const PROVIDER: &str = "google";
 
-/// The signature that is taken for a call that no model of this provider made: base64 of
+/// The signature that the service accepts for a call that no Google model made: base64 of
 /// `skip_thought_signature_validator`.
 const PLACEHOLDER: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 
-/// Under this name a content keeps its signature.
+/// The property in which a content keeps its signature.
 const SIGNATURE: &str = "thought_signature";
 
-/// How the ids begin that we make up for calls without one.
+/// Prefix of the ids that we generate for calls without one.
 const MADE_UP: &str = "gemini-";
 
-/// The id of a call that has none: where it stands.
+/// The id for a call without one, derived from its position.
 fn made_up_id(place: &str, number: usize) -> String {
     format!("{MADE_UP}{place}-{number}")
 }
 
-/// A meta with the JSON as it came.
+/// A meta with the original JSON as its raw representation.
 fn raw(dialect: &str, json: Value) -> Meta {
     Meta {
         raw_representation: Some(Raw::new(dialect, json)),
@@ -63,7 +64,7 @@ fn raw(dialect: &str, json: Value) -> Meta {
     }
 }
 
-/// The JSON a content came as, when one of the two interfaces wrote it.
+/// The original JSON of a content, if it came from one of Google's two APIs.
 fn raw_of(meta: &Meta) -> Option<&Raw> {
     let raw = meta.raw_representation.as_ref()?;
     [generate::DIALECT, interactions::DIALECT]
@@ -71,7 +72,7 @@ fn raw_of(meta: &Meta) -> Option<&Raw> {
         .then_some(raw)
 }
 
-/// The member under its name or, as the service also takes it, with words joined by `_`.
+/// The field under its name or in snake case; the service accepts both.
 fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let found = object.get(name).or_else(|| object.get(&snake(name)));
     found.filter(|value| !value.is_null())
@@ -81,7 +82,7 @@ fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     member(object, name)?.as_str()
 }
 
-/// `inline_data` for `inlineData`.
+/// Converts `inlineData` to `inline_data`.
 fn snake(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for c in name.chars() {
@@ -93,7 +94,7 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// The members but these, in either spelling.
+/// The fields except for `known` ones in either spelling.
 fn others(object: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
     let is_known = |name: &String| {
         known
@@ -107,7 +108,7 @@ fn others(object: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
         .collect()
 }
 
-/// Notes what nothing here has a place for.
+/// Reports values that Google's APIs cannot represent.
 fn unsaid(
     report: &mut Report,
     place: &str,
@@ -117,25 +118,25 @@ fn unsaid(
 ) {
     if let Some(item_id) = item_id {
         let what = format!("item id {item_id}");
-        report.lost(what, place, "a call and its answer have one id only");
+        report.lost(what, place, "a call and its result share one id");
     }
     if let Some(status) = status.filter(|status| *status != "completed") {
         report.lost(
             format!("status {status}"),
             place,
-            "there is no place for it",
+            "the API has no field for it",
         );
     }
     for (provider, names) in settings::of_others(meta, PROVIDER) {
         let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, place, "they are another provider's");
+        report.lost(what, place, "they belong to another provider");
     }
     if !meta.extra.is_empty() {
         let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
         report.lost(
-            format!("members {names}"),
+            format!("fields {names}"),
             place,
-            "there is no place for them",
+            "the API has no fields for them",
         );
     }
 }

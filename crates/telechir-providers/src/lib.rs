@@ -1,7 +1,19 @@
-//! Dialects: a provider's JSON to neutral values and back. Pure, and the only place where a
-//! provider's JSON is known.
+//! Translates between providers' JSON and neutral values. Pure, and the only crate that knows the
+//! providers' JSON.
 //!
-//! Every function returns a [`Report`]: nothing is lost in silence.
+//! Every function returns a [`Report`] of what could not be translated.
+//!
+//! ```
+//! use telechir_providers::Dialect;
+//!
+//! let request = br#"[{"role": "user", "content": "Open the settings"}]"#;
+//! let (history, report) = Dialect::AnthropicMessages.decode_history(request)?;
+//! assert!(report.is_lossless());
+//! let (items, report) = Dialect::OpenaiResponses.encode_history(&history)?;
+//! assert!(report.is_lossless());
+//! assert_eq!(items[0]["content"][0]["text"], "Open the settings");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod agent_framework;
 mod anthropic;

@@ -1,26 +1,26 @@
-//! Numbers with more digits than what they are read into: JSON has no bound for them, we have 64
-//! bits. They are rounded, and that is said.
+//! Detects numbers that lose digits when they are decoded. JSON does not limit digits; our numbers
+//! have 64 bits, so longer ones are rounded and reported.
 
 use serde_json::{Number, Value};
 use telechir_protocol::bounded;
 
 use crate::{Loss, Report};
 
-/// A double has no more that count.
+/// Significant digits of a double that survive decoding.
 const DIGITS: usize = 17;
-/// So many are named; of the rest it is said how many.
+/// Losses listed individually; further ones are only counted.
 const NAMED: usize = 20;
-const WHY: &str = "a number has 64 bits here";
+const WHY: &str = "numbers are limited to 64 bits";
 
-/// Notes the numbers of a JSON text that are rounded when it is read, each with the member it is
-/// in. `place` is where the text itself is; nothing when it is the document.
+/// Reports the numbers of a JSON text that decoding rounds, each with its field. `place` is the
+/// path of the text; empty for the document itself.
 pub(crate) fn report(json: &[u8], place: &str, report: &mut Report) {
     let mut rounded = RoundedNumbers::default();
     rounded.look(json, place);
     rounded.tell(place, report);
 }
 
-/// The numbers that were rounded, of one text or of all pieces of a response.
+/// The rounded numbers of one text or of all events of a response.
 #[derive(Debug, Default)]
 pub(crate) struct RoundedNumbers {
     named: Report,
@@ -28,8 +28,8 @@ pub(crate) struct RoundedNumbers {
 }
 
 impl RoundedNumbers {
-    /// Looks at a JSON text that is read. What an earlier one had is not said again: a response
-    /// that arrives in pieces says the same in several.
+    /// Checks a JSON text. Skips numbers that an earlier text had, because events of a stream
+    /// repeat them.
     pub(crate) fn look(&mut self, json: &[u8], place: &str) {
         let earlier = self.named.losses.len();
         for (member, number) in Numbers::of(json).filter(|(_, number)| !is_exact(number)) {
@@ -51,7 +51,7 @@ impl RoundedNumbers {
         }
     }
 
-    /// Adds those of another.
+    /// Adds the numbers of another collection.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.rest += other.rest;
         for loss in other.named.losses {
@@ -63,7 +63,7 @@ impl RoundedNumbers {
         }
     }
 
-    /// Reports them. `place` is where those that are only counted are.
+    /// Adds the losses to `report`. `place` is the path for numbers that are only counted.
     pub(crate) fn tell(self, place: &str, report: &mut Report) {
         report.absorb(self.named);
         if self.rest > 0 {
@@ -73,12 +73,12 @@ impl RoundedNumbers {
     }
 }
 
-/// Whether reading this JSON text rounds none of its numbers.
+/// Whether decoding this JSON text rounds no number.
 pub(crate) fn are_exact(json: &str) -> bool {
     Numbers::of(json.as_bytes()).all(|(_, number)| is_exact(number))
 }
 
-/// The JSON that a text is; what is none stays a text.
+/// Parses a text as JSON; a text that is not JSON becomes a JSON string.
 pub(crate) fn read(text: String, rounded: &mut RoundedNumbers) -> Value {
     match bounded::parse(text.as_bytes()) {
         Ok(value) => {
@@ -96,7 +96,7 @@ fn shown(number: &str) -> String {
     }
 }
 
-/// Whether reading it loses no digit.
+/// Whether decoding the number keeps all digits.
 fn is_exact(number: &str) -> bool {
     if number.len() <= DIGITS {
         return true;
@@ -109,8 +109,8 @@ fn is_exact(number: &str) -> bool {
     digits.trim_matches('0').len() <= DIGITS
 }
 
-/// The numbers of a JSON text, each with the last string before it, which is its member's name or
-/// that of the list it is in.
+/// Iterates over the numbers of a JSON text, each with the last string before it: the name of its
+/// field or of the list that contains it.
 struct Numbers<'a> {
     json: &'a [u8],
     at: usize,
@@ -123,7 +123,7 @@ impl<'a> Numbers<'a> {
         Self { json, at, name }
     }
 
-    /// Passes a string that begins here, and gives what is in it.
+    /// Skips the string that starts here and returns its contents.
     fn string(&mut self) -> &'a [u8] {
         let start = self.at + 1;
         self.at = start;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_as_it_stands_is_not_told() {
+    fn does_not_report_exact_numbers() {
         for json in [
             r#"{"a": 18446744073709551615, "b": -9223372036854775808, "c": 0.1, "d": 1.0}"#,
             r#"[1e2, 100000000000000000000.0, 0.00000000000000000000001, 12345678901234567e-30]"#,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rounded_is_told_with_its_member() {
+    fn reports_a_rounded_number_with_its_field() {
         let json =
             r#"{"text": "12", "id": 123456789012345678901, "in": [1, 0.12345678901234567890]}"#;
         let [id, decimal] = &told(json)[..] else {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_some_are_named_and_the_rest_counted() {
+    fn lists_the_first_rounded_numbers_and_counts_the_rest() {
         let number = "123456789012345678901,";
         let json = format!("[{}0]", number.repeat(NAMED + 5));
         let told = told(&json);

@@ -1,8 +1,8 @@
-//! Calls of a history that have one id: some servers count anew every turn. Services refuse that
-//! or mix the answers up, so the later calls are sent with ids of their own, which is reported.
+//! Makes call ids unique. Some servers restart their ids in every turn. Services reject duplicates
+//! or mix up the results, so later calls get new ids, which are reported.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "all other contents have no id of a call"
+    reason = "no other content has a call id"
 )]
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -11,8 +11,9 @@ use telechir_protocol::{CallId, Content, Message, Role};
 
 use crate::Report;
 
-/// The messages with an id for each call and its result, and a word on each new one; none when no
-/// id is there twice. What came in this dialect's own JSON keeps its ids, as it goes back.
+/// The messages with a unique id for each call and its result, and a report of the new ids; `None`
+/// if all ids are unique. Contents with raw JSON of the dialect `own` keep their ids, because they
+/// are written back unchanged.
 pub(crate) fn told_apart(messages: &[Message], own: &str) -> Option<(Vec<Message>, Report)> {
     let mut taken = HashSet::new();
     let mut others = Vec::new();
@@ -56,17 +57,17 @@ fn is_own(message: &Message, content: &Content, own: &str) -> bool {
     raws.any(|raw| raw.dialect == own)
 }
 
-/// The ids that calls go out with.
+/// Assigns the ids that calls are sent with.
 #[derive(Debug)]
 struct Sending {
-    /// Those of the calls so far, and of all that keep theirs.
+    /// Ids of the calls so far and of all calls that keep theirs.
     taken: HashSet<CallId>,
-    /// All of the history.
+    /// All ids of the history.
     known: HashSet<CallId>,
-    /// How many calls had an id so far.
+    /// How many calls with this id were seen.
     counts: HashMap<CallId, usize>,
     open: HashMap<CallId, Open>,
-    /// How many turns of the model have ended.
+    /// Number of the model's turns that have ended.
     turn: usize,
     report: Report,
 }
@@ -105,20 +106,20 @@ impl Sending {
         self.report.kept(
             format!("id {id}"),
             format!("call {id}"),
-            "another call of the history has it",
+            "another call of the history has the same id",
             format!("as {new}"),
         );
         new
     }
 }
 
-/// What the calls of one id were sent with.
+/// The new ids of calls that had the same id.
 #[derive(Debug, Default)]
 struct Open {
-    /// The turn whose calls wait; those of a turn before it have no result any more.
+    /// The turn of the pending calls. Calls of earlier turns get no results any more.
     turn: usize,
     waiting: VecDeque<CallId>,
-    /// The last that was answered; it may have several results.
+    /// The call of the last result; a call may have several results.
     answered: Option<CallId>,
 }
 
@@ -131,7 +132,7 @@ impl Open {
         self.waiting.push_back(sent);
     }
 
-    /// The call that the next result is of.
+    /// The call that the next result belongs to.
     fn answer(&mut self) -> Option<CallId> {
         self.answered = self.waiting.pop_front().or_else(|| self.answered.take());
         self.answered.clone()

@@ -1,31 +1,32 @@
-//! The fidelity report: what a translation could not say, where, why, and how it was kept.
+//! The fidelity report: what a translation could not represent, where, why, and what was preserved.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that did not come through as it was.
+/// One value that was not translated exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// What: `modifiers of click`, `text_output`.
+    /// The value, for example `modifiers of click` or `text_output`.
     pub what: String,
-    /// Where, as a path: `messages[2].content[0]`, `call toolu_01`.
+    /// The location, as a path or a call: `messages[2].content[0]`, `call toolu_01`.
     #[serde(rename = "where")]
     pub place: String,
-    /// Why: what the target dialect lacks.
+    /// The reason, usually something that the target dialect lacks.
     pub why: String,
-    /// How it was kept all the same: `as a text item after the result`; absent when it is gone.
+    /// How the value was preserved, for example `as a text item after the result`; absent if it was
+    /// dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
 }
 
-/// All of one translation's losses; empty means that nothing was lost.
+/// All losses of one translation; empty if it was exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// In the order they were met.
+    /// The losses, in the order of the document.
     pub losses: Vec<Loss>,
 }
 
 impl Report {
-    /// Notes something that is gone.
+    /// Records a value that was dropped.
     pub fn lost(
         &mut self,
         what: impl Into<String>,
@@ -40,7 +41,7 @@ impl Report {
         });
     }
 
-    /// Notes something that is said in another way.
+    /// Records a value that was preserved in another form.
     pub fn kept(
         &mut self,
         what: impl Into<String>,
@@ -57,12 +58,12 @@ impl Report {
         });
     }
 
-    /// Whether anything was noted.
+    /// Whether there are no losses.
     pub fn is_lossless(&self) -> bool {
         self.losses.is_empty()
     }
 
-    /// Adds another report's losses.
+    /// Appends the losses of another report.
     pub fn absorb(&mut self, other: Self) {
         self.losses.extend(other.losses);
     }

@@ -1,10 +1,10 @@
-//! Settings of other providers that a content carries: what a translation leaves behind.
+//! Settings of other providers on a content, which a translation cannot transfer.
 
 use serde_json::Value;
 use telechir_protocol::Meta;
 
-/// Providers other than `own` with the names of their settings that mean something: neither how a
-/// content came, which its neutral values say, nor what only the provider itself can use.
+/// Providers other than `own` with the names of their significant settings. A setting is not
+/// significant if neutral values repeat it or only the provider itself can use it.
 pub(crate) fn of_others<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str, Vec<&'a str>)> {
     let others = meta
         .additional_properties
@@ -22,12 +22,12 @@ pub(crate) fn of_others<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str, Vec<&'a 
 fn means_something(name: &str, value: &Value) -> bool {
     match name {
         _ if value.is_null() => false,
-        // The form a content came in, and what its neutral members say in other words.
+        // The original form of a content, and settings that its neutral fields repeat.
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
         | "logprobs" | "id" | "return_code" | "result" | "stream" | "image" | "file"
         | "images_after" => false,
         "status" => value != "completed",
-        // Elsewhere a picture is always seen in full.
+        // Other dialects always send images in full detail.
         "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),
         "caller" => value.get("type").is_none_or(|kind| kind != "direct"),
         _ => true,

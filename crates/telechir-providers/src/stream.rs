@@ -1,8 +1,8 @@
-//! Responses that arrive in pieces: bytes in, deltas out, at the end the same turn as the whole
-//! response.
+//! Decodes streamed responses: takes bytes, returns deltas, and finally the same turn as for a
+//! response that was not streamed.
 //!
-//! A stream only ever becomes a turn by [`Stream::finish`], which reads the whole response again
-//! as if it had come at once: what was cut off can never run.
+//! Only [`Stream::finish`] produces a turn: it decodes the assembled response. So a call of a
+//! truncated stream can never run.
 
 mod events;
 mod sse;
@@ -16,10 +16,10 @@ use crate::{DecodeError, Dialect, Report};
 
 pub(crate) use events::{EventAssembler, Events};
 
-/// Most bytes of one response, all its pieces together.
+/// Maximum size of one streamed response, in bytes.
 pub(crate) const MAX_RESPONSE: usize = 256 * 1024 * 1024;
 
-/// A response that is arriving.
+/// A response that is being received.
 pub struct Stream {
     dialect: Dialect,
     receiver: Box<dyn StreamDecoder>,
@@ -27,52 +27,52 @@ pub struct Stream {
     is_broken: bool,
 }
 
-/// What a piece adds, to show while the rest is on its way. Nothing here may be carried out.
+/// What an event adds to the response, for display. Not to be executed before the stream ends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Delta {
-    /// Words for a person.
+    /// Text that the model writes to the user.
     Text {
-        /// The place of the content in the response.
+        /// Position of the content in the response.
         index: u64,
-        /// What follows.
+        /// The characters to append.
         text: String,
     },
-    /// Thinking.
+    /// Text of the model's reasoning.
     Reasoning {
-        /// The place of the content in the response.
+        /// Position of the content in the response.
         index: u64,
-        /// What follows.
+        /// The characters to append.
         text: String,
     },
-    /// A call: the place, and what this piece says of id, name and arguments.
+    /// A part of a call.
     Call(CallDelta),
-    /// A call whose every piece is there. It may run when the stream has ended well.
+    /// All parts of a call were received. It may run once the stream has ended without an error.
     CallEnd {
-        /// The place of the call in the response.
+        /// Position of the call in the response.
         index: u64,
     },
-    /// Anything else that a person may want to see, in the provider's own words.
+    /// Any other event, as the provider sent it.
     Other {
         /// The provider's name of the event.
         event: String,
-        /// The event.
+        /// The event's JSON.
         json: Value,
     },
 }
 
-/// A piece of a call, as [`IncompleteCall`] merges them.
+/// A part of a call, in the form that [`IncompleteCall`] merges.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallDelta {
-    /// The place of the call in the response.
+    /// Position of the call in the response.
     pub index: u64,
-    /// What joins it with its result.
+    /// The id that connects the call and its result, when this part has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// The tool.
+    /// The name of the tool, when this part has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The next characters of its arguments, which are JSON once all are there.
+    /// Characters to append to the arguments; complete arguments are JSON.
     pub arguments: String,
 }
 
@@ -87,68 +87,69 @@ impl From<CallDelta> for IncompleteCall {
     }
 }
 
-/// A response that has arrived.
+/// A response that was received completely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamedResponse {
-    /// The response as the provider would have sent it at once.
+    /// The response as the provider sends it without streaming.
     pub response: Value,
-    /// What it means.
+    /// The decoded response.
     pub turn: ModelTurn,
-    /// What could not be read as it was said.
+    /// What could not be decoded exactly.
     pub report: Report,
 }
 
-/// Why a stream is no response. Texts read after "failed to".
+/// Why a stream did not become a response. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// Bytes that are no event of this dialect.
+    /// Bytes that are not an event of this dialect.
     #[error("read event {number} of the stream: {problem}")]
     BadEvent {
-        /// Which, from 1.
+        /// Number of the event, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// What is wrong with the event.
         problem: String,
     },
-    /// The stream ended before the response did.
-    #[error("read the stream to its end: {missing}; nothing of it was carried out")]
+    /// The stream ended before the response was complete.
+    #[error("read the stream to its end: {missing}; no call was executed")]
     Truncated {
-        /// What did not come.
+        /// What was missing at the end.
         missing: String,
     },
-    /// The provider says an error instead of going on.
-    #[error("read the stream: the provider answered with an error: {message}")]
+    /// The provider sent an error.
+    #[error("read the stream: the provider sent an error: {message}")]
     Provider {
-        /// The provider's words.
+        /// The provider's error message.
         message: String,
     },
-    /// More than a response can have.
-    #[error("read the stream: it is longer than {limit} bytes")]
+    /// The response is larger than the limit.
+    #[error("read the stream: it exceeds {limit} bytes")]
     TooLong {
-        /// The most.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// A piece was pushed after one that could not be read.
-    #[error("go on with a stream that failed before")]
+    /// Bytes were pushed after a push had failed.
+    #[error("continue a stream after an error")]
     Broken,
-    /// Pieces that do not belong together.
+    /// Parts of a call contradict each other.
     #[error(transparent)]
     Pieces(#[from] IncompleteCallError),
-    /// The whole response cannot be read.
+    /// The assembled response cannot be decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
 
-/// How a dialect puts its pieces together.
+/// Assembles a dialect's events into a response.
 pub(crate) trait StreamDecoder: Send {
-    /// Takes bytes as they come, cut anywhere.
+    /// Takes the next bytes, which may end anywhere in an event.
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError>;
 
-    /// The whole response, as the provider would have sent it at once, and what was rounded of it.
+    /// The complete response as the provider sends it without streaming. Adds the numbers that were
+    /// rounded to `rounded`.
     fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError>;
 }
 
 impl Dialect {
-    /// Begins to read a response that arrives in pieces; none when this dialect's never do.
+    /// Starts to decode a streamed response; `None` if the dialect has no streams.
     ///
     /// ```
     /// use telechir_providers::{Delta, Dialect};
@@ -190,11 +191,11 @@ impl Dialect {
 }
 
 impl Stream {
-    /// Takes bytes as they come, cut anywhere, and says what they add.
+    /// Takes the next bytes, which may end anywhere in an event, and returns what they add.
     ///
     /// # Errors
-    /// When they are no event of the dialect, or the provider says an error. The stream cannot
-    /// go on then.
+    /// If the bytes are not an event of the dialect, or the provider sent an error. Every later
+    /// push fails, too.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         if self.is_broken {
             return Err(StreamError::Broken);
@@ -211,10 +212,10 @@ impl Stream {
         pushed
     }
 
-    /// The whole response and what it means.
+    /// Ends the stream: returns the complete response and the decoded turn.
     ///
     /// # Errors
-    /// When the response had not come to its end, or cannot be read.
+    /// If the response is incomplete or cannot be decoded.
     pub fn finish(self) -> Result<StreamedResponse, StreamError> {
         if self.is_broken {
             return Err(StreamError::Broken);

@@ -1,5 +1,5 @@
-//! What every dialect does, one implementation each. A dialect's JSON is parsed before it comes
-//! here and printed after it left.
+//! The trait that every dialect implements. Implementations receive parsed JSON and return JSON
+//! that the caller prints.
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size, UsageContent};
@@ -10,75 +10,75 @@ use crate::{
     ScreenshotWhen, StopReason, ToolOffer,
 };
 
-/// A dialect. [`Dialect`](crate::Dialect) says what each of these is for.
+/// The operations of one dialect. [`Dialect`](crate::Dialect) documents each of them for callers.
 pub(crate) trait Codec: Sync {
-    /// Its name on the command line and in raw representations.
+    /// The name on the command line and in raw representations.
     fn name(&self) -> &'static str;
 
-    /// Whether its documents may have slots in the places of their pictures. Not when it looks
-    /// into long texts itself.
+    /// Whether slots may replace the images in its documents. False for a dialect that inspects
+    /// long texts itself.
     fn takes_slots(&self) -> bool {
         true
     }
 
-    /// Under which name raw representations hold its JSON.
+    /// The name under which raw representations store its JSON.
     fn raw_dialect(&self) -> &'static str {
         self.name()
     }
 
-    /// Whether two calls of a history may have one id.
+    /// Whether two calls of a history may share an id.
     fn takes_repeated_ids(&self) -> bool {
         false
     }
 
-    /// Reads one response.
+    /// Decodes a single response.
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError>;
 
-    /// Reads a history, in whichever envelope it comes.
+    /// Decodes a history in any of the dialect's envelopes.
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError>;
 
-    /// Writes the answers to a turn.
+    /// Encodes the results of a turn's calls.
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError>;
 
-    /// Writes a history.
+    /// Encodes a history in its envelope or as a list.
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError>;
 
-    /// Declares tools.
+    /// Encodes tool declarations for a request.
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError>;
 
-    /// The size at which a picture is neither shrunk nor refused.
+    /// The largest size of a screenshot that the model neither shrinks nor rejects.
     fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size;
 
-    /// Characters of base64 that one picture may have.
+    /// The maximum size of one image, in characters of base64.
     fn image_base64(&self) -> usize;
 
-    /// When it wants a picture of the screen.
+    /// Whether a screenshot goes with every result or with the last of a batch.
     fn screenshot_when(&self) -> ScreenshotWhen;
 
-    /// Puts a response together that arrives in pieces; none when it never does.
+    /// Starts to decode a streamed response; `None` if the dialect has no streams.
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>>;
 
-    /// How to converse with it; none for what is no service of its own.
+    /// The dialect's API for conversations; `None` for a format without an endpoint.
     fn chat_api(&self) -> Option<&'static dyn ChatApi>;
 }
 
-/// A dialect's side of a conversation. The items are what the provider is sent every time.
+/// A provider's API for conversations. The items are sent again with every request.
 pub(crate) trait ChatApi: Sync {
-    /// The item with which a conversation begins.
+    /// The first item of a conversation: the task.
     fn first_message(&self, words: &str) -> Value;
 
-    /// The header that carries the key.
+    /// The name and value of the header that carries the API key.
     fn key_header(&self, key: &str) -> (&'static str, String);
 
-    /// The next request; old pictures leave the items here.
+    /// Builds the next request. Removes old screenshots from the items.
     fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request;
 
-    /// What a response means that has nothing to read; none for any other.
+    /// Why a response without content ended; `None` if there is content to decode.
     fn failure(&self, _response: &Value) -> Option<StopReason> {
         None
     }
 
-    /// Adds a response to the items, and says why it ended and what it cost.
+    /// Adds a response to the items; returns why it ended and how many tokens it used.
     fn push_response(
         &self,
         response: &Value,
@@ -86,18 +86,18 @@ pub(crate) trait ChatApi: Sync {
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent);
 
-    /// Adds the answers to the items.
+    /// Adds encoded results to the items.
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>);
 
-    /// Where the service is: the host, and what stands before a request's path.
+    /// The API's default host and path prefix.
     fn endpoint(&self) -> Endpoint;
 }
 
-/// Where a service is reached.
+/// The base URL of a provider's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Such as `https://api.anthropic.com`; absent when everyone has another.
+    /// For example `https://api.anthropic.com`; absent when it differs for each account.
     pub host: Option<&'static str>,
-    /// Such as `/v1`; people write it behind the host or leave it out.
+    /// For example `/v1`. Users may write it after the host or leave it out.
     pub prefix: &'static str,
 }

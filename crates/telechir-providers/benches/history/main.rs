@@ -1,11 +1,12 @@
-//! How long a history with ten screenshots takes through a dialect and back, and how much memory.
+//! Measures the time and memory to translate a history with ten screenshots through a dialect and
+//! back.
 //!
-//! `cargo bench --package telechir-providers` measures with criterion; with `-- --table` it
-//! prints the table of benchmarks/figures.md, whose contestants take turns.
+//! `cargo bench --package telechir-providers` measures with criterion; with `-- --table` it prints
+//! the table of benchmarks/figures.md, interleaving the candidates.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a bench that cannot go on ends here, and prints"
+    reason = "a benchmark prints its results and stops at the first error"
 )]
 
 mod memory;
@@ -20,10 +21,10 @@ use telechir_providers::{Dialect, Part};
 
 const DIALECT: Dialect = Dialect::AnthropicMessages;
 
-/// Bytes of base64 of one screenshot.
+/// Length of one screenshot in base64 characters.
 const SCREENSHOT: usize = 290_000;
 
-/// A request as an agent sends it after ten screenshots: words, thinking, calls, pictures.
+/// A request of an agent after ten screenshots: texts, reasoning, calls, images.
 fn request() -> Vec<u8> {
     let mut messages = vec![json!({"role": "user", "content": "Put the report in order."})];
     for turn in 0..10 {
@@ -45,7 +46,7 @@ fn request() -> Vec<u8> {
     .into_bytes()
 }
 
-/// Base64 that says PNG, 1280 by 800, and then anything.
+/// Base64 with the header of a 1280x800 PNG, then pseudorandom data.
 fn screenshot(seed: u64) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -61,19 +62,19 @@ fn screenshot(seed: u64) -> String {
     text
 }
 
-/// Only JSON: the bytes as a value.
+/// Parses the bytes as JSON only.
 fn bare(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).expect("JSON")
 }
 
-/// Read and written again, in the memory of the input and of the output.
+/// Decodes and encodes; input and output are both in memory.
 fn there_and_back(bytes: Vec<u8>) -> Vec<u8> {
     let (history, _) = DIALECT.decode_history(bytes).expect("a history");
     let (document, _) = DIALECT.write_history(&history).expect("a request");
     document.to_vec()
 }
 
-/// The same with the output in parts: pictures stay in the memory of the input.
+/// Decodes and encodes into parts; images stay in the memory of the input.
 fn in_parts(bytes: Vec<u8>) -> Vec<Part> {
     let (history, _) = DIALECT.decode_history(bytes).expect("a history");
     let (document, _) = DIALECT.write_history(&history).expect("a request");

@@ -1,4 +1,4 @@
-//! An allocator that counts.
+//! An allocator that tracks the peak memory use.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,31 +18,31 @@ fn grown(by: usize) {
 
 #[expect(
     unsafe_code,
-    reason = "an allocator is unsafe; it passes everything on"
+    reason = "an allocator is unsafe; this one forwards to the system's"
 )]
-// SAFETY: every call goes to the system's allocator as it came; only sizes are noted.
+// SAFETY: every call goes to the system's allocator unchanged; only sizes are recorded.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
         grown(size);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// The most bytes that were held at once while `work` ran, beyond those held before it.
+/// Peak number of bytes allocated while `work` runs, relative to the start.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> usize {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);

@@ -1,14 +1,14 @@
-//! The same bytes through the provider's own Python SDK.
+//! Measures the same bytes with the provider's Python SDK.
 #![expect(
     clippy::disallowed_methods,
-    reason = "Python runs as a person would run it; the script says which one"
+    reason = "a benchmark starts Python as a user would; the script selects the interpreter"
 )]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long each round took by the SDK, and by its types; none without the SDK.
+/// The durations of each round with the SDK and with its types; `None` without the SDK.
 pub(crate) fn rounds(bytes: &[u8]) -> Option<[Vec<Duration>; 2]> {
     let python = std::env::var("TELECHIR_PEERS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/history/sdk.py");
@@ -25,7 +25,7 @@ pub(crate) fn rounds(bytes: &[u8]) -> Option<[Vec<Duration>; 2]> {
         .filter(|said| said.status.success())?;
     let text = String::from_utf8(said.stdout).ok()?;
     let mut rounds: [Vec<Duration>; 2] = Default::default();
-    // The first is not counted.
+    // The first round is a warm-up.
     for line in text.lines().skip(1) {
         let (sdk, types) = line.split_once(' ')?;
         for (rounds, seconds) in rounds.iter_mut().zip([sdk, types]) {

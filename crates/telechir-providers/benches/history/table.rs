@@ -1,4 +1,4 @@
-//! The table: rounds in which the contestants take turns.
+//! Prints the table, measured in rounds that interleave the candidates.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const NAMES: [&str; 6] = [
     "**decode and encode**",
     "**decode and encode**, images passed through in place",
 ];
-/// Which of these is compared with Python.
+/// Index of the row that Python is compared with.
 const BACK: usize = 4;
 
 const PYTHON: [&str; 2] = [
@@ -87,7 +87,7 @@ fn round_of(bytes: &[u8]) -> [Duration; NAMES.len()] {
     [parse, print, read, write, both, parts]
 }
 
-/// What comes of it is dropped after the clock has stopped.
+/// Measures `work`; its result is dropped after the clock stopped.
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let done = black_box(work());

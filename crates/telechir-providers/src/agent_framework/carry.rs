@@ -1,14 +1,14 @@
-//! A neutral content kept beside the framework's own members, long texts only once.
+//! Stores a neutral content beside the framework's fields, without repeating long texts.
 
 use serde_json::{Map, Value, json};
 
-/// Texts longer than this are not written twice: a picture is in the framework's member already.
+/// Texts longer than this are not stored twice; they are mostly images.
 const LONG: usize = 512;
 
-/// Stands for a text: which of the long texts, and from which byte.
+/// The field that stands for a long text: its index and the byte offset.
 const SAME: &str = "same_text";
 
-/// `neutral` with its long texts replaced by where `native` has them.
+/// Replaces the long texts of `neutral` by references into `native`.
 pub(super) fn shorten(mut neutral: Value, native: &Value) -> Value {
     let texts = long_texts(native);
     visit(&mut neutral, &|value| {
@@ -23,7 +23,7 @@ pub(super) fn shorten(mut neutral: Value, native: &Value) -> Value {
     neutral
 }
 
-/// The reverse; a place that `native` no longer has is left as it is.
+/// Reverses [`compact`]. A reference that `native` no longer contains stays unchanged.
 pub(super) fn lengthen(mut neutral: Value, native: &Value) -> Value {
     let texts = long_texts(native);
     visit(&mut neutral, &|value| {
@@ -36,7 +36,7 @@ pub(super) fn lengthen(mut neutral: Value, native: &Value) -> Value {
     neutral
 }
 
-/// Replaces values from the outside in; what was put in is not looked at again.
+/// Replaces values from the outside in; does not visit replacements.
 fn visit(value: &mut Value, change: &impl Fn(&Value) -> Option<Value>) {
     if let Some(other) = change(value) {
         *value = other;
@@ -58,7 +58,7 @@ fn long_texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Puts what is carried into a content's or a message's additional properties.
+/// Stores the sidecar in the additional properties of a content or message.
 pub(super) fn put(members: &mut Map<String, Value>, carried: Value) {
     let properties = members
         .entry("additional_properties")
@@ -68,7 +68,7 @@ pub(super) fn put(members: &mut Map<String, Value>, carried: Value) {
     }
 }
 
-/// Takes it out again.
+/// Removes the sidecar and returns it.
 pub(super) fn take(members: &mut Map<String, Value>) -> Option<Value> {
     let properties = members.get_mut("additional_properties")?;
     properties.as_object_mut()?.shift_remove(super::CARRIED)
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_image_is_written_once_and_comes_back() {
+    fn stores_an_image_once_and_restores_it() {
         let base64 = "iVBORw0KGgo".repeat(100);
         let native = json!({"screenshot": {"uri": format!("data:image/png;base64,{base64}")}});
         let neutral = json!({"raw": {"data": base64}, "text": "short"});
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_no_longer_there_stays_a_place() {
+    fn keeps_a_reference_without_its_target() {
         let place = json!({SAME: [3, 10_000]});
         assert_eq!(lengthen(place.clone(), &json!({})), place);
     }

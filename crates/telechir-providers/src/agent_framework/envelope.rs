@@ -1,4 +1,5 @@
-//! Where the messages stand: a list, a response or a thread, one message, or contents alone.
+//! The JSON around contents: a list of messages, a response or thread, one message, or contents
+//! alone.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
@@ -7,10 +8,10 @@ use super::ours::Calls;
 use super::{DIALECT, PROVIDER, carry, native, read, write};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member that says that a message is only a list of contents.
+/// The property of a message that was a content without a message.
 const BARE: &str = "contents_alone";
 
-/// Reads a response: everything the assistant's messages say.
+/// Decodes a response: all contents of its messages.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let (history, report) = read_history(document)?;
     let contents: Vec<Content> = history
@@ -24,7 +25,7 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
     Ok((ModelTurn::new(contents)?, report))
 }
 
-/// The name of a call that could not be read because nothing could answer it.
+/// The name of a call without an id, which no result could refer to.
 fn without_id(content: &Content) -> Option<String> {
     const CALLS: [&str; 2] = ["shell_tool_call", "function_call"];
     let Content::Other(other) = content else {
@@ -34,21 +35,21 @@ fn without_id(content: &Content) -> Option<String> {
     CALLS.contains(&kind).then(|| kind.to_owned())
 }
 
-/// Reads a history.
+/// Decodes a history in any envelope.
 pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
     let mut report = Report::default();
     let (messages, envelope) = match document {
         Value::Array(list) => (list, Envelope::List),
         Value::Object(members) => enveloped(members)?,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            return Err(wrong("it is neither a list nor an object"));
+            return Err(wrong("expected a list or an object"));
         }
     };
     let messages = read_messages(messages, &mut report)?;
     Ok((History { messages, envelope }, report))
 }
 
-/// The list within an object, which becomes the object's envelope.
+/// Takes the list out of an object, which becomes the envelope.
 fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), DecodeError> {
     for member in ["messages", "contents"] {
         let Some(Value::Array(list)) = members.get_mut(member) else {
@@ -57,7 +58,7 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
         let list = std::mem::take(list);
         members.insert(member.to_owned(), Value::Null);
         let messages = if member == "contents" {
-            // One message: its own members stay around its contents.
+            // A single message keeps its own fields around its contents.
             let mut message = members.clone();
             message.insert(member.to_owned(), list.into());
             vec![Value::Object(message)]
@@ -82,7 +83,7 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
     let names = members.keys().map(|name| format!("`{name}`"));
     let names = names.collect::<Vec<_>>().join(", ");
     Err(wrong(format!(
-        "it has neither `messages` nor `contents`, but {names}"
+        "expected `messages` or `contents`, found {names}"
     )))
 }
 
@@ -99,7 +100,7 @@ fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, 
     let mut calls = Calls::default();
     for (at, item) in list.into_iter().enumerate() {
         let Value::Object(members) = item else {
-            return Err(wrong(format!("messages[{at}] is no object")));
+            return Err(wrong(format!("messages[{at}] is not an object")));
         };
         let place = format!("messages[{at}]");
         let message = if members.contains_key("role") || members.contains_key("contents") {
@@ -107,7 +108,7 @@ fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, 
         } else if members.get("type").is_some_and(Value::is_string) {
             alone(members, &place, &mut calls, report)
         } else {
-            return Err(wrong(format!("{place} has neither `role` nor `type`")));
+            return Err(wrong(format!("{place} lacks both `role` and `type`")));
         };
         messages.extend(message);
     }
@@ -123,19 +124,19 @@ fn read_message(
     let contents = match members.insert("contents".to_owned(), Value::Null) {
         Some(Value::Array(contents)) => contents,
         None | Some(Value::Null) => Vec::new(),
-        Some(_) => return Err(wrong(format!("{place}.contents is no list"))),
+        Some(_) => return Err(wrong(format!("{place}.contents is not a list"))),
     };
     let role = match members.get("role") {
         None | Some(Value::Null) => "user",
         Some(Value::String(role)) => role,
-        Some(other) => return Err(wrong(format!("{place}.role is {other}, which nobody is"))),
+        Some(other) => return Err(wrong(format!("{place}.role is {other}, expected a text"))),
     };
     let Ok(role) = serde_json::from_value::<Role>(role.into()) else {
-        return Err(wrong(format!("{place}.role is `{role}`, which nobody is")));
+        return Err(wrong(format!("{place}.role is `{role}`, which is unknown")));
     };
     let mut message = Message::new(role, Vec::with_capacity(contents.len()));
     for (at, json) in contents.into_iter().enumerate() {
-        // A framework's message may hold a plain text.
+        // A message of the framework may contain plain texts.
         let place = format!("{place}.contents[{at}]");
         let content = match json.as_str() {
             Some(text) => Some(Content::text(text)),
@@ -160,7 +161,7 @@ fn own_message(message: &mut Message, members: Map<String, Value>) {
     message.meta.raw_representation = Some(Raw::new(DIALECT, Value::Object(members)));
 }
 
-/// A message of another provider, as it was.
+/// Restores a message of another provider from its sidecar.
 fn carried_message(message: &mut Message, mut carried: Value, members: &Map<String, Value>) {
     let mut take = |name: &str| carried.get_mut(name).map(Value::take);
     if let Some(Ok(role)) = take("role").map(serde_json::from_value) {
@@ -183,7 +184,7 @@ fn carried_message(message: &mut Message, mut carried: Value, members: &Map<Stri
     };
 }
 
-/// A content without a message around it.
+/// Decodes a content without a message around it.
 fn alone(
     members: Map<String, Value>,
     place: &str,
@@ -208,7 +209,7 @@ fn alone(
     Some(message)
 }
 
-/// Writes a history in the envelope it came in.
+/// Encodes a history in its envelope.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut list = Vec::with_capacity(history.messages.len());
     let mut calls = Calls::default();
@@ -234,7 +235,7 @@ fn put_back(member: &str, rest: &Map<String, Value>, mut list: Vec<Value>) -> Va
     let is_one = member != "messages";
     match (is_one, list.len()) {
         (true, 1) => list.remove(0),
-        // Somebody added messages to what was one.
+        // A single message that became several.
         (true, _) => Value::Array(list),
         (false, _) => {
             let mut members = rest.clone();

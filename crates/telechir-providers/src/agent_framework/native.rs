@@ -1,4 +1,4 @@
-//! A neutral content in the framework's own members, as its `to_dict` would write them.
+//! Encodes a neutral content in the framework's fields, as its `to_dict` does.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -10,10 +10,10 @@ use super::ours::{self, Calls};
 use super::{PROVIDER, read};
 use crate::openai::action::Speaker;
 
-/// Marks a text that says once more what another content carries.
+/// Marks a text that repeats another content for the model.
 pub(super) const SAID_FOR: &str = "said_for";
 
-/// The content types that the framework has; it refuses members and types of others.
+/// The framework's content types; it rejects other types and fields.
 const TYPES: [&str; 26] = [
     "text",
     "text_reasoning",
@@ -43,18 +43,18 @@ const TYPES: [&str; 26] = [
     "oauth_consent_request",
 ];
 
-/// Whether the framework has contents of this type.
+/// Whether the framework has this content type.
 pub(super) fn knows(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| TYPES.contains(&kind))
 }
 
-/// Whether it is the framework's: another provider may have items of the same type.
+/// Whether the content is the framework's own; other providers may use the same type.
 pub(super) fn is_own(other: &UnknownContent) -> bool {
     let is_same = |content: &Content| matches!(content, Content::Other(same) if same == other);
     knows(other.kind.as_deref()) && is_same(&read::plain(other.json.clone(), &Calls::default()))
 }
 
-/// A content as it stands after these calls.
+/// Encodes a content that follows these calls.
 pub(super) fn written(content: &Content, calls: &Calls) -> Value {
     if calls.asked_for(content) {
         answer(content)
@@ -63,8 +63,8 @@ pub(super) fn written(content: &Content, calls: &Calls) -> Value {
     }
 }
 
-/// The result of a call that stands there as a function call, as what the function returned; any
-/// other content as [`content`] says it.
+/// Encodes the result of a call that was encoded as a function call; other contents like
+/// [`content`].
 pub(super) fn answer(content: &Content) -> Value {
     match ours::returned(content) {
         Some(members) => finished(members, content.meta()),
@@ -72,7 +72,7 @@ pub(super) fn answer(content: &Content) -> Value {
     }
 }
 
-/// The content in the framework's members. What they have no place for is left out.
+/// Encodes a content in the framework's fields. Drops what they cannot represent.
 pub(super) fn content(content: &Content) -> Value {
     if let Some(members) = ours::said(content) {
         return finished(members, content.meta());
@@ -131,13 +131,13 @@ pub(super) fn content(content: &Content) -> Value {
             "error_details": error.error_details.as_ref().map(text_of),
         }),
         Content::Other(other) if is_own(other) => return Value::Object(other.json.clone()),
-        // The framework refuses types that it does not have: an empty text carries it.
+        // The framework rejects unknown types; an empty text carries the sidecar.
         Content::Other(_) => json!({"type": "text", "text": ""}),
     };
     finished(members, content.meta())
 }
 
-/// Without absent members, and with what every content carries.
+/// Removes absent fields and adds the annotations and properties.
 fn finished(mut json: Value, meta: Option<&Meta>) -> Value {
     without_null(&mut json);
     let Value::Object(members) = &mut json else {
@@ -149,7 +149,7 @@ fn finished(mut json: Value, meta: Option<&Meta>) -> Value {
     }
     let properties = meta.map(|meta| meta.additional_properties.clone());
     let mut properties = properties.unwrap_or_default();
-    // Said by the type and the server's name.
+    // The type and the server's name represent them.
     properties.shift_remove(PROVIDER);
     members.insert(
         "additional_properties".to_owned(),
@@ -239,8 +239,8 @@ fn function_result(result: &FunctionResult) -> Value {
 }
 
 fn computer_call(call: &ComputerCall) -> Value {
-    // Each action for itself: the framework keeps a service's actions as they are, and what
-    // that service has no action for stands there in our own words.
+    // Each action is encoded separately: the framework passes on actions of the service, and
+    // actions that the service does not have use our own names.
     let actions = call.actions.iter().flat_map(|action| {
         let theirs = Speaker::default().actions(std::slice::from_ref(action));
         theirs.map_or_else(|| vec![Value::Object(action.to_json())], |(said, _)| said)
@@ -280,7 +280,7 @@ fn computer_result(result: &ComputerResult) -> Value {
     })
 }
 
-/// What a computer's result says in words, for which the framework has no member.
+/// The text of a computer result, for which the framework has no field.
 pub(super) fn words_of(result: &ComputerResult) -> Option<String> {
     let error = result.error.as_ref().map(|error| error.message.as_str());
     let said: Vec<&str> = error
@@ -320,7 +320,7 @@ fn shell_result(result: &ShellResult) -> Value {
         })
         .collect();
     if let Some(error) = result.error.as_ref().filter(|_| outputs.is_empty()) {
-        // A command that was refused or never begun ends like one that the shell refuses.
+        // A command that was not started is encoded like one that failed.
         outputs.push(output("", &error.message, Some(1), false));
     }
     json!({
@@ -338,8 +338,8 @@ fn images(result: &HostedCall) -> Value {
     json!({"type": "image_generation_tool_result", "image_id": result.call_id, "outputs": outputs})
 }
 
-/// Whether two contents of the framework say the same: it writes a fixed word for every
-/// exception, and builds items of a result that has none.
+/// Whether two contents of the framework are equal. The framework replaces exceptions by a fixed
+/// text and adds items to a result without any, which is ignored.
 pub(super) fn same(ours: &Value, theirs: &Value) -> bool {
     let (Value::Object(ours), Value::Object(theirs)) = (ours, theirs) else {
         return false;

@@ -1,8 +1,7 @@
-//! Our own functions among the framework's function calls, and what such calls return: read as
-//! what they stand for, and said as functions again.
+//! Maps the framework's function calls and results to our tools, and back.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "every other content is no call or result of ours"
+    reason = "no other content is a call or result of our tools"
 )]
 
 use std::collections::HashMap;
@@ -16,24 +15,24 @@ use super::{PROVIDER, native};
 use crate::companion;
 use crate::function_tools::{self, Answer, Known};
 
-/// Under this name a call keeps the function that it came as.
+/// The property for the function name that a call used.
 const NAME: &str = "name";
-/// Under this one, members of a function's call or result that the framework does not know.
+/// The property for unknown fields of a function call or result.
 const MEMBERS: &str = "members";
 
-/// The calls so far that stand there as our functions: their results are function results.
+/// Calls so far that are function calls of our tools; their results are function results.
 #[derive(Default)]
 pub(super) struct Calls(HashMap<String, Known>);
 
 impl Calls {
-    /// Those of a turn.
+    /// Collects the calls of a turn.
     pub(super) fn of(contents: &[Content]) -> Self {
         let mut calls = Self::default();
         contents.iter().for_each(|content| calls.note(content));
         calls
     }
 
-    /// Passes a content; the last call of an id is the one that is answered.
+    /// Records a call; the last call with an id is the one that a result refers to.
     pub(super) fn note(&mut self, content: &Content) {
         let Some((Some(id), known)) = function_tools::known(content) else {
             return;
@@ -56,7 +55,7 @@ impl Calls {
         id.is_some_and(|id| self.0.contains_key(id.as_str()))
     }
 
-    /// What a function returned, as the result of the call that it answers.
+    /// Decodes a function result by the call it belongs to.
     pub(super) fn result(&self, result: FunctionResult) -> Content {
         let id = result.call_id.as_ref();
         match id.and_then(|id| self.0.get(id.as_str())) {
@@ -72,7 +71,7 @@ fn answer(known: &Known, result: FunctionResult) -> Content {
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned)
     };
-    // The framework says a text as the result and as an item of it.
+    // The framework stores a text both as the result and as an item.
     let text = result.result.filter(|_| result.items.is_empty()).map(words);
     let mut meta = result.meta;
     set_aside(&mut meta);
@@ -96,8 +95,8 @@ fn answer(known: &Known, result: FunctionResult) -> Content {
     content
 }
 
-/// The call that a function's call stands for; another function's, and one that is not ours to
-/// carry out, stays what it is.
+/// Decodes a function call as a call of our tools. A call of another function, or one that we do
+/// not execute, stays a function call.
 pub(super) fn call(call: FunctionCall) -> Content {
     let ours = call
         .call_id
@@ -114,7 +113,7 @@ pub(super) fn call(call: FunctionCall) -> Content {
         _ => return Content::FunctionCall(call),
     };
     *item_id = call.item_id;
-    // What the framework could not do with it comes first.
+    // The framework's own error takes precedence.
     *exception = call.exception.or_else(|| exception.take());
     if let Some(meta) = content.meta_mut() {
         *meta = call.meta;
@@ -124,7 +123,7 @@ pub(super) fn call(call: FunctionCall) -> Content {
     content
 }
 
-/// What a function has besides could be a member of what it stands for: its actions, say.
+/// Moves unknown fields aside: they could collide with fields of the decoded call, such as actions.
 fn set_aside(meta: &mut Meta) {
     let members = std::mem::take(&mut meta.extra);
     if !members.is_empty() {
@@ -141,12 +140,12 @@ fn is_function(content: &Content) -> bool {
     }
 }
 
-/// The framework's own shell call is commands and nothing else.
+/// Whether the call needs more than the framework's shell call, which has commands only.
 fn asks_more(call: &ShellCall) -> bool {
     call.action != ShellAction::Execute
 }
 
-/// A service's own tool knows a screen and not what a browser is asked besides.
+/// Whether the call is for a browser; the service's computer tool has no browser actions.
 fn is_of_a_browser(call: &ComputerCall) -> bool {
     call.group.as_deref() == Some(companion::BROWSER)
 }
@@ -155,7 +154,7 @@ fn came_as(content: &Content) -> Option<&str> {
     content.meta()?.property(PROVIDER, NAME)?.as_str()
 }
 
-/// A call as the function call it is in the framework; none for one that has a content of its own.
+/// Encodes a call as a function call; `None` if the framework has a content type for it.
 pub(super) fn said(content: &Content) -> Option<Value> {
     if !is_function(content) {
         return None;
@@ -168,7 +167,7 @@ pub(super) fn said(content: &Content) -> Option<Value> {
         _ => return None,
     };
     let name = match content {
-        // `execute_browser` has other words for the same.
+        // `execute_browser` has different arguments.
         _ if companion::is_browser(&called.name) => &called.name,
         Content::ShellCall(_) => came_as(content).unwrap_or(companion::SHELL),
         _ => came_as(content).unwrap_or(&called.name),
@@ -179,7 +178,7 @@ pub(super) fn said(content: &Content) -> Option<Value> {
     }))
 }
 
-/// A result as what a function returned.
+/// Encodes a result as a function result.
 pub(super) fn returned(content: &Content) -> Option<Value> {
     let result = match content.clone() {
         Content::ComputerResult(result) => ToolResult::Computer(result),

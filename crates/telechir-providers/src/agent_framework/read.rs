@@ -1,4 +1,4 @@
-//! A content of the framework as a neutral one.
+//! Decodes a content of the framework.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -11,7 +11,7 @@ use super::{DIALECT, PROVIDER, carry, native};
 use crate::Report;
 use crate::openai::action;
 
-/// Calls and results of tools that the framework or a service carries out.
+/// Calls and results of tools that the framework or a service executes.
 const HOSTED: [&str; 4] = [
     "mcp_server_tool_call",
     "mcp_server_tool_result",
@@ -19,7 +19,7 @@ const HOSTED: [&str; 4] = [
     "search_tool_result",
 ];
 
-/// What was read of one content: nothing when it only said another once more.
+/// Decodes a content; `None` if it only repeats another one.
 pub(super) fn content(
     json: Value,
     place: &str,
@@ -47,9 +47,9 @@ fn said(json: Value, place: &str, calls: &Calls, report: &mut Report) -> Option<
         return Some(content);
     }
     report.lost(
-        "what another provider said of it",
+        "another provider's values",
         place,
-        "the framework's members were changed since, and they win",
+        "the framework's fields were changed later and take precedence",
     );
     let Value::Object(members) = plain else {
         return None;
@@ -57,9 +57,9 @@ fn said(json: Value, place: &str, calls: &Calls, report: &mut Report) -> Option<
     Some(with_raw(members, calls))
 }
 
-/// The carried content, as long as the framework's members still say the same.
+/// The neutral content from a sidecar, if the framework's fields still match it.
 fn own(carried: Value, plain: &Value) -> Option<Content> {
-    // An unknown content is carried alone.
+    // The sidecar of an unknown content has nothing else.
     let content: Content = serde_json::from_value(carried).ok()?;
     let said = match plain["type"] == "function_result" {
         true => native::answer(&content),
@@ -68,7 +68,7 @@ fn own(carried: Value, plain: &Value) -> Option<Content> {
     native::same(&said, plain).then_some(content)
 }
 
-/// Its own JSON is kept where the neutral members would be written in another way.
+/// Keeps the original JSON if the neutral content would be encoded differently.
 fn with_raw(members: Map<String, Value>, calls: &Calls) -> Content {
     let json = Value::Object(members.clone());
     let mut content = plain(members, calls);
@@ -81,7 +81,7 @@ fn with_raw(members: Map<String, Value>, calls: &Calls) -> Content {
     content
 }
 
-/// A content that carries nothing, without its own JSON.
+/// Decodes a content without sidecar and raw representation.
 pub(super) fn plain(mut members: Map<String, Value>, calls: &Calls) -> Content {
     let came = members.clone();
     let kind = kind(&members).to_owned();
@@ -93,7 +93,7 @@ pub(super) fn plain(mut members: Map<String, Value>, calls: &Calls) -> Content {
         return computer_call(members);
     }
     match serde_json::from_value(Value::Object(members.clone())) {
-        // Kept whole, with what is usual.
+        // Kept unchanged, with its default fields.
         Ok(Content::Other(_)) => other(came),
         Ok(Content::FunctionCall(call)) => ours::call(call),
         Ok(Content::FunctionResult(result)) => calls.result(result),
@@ -109,7 +109,7 @@ fn kind(members: &Map<String, Value>) -> &str {
         .unwrap_or_default()
 }
 
-/// Takes off what the framework writes into every content of a type, whatever it says.
+/// Removes fields that the framework writes into every content of a type.
 fn usual(kind: &str, members: &mut Map<String, Value>) {
     let is = |members: &Map<String, Value>, name: &str, value: bool| {
         members.get(name) == Some(&Value::Bool(value))
@@ -120,7 +120,7 @@ fn usual(kind: &str, members: &mut Map<String, Value>) {
                 members.shift_remove(name);
             }
         }
-        // A client that knows no arguments yet writes none.
+        // A client that does not know the arguments yet omits them.
         members.entry("arguments").or_insert_with(|| "".into());
     }
     if is(members, "user_input_request", true) {
@@ -153,14 +153,14 @@ fn no_properties(members: &Map<String, Value>) -> bool {
         .is_some_and(Map::is_empty)
 }
 
-/// Its actions are those of OpenAI's tool, or in our own words what that does not have.
+/// Decodes a computer call. Its actions are those of OpenAI's tool, or our own for others.
 fn computer_call(mut members: Map<String, Value>) -> Content {
     let steps = match members.shift_remove("actions") {
         Some(Value::Array(steps)) => steps,
         _ => Vec::new(),
     };
     let call_id = text(&members, "call_id").unwrap_or_default().to_owned();
-    members.insert("exception".to_owned(), "not read yet".into());
+    members.insert("exception".to_owned(), "not decoded yet".into());
     members.insert("actions".to_owned(), Value::Array(Vec::new()));
     let mut call = match serde_json::from_value(Value::Object(members)) {
         Ok(Content::ComputerCall(call)) => call,
@@ -194,18 +194,18 @@ fn actions(step: &Value) -> Result<Vec<Action>, String> {
         return Ok(theirs.actions);
     }
     let Value::Object(members) = step.clone() else {
-        return Err("it is no object".to_owned());
+        return Err("it is not an object".to_owned());
     };
     match Action::from_json(members) {
         Ok((Action::Other { name, .. }, _)) => Err(theirs
             .problem
-            .unwrap_or_else(|| format!("no action `{name}` is known"))),
+            .unwrap_or_else(|| format!("unknown action `{name}`"))),
         Ok((action, _)) => Ok(vec![action]),
         Err(ours) => Err(theirs.problem.unwrap_or(ours.problem)),
     }
 }
 
-/// A tool of a server: a function that is not ours to carry out.
+/// Decodes a call of a hosted tool as a function call that we do not execute.
 fn hosted(kind: &str, mut members: Map<String, Value>) -> Option<Content> {
     let mut take = |name: &str| members.shift_remove(name);
     let call_id = match take("call_id") {
@@ -257,7 +257,7 @@ fn hosted(kind: &str, mut members: Map<String, Value>) -> Option<Content> {
     Some(content)
 }
 
-/// A call that cannot be read is answered with an error; anything else is kept whole.
+/// A call that cannot be decoded gets an error result; anything else is kept unchanged.
 fn unreadable(kind: &str, members: &Map<String, Value>, problem: &str) -> Content {
     let call_id = text(members, "call_id").map(CallId::from);
     match (kind, call_id) {

@@ -1,4 +1,4 @@
-//! Neutral contents as the framework's, with what it has no members for beside them.
+//! Encodes neutral contents as the framework's, with a sidecar for what it has no field for.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
@@ -7,7 +7,7 @@ use super::ours::Calls;
 use super::{CARRIED, DIALECT, carry, native, read};
 use crate::{EncodedReply, Report};
 
-/// The message with the answers to a turn. Nothing is lost: what has no member is carried.
+/// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.
 pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
     let results = turn.results().iter().cloned();
     let contents = results.map(ToolResult::into_content).collect();
@@ -19,7 +19,7 @@ pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
     }
 }
 
-/// One message.
+/// Encodes one message with its contents.
 pub(super) fn message(message: &Message, calls: &mut Calls) -> Value {
     let contents = contents(&message.contents, calls);
     let mut members = around(message);
@@ -27,13 +27,13 @@ pub(super) fn message(message: &Message, calls: &mut Calls) -> Value {
     Value::Object(members)
 }
 
-/// A message's own members, the place of its contents held by null.
+/// The fields of a message, with null in place of its contents.
 pub(super) fn around(message: &Message) -> Map<String, Value> {
     let raw = message.meta.raw_representation.as_ref();
     let own = raw.filter(|raw| raw.dialect == DIALECT);
     if let Some(Value::Object(members)) = own.map(|raw| raw.template()) {
         let mut members = members.clone();
-        // Who says nothing of a role is a user, and goes on saying nothing.
+        // A message without a role is a user message, and stays without one.
         let is_unsaid = members.get("role").is_none_or(Value::is_null);
         if !is_unsaid || message.role != Role::User {
             let role = serde_json::to_value(&message.role).unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
     members
 }
 
-/// The framework keeps results of tools in messages of their own role.
+/// The framework keeps tool results in messages with a role of their own.
 fn role(message: &Message) -> Value {
     let is_result = |content: &Content| {
         matches!(
@@ -76,7 +76,7 @@ fn role(message: &Message) -> Value {
     serde_json::to_value(role).unwrap_or_default()
 }
 
-/// What a message says beside its contents; none when the framework's members say it all.
+/// The sidecar of a message; `None` if the framework's fields represent all of it.
 fn of_message(message: &Message) -> Option<Value> {
     let meta = &message.meta;
     let mut carried = Map::new();
@@ -98,7 +98,7 @@ fn of_message(message: &Message) -> Option<Value> {
     (!carried.is_empty()).then_some(Value::Object(carried))
 }
 
-/// A message's contents, one or two of the framework's for each.
+/// Encodes contents, each as one or two of the framework's.
 pub(super) fn contents(contents: &[Content], calls: &mut Calls) -> Vec<Value> {
     let mut written = Vec::with_capacity(contents.len());
     for content in contents {
@@ -129,7 +129,7 @@ fn content(content: &Content, calls: &Calls) -> Vec<Value> {
     written
 }
 
-/// The content as it came from here, unless it was changed since.
+/// The original JSON of a content, unless it was changed.
 fn own_raw(content: &Content, calls: &Calls) -> Option<Value> {
     let Some(meta) = content.meta() else {
         let Content::Other(other) = content else {
@@ -149,7 +149,7 @@ fn own_raw(content: &Content, calls: &Calls) -> Option<Value> {
     (read::plain(members, calls) == now).then(|| raw.template().clone())
 }
 
-/// A text for the model with what only the carried content says.
+/// A text for the model that repeats what only the sidecar has.
 fn said_again(content: &Content) -> Option<Value> {
     let Content::ComputerResult(result) = content else {
         return None;

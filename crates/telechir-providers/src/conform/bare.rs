@@ -1,13 +1,13 @@
-//! A history without the provider's own JSON: what the neutral values alone can say.
+//! Removes the provider's own JSON from a history.
 
 use serde_json::Value;
 
 use crate::{Envelope, History};
 
-/// The same messages without any `raw_representation`, and without an envelope.
+/// The same messages without any `raw_representation` and without an envelope.
 ///
 /// # Errors
-/// When the messages do not survive their own JSON, which is a bug of the neutral types.
+/// If the messages do not survive a JSON round trip, which is a bug of the neutral types.
 pub fn without_raw(history: &History) -> Result<History, serde_json::Error> {
     let mut messages = serde_json::to_value(&history.messages)?;
     strip(&mut messages);

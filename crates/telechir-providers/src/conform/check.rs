@@ -22,12 +22,12 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
         (Some(dialect), _) => dialect,
         (None, Ok(dialect)) => *dialect,
         (None, Err(name)) if name.is_empty() => {
-            let problem = "nothing says its dialect; --dialect would";
+            let problem = "unknown dialect: pass --dialect";
             row.problems.push(problem.to_owned());
             return row;
         }
         (None, Err(name)) => {
-            row.problems.push(format!("there is no dialect `{name}`"));
+            row.problems.push(format!("unknown dialect `{name}`"));
             return row;
         }
     };
@@ -50,14 +50,14 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
 
 pub(super) fn unreadable(vector: &Vector, problem: &str) -> Row {
     Row {
-        problems: vec![format!("the file cannot be read: {problem}")],
+        problems: vec![format!("cannot read the file: {problem}")],
         ..empty(vector)
     }
 }
 
 pub(super) fn missing(vector: &Vector) -> Row {
     Row {
-        problems: vec!["the manifest names it, but the folder does not have it".to_owned()],
+        problems: vec!["the file is in the manifest but not in the folder".to_owned()],
         missing: true,
         ..empty(vector)
     }
@@ -87,7 +87,7 @@ fn empty(vector: &Vector) -> Row {
     }
 }
 
-/// What the refusals mean for what was expected.
+/// Compares the rejections with the expectation.
 fn conclude(row: &mut Row) {
     match row.expect {
         Expect::Valid => row.problems.append(&mut row.refusals),
@@ -95,7 +95,7 @@ fn conclude(row: &mut Row) {
         Expect::Invalid if row.refusals.is_empty() => {
             row.decode = Verdict::Failed;
             row.problems
-                .push("it should be refused, and was let through".to_owned());
+                .push("expected a rejection, but the document was accepted".to_owned());
         }
         Expect::Invalid => {
             let unplaced = row
@@ -103,7 +103,7 @@ fn conclude(row: &mut Row) {
                 .iter()
                 .filter(|refusal| !names_a_place(refusal));
             let unplaced: Vec<String> = unplaced
-                .map(|refusal| format!("the refusal names no place: {refusal}"))
+                .map(|refusal| format!("the rejection names no path: {refusal}"))
                 .collect();
             row.decode = Verdict::Passed;
             row.problems.extend(unplaced);
@@ -111,15 +111,15 @@ fn conclude(row: &mut Row) {
     }
 }
 
-/// A path, a member, a number or an id: something to look for in the document. The end of a
-/// stream is a place too.
+/// Whether the error has a path, a field, a number or an id to look for in the document. The end of
+/// a stream counts, too.
 fn names_a_place(refusal: &str) -> bool {
     refusal.contains("the stream to its end")
         || refusal.contains(['`', '[', '"', '_'])
         || refusal.contains(|c: char| c.is_ascii_digit())
 }
 
-/// A document being checked.
+/// A document with the row that collects its results.
 struct Document<'a> {
     dialect: Dialect,
     row: &'a mut Row,
@@ -146,7 +146,7 @@ impl Document<'_> {
                 self.row.losses.extend(report.losses);
                 history
             }
-            // A response that is an error has nothing to read, and says so.
+            // A response that is an error has no turn to decode.
             Err(DecodeError::ProviderError { .. }) => return note(&mut self.row.decode, true),
             Err(error) => {
                 note(&mut self.row.decode, self.row.expect == Expect::Invalid);
@@ -169,7 +169,7 @@ impl Document<'_> {
                 note(&mut self.row.identity, same);
                 if !same {
                     let problem = format!(
-                        "{place} comes back as another: {}",
+                        "{place} is encoded differently: {}",
                         difference(json, &written)
                     );
                     self.row.problems.push(problem);
@@ -185,7 +185,7 @@ impl Document<'_> {
         self.row.bare = Some(before && bare);
     }
 
-    /// Whether the neutral values alone give the same list.
+    /// Whether the neutral values alone encode to the same list.
     fn bare(&self, history: &History) -> bool {
         let list = History {
             envelope: crate::Envelope::List,
@@ -239,13 +239,13 @@ impl Document<'_> {
                 if !same {
                     self.row
                         .problems
-                        .push(format!("{place} is declared as another"));
+                        .push(format!("{place} is declared differently"));
                 }
-                // What a vendor serves only with a beta header is right with that header.
+                // A tool that a vendor serves only with a beta header is valid with that header.
                 let beta = |(name, _): &&(String, String)| name.contains("beta");
                 let header = declaration.headers.iter().find(beta);
                 if let (Expect::Invalid, Some((name, value))) = (self.row.expect, header) {
-                    let refusal = format!("only with the header `{name}: {value}`");
+                    let refusal = format!("valid only with the header `{name}: {value}`");
                     self.row.refusals.push(refusal);
                 }
             }
@@ -260,7 +260,7 @@ impl Document<'_> {
         note(&mut self.row.decode, is_named);
         if !is_named {
             self.row.problems.push(format!(
-                "{place} is not named as an error of the provider: {json}"
+                "{place} is not recognized as an error of the provider: {json}"
             ));
         }
     }
@@ -294,7 +294,7 @@ impl Document<'_> {
     }
 }
 
-/// A check of a part: one part that fails makes the document fail.
+/// Combines the results of parts: a failed part makes the document fail.
 fn note(verdict: &mut Verdict, passed: bool) {
     *verdict = match (*verdict, passed) {
         (Verdict::Failed, _) | (_, false) => Verdict::Failed,
@@ -302,7 +302,7 @@ fn note(verdict: &mut Verdict, passed: bool) {
     };
 }
 
-/// Why calls of a history will be answered with an error.
+/// The exceptions of the calls that will be answered with an error.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "every other content is no call"
@@ -322,7 +322,7 @@ fn exceptions(history: &History) -> Vec<String> {
     contents.filter_map(exception).collect()
 }
 
-/// The first place where two documents differ.
+/// The first path at which two documents differ.
 pub(super) fn difference(before: &Value, after: &Value) -> String {
     fn walk(before: &Value, after: &Value, place: &str) -> Option<String> {
         match (before, after) {
@@ -335,8 +335,8 @@ pub(super) fn difference(before: &Value, after: &Value) -> String {
                         let none = Value::Null;
                         let place = format!("{place}.{name}");
                         match (a.get(name), b.get(name)) {
-                            (Some(_), None) => Some(format!("{place} is gone")),
-                            (None, Some(_)) => Some(format!("{place} is new")),
+                            (Some(_), None) => Some(format!("{place} is missing")),
+                            (None, Some(_)) => Some(format!("{place} is unexpected")),
                             (a, b) => walk(a.unwrap_or(&none), b.unwrap_or(&none), &place),
                         }
                     })

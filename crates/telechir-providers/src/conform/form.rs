@@ -1,4 +1,4 @@
-//! What a document of a kind is read as.
+//! Decides how a document of each kind is checked.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,39 +8,48 @@ use super::Vector;
 use super::streams::{Bytes, bytes_of};
 use crate::Dialect;
 
-/// One thing to check within a document.
+/// One value of a document, with the checks that apply to it.
 pub(super) enum Form {
-    /// A history in any envelope: read, written, the same.
+    /// A history in any envelope: decode, encode, compare.
     History(Value),
-    /// A response: a turn or the provider's error; also a history.
+    /// A response: decode as a turn or as the provider's error, then check as a history.
     Response(Value),
-    /// Tools in the provider's own words: declared as they are.
+    /// Tools in the provider's JSON: declare unchanged.
     Tools(Vec<Value>),
-    /// An error of the provider: named as one.
+    /// An error of the provider: recognize as one.
     Error(Value),
-    /// A stream.
+    /// A stream: decode however it is split.
     Stream(Bytes),
 }
 
-/// Kinds that only the vendors' types know.
+/// Kinds that this crate does not decode, with the reason.
 const UNCHECKED: [(&str, &str); 13] = [
-    ("sdk:", "a document for the vendor's types alone"),
-    ("shape:", "a part of a request, for the vendor's types"),
-    ("list:", "parts of a request, for the vendor's types"),
-    ("input:", "an administrative call, for the vendor's types"),
-    ("output:", "an administrative reply, for the vendor's types"),
-    ("image_sizing", "a table of picture sizes"),
+    ("sdk:", "a document for the vendor's SDK types only"),
+    ("shape:", "a part of a request, for the vendor's SDK types"),
+    ("list:", "parts of a request, for the vendor's SDK types"),
+    (
+        "input:",
+        "an administrative call, for the vendor's SDK types",
+    ),
+    (
+        "output:",
+        "an administrative reply, for the vendor's SDK types",
+    ),
+    ("image_sizing", "a table of image sizes"),
     ("tool_choice", "a choice among tools, part of a request"),
-    ("ws_", "a socket's event"),
+    ("ws_", "a WebSocket event"),
     ("agent", "an agent's configuration"),
-    ("file", "a file's description"),
-    ("signed_url", "a file's address"),
-    ("conversation", "a conversation's description"),
-    ("conv_restart", "a request that begins in the middle"),
+    ("file", "file metadata"),
+    ("signed_url", "a file's URL"),
+    ("conversation", "conversation metadata"),
+    (
+        "conv_restart",
+        "a request that restarts a conversation at an entry",
+    ),
 ];
 
-/// Shapes of Bedrock's services that stand by themselves: whose they are, and the member of a block
-/// that holds them. A `list:` of them is one document.
+/// Shapes of Bedrock's services that are documents by themselves: the name, the dialect, and the
+/// field of a block that holds them. A `list:` of shapes is one document.
 const SHAPES: [(&str, Dialect, Option<&str>); 6] = [
     (
         "bedrock-runtime:ContentBlock",
@@ -66,10 +75,10 @@ const SHAPES: [(&str, Dialect, Option<&str>); 6] = [
     (PAYLOAD, Dialect::BedrockAgents, None),
 ];
 const STATE: &str = "bedrock-agent-runtime:SessionState";
-/// What an agent hands back: a response, where the others are parts of a history.
+/// What an agent returns: a response, whereas the other shapes are parts of a history.
 const PAYLOAD: &str = "bedrock-agent-runtime:ReturnControlPayload";
 
-/// Operations of Bedrock, and what their bodies are written in.
+/// Operations of Bedrock with the dialect of their bodies.
 const OPERATIONS: [(&str, Dialect); 6] = [
     ("Converse", Dialect::BedrockConverse),
     ("ConverseStream", Dialect::BedrockConverse),
@@ -79,8 +88,8 @@ const OPERATIONS: [(&str, Dialect); 6] = [
     ("InvokeInlineAgent", Dialect::BedrockAgents),
 ];
 
-/// The dialect of a document that came over the wire and names its operation, or why a document
-/// is of none; nothing when its manifest has to say.
+/// The dialect of a recorded HTTP message that names its operation, or why it has none; `None` if
+/// the manifest names the dialect.
 pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, String>> {
     let kind = vector.kind.as_str();
     if let Some((_, dialect, _)) = shape(kind) {
@@ -95,7 +104,7 @@ pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, Str
     let document: Value = serde_json::from_slice(bytes).ok()?;
     let (service, operation) = (document.get("service")?, document.get("operation")?);
     let known = OPERATIONS.iter().find(|(name, _)| operation == name);
-    let why = || format!("no dialect speaks the operation {operation} of {service}");
+    let why = || format!("no dialect for the operation {operation} of {service}");
     Some(known.map(|(_, dialect)| *dialect).ok_or_else(why))
 }
 
@@ -106,7 +115,7 @@ fn shape(kind: &str) -> Option<&'static (&'static str, Dialect, Option<&'static 
     SHAPES.iter().find(|(shape, ..)| *shape == name)
 }
 
-/// The forms of a shape, or of a list of them.
+/// How to check a shape or a list of shapes.
 fn shaped(kind: &str, name: &str, member: Option<&str>, document: Value) -> Result<Forms, String> {
     let whole = |document: Value| match member {
         Some(member) => json!({ member: document }),
@@ -115,7 +124,7 @@ fn shaped(kind: &str, name: &str, member: Option<&str>, document: Value) -> Resu
     if !kind.starts_with("list:") {
         let form = match name {
             PAYLOAD => Form::Response(document),
-            // A session's state is no block: it stands alone.
+            // A session state is not a block; it stands alone.
             STATE => Form::History(document),
             _ => Form::History(json!([whole(document)])),
         };
@@ -130,10 +139,10 @@ fn shaped(kind: &str, name: &str, member: Option<&str>, document: Value) -> Resu
     Ok(vec![(String::new(), Form::History(blocks))])
 }
 
-/// Forms with their places in the document.
+/// Values to check, with their paths in the document.
 type Forms = Vec<(String, Form)>;
 
-/// What is in a document. A kind that ends in `[]` is a list of such documents.
+/// The values to check in a document. A kind that ends in `[]` is a list of documents.
 pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Forms, String> {
     let kind = vector.kind.as_str();
     if is_raw(&vector.file) {
@@ -148,7 +157,7 @@ pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Forms, String> {
         return shaped(kind, name, *member, document);
     }
     let list = match kind.strip_suffix("[]") {
-        // Events and items only mean something together.
+        // Events and items are checked together.
         Some("event" | "input_item" | "output_item") | None => {
             return Ok(vec![(String::new(), form(kind, document)?)]);
         }
@@ -167,7 +176,7 @@ fn is_raw(file: &str) -> bool {
 }
 
 fn form(kind: &str, document: Value) -> Result<Form, String> {
-    // A vendor's beta and the names of its services change nothing here.
+    // Prefixes for betas and services do not change how a document is checked.
     let plain = ["beta_", "gc_", "ix_", "conv_", "chat_", "responses_"]
         .iter()
         .find_map(|start| kind.strip_prefix(start))
@@ -225,25 +234,25 @@ fn form(kind: &str, document: Value) -> Result<Form, String> {
         "wire_response" => wire_response(&document)?,
         _ => {
             return Err(format!(
-                "no kind `{kind}` is known; docs/conform.md lists them, and `sdk:…` is for the vendor's types alone"
+                "unknown kind `{kind}`; docs/conform.md lists the kinds, and `sdk:…` marks documents for the vendor's SDK types only"
             ));
         }
     })
 }
 
-/// One part of Google's in a message of its own.
+/// A Google part in its own message.
 fn google(role: &str, part: Value) -> Value {
     json!([{"role": role, "parts": [part]}])
 }
 
 fn list_of(kind: &str, document: Value) -> Result<Vec<Value>, String> {
     let Value::Array(documents) = document else {
-        return Err(format!("the file is no list, but its kind is `{kind}`"));
+        return Err(format!("expected a list for the kind `{kind}`"));
     };
     Ok(documents)
 }
 
-/// A request that stands in `body`, with its headers beside it.
+/// The `body` of a document that also has `headers`.
 fn body(mut document: Value) -> Value {
     let has_headers = document.get("headers").is_some();
     match document.get_mut("body") {
@@ -252,7 +261,7 @@ fn body(mut document: Value) -> Value {
     }
 }
 
-/// An error that stands in `body`, with its status beside it.
+/// The `body` of a document that also has a `status`.
 fn error_body(mut document: Value) -> Value {
     let has_status = document.get("status").is_some_and(Value::is_number);
     match document.get_mut("body") {
@@ -261,7 +270,7 @@ fn error_body(mut document: Value) -> Value {
     }
 }
 
-/// The errors of a list, each without its status.
+/// The error bodies of a list.
 pub(super) fn errors(document: Value) -> Vec<Value> {
     let Value::Array(errors) = document else {
         return vec![document];
@@ -270,11 +279,11 @@ pub(super) fn errors(document: Value) -> Vec<Value> {
 }
 
 fn each(list: &Value, change: impl Fn(&Value) -> Value) -> Result<Value, String> {
-    let list = list.as_array().ok_or("the file is no list of calls")?;
+    let list = list.as_array().ok_or("expected a list of calls")?;
     Ok(list.iter().map(change).collect())
 }
 
-/// A reply as it went over the wire: its body, as JSON or in base64.
+/// The body of a recorded HTTP response, which is JSON or base64.
 fn wire_response(document: &Value) -> Result<Form, String> {
     let http = &document["http"];
     let body = match http["body"]["$base64"].as_str() {

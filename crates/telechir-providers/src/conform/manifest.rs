@@ -1,4 +1,4 @@
-//! Reading a manifest: which documents there are and what should become of them.
+//! Reads a manifest: the documents of a folder and what is expected of each.
 
 use serde_json::Value;
 
@@ -8,32 +8,32 @@ use crate::Dialect;
 /// The documents of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// In the order of the manifest.
+    /// The documents, in the manifest's order.
     pub vectors: Vec<Vector>,
 }
 
 /// Why a manifest cannot be read. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// No JSON.
+    /// The manifest is not JSON.
     #[error("read the manifest as JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// JSON of another shape.
+    /// JSON that is not a manifest.
     #[error("read the manifest: {0}")]
     WrongShape(String),
 }
 
 impl Manifest {
-    /// Reads a manifest. `fallback` is the dialect of documents for which nothing names one.
+    /// Reads a manifest. `fallback` is the dialect of documents without any other indication.
     ///
     /// # Errors
-    /// When it is not JSON, or an entry lacks its file or kind or expects an unknown word.
+    /// If it is not JSON, an entry lacks its file or kind, or `expect` has an unknown value.
     pub fn read(bytes: &[u8], fallback: Option<Dialect>) -> Result<Self, ManifestError> {
         let manifest: Value = serde_json::from_slice(bytes)?;
         let entries = ["files", "vectors"]
             .iter()
             .find_map(|name| manifest.get(name)?.as_array())
-            .ok_or_else(|| wrong("it has no list `files` (or `vectors`)"))?;
+            .ok_or_else(|| wrong("expected a list `files` or `vectors`"))?;
         let whose = Whose {
             manifest: text(&manifest, "dialect"),
             sdk: text(&manifest, "sdk").and_then(|sdk| sdk.split(' ').next()),
@@ -46,8 +46,8 @@ impl Manifest {
         })
     }
 
-    /// The documents of a folder without a manifest: all valid, each `kind__name.json`. A kind that
-    /// is of no provider is of the one that the others are of.
+    /// Lists the documents of a folder without a manifest: all valid, with names like
+    /// `kind__name.json`. A kind without a known provider gets the dialect of the other documents.
     pub fn of_names<'a>(
         files: impl IntoIterator<Item = &'a str>,
         fallback: Option<Dialect>,
@@ -89,17 +89,17 @@ fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 
 fn vector(entry: &Value, at: usize, whose: &Whose<'_>) -> Result<Vector, ManifestError> {
     let member = |name: &str| {
-        text(entry, name).ok_or_else(|| wrong(format!("entry {at} has no text `{name}`")))
+        text(entry, name).ok_or_else(|| wrong(format!("entry {at} lacks the text field `{name}`")))
     };
     let (file, kind) = (member("file")?, member("kind")?);
     let expect = match text(entry, "expect") {
         None | Some("valid" | "accept") => Expect::Valid,
-        // The vendor's declared type refuses it although it is on the wire: it must be read.
+        // The vendor's declared type rejects it, although the service sends it: it must be decoded.
         Some("reject") => Expect::Valid,
         Some("invalid") => Expect::Invalid,
         Some(other) => {
             return Err(wrong(format!(
-                "{file} expects `{other}`; there are valid, invalid, accept and reject"
+                "{file}: unknown `expect` value `{other}`; expected valid, invalid, accept or reject"
             )));
         }
     };
@@ -113,14 +113,14 @@ fn vector(entry: &Value, at: usize, whose: &Whose<'_>) -> Result<Vector, Manifes
     })
 }
 
-/// What a manifest says of the dialect of all its documents.
+/// What a manifest says about the dialect of its documents.
 struct Whose<'a> {
     manifest: Option<&'a str>,
     sdk: Option<&'a str>,
     fallback: Option<Dialect>,
 }
 
-/// The beginnings of kinds that belong to one of several dialects of a provider.
+/// Prefixes of kinds that select one dialect of a provider.
 const KINDS: [(&str, &str); 9] = [
     ("gc_", "google-generate-content"),
     ("cu_calls", "google-generate-content"),
@@ -133,7 +133,7 @@ const KINDS: [(&str, &str); 9] = [
     ("responses_", "openai-responses"),
 ];
 
-/// The dialect of an SDK's documents when nothing else says it.
+/// The dialect of an SDK's documents without any other indication.
 const SDKS: [(&str, &str); 5] = [
     ("anthropic", "anthropic-messages"),
     ("openai", "openai-responses"),
@@ -142,14 +142,15 @@ const SDKS: [(&str, &str); 5] = [
     ("botocore", "bedrock-converse"),
 ];
 
-/// The name of the dialect that the beginning of a kind says.
+/// The name of the dialect that a kind's prefix selects.
 fn by_kind(kind: &str) -> Option<&'static str> {
     let found = KINDS.iter().find(|(start, _)| kind.starts_with(start))?;
     Some(found.1)
 }
 
 impl Whose<'_> {
-    /// The dialect of a document: what it says, what its kind says, what the manifest says.
+    /// The dialect of a document: from its entry, else from the manifest, else from its kind or
+    /// SDK.
     fn of(&self, entry: Option<&str>, kind: &str) -> Result<Dialect, String> {
         let by_sdk = || Some(SDKS.iter().find(|(sdk, _)| Some(*sdk) == self.sdk)?.1);
         let by_words = || by_kind(kind).or_else(by_sdk);

@@ -1,4 +1,4 @@
-//! Streams of a manifest: their bytes, and the demand that every cut gives the same.
+//! Reads the streams of a manifest and checks that every split decodes identically.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,17 +6,18 @@ use serde_json::Value;
 
 use crate::{Dialect, StreamError};
 
-/// Streams up to here are cut in two at every byte. A longer one is cut into pieces of [`PIECE`]
-/// bytes from each of the first bytes on, so that every byte begins a piece.
+/// Maximum length of a stream that is split in two at every byte. A longer stream is split into
+/// pieces of [`PIECE`] bytes, once from each of the first offsets, so that a piece starts at every
+/// byte.
 const SHORT: usize = 1_000;
 const PIECE: usize = 61;
 
-/// A stream's bytes and what it should add up to.
+/// A stream's bytes and the response they should decode to.
 pub(super) struct Bytes {
     bytes: Vec<u8>,
-    /// The response, when the document says it.
+    /// The expected response, if the document has one.
     expect: Option<Value>,
-    /// Events of a stream, not a whole one.
+    /// The events may end before the response is complete.
     is_part: bool,
 }
 
@@ -29,7 +30,7 @@ impl Bytes {
         }
     }
 
-    /// The same, where the end of the response need not come.
+    /// Permits that the stream ends before the response is complete.
     pub(super) fn cut_off(self) -> Self {
         Self {
             is_part: true,
@@ -38,7 +39,7 @@ impl Bytes {
     }
 }
 
-/// The bytes that a stream document means.
+/// The bytes of a stream document.
 pub(super) fn bytes_of(document: Value) -> Result<Bytes, String> {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let list = |name: &str| document.get(name).and_then(Value::as_array);
@@ -49,14 +50,14 @@ pub(super) fn bytes_of(document: Value) -> Result<Bytes, String> {
     } else if let Some(frames) = list("frames") {
         let frames = frames.iter().map(|frame| match frame.as_str() {
             Some(base64) => decoded(base64),
-            None => Err("a frame is no text".to_owned()),
+            None => Err("expected each frame to be a base64 text".to_owned()),
         });
         frames.collect::<Result<Vec<_>, _>>()?.concat()
     } else if let Some(events) = document.as_array().or_else(|| list("events")) {
         sse(events).into_bytes()
     } else {
         return Err(
-            "a stream is a list of events, or has `events`, `raw`, `frames` or `bytes_base64`"
+            "expected a list of events or one of `events`, `raw`, `frames`, `bytes_base64`"
                 .to_owned(),
         );
     };
@@ -72,7 +73,7 @@ fn decoded(base64: &str) -> Result<Vec<u8>, String> {
     bytes.map_err(|error| format!("the stream is not base64: {error}"))
 }
 
-/// Server-sent events: named by their `event` or their `type`.
+/// Builds server-sent events, named by their `event` or their `type`.
 fn sse(events: &[Value]) -> String {
     let mut text = String::new();
     let mut is_chat = false;
@@ -96,28 +97,28 @@ fn sse(events: &[Value]) -> String {
     text
 }
 
-/// How a stream ended.
+/// The result of decoding a stream.
 #[derive(Debug, PartialEq)]
 enum End {
     Turn(Box<(Value, String)>),
-    /// The provider's error, or a stream that is cut off: data, not a mistake.
+    /// The provider's error, or (if true) a truncated stream.
     Said(String, bool),
     Refused(String),
 }
 
-/// What was found about a stream.
+/// The findings of the stream checks.
 pub(super) struct Found {
     pub(super) cuts: usize,
-    /// What the stream said instead of a turn.
+    /// The provider's error, or a permitted truncation.
     pub(super) said: Option<String>,
-    /// Whether it was refused.
+    /// The error that rejected the stream.
     pub(super) refused: Option<String>,
     pub(super) problems: Vec<String>,
-    /// The whole response, when there was one.
+    /// The complete response, if there was one.
     pub(super) response: Option<Value>,
 }
 
-/// Reads the stream whole, byte by byte, and in two pieces cut at every byte.
+/// Decodes the stream in one piece, byte by byte, and split at every byte.
 pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
     let mut found = Found {
         cuts: 0,
@@ -128,12 +129,12 @@ pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
     };
     let bytes = stream.bytes.as_slice();
     let Some(whole) = read(dialect, [bytes].into_iter()) else {
-        let problem = format!("{dialect} reads no streams");
+        let problem = format!("{dialect} does not support streams");
         found.problems.push(problem);
         return found;
     };
     if read(dialect, bytes.chunks(1)).as_ref() != Some(&whole) {
-        let problem = "byte by byte it is another than whole".to_owned();
+        let problem = "decodes differently byte by byte than in one piece".to_owned();
         found.problems.push(problem);
     }
     found.cuts = bytes.len().saturating_sub(1);
@@ -148,7 +149,7 @@ pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
         if read(dialect, pieces).as_ref() != Some(&whole) {
             found
                 .problems
-                .push(format!("cut at byte {cut} it is another than whole"));
+                .push(format!("decodes differently when split at byte {cut}"));
             break;
         }
     }
@@ -162,7 +163,7 @@ pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
             {
                 found
                     .problems
-                    .push(format!("it adds up to another response: {response}"));
+                    .push(format!("decodes to an unexpected response: {response}"));
             }
             found.response = Some(response);
         }
@@ -173,7 +174,7 @@ pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
     found
 }
 
-/// A document without its members that are null: accumulators differ in writing those.
+/// A document without null fields, because SDKs' accumulators write them differently.
 fn said(document: &Value) -> Value {
     match document {
         Value::Object(members) => members
@@ -186,7 +187,7 @@ fn said(document: &Value) -> Value {
     }
 }
 
-/// None when the dialect reads no streams.
+/// Decodes a stream; `None` if the dialect does not support streams.
 fn read<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> Option<End> {
     let mut stream = dialect.stream()?;
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! Requests, ends and the removal of old pictures.
+//! Tests of requests, stop reasons and the removal of old images.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn never_sends_sampling_members_to_anthropic() {
 }
 
 #[test]
-fn asks_openai_to_store_nothing_and_for_encrypted_reasoning() {
+fn requests_encrypted_reasoning_and_no_storage_from_openai() {
     let request = conversation(Dialect::OpenaiResponses).request();
     assert_eq!(request.body["store"], json!(false));
     assert_eq!(
@@ -55,7 +55,7 @@ fn asks_openai_to_store_nothing_and_for_encrypted_reasoning() {
 }
 
 #[test]
-fn an_old_openai_screenshot_leaves_with_its_call_and_its_reasoning() {
+fn removes_an_old_openai_screenshot_with_its_call_and_reasoning() {
     let mut talk = conversation(Dialect::OpenaiResponses);
     for id in ["a", "b", "c"] {
         talk.items.extend(screenshot(id));
@@ -83,7 +83,7 @@ fn an_old_openai_screenshot_leaves_with_its_call_and_its_reasoning() {
 }
 
 #[test]
-fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() {
+fn replaces_an_old_anthropic_screenshot_by_a_note_and_permits_dropping_its_thinking() {
     let mut talk = conversation(Dialect::AnthropicMessages);
     for id in ["a", "b", "c"] {
         let image = json!({"type": "image", "source": {}});
@@ -107,19 +107,19 @@ fn an_old_anthropic_screenshot_becomes_a_note_and_its_thinking_may_be_dropped() 
     );
 }
 
-/// The head of a PNG of 2400 by 1200 pixels, in base64.
-const LARGE: &str = "iVBORw0KGgoAAAANSUhEUgAACWAAAASwCAIAAAA=";
+/// The start of a PNG of 2400 by 1200 pixels, in base64.
+const LARGE_PNG: &str = "iVBORw0KGgoAAAANSUhEUgAACWAAAASwCAIAAAA=";
 
 #[test]
-fn more_than_twenty_images_are_not_sent_while_one_is_large() {
+fn sends_at_most_twenty_images_while_one_is_large() {
     let mut talk = conversation(Dialect::AnthropicMessages);
     talk.opening.images = ImageLimit::default();
     for at in 0..21 {
-        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": LARGE}});
+        let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": LARGE_PNG}});
         let result = json!({"type": "tool_result", "tool_use_id": format!("toolu_{at}"), "content": [image]});
         talk.items
             .push(json!({"role": "user", "content": [result]}));
-        assert!(talk.request().images <= 20, "picture {at}");
+        assert!(talk.request().images <= 20, "image {at}");
     }
     assert_eq!(talk.request().images, ImageLimit::default().keep);
 }
@@ -144,7 +144,7 @@ fn openai_stop(body: &Value) -> StopReason {
 }
 
 #[test]
-fn openai_ends_are_told_apart() {
+fn distinguishes_the_stop_reasons_of_openai() {
     let message = |phase: &str| json!({"type": "message", "phase": phase, "content": [{"type": "output_text", "text": "x"}]});
     let cases = [
         (
@@ -183,7 +183,7 @@ fn openai_ends_are_told_apart() {
 }
 
 #[test]
-fn anthropic_ends_are_told_apart_and_a_cut_answer_is_not_carried_out() {
+fn distinguishes_the_stop_reasons_of_anthropic_and_runs_no_call_of_a_truncated_response() {
     let stop = |reason: &str, calls: bool| {
         let body = json!({"stop_reason": reason, "content": []});
         Dialect::AnthropicMessages
@@ -216,7 +216,7 @@ fn anthropic_ends_are_told_apart_and_a_cut_answer_is_not_carried_out() {
 }
 
 #[test]
-fn reads_the_error_bodies_of_both_and_no_html() {
+fn reads_error_bodies_of_openai_and_anthropic_but_no_html() {
     let anthropic =
         br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let openai =
@@ -253,7 +253,7 @@ fn reads_the_error_bodies_of_aws() {
         read(r#"{"message":"it failed","originalStatusCode":424,"resourceName":"m"}"#),
         error("", "it failed")
     );
-    // As the header says it.
+    // The form used in the header.
     let header = "ValidationException:http://internal.amazon.com/coral/com.amazon.bedrock/";
     assert_eq!(ProviderError::aws_kind(header), "ValidationException");
     for said in [

@@ -1,7 +1,7 @@
-//! A predefined function, of either vocabulary, as a neutral action.
+//! Decodes a predefined function of either vocabulary into a neutral action.
 //!
-//! The name and the arguments decide, not the model: places are thousandths of the picture, and
-//! stay so until the screen itself rounds them.
+//! The name and the arguments decide, not the model. Coordinates are thousandths of the screenshot,
+//! and stay so until the screen rounds them.
 
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use telechir_protocol::{Action, Button, ClickCount, Point, ScrollUnit, Target};
 
 use super::args::{Args, Read};
 
-/// Members that some predefined function has; a call with none of them is another function's.
+/// Arguments of predefined functions. A call with none of them belongs to another function.
 const MEMBERS: [&str; 32] = [
     "x",
     "y",
@@ -45,13 +45,13 @@ const MEMBERS: [&str; 32] = [
     "end",
 ];
 
-/// How far a scroll of the newer vocabulary goes that does not say it.
+/// Default scroll distance of the current vocabulary, in thousandths.
 pub(super) const SCROLL: f64 = 300.0;
-/// The same of the older one.
+/// Default scroll distance of the legacy vocabulary, in thousandths.
 pub(super) const OLD_SCROLL: f64 = 800.0;
 
-/// What a predefined function asks for, and the arguments nobody knows; none when the function
-/// is not a predefined one.
+/// The action that a predefined function requests, and its unknown arguments; `None` for any other
+/// function.
 pub(super) fn read(
     name: &str,
     args: &Map<String, Value>,
@@ -65,7 +65,7 @@ pub(super) fn read(
     Some((action, args.0))
 }
 
-/// Whether a function has a name of either vocabulary, or one that models use for theirs.
+/// Whether the name belongs to either vocabulary or is an alias that models use.
 pub(super) fn is_predefined(name: &str) -> bool {
     const NAMES: [&str; 44] = [
         "open_web_browser",
@@ -101,7 +101,7 @@ pub(super) fn is_predefined(name: &str) -> bool {
         "long_press",
         "open_app",
         "list_apps",
-        // Seen in the wild.
+        // Aliases observed in recorded calls.
         "left_click",
         "left_mouse_down",
         "left_mouse_up",
@@ -167,7 +167,7 @@ fn action(name: &str, args: &mut Args) -> Read<Action> {
     })
 }
 
-/// What is not about pointer, keys or pictures.
+/// Actions without pointer, keys or screenshots.
 fn elsewhere(name: &str, args: &mut Args) -> Read<Action> {
     Ok(match name {
         "open_web_browser" => Action::OpenBrowser {
@@ -207,7 +207,7 @@ fn click(args: &mut Args, button: Button, count: ClickCount) -> Read<Action> {
     })
 }
 
-/// Both vocabularies have a function of this name, with other arguments.
+/// Both vocabularies have a function of this name, with different arguments.
 fn drag(args: &mut Args) -> Read<Action> {
     let start = args.place(&[("start_x", "start_y"), ("source_x", "source_y"), ("x", "y")])?;
     let start = start.ok_or("`start_x` is missing")?;
@@ -225,16 +225,16 @@ fn drag(args: &mut Args) -> Read<Action> {
     })
 }
 
-/// What is scrolled.
+/// What a scroll function scrolls.
 #[derive(Clone, Copy, PartialEq)]
 enum Page {
-    /// What is at a point.
+    /// The element at a point.
     Point,
-    /// The page as a whole, at the pointer's place.
+    /// The page, at the pointer's position.
     Whole,
 }
 
-/// A distance is one of the grid, whatever its name says; only wheel clicks are notches.
+/// Distances are thousandths, whatever the argument's name says; only wheel clicks are notches.
 fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
     let at = match page {
         Page::Point => Some(target(args.needed_at()?)),
@@ -250,7 +250,9 @@ fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
         }
     };
     if amount < 0.0 {
-        return Err(format!("the magnitude is {amount}, not a number from 0"));
+        return Err(format!(
+            "the magnitude is {amount}, expected a number from 0"
+        ));
     }
     let direction = args.needed_text(&["direction"])?;
     let (dx, dy) = match direction.to_ascii_lowercase().as_str() {
@@ -260,7 +262,7 @@ fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
         "right" => (amount, 0.0),
         word => {
             return Err(format!(
-                "`direction` is {word:?}, not up, down, left or right"
+                "`direction` is {word:?}, expected up, down, left or right"
             ));
         }
     };
@@ -273,7 +275,7 @@ fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
     })
 }
 
-/// The older function clicks first, and clears and submits unless it is told not to.
+/// The legacy function clicks first; it clears and submits by default.
 fn typed(args: &mut Args, is_old: bool) -> Read<Action> {
     let at = if is_old {
         Some(args.needed_at()?)

@@ -1,4 +1,4 @@
-//! Results as what a function returns: an object and pictures; and back.
+//! Translates tool results to and from function responses: an object and images.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -15,16 +15,16 @@ use super::{PROVIDER, unsaid};
 use crate::Report;
 use crate::anthropic::shell_text;
 
-/// The member that says a person agreed.
+/// The field that records the user's approval.
 pub(super) const ACKNOWLEDGED: &str = "safety_acknowledgement";
 
-/// Under this name a result keeps members of an answer that have no neutral name.
+/// The property in which a result keeps response fields without a neutral name.
 const RESPONSE: &str = "response";
 
-/// Under this name a function's result keeps that its object stood in `output`.
+/// The property that records that a function's result object was in `output`.
 const WITHIN_OUTPUT: &str = "within_output";
 
-/// What a function returns.
+/// The response of a function.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub(super) response: Map<String, Value>,
@@ -32,7 +32,7 @@ pub(super) struct Answer {
     pub(super) is_error: bool,
 }
 
-/// The result that an answer to such a call is.
+/// Decodes a response into the result of a call of this kind.
 pub(super) fn read(known: &Known, id: CallId, answer: Answer, meta: Meta) -> Content {
     match &known.kind {
         Kind::Computer(family) => screen(known, family.clone(), id, answer, meta),
@@ -52,7 +52,7 @@ fn string(response: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// The error of an answer, with its sort where we wrote it.
+/// The error of a response, with its kind if we encoded it.
 fn failure(answer: &mut Answer) -> Option<Failure> {
     let message = string(&mut answer.response, "error");
     let kind = answer
@@ -66,8 +66,7 @@ fn failure(answer: &mut Answer) -> Option<Failure> {
         }
         None if answer.is_error => {
             let said = string(&mut answer.response, "output");
-            let said =
-                said.unwrap_or_else(|| "The call failed, and it is not said why.".to_owned());
+            let said = said.unwrap_or_else(|| "The call failed without a reason.".to_owned());
             Some(Failure::new(FailureKind::Device, said))
         }
         None => None,
@@ -129,7 +128,7 @@ fn screen(
     Content::ComputerResult(result)
 }
 
-/// A check of which only the agreement is known.
+/// A check of which only the approval is known.
 fn unknown_check() -> SafetyCheck {
     SafetyCheck {
         id: CHECK.to_owned(),
@@ -139,7 +138,7 @@ fn unknown_check() -> SafetyCheck {
     }
 }
 
-/// Steps as we write them: a picture is the number of its part.
+/// Decodes steps that we encoded: a screenshot is the index of its image.
 fn read_steps(steps: &Value, images: &[Media]) -> Option<Vec<StepOutcome>> {
     let read = |step: &Value| {
         let mut step = step.clone();
@@ -176,7 +175,7 @@ fn edit(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
     })
 }
 
-/// Without `output` and `error` the whole object is what the function returned.
+/// Without `output` and `error`, the object itself is the function's result.
 fn function(known: &Known, id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
     let only = |names: &[&str], response: &Map<String, Value>| {
         !response.is_empty() && response.keys().all(|name| names.contains(&name.as_str()))
@@ -206,7 +205,7 @@ fn function(known: &Known, id: CallId, mut answer: Answer, mut meta: Meta) -> Co
     })
 }
 
-/// What the functions return that a call was written as: one answer for each, in order.
+/// Encodes a result: one response for each function call that its call was encoded as, in order.
 pub(super) fn write(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Answer> {
     let place = result
         .call_id()
@@ -262,7 +261,7 @@ fn put_failure(response: &mut Map<String, Value>, failure: &Failure) {
     }
 }
 
-/// The members that were kept beside the neutral ones.
+/// Adds the fields that were kept beside the neutral values.
 fn put_rest(response: &mut Map<String, Value>, meta: &Meta) {
     let rest = meta.property(PROVIDER, RESPONSE).and_then(Value::as_object);
     for (name, value) in rest.into_iter().flatten() {
@@ -273,18 +272,18 @@ fn put_rest(response: &mut Map<String, Value>, meta: &Meta) {
     }
 }
 
-/// The address always stands in the answer: models refuse one without.
+/// The URL is always present: models reject a response without it.
 fn put_url(response: &mut Map<String, Value>, result: &ComputerResult) {
     let url = result.current_url.as_deref().unwrap_or_default();
     response.insert("url".to_owned(), url.into());
 }
 
-/// One action amid a batch.
+/// The response for one action inside a batch.
 fn of_step(result: &ComputerResult, at: usize) -> Answer {
     let mut answer = Answer::default();
     put_url(&mut answer.response, result);
     let Some(step) = result.steps.get(at) else {
-        // Nothing is known of it alone: when the whole failed, this one is not known to be done.
+        // The step's outcome is unknown: if the batch failed, it may not have run.
         if let Some(failure) = &result.error {
             put_failure(&mut answer.response, failure);
         }
@@ -307,11 +306,11 @@ fn of_step(result: &ComputerResult, at: usize) -> Answer {
 fn not_begun() -> Failure {
     Failure::new(
         FailureKind::NotExecuted,
-        "It was not begun, because an earlier action of the same turn failed.",
+        "It was not started because an earlier action of the same turn failed.",
     )
 }
 
-/// The answer that carries the call's result; `is_last` when others of the batch went before.
+/// The response with the call's result. `is_last`: other responses of the batch precede it.
 fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
     let mut answer = Answer::default();
     let response = &mut answer.response;
@@ -331,7 +330,7 @@ fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
     } else {
         texts.collect()
     };
-    // What the others of a batch said stands in their answers.
+    // The texts of the other actions are in their responses.
     let own_words = result
         .text_output
         .clone()
@@ -363,7 +362,7 @@ fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
     answer
 }
 
-/// The pictures of steps, and what became of each where there are several.
+/// Adds the screenshots of steps and, if there are several steps, their outcomes.
 fn put_steps(result: &ComputerResult, answer: &mut Answer) {
     let mut steps = Vec::new();
     for step in &result.steps {
@@ -439,9 +438,9 @@ fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Ans
             words.push(text.text.as_str());
         } else {
             report.lost(
-                "a part of a result",
+                "a content of a result",
                 place,
-                "results are words and pictures",
+                "results contain only text and images",
             );
         }
     }
@@ -458,10 +457,10 @@ fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Ans
     answer
 }
 
-/// The answer to a call of which no result is known.
+/// The response for a call without a known result.
 pub(super) fn unknown(call: &Content) -> Answer {
     let mut answer = Answer::default();
-    let said = "The result is not known.";
+    let said = "The result is unknown.";
     answer.response.insert("error".to_owned(), said.into());
     if matches!(call, Content::ComputerCall(_)) {
         answer.response.insert("url".to_owned(), "".into());
@@ -469,7 +468,8 @@ pub(super) fn unknown(call: &Content) -> Answer {
     answer
 }
 
-/// The protocol cannot say that a person declined; the provider refuses what comes after.
+/// Reports denied safety checks: the protocol has no denial, and the provider rejects the next
+/// request without an approval.
 pub(super) fn note_unacknowledged(turn: &AnsweredTurn, report: &mut Report) {
     for (call, result) in turn.pairs() {
         let (ToolCall::Computer(call), ToolResult::Computer(result)) = (&call, result) else {
@@ -479,9 +479,9 @@ pub(super) fn note_unacknowledged(turn: &AnsweredTurn, report: &mut Report) {
         for check in pending.filter(|check| check.source == SafetySource::Google) {
             let known = &result.acknowledged_safety_checks;
             if !known.iter().any(|known| known.id == check.id) {
-                let what = "the refusal of a safety decision";
+                let what = "the denial of a safety check";
                 let place = format!("call {}", call.call_id);
-                let why = "only an agreement can be said; without it the provider refuses the next request";
+                let why = "only an approval can be encoded; without it the provider rejects the next request";
                 report.lost(what, place, why);
             }
         }

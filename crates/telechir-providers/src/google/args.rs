@@ -1,23 +1,22 @@
-//! Reading a function call's arguments member by member. A problem is the end of a sentence for
-//! the model.
+//! Reads the arguments of a function call. Error texts complete a sentence for the model.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Chord, Key, Point};
 
-/// What was read, or what is wrong with it.
+/// A value, or what is wrong with the argument.
 pub(super) type Read<T> = Result<T, String>;
 
-/// The longest time a call may ask for, in seconds.
+/// Maximum duration that a call may request, in seconds.
 const LONGEST: f64 = 86_400.0;
 
-/// The members of a call. Those that are asked for leave it; null counts as absent.
+/// The arguments of a call. Reading an argument removes it; null counts as absent.
 #[derive(Debug)]
 pub(super) struct Args(pub(super) Map<String, Value>);
 
 impl Args {
-    /// The first of these members that is there, with its name.
+    /// Removes the first of these arguments that is present; returns it with its name.
     fn take<'n>(&mut self, names: &[&'n str]) -> Option<(&'n str, Value)> {
         let name = names
             .iter()
@@ -27,7 +26,7 @@ impl Args {
     }
 
     fn wrong(name: &str, value: &Value, wanted: &str) -> String {
-        format!("`{name}` is {}, not {wanted}", shown(value))
+        format!("`{name}` is {}, expected {wanted}", shown(value))
     }
 
     pub(super) fn text(&mut self, names: &[&str]) -> Read<Option<String>> {
@@ -62,7 +61,7 @@ impl Args {
             .ok_or_else(|| Self::wrong(name, &value, "a number"))
     }
 
-    /// A place on the grid under any of these pairs of names.
+    /// A point in thousandths, from the first pair of names that is present.
     pub(super) fn place(&mut self, pairs: &[(&str, &str)]) -> Read<Option<Point>> {
         for (x_name, y_name) in pairs {
             let (x, y) = (self.number(x_name)?, self.number(y_name)?);
@@ -76,7 +75,7 @@ impl Args {
         Ok(None)
     }
 
-    /// The place of a pointer's action, also where it came as one member.
+    /// The point of a pointer action, which may also be a single argument.
     pub(super) fn at(&mut self) -> Read<Option<Point>> {
         if let Some(place) = self.place(&[("x", "y")])? {
             return Ok(Some(place));
@@ -96,7 +95,7 @@ impl Args {
             _ => None,
         };
         pair.map(|(x, y)| Some(Point::thousandths(x, y)))
-            .ok_or_else(|| Self::wrong(name, &value, "a place like [x, y]"))
+            .ok_or_else(|| Self::wrong(name, &value, "a point like [x, y]"))
     }
 
     pub(super) fn needed_at(&mut self) -> Read<Point> {
@@ -109,13 +108,13 @@ impl Args {
         };
         let seconds = number(&value).filter(|seconds| (0.0..=LONGEST).contains(seconds));
         let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let wanted = "a number of seconds up to a day";
+        let wanted = "a number of seconds, at most a day";
         duration
             .map(Some)
             .ok_or_else(|| Self::wrong(name, &value, wanted))
     }
 
-    /// A key or a chord, as a list of names or as one string joined by `+`.
+    /// A key or chord, as a list of names or as one string joined by `+`.
     pub(super) fn chord(&mut self) -> Read<Chord> {
         let Some((name, value)) = self.take(&["keys", "key", "text"]) else {
             return Err(missing("keys"));
@@ -135,7 +134,7 @@ impl Args {
     }
 }
 
-/// In a chord a letter means its key, not the shifted character.
+/// In a chord, a letter means the key, not the shifted character.
 fn unshifted(chord: Chord) -> Option<Chord> {
     if chord.keys().len() == 1 {
         return Some(chord);
@@ -151,7 +150,7 @@ fn missing(name: &str) -> String {
     format!("`{name}` is missing")
 }
 
-/// A number, also one inside a string.
+/// A number, which may be inside a string.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -161,7 +160,7 @@ fn number(value: &Value) -> Option<f64> {
     number.filter(|number: &f64| number.is_finite())
 }
 
-/// A value as text for an error, its beginning when it is long.
+/// A value as text for an error, truncated if it is long.
 pub(super) fn shown(value: &Value) -> String {
     const LIMIT: usize = 80;
     let text = value.to_string();

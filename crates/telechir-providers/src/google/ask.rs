@@ -1,5 +1,5 @@
-//! Calls as function calls: in the words of the predefined functions where they say all of it,
-//! else as our own functions.
+//! Encodes calls as function calls: as predefined functions where they represent the call
+//! completely, else as our own functions.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -13,26 +13,26 @@ use super::words::Generation;
 use super::{PROVIDER, action, batch, shell, unsaid};
 use crate::{Report, function_tools, numbers};
 
-/// One function call.
+/// An encoded function call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
     pub(super) id: CallId,
     pub(super) name: String,
     pub(super) args: Value,
-    /// Which of the call's actions it is; none when it is all of them.
+    /// Index of the action in its call; absent if the function call covers all actions.
     pub(super) action: Option<usize>,
 }
 
-/// How calls are written, and what is known of their answers.
+/// Encodes calls and reports losses.
 #[derive(Debug)]
 pub(super) struct Asking<'a> {
     pub(super) speaker: Speaker,
-    /// Checks of the call that its result says a person acknowledged.
+    /// Safety checks of the call that the user approved, according to its result.
     pub(super) acknowledged: &'a [SafetyCheck],
     pub(super) report: &'a mut Report,
 }
 
-/// The function calls of a call; none for what is no call.
+/// Encodes a call as function calls; empty if the content is not a call.
 pub(super) fn write(content: &Content, asking: &mut Asking<'_>, place: &str) -> Vec<Asked> {
     match content {
         Content::ComputerCall(call) => computer(call, asking, place),
@@ -47,10 +47,10 @@ pub(super) fn write(content: &Content, asking: &mut Asking<'_>, place: &str) -> 
             );
             as_it_reads(&call.meta, &call.call_id).unwrap_or_else(|| {
                 asking.report.kept(
-                    "a call of an editor",
+                    "an editor call",
                     place,
                     "the provider has no such tool",
-                    "as a call of our own function",
+                    "as a call of our function",
                 );
                 ours(content, &call.call_id, &call.meta)
             })
@@ -69,7 +69,7 @@ fn one(id: &CallId, name: impl Into<String>, args: Value) -> Vec<Asked> {
     }]
 }
 
-/// What a call that could not be understood said, which nothing else says.
+/// The original name and arguments of a call that could not be decoded.
 fn as_it_reads(meta: &Meta, id: &CallId) -> Option<Vec<Asked>> {
     let name = meta.property(PROVIDER, kept::FUNCTION)?.as_str()?;
     let args = meta.property(PROVIDER, kept::ARGS)?.clone();
@@ -105,7 +105,7 @@ fn computer(call: &ComputerCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
     asked
 }
 
-/// A call that chose the older words keeps to them.
+/// A call decoded from the legacy vocabulary is encoded in it again.
 fn speaker(call: &ComputerCall, speaker: Speaker) -> Speaker {
     let is_old = call.meta.property(PROVIDER, kept::OLD) == Some(&Value::Bool(true));
     let generation = if is_old {
@@ -130,7 +130,7 @@ fn predefined(
         report.lost(format!("target `{target}`"), place, why);
     } else if call.group.as_deref() == Some(crate::companion::BROWSER) {
         let why = "the tool has one screen, of the environment it is declared with";
-        report.lost("family `browser`", place, why);
+        report.lost("group `browser`", place, why);
     }
     let count = said.len();
     let write = |(at, said): (usize, Said)| {
@@ -156,7 +156,7 @@ fn predefined(
     said.into_iter().enumerate().map(write).collect()
 }
 
-/// The name the call came under, when it still says the same.
+/// The alias that the call used, if it still means the same action.
 fn chosen<'a>(call: &'a ComputerCall, args: &Map<String, Value>) -> Option<&'a str> {
     let name = call.meta.property(PROVIDER, kept::FUNCTION)?.as_str()?;
     let [action] = call.actions.as_slice() else {
@@ -172,18 +172,18 @@ fn our_computer(call: &ComputerCall, report: &mut Report, place: &str) -> Vec<As
     let is_own = super::raw_of(&call.meta).is_some();
     if let Some(asked) = asked.first().filter(|_| !is_own) {
         let names: Vec<&str> = call.actions.iter().map(|action| action.name()).collect();
-        let why = "no predefined function says all of it";
+        let why = "no predefined function represents it completely";
         let how = format!("as a call of the function `{}`", asked.name);
         report.kept(format!("call of {}", names.join(", ")), place, why, how);
     }
     if let Some(intent) = &call.intent {
-        let why = "our own function has no such argument";
+        let why = "our function has no such argument";
         report.lost(format!("intent `{intent}`"), place, why);
     }
     asked
 }
 
-/// A call as our own function.
+/// Encodes a call as a call of our own function.
 fn ours(content: &Content, id: &CallId, meta: &Meta) -> Vec<Asked> {
     let Some(called) = function_tools::called(content) else {
         return Vec::new();
@@ -198,7 +198,7 @@ fn ours(content: &Content, id: &CallId, meta: &Meta) -> Vec<Asked> {
     one(id, called.name, args)
 }
 
-/// The decision goes with the last function call of a batch, whose answer acknowledges it.
+/// The safety decision goes with the last function call of a batch, whose response acknowledges it.
 fn add_check(call: &ComputerCall, asked: &mut Asked, asking: &mut Asking<'_>, place: &str) {
     let Some(args) = asked.args.as_object_mut() else {
         return;
@@ -211,19 +211,16 @@ fn add_check(call: &ComputerCall, asked: &mut Asked, asking: &mut Asking<'_>, pl
         let is_known = |known: &SafetyCheck| known.id == check.id;
         if check.source != SafetySource::Google {
             if !asking.acknowledged.iter().any(is_known) {
-                let why = "only a check that a person acknowledged can be said";
+                let why = "only a check that the user approved can be encoded";
                 let what = format!("safety check {} of another source", check.id);
                 asking.report.lost(what, place, why);
                 continue;
             }
-            let why = "a call has one decision, which names no check";
+            let why = "a call has a single decision without check ids";
             let what = format!("safety check {} of another source", check.id);
-            asking.report.kept(
-                what,
-                place,
-                why,
-                "as a decision that asks for a person's yes",
-            );
+            asking
+                .report
+                .kept(what, place, why, "as a decision that requires confirmation");
         }
         let code = check.code.as_deref().unwrap_or_default();
         explanations.push(check.message.as_deref().unwrap_or(code));
@@ -266,10 +263,10 @@ fn shell_call(
     }
     if call.environment != telechir_protocol::ShellEnvironment::Local {
         asking.report.kept(
-            "a shell call that its provider carried out",
+            "a shell call that its provider executed",
             place,
-            "it is another provider's",
-            "as a call of our own function",
+            "it belongs to another provider",
+            "as a call of our function",
         );
     }
     ours(content, &call.call_id, &call.meta)
@@ -284,8 +281,8 @@ fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
         None,
     );
     let id = call.call_id.clone().unwrap_or_else(|| {
-        let how = "with one that says its place";
-        let why = "a call and its answer are joined by one";
+        let how = "with an id derived from its position";
+        let why = "an id connects a call with its result";
         asking
             .report
             .kept("the absence of a call id", place, why, how);
@@ -293,10 +290,10 @@ fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
     });
     if !call.requires_local_execution {
         asking.report.kept(
-            format!("a call of `{}` by the provider itself", call.name),
+            format!("a call of `{}` that the provider executed", call.name),
             place,
-            "it is another provider's",
-            "as a call of a function of the same name",
+            "it belongs to another provider",
+            "as a call of a function with the same name",
         );
     }
     if let Some(odd) = call.meta.property(PROVIDER, kept::ARGS) {
@@ -310,12 +307,12 @@ fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
             args
         }
         Ok(_) | Err(_) => {
-            let why = "arguments are an object";
+            let why = "arguments must be an object";
             asking.report.kept(
-                "arguments that are none",
+                "arguments that are not an object",
                 place,
                 why,
-                "as its member `text`",
+                "in the field `text`",
             );
             json!({"text": call.arguments.to_text()})
         }

@@ -1,12 +1,12 @@
-//! A call of several actions: one function call each, with ids that tell how to join them again:
-//! `call_1-1of3`.
+//! Splits a call with several actions into one function call each and joins them again. The ids
+//! show how the parts belong together: `call_1-1of3`.
 
 use serde_json::Value;
 use telechir_protocol::{
     CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, StepOutcome, StepState,
 };
 
-/// The id of one part, from 1.
+/// The id of one part; `number` starts at 1.
 pub(super) fn part_id(base: &CallId, number: usize, count: usize) -> CallId {
     if count == 1 {
         base.clone()
@@ -26,7 +26,7 @@ fn part_of(content: &Content) -> Option<(bool, &str, usize, usize)> {
     Some((is_result, base, number.parse().ok()?, count.parse().ok()?))
 }
 
-/// Joins whole runs of parts, each to one content.
+/// Joins complete runs of parts into one content each.
 pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
     let mut joined = Vec::new();
     let mut run: Vec<Content> = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
     joined
 }
 
-/// One content of all parts of a call or a result.
+/// Joins all parts of a call or a result.
 fn whole(parts: &[Content]) -> Option<Content> {
     let (_, base, ..) = parts.first().and_then(part_of)?;
     let base = CallId::from(base);
@@ -85,13 +85,13 @@ fn all<'a, T>(
     parts.iter().map(read).collect()
 }
 
-/// The first part's meta around the JSON of all.
+/// The first part's meta, with the JSON of all parts as its raw representation.
 fn joined_meta<'a>(metas: impl Iterator<Item = &'a Meta> + Clone) -> Meta {
     let first = metas.clone().next().cloned().unwrap_or_default();
     let raws: Option<Vec<&Raw>> = metas.map(|meta| meta.raw_representation.as_ref()).collect();
     let raw = raws.and_then(|raws| {
         let dialect = raws.first()?.dialect.clone();
-        // A step may have come with another that belongs to it.
+        // A step may include another one that belongs to it.
         let each = raws.iter().flat_map(|raw| match raw.template() {
             Value::Array(several) => several.clone(),
             one => vec![one.clone()],
@@ -117,7 +117,7 @@ fn call(id: CallId, calls: &[&ComputerCall]) -> Option<ComputerCall> {
     })
 }
 
-/// The screen is that of the last part.
+/// The screenshot is the one of the last part.
 fn result(id: CallId, results: &[&ComputerResult]) -> Option<ComputerResult> {
     let last = *results.last()?;
     let said: Vec<&str> = results
@@ -153,7 +153,7 @@ fn result(id: CallId, results: &[&ComputerResult]) -> Option<ComputerResult> {
     })
 }
 
-/// What became of one action. Which action it was stands in the call.
+/// The outcome of one action. The action itself is in the call.
 fn step(result: &ComputerResult) -> StepOutcome {
     let state = match &result.error {
         None => StepState::Delivered,

@@ -1,5 +1,5 @@
-//! A function call as the call it stands for. What cannot be understood is a call all the same,
-//! with the reason, so that it is answered.
+//! Decodes a function call. An invalid call is kept with the reason, so that it gets an error
+//! result.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -11,12 +11,12 @@ use super::scene::Scene;
 use super::{PROVIDER, action, shell};
 use crate::{companion, function_tools};
 
-/// The provider's one name for a decision.
+/// Google's name for a safety decision.
 pub(super) const CHECK: &str = "safety_decision";
 
-/// Under these names a call keeps what has no neutral name: its function, where our own writing
-/// would choose another; the older vocabulary; arguments nobody knows; a decision that is none to
-/// ask about.
+/// Properties in which a call keeps values without a neutral name: its function's name, where we
+/// would encode another; the legacy vocabulary; unknown arguments; a decision that needs no
+/// confirmation.
 pub(super) mod kept {
     pub(in crate::google) const FUNCTION: &str = "function";
     pub(in crate::google) const OLD: &str = "legacy_vocabulary";
@@ -24,18 +24,18 @@ pub(super) mod kept {
     pub(in crate::google) const DECISION: &str = "safety_decision";
 }
 
-/// A function call as it stands on the wire.
+/// A function call before it is decoded.
 #[derive(Clone, Debug)]
 pub(super) struct Called<'a> {
     pub(super) id: CallId,
     pub(super) name: &'a str,
     pub(super) args: Option<&'a Value>,
-    /// Why it must not run although it can be read.
+    /// Why the call must not run although it is readable.
     pub(super) unfinished: Option<String>,
     pub(super) meta: Meta,
 }
 
-/// Reads a call.
+/// Decodes a function call.
 pub(super) fn read(called: Called<'_>, scene: &Scene) -> Content {
     let is_own = scene.is_function(called.name);
     let args = match called.args {
@@ -59,7 +59,7 @@ pub(super) fn read(called: Called<'_>, scene: &Scene) -> Content {
         }
         None => None,
     };
-    // Looked at with all of them: a call that says why it is made is a predefined one's.
+    // Checked with all arguments: `intent` alone identifies a predefined function.
     if action::read(called.name, &args).is_none() {
         return function(called, args);
     }
@@ -103,7 +103,7 @@ fn predefined(
     Content::ComputerCall(call)
 }
 
-/// Keeps which words a call chose, where another choice says the same.
+/// Records which vocabulary a call used, where another name means the same action.
 fn keep_words(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: Map<String, Value>) {
     const OLD: [&str; 9] = [
         "open_web_browser",
@@ -141,7 +141,7 @@ fn keep_words(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: Map<St
     }
 }
 
-/// One of our functions, or the terminal agent's.
+/// Decodes a call of one of our functions or of Gemini CLI's shell function.
 fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Content {
     let Called {
         id,
@@ -201,11 +201,11 @@ fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Con
     content
 }
 
-/// Any other function; its arguments are kept as they came.
+/// Decodes a call of any other function; its arguments stay unchanged.
 fn function(called: Called<'_>, args: Map<String, Value>) -> Content {
     let decision = decision(args.get(CHECK));
     let mut call = FunctionCall::new(called.name, Arguments::Json(args));
-    let nameless = || "the call names no function.".to_owned();
+    let nameless = || "the call has no function name.".to_owned();
     let problem = called.name.is_empty().then(nameless);
     call.call_id = Some(called.id);
     call.exception = problem.or(called.unfinished).or_else(|| decision.refusal());
@@ -213,9 +213,9 @@ fn function(called: Called<'_>, args: Map<String, Value>) -> Content {
     Content::FunctionCall(call)
 }
 
-/// A call whose arguments are no object.
+/// A call whose arguments are not an object.
 fn unreadable(called: Called<'_>, args: &Value, is_own: bool) -> Content {
-    let problem = format!("the arguments are {}, not an object.", shown(args));
+    let problem = format!("the arguments are {}, expected an object.", shown(args));
     let Called {
         id, name, mut meta, ..
     } = called;
@@ -240,14 +240,14 @@ fn unreadable(called: Called<'_>, args: &Value, is_own: bool) -> Content {
     Content::FunctionCall(call)
 }
 
-/// What the provider says on a call's safety.
+/// Google's safety decision on a call.
 #[derive(Clone, Debug)]
 enum Decision {
-    /// Nothing, or that it may run.
+    /// No decision, or permission to run.
     Run(Option<Value>),
-    /// A person must agree first.
+    /// The user must approve the call first.
     Ask(Value),
-    /// It must not run.
+    /// The call must not run.
     Refuse(Value, String),
 }
 
@@ -264,10 +264,7 @@ fn decision(said: Option<&Value>) -> Decision {
             Decision::Refuse(said.clone(), problem)
         }
         _ => {
-            let problem = format!(
-                "The provider's safety decision is not known: {}",
-                shown(said)
-            );
+            let problem = format!("Unknown safety decision of the provider: {}", shown(said));
             Decision::Refuse(said.clone(), problem)
         }
     }
@@ -275,16 +272,16 @@ fn decision(said: Option<&Value>) -> Decision {
 
 fn explanation(said: &Value) -> &str {
     let said = said.get("explanation").and_then(Value::as_str);
-    said.unwrap_or("it does not say why.")
+    said.unwrap_or("no reason given.")
 }
 
 impl Decision {
-    /// Why a call that has no place for a check must not run.
+    /// Why a call whose type cannot carry a safety check must not run.
     fn refusal(&self) -> Option<String> {
         match self {
             Self::Run(_) => None,
             Self::Ask(said) => Some(format!(
-                "The provider wants a person to agree to this call first, and it has no place for the answer: {}",
+                "The provider requires the user's confirmation for this call, but this type of call cannot carry one: {}",
                 explanation(said)
             )),
             Self::Refuse(_, problem) => Some(problem.clone()),

@@ -1,4 +1,4 @@
-//! How the calls of a history went out, which their answers follow.
+//! Remembers how the calls of a history were encoded; their results follow that form.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,20 @@ use super::plan::asked_by_name;
 use super::scene::call_id;
 use crate::Report;
 
-/// The calls written so far, by the ids that the history knows them by.
+/// The calls encoded so far, by their ids in the history.
 #[derive(Debug, Default)]
 pub(super) struct Calls(HashMap<CallId, Vec<Asked>>);
 
 impl Calls {
-    /// Remembers how a call went out.
+    /// Records how a call was encoded.
     pub(super) fn note(&mut self, call: &Content, asked: Vec<Asked>) {
         if let Some(id) = call_id(call) {
             self.0.insert(id.clone(), asked);
         }
     }
 
-    /// What a result answers; when nothing can be told of that, the result is lost.
+    /// The function calls that a result belongs to. If there are none, the result is reported as
+    /// lost.
     pub(super) fn answered_by(
         &self,
         result: &ToolResult,
@@ -32,14 +33,14 @@ impl Calls {
         match asked.or_else(|| asked_by_name(result)) {
             Some(asked) if !asked.is_empty() => asked,
             _ => {
-                let why = "an answer names its function, and no call before it has this id";
+                let why = "a result names its function, and no earlier call has this id";
                 report.lost("a result", place, why);
                 Vec::new()
             }
         }
     }
 
-    /// What is to be answered of a call that has no result.
+    /// The function calls of a call without a result, which is reported.
     pub(super) fn unanswered(&self, call: &Content, report: &mut Report) -> Vec<Asked> {
         let Some(id) = call_id(call) else {
             return Vec::new();
@@ -47,8 +48,8 @@ impl Calls {
         report.kept(
             "a missing result",
             format!("call {id}"),
-            "every call is answered",
-            "as an error that says so",
+            "every call requires a result",
+            "as an error result",
         );
         self.0.get(id).cloned().unwrap_or_default()
     }

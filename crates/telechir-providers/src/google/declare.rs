@@ -1,4 +1,4 @@
-//! Tools as the two interfaces want them declared.
+//! Encodes tool declarations for the two APIs.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Tool};
@@ -7,16 +7,16 @@ use super::words::{Generation, Place, excluded};
 use super::{PROVIDER, generate, interactions};
 use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 
-/// Which of the two.
+/// Which of the two APIs a declaration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// `generateContent`: a member says what a tool is.
+    /// `generateContent`: a field's name identifies the tool.
     Parts,
-    /// Interactions: a `type` does.
+    /// Interactions: a `type` identifies the tool.
     Steps,
 }
 
-/// Actions of a page that no predefined function has.
+/// Page actions without a predefined function.
 const PAGE_ONLY: [&str; 6] = [
     "reload",
     "page_text",
@@ -26,7 +26,7 @@ const PAGE_ONLY: [&str; 6] = [
     "close_tab",
 ];
 
-/// Declares tools to a model; no headers go with them.
+/// Encodes tool declarations for a model. They require no headers.
 pub(super) fn declare(
     offer: &ToolOffer,
     style: Style,
@@ -67,7 +67,8 @@ pub(super) fn declare(
 struct Declarer {
     style: Style,
     generation: Generation,
-    /// The one computer tool is a desktop's or a mobile's, so that a browser is our function.
+    /// The computer tool is for a desktop or a mobile device, so the browser is one of our
+    /// functions.
     has_desktop: bool,
     has_computer: bool,
     tools: Vec<Value>,
@@ -87,7 +88,7 @@ impl Declarer {
         match tool {
             Tool::ComputerUse(tool) => self.computer(tool, place)?,
             Tool::ImageGeneration { .. } => {
-                let why = "there is no such tool: pictures come from a model that makes them";
+                let why = "there is no such tool; image models generate images instead";
                 self.report.lost("image generation", place, why);
             }
             Tool::CodeInterpreter {
@@ -132,8 +133,9 @@ impl Declarer {
                 self.tools.push(json.clone());
             }
             Tool::Raw(RawTool { dialect, .. }) => {
-                let what = format!("a tool in the words of {dialect}");
-                self.report.lost(what, place, "it is another dialect's");
+                let what = format!("a tool in the format of {dialect}");
+                self.report
+                    .lost(what, place, "it belongs to another dialect");
             }
         }
         Ok(())
@@ -146,30 +148,30 @@ impl Declarer {
             return self.browser_function(&tool.excluded_actions);
         }
         if self.has_computer {
-            let why = "there is one computer tool, of one environment";
+            let why = "there is one computer tool with one environment";
             self.report.lost("a second screen", place, why);
             return Ok(());
         }
         self.has_computer = true;
         if tool.display_width.is_some() || tool.display_height.is_some() {
-            let why = "the tool takes no size";
-            let how = "as the size of the pictures that are sent";
+            let why = "the tool has no size";
+            let how = "as the size of the screenshots";
             self.report.kept("display size", place, why, how);
         }
         if self.generation == Generation::Old && !is_browser {
-            let why = "this model has the functions of a browser only";
+            let why = "this model has only browser functions";
             self.report.kept(
                 "a desktop",
                 place,
                 why,
-                "as an environment it does not know",
+                "as an environment that the model does not know",
             );
         }
         if let Some(environment @ (Environment::Mac | Environment::Windows | Environment::Linux)) =
             &tool.environment
         {
             let what = format!("environment `{}`", environment.name());
-            let why = "a desktop is of no system here";
+            let why = "the desktop environment does not name a system";
             self.report.kept(what, place, why, "as a desktop");
         }
         let exclusions = self.exclusions(tool, environment, place);
@@ -239,7 +241,7 @@ impl Declarer {
         }
     }
 
-    /// The functions to leave out; an action that none does is left out already.
+    /// The predefined functions to exclude for the tool's excluded actions.
     fn exclusions(
         &mut self,
         tool: &ComputerUseTool,
@@ -256,9 +258,13 @@ impl Declarer {
                 }
                 None if PAGE_ONLY.contains(&action.as_str()) => {}
                 None => {
-                    let why = "no predefined function of this environment does it";
-                    self.report
-                        .kept(format!("excluded action {action}"), place, why, "as it is");
+                    let why = "no predefined function of this environment performs it";
+                    self.report.kept(
+                        format!("excluded action {action}"),
+                        place,
+                        why,
+                        "as no exclusion",
+                    );
                 }
             }
         }
@@ -283,7 +289,7 @@ impl Declarer {
         )
     }
 
-    /// A tool that the provider carries out.
+    /// Declares a tool that the provider executes.
     fn hosted(&mut self, kind: &str, additional: &Map<String, Value>) {
         let given = settings(additional);
         let declared = match self.style {
@@ -304,7 +310,8 @@ impl Declarer {
         }
     }
 
-    /// Parameters without any property are left out, which the provider refuses.
+    /// Declares a function. Parameters without any property are omitted because the provider
+    /// rejects them.
     fn function(
         &mut self,
         name: &str,
@@ -320,7 +327,7 @@ impl Declarer {
         let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if !begins || name.len() > 128 || !name.chars().all(allowed) {
             return Err(refused(format!(
-                "a function's name begins with a letter or `_` and has up to 128 letters, digits, `_`, `.`, `:` or `-`, and `{name}` has not"
+                "invalid function name `{name}`: expected a letter or `_`, then letters, digits, `_`, `.`, `:` or `-`, at most 128 characters"
             )));
         }
         if self
@@ -329,7 +336,7 @@ impl Declarer {
             .any(|function| function["name"] == name)
         {
             return Err(refused(format!(
-                "two functions are called `{name}`; each needs a name of its own"
+                "duplicate function name `{name}`; function names must be unique"
             )));
         }
         let mut declared = json!({"name": name});
@@ -359,14 +366,16 @@ impl Declarer {
             declared[name.as_str()] = value.clone();
         }
         if self.functions.len() == 512 {
-            return Err(refused("a tool has at most 512 functions".to_owned()));
+            return Err(refused(
+                "too many functions: a tool has at most 512".to_owned(),
+            ));
         }
         self.functions.push(declared);
         Ok(())
     }
 }
 
-/// The provider's name of a tool that others call otherwise.
+/// Google's name of a hosted tool that other providers name differently.
 fn hosted_name(kind: &str) -> &str {
     match kind {
         "web_search" => "google_search",
@@ -376,7 +385,7 @@ fn hosted_name(kind: &str) -> &str {
     }
 }
 
-/// The provider's own settings among all providers'.
+/// Google's settings among those of all providers.
 fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     additional
         .get(PROVIDER)
@@ -385,7 +394,7 @@ fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &
         .flatten()
 }
 
-/// `googleSearch` for `google_search`.
+/// Converts `google_search` to `googleSearch`.
 fn camel(name: &str) -> String {
     let mut camel = String::with_capacity(name.len());
     let mut upper = false;

@@ -1,4 +1,4 @@
-//! `generateContent`: contents of parts, the model's and the user's in turn.
+//! The `generateContent` API: contents made of parts, alternating between user and model.
 
 mod envelope;
 mod history;
@@ -20,10 +20,10 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-generate-content";
 
-/// The dialect.
+/// The codec of `google-generate-content`.
 pub(crate) struct GenerateContent;
 
 impl Codec for GenerateContent {
@@ -59,7 +59,7 @@ impl Codec for GenerateContent {
         super::media::IMAGE_BASE64
     }
 
-    /// Every answer of a screen wants one.
+    /// Every result of a computer call needs a screenshot.
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall
     }

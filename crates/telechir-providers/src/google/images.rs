@@ -1,4 +1,4 @@
-//! Old pictures leave a conversation; the answers they stood in stay, for every call has one.
+//! Removes old images from a conversation. Their results stay, because every call needs one.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::conversation::text_of;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
-/// How many pictures an item has: in the answers of a content, or in a step.
+/// The number of images in an item: in the responses of a content, or in a step.
 pub(super) fn count(item: &Value) -> usize {
     lists(item)
         .map(|list| list.iter().filter(|part| is_image(part)).count())
@@ -18,7 +18,7 @@ fn is_image(part: &Value) -> bool {
     part.get("inlineData").is_some() || text_of(part, "type") == "image"
 }
 
-/// The lists of an item that may hold pictures.
+/// The lists of an item that may contain images.
 fn lists(item: &Value) -> impl Iterator<Item = &Vec<Value>> {
     let own = ["parts", "content", "result"];
     let own = own
@@ -32,7 +32,7 @@ fn lists(item: &Value) -> impl Iterator<Item = &Vec<Value>> {
     own.chain(nested)
 }
 
-/// Removes the oldest pictures once there are too many.
+/// Removes the oldest images once there are too many.
 pub(super) fn prune(items: &mut [Value], limit: ImageLimit) {
     let total: usize = items.iter().map(count).sum();
     if total <= limit.prune_above {
@@ -51,7 +51,7 @@ pub(super) fn prune(items: &mut [Value], limit: ImageLimit) {
     }
 }
 
-/// An answer may be without pictures; a text takes the place of one that stands alone.
+/// Removes an item's images. A response may be without images; an image elsewhere becomes a text.
 fn strip(item: &mut Value) {
     if let Some(Value::Array(parts)) = item.get_mut("parts") {
         for part in parts {

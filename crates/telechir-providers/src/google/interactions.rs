@@ -1,4 +1,4 @@
-//! The Interactions API: one list of steps, whoever takes them.
+//! The Interactions API: one list of steps by the user, the model and the tools.
 
 mod content;
 mod envelope;
@@ -18,10 +18,10 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-interactions";
 
-/// The dialect.
+/// The codec of `google-interactions`.
 pub(crate) struct Interactions;
 
 impl Codec for Interactions {
@@ -57,7 +57,7 @@ impl Codec for Interactions {
         super::media::IMAGE_BASE64
     }
 
-    /// Every answer of a screen wants one.
+    /// Every result of a computer call needs a screenshot.
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall
     }

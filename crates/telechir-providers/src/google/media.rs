@@ -1,4 +1,4 @@
-//! Pictures and files: bytes as base64 with their type, or an address.
+//! Images and files, as base64 with a media type or as a URL.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use telechir_protocol::{Content, DataContent, Media, Size};
 
-/// Either alphabet of base64, as the one that all others take.
+/// Converts URL-safe base64 to the standard alphabet, which all other dialects accept.
 pub(super) fn standard(base64: &str) -> Cow<'_, str> {
     if base64.bytes().any(|byte| matches!(byte, b'-' | b'_')) {
         Cow::Owned(base64.replace('-', "+").replace('_', "/"))
@@ -15,8 +15,7 @@ pub(super) fn standard(base64: &str) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of a content as base64 for a document, also where its address has them in another
-/// form.
+/// The data of a content as base64, also if its URL encodes the bytes differently.
 pub(super) fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
     if let Some(base64) = data.base64_or_slot() {
         return Some(base64);
@@ -41,7 +40,7 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A picture or file among contents.
+/// The image or file of a content, if it is one.
 pub(super) fn media(content: &Content) -> Option<Media> {
     Some(match content {
         Content::Data(data) => Media::Data(data.clone()),
@@ -51,7 +50,7 @@ pub(super) fn media(content: &Content) -> Option<Media> {
     })
 }
 
-/// The size of a picture of the screen, as its own bytes say.
+/// The size of a screenshot, read from its image data.
 pub(super) fn size_of(media: &Media) -> Option<Size> {
     let Media::Data(data) = media else {
         return None;
@@ -59,11 +58,12 @@ pub(super) fn size_of(media: &Media) -> Option<Size> {
     crate::anthropic::image::size_of(&standard(data.base64()?))
 }
 
-/// A request may have 20 MB; the other pictures of a conversation are in it as well.
+/// Maximum base64 characters of one image. A request is limited to 20 MB, which includes the
+/// conversation's other images.
 pub(super) const IMAGE_BASE64: usize = 7 * 1024 * 1024;
 
-/// The size at which a picture goes through as it is. Places do not depend on it, but a larger
-/// one costs more and shows no more.
+/// The size to which a screenshot is scaled. Coordinates do not depend on it; a larger image costs
+/// more without showing more.
 pub(super) fn screenshot_size(size: Size) -> Size {
     const SIDE: u32 = 3072;
     let longest = size.width.max(size.height);

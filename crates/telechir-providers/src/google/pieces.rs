@@ -1,4 +1,4 @@
-//! JSON values one after another, alone or as the elements of one list, however the bytes are cut.
+//! Splits a byte stream into JSON values, one after another or as elements of one list.
 
 use serde_json::Value;
 use telechir_protocol::bounded;
@@ -6,7 +6,7 @@ use telechir_protocol::bounded;
 use crate::StreamError;
 use crate::numbers::RoundedNumbers;
 
-/// The values of a stream of bytes.
+/// Parser state between two pushes.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     value: Vec<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Pieces {
     rounded: RoundedNumbers,
 }
 
-/// Whether the values stand in a list.
+/// Whether the values are elements of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum List {
     #[default]
@@ -28,7 +28,7 @@ enum List {
 }
 
 impl Pieces {
-    /// Takes bytes and gives the values that ended in them.
+    /// Takes bytes and returns the values that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Value>, StreamError> {
         let mut values = Vec::new();
         let mut start = 0;
@@ -60,7 +60,7 @@ impl Pieces {
             _ => {
                 return Err(StreamError::BadEvent {
                     number: self.number + 1,
-                    problem: format!("it begins with {:?}", char::from(byte)),
+                    problem: format!("unexpected character {:?}", char::from(byte)),
                 });
             }
         }
@@ -91,18 +91,18 @@ impl Pieces {
         self.rounded.look(&value, "");
         bounded::parse(&value).map_err(|error| StreamError::BadEvent {
             number: self.number,
-            problem: format!("it is not JSON: {error}"),
+            problem: format!("its data is not JSON: {error}"),
         })
     }
 
-    /// Whether the bytes may end here, and what was rounded of them.
+    /// Checks that the stream may end here. Adds the rounded numbers to `rounded`.
     pub(super) fn finish(self, rounded: &mut RoundedNumbers) -> Result<(), StreamError> {
         let truncated = |missing: String| Err(StreamError::Truncated { missing });
         if self.depth > 0 {
-            return truncated(format!("piece {} is cut off", self.number + 1));
+            return truncated(format!("value {} is incomplete", self.number + 1));
         }
         if self.list == List::Open {
-            return truncated("the list of pieces has no end".to_owned());
+            return truncated("the closing bracket of the list".to_owned());
         }
         rounded.absorb(self.rounded);
         Ok(())
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_none_of_it_is_named() {
+    fn rejects_truncated_and_foreign_bytes() {
         let mut pieces = Pieces::default();
         pieces.push(b"[{\"a\": 1}").expect("pieces");
         assert!(pieces.finish(&mut RoundedNumbers::default()).is_err());

@@ -1,5 +1,5 @@
-//! A history in turns that the services take: the answers to a turn's calls come first in the
-//! turn after it, one for each call and in their order.
+//! Arranges a history into turns that the services accept: the results of a turn's calls come first
+//! in the next turn, one for each call and in the same order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,32 +13,32 @@ use super::media::{media, size_of};
 use super::scene::{call_id, result_id};
 use crate::{Envelope, Report};
 
-/// Who speaks.
+/// The author of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Model,
     User,
 }
 
-/// What a turn is made of.
+/// An element of a turn.
 #[derive(Clone, Debug)]
 pub(super) enum Entry<'a> {
-    /// A content and where it stands in the history.
+    /// A content and its location in the history.
     Content(&'a Content, String),
-    /// The answer to a call that has none.
+    /// The missing result of this call.
     Missing(&'a Content),
 }
 
-/// Everything one side says before the other does.
+/// Consecutive contents of one speaker.
 #[derive(Clone, Debug)]
 pub(super) struct Turn<'a> {
     pub(super) side: Side,
-    /// The message this is, as it came; none when it is put together of several.
+    /// The original JSON around the message; absent if the turn combines several messages.
     pub(super) around: Option<&'a Value>,
     pub(super) entries: Vec<Entry<'a>>,
 }
 
-/// Which side says a content.
+/// The speaker of a content.
 fn side(role: &Role, content: &Content) -> Side {
     match content {
         _ if result_id(content).is_some() => Side::User,
@@ -53,7 +53,7 @@ fn side(role: &Role, content: &Content) -> Side {
     }
 }
 
-/// The turns of these messages. `around` says which messages keep their own bounds.
+/// Groups messages into turns. A message with JSON from `around` stays a turn of its own.
 pub(super) fn turns<'a>(
     messages: &'a [Message],
     first: usize,
@@ -109,7 +109,7 @@ fn called_by<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
     }
 }
 
-/// The turns in which an id is called and answered.
+/// The turns in which calls and results with the same id occur.
 #[derive(Debug, Default)]
 struct Homes {
     calls: VecDeque<usize>,
@@ -117,7 +117,7 @@ struct Homes {
 }
 
 impl Homes {
-    /// The turn that answers a call of turn `at`: one after it, and before the id is called again.
+    /// The turn with the result for a call in turn `at`: a later one, before the id is used again.
     fn answer(&mut self, at: usize) -> Option<usize> {
         for turns in [&mut self.calls, &mut self.answers] {
             while turns.front().is_some_and(|turn| *turn < at) {
@@ -131,7 +131,7 @@ impl Homes {
     }
 }
 
-/// Puts every answer where it belongs.
+/// Moves each result into the turn after its call.
 fn paired<'a>(mut turns: Vec<Turn<'a>>, report: &mut Report) -> Vec<Turn<'a>> {
     let mut homes: HashMap<CallId, Homes> = HashMap::new();
     for (at, turn) in turns.iter().enumerate() {
@@ -183,8 +183,8 @@ fn open_calls<'a>(turn: &Turn<'a>) -> Vec<&'a Content> {
     turn.entries.iter().filter_map(call).collect()
 }
 
-/// The answers to these calls, taken from wherever they stand; none when the next turn has them
-/// already, as it came.
+/// The results for these calls, removed from their turns; empty if the next turn already has all of
+/// them.
 fn answers<'a>(
     turns: &mut [Turn<'a>],
     at: usize,
@@ -203,20 +203,20 @@ fn answers<'a>(
             let is_answer = |entry: &Entry<'_>| answer_of(entry) == Some(id);
             let entries = &mut turns[home].entries;
             let place = entries.iter().position(is_answer)?;
-            // What other dialects put elsewhere is where it should be; this one did not.
+            // Moving is normal for other dialects, but an anomaly in Google's own JSON.
             if home > at + 1 && came_from_here(&entries[place]) {
                 report.kept(
-                    "an answer that came later",
+                    "a late result",
                     format!("call {id}"),
-                    "the turn after a call answers it",
+                    "the turn after a call must have its result",
                     "in that turn",
                 );
             } else if place > 0 && entries[..=place].iter().any(came_from_here) {
                 report.kept(
-                    "an answer behind something else",
+                    "a result after other contents",
                     format!("call {id}"),
-                    "a turn begins with the answers to the calls before it, in their order",
-                    "at its place among them",
+                    "a turn starts with the results of the previous calls, in their order",
+                    "at its position among them",
                 );
             }
             Some(entries.remove(place))
@@ -226,8 +226,8 @@ fn answers<'a>(
     answers
 }
 
-/// Whether a turn answers each of these calls as it came, or begins with answers that came from
-/// here and do: their order is one that was taken.
+/// Whether a turn already has a result for each call: inside an original message, or in leading
+/// results from Google's JSON, whose order the service accepted.
 fn has_all(turn: &Turn<'_>, calls: &[&Content]) -> bool {
     let is_answer = |entry: &&Entry<'_>| answer_of(entry).is_some() && came_from_here(entry);
     let begins = match turn.around {
@@ -257,7 +257,7 @@ fn came_from_here(entry: &Entry<'_>) -> bool {
     }
 }
 
-/// The results of a history by the id of their call.
+/// The results of a history by call id.
 pub(super) fn results(messages: &[Message]) -> HashMap<CallId, &Content> {
     let contents = messages.iter().flat_map(|message| &message.contents);
     contents
@@ -265,7 +265,7 @@ pub(super) fn results(messages: &[Message]) -> HashMap<CallId, &Content> {
         .collect()
 }
 
-/// The size of the picture in a content.
+/// The size of the image in a content.
 pub(super) fn image_of(content: &Content) -> Option<Size> {
     match content {
         Content::ComputerResult(result) => {
@@ -276,7 +276,7 @@ pub(super) fn image_of(content: &Content) -> Option<Size> {
     }
 }
 
-/// A content as the result it is.
+/// The content as a tool result, if it is one.
 pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
     Some(match content {
         Content::ComputerResult(result) => ToolResult::Computer(result.clone()),
@@ -287,7 +287,7 @@ pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
     })
 }
 
-/// The call of a result that itself says its function.
+/// The function call of a result that records its function's name.
 pub(super) fn asked_by_name(result: &ToolResult) -> Option<Vec<Asked>> {
     let meta = match result {
         ToolResult::Computer(result) => &result.meta,
@@ -309,7 +309,7 @@ pub(super) fn asked_by_name(result: &ToolResult) -> Option<Vec<Asked>> {
     }])
 }
 
-/// The words of a message.
+/// The text of a message.
 pub(super) fn words_of(message: &Message) -> String {
     let words = message.contents.iter().filter_map(|content| match content {
         Content::Text(text) => Some(text.text.as_str()),
@@ -318,7 +318,7 @@ pub(super) fn words_of(message: &Message) -> String {
     words.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Members around a history of another dialect have no place in a list.
+/// Reports the fields around a history of another dialect, which a list cannot represent.
 pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
     let Envelope::Object {
         dialect,
@@ -331,8 +331,8 @@ pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Repo
     if *dialect == own {
         return;
     }
-    let why = "a list has no place for members of a request or response";
-    // Instructions that are words are a message of the history too.
+    let why = "a list has no fields of a request or response";
+    // Textual instructions are also a message of the history.
     let is_message = |name: &str| {
         name == *member
             || matches!(
@@ -342,19 +342,19 @@ pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Repo
     };
     for (name, value) in rest {
         if !is_message(name) && !value.is_null() {
-            report.lost(format!("member `{name}`"), name.clone(), why);
+            report.lost(format!("field `{name}`"), name.clone(), why);
         }
     }
 }
 
-/// Instructions that do not stand in the request's own place for them are words of the user.
+/// Reports instructions outside the request's own field, which become user messages.
 pub(super) fn note_instructions(messages: &[Message], first: usize, report: &mut Report) {
     for (at, message) in messages.iter().enumerate() {
         let is_system = matches!(message.role, Role::System | Role::Developer);
         if is_system && super::raw_of(&message.meta).is_none() {
-            let why = "only a request has a place for them, and one at its head";
+            let why = "only a request has a field for them, and only for leading ones";
             let place = format!("messages[{}]", at + first);
-            report.kept("instructions", place, why, "as words of the user");
+            report.kept("instructions", place, why, "as a user message");
         }
     }
 }

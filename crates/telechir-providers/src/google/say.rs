@@ -1,4 +1,4 @@
-//! A neutral action in the words of a predefined function, when one says all of it.
+//! Encodes a neutral action as a predefined function that represents it completely.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use telechir_protocol::{
 
 use super::words::Generation;
 
-/// A function call that says an action.
+/// The predefined function for an action.
 #[derive(Debug, PartialEq)]
 pub(super) struct Said {
     pub(super) name: &'static str,
     pub(super) args: Map<String, Value>,
-    /// What it says in another way: what, why and how.
+    /// Inexact translations: what, why and how it was preserved.
     pub(super) notes: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-/// In which words, and about a picture of which size.
+/// The vocabulary and the screenshot size that an action is encoded for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaker {
     pub(super) generation: Generation,
-    /// The newest picture's; without it pixels cannot be said.
+    /// Size of the newest screenshot; without it, pixels cannot be encoded.
     pub(super) image: Option<Size>,
 }
 
@@ -42,12 +42,12 @@ fn members<const N: usize>(list: [(&str, Value); N]) -> Args {
         .collect()
 }
 
-const GRID_WHAT: &str = "places in pixels";
-const GRID_WHY: &str = "places are thousandths of the picture";
-const GRID_HOW: &str = "as the nearest of them";
+const GRID_WHAT: &str = "coordinates in pixels";
+const GRID_WHY: &str = "coordinates are thousandths of the screenshot";
+const GRID_HOW: &str = "as the nearest thousandths";
 
 impl Speaker {
-    /// The function that says the action; none when there are no words for a part of it.
+    /// Encodes an action; `None` if no function represents all of it.
     pub(super) fn say(self, action: &Action) -> Option<Said> {
         match self.generation {
             Generation::New => self.newer(action),
@@ -173,7 +173,7 @@ impl Speaker {
         })
     }
 
-    /// A function that takes a place.
+    /// A function with a point as arguments.
     fn pointed(self, name: &'static str, at: &Target, names: [&str; 2]) -> Option<Said> {
         let mut said = said(name, Args::new());
         self.add_place(&mut said, at, names)?;
@@ -266,34 +266,34 @@ impl Speaker {
                 let side = if is_across { size.width } else { size.height };
                 let note = (
                     "a distance in pixels",
-                    "distances are thousandths of the picture",
-                    "as the nearest of them",
+                    "distances are thousandths of the screenshot",
+                    "as the nearest thousandths",
                 );
                 said.notes.push(note);
                 (on_grid, (amount * 1000.0 / f64::from(side.max(1))).round())
             }
         };
-        // More than a whole picture has no words.
+        // Distances above 999 cannot be encoded.
         let value = grid_number(amount).filter(|_| amount <= 999.0)?;
         said.args.insert(name.to_owned(), value);
         Some(said)
     }
 }
 
-/// A pixel's thousandth; none for what is off the picture.
+/// Converts a pixel to thousandths; `None` if it is off the screenshot.
 fn on_grid(value: f64, side: u32) -> Option<f64> {
     let side = f64::from(side);
     let is_on = (0.0..side).contains(&value);
     is_on.then(|| (value * 1000.0 / side).round().min(999.0))
 }
 
-/// A whole number; nothing else stands on the grid.
+/// A non-negative integer; thousandths have no fractions.
 fn grid_number(value: f64) -> Option<Value> {
     let is_whole = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "checked to be a whole u32"
+        reason = "checked to be an integer within u32"
     )]
     is_whole.then(|| Value::from(value as u32))
 }
@@ -322,7 +322,7 @@ fn only_key(chord: &Chord) -> Option<String> {
     }
 }
 
-/// The newer models write keys small: `enter`, `ctrl`, `pageup`.
+/// Current models write keys in lower case: `enter`, `ctrl`, `pageup`.
 fn key_name(key: &Key) -> String {
     match key {
         Key::Modifier(Modifier::Super) => "meta".to_owned(),
@@ -338,7 +338,7 @@ fn small_name(named: NamedKey) -> String {
     name.strip_prefix("Arrow").unwrap_or(name).to_lowercase()
 }
 
-/// The older ones write a combination: `Control+A`.
+/// Legacy models write combinations: `Control+A`.
 fn combination(chord: &Chord) -> String {
     let name = |key: &Key| match key {
         Key::Modifier(Modifier::Ctrl) => "Control".to_owned(),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_said_read_as_the_same() {
+    fn encoded_keys_decode_to_the_same_action() {
         let single = NamedKey::ALL
             .into_iter()
             .map(Chord::from)
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pixel_is_said_as_the_thousandth_that_leads_back_to_it() {
+    fn an_encoded_pixel_decodes_to_the_same_pixel() {
         for size in [Size::new(1000, 640), Size::new(800, 600)] {
             for x in 0..size.width {
                 let speaker = Speaker {

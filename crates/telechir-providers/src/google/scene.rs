@@ -1,5 +1,5 @@
-//! What came before: which call a result answers, and which names the request gives to functions
-//! of its own.
+//! Context for decoding: earlier calls, which results refer to, and the function names that the
+//! request declares.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use telechir_protocol::{CallId, Content, SafetyCheck};
 use super::action;
 use super::ask::Asked;
 
-/// What a call was, for its result.
+/// The type of a call, which decides how to decode its result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Computer(Option<String>),
@@ -18,24 +18,24 @@ pub(super) enum Kind {
     Function,
 }
 
-/// A call that somebody has to answer.
+/// A call that needs a result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {
-    /// The function's name on the wire.
+    /// The function's name in the provider's JSON.
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// What a person has to agree to.
+    /// Checks that the user has to approve.
     pub(super) checks: Vec<SafetyCheck>,
 }
 
-/// The context of a part or step.
+/// The calls and declared functions known so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scene {
     calls: HashMap<CallId, Known>,
     functions: HashSet<String>,
 }
 
-/// The id of a call or of the call a result answers.
+/// The id of a call.
 pub(super) fn call_id(content: &Content) -> Option<&CallId> {
     match content {
         Content::ComputerCall(call) => Some(&call.call_id),
@@ -46,7 +46,7 @@ pub(super) fn call_id(content: &Content) -> Option<&CallId> {
     }
 }
 
-/// The id of the call that a result answers.
+/// The id of the call that a result belongs to.
 pub(super) fn result_id(content: &Content) -> Option<&CallId> {
     match content {
         Content::ComputerResult(result) => Some(&result.call_id),
@@ -58,7 +58,7 @@ pub(super) fn result_id(content: &Content) -> Option<&CallId> {
 }
 
 impl Scene {
-    /// The scene of a request that declares these functions.
+    /// A context in which a request declares these functions.
     pub(super) fn of_functions(functions: impl IntoIterator<Item = String>) -> Self {
         Self {
             calls: HashMap::new(),
@@ -66,7 +66,7 @@ impl Scene {
         }
     }
 
-    /// Whether the request itself gave a function this name.
+    /// Whether the request declares a function with this name.
     pub(super) fn is_function(&self, name: &str) -> bool {
         self.functions.contains(name)
     }
@@ -75,7 +75,7 @@ impl Scene {
         self.calls.get(id)
     }
 
-    /// Remembers a call under its name on the wire.
+    /// Records a call under its function's name.
     pub(super) fn note(&mut self, content: &Content, name: &str) {
         let Some(id) = call_id(content) else { return };
         let (kind, checks) = match content {
@@ -92,8 +92,8 @@ impl Scene {
         self.calls.insert(id.clone(), known);
     }
 
-    /// Remembers a call by the function calls it was written as. The last one's answer is the
-    /// one that acknowledges.
+    /// Records a call under the function calls it was encoded as. Only the response to the last one
+    /// acknowledges safety checks.
     pub(super) fn note_asked(&mut self, content: &Content, asked: &[Asked]) {
         for (at, one) in asked.iter().enumerate() {
             self.note(content, &one.name);
@@ -107,7 +107,7 @@ impl Scene {
         }
     }
 
-    /// What the call of this id was; for one that is not there, what its function's name says.
+    /// The call with this id; for an unknown id, a guess from the function's name.
     pub(super) fn answered(&self, id: &CallId, name: &str) -> Known {
         if let Some(known) = self.call(id) {
             return known.clone();
@@ -131,7 +131,7 @@ impl Scene {
     }
 }
 
-/// The names in a request's tools, of either spelling and either interface.
+/// Function names in a request's tools, in either spelling and for either API.
 pub(super) fn declared(tools: Option<&Value>) -> Vec<String> {
     let mut names = Vec::new();
     let tools = tools.and_then(Value::as_array).into_iter().flatten();
@@ -145,7 +145,7 @@ pub(super) fn declared(tools: Option<&Value>) -> Vec<String> {
         let all = nested.filter_map(Value::as_object).chain(own);
         names.extend(all.filter_map(|function| Some(function.get("name")?.as_str()?.to_owned())));
     }
-    // What we declare ourselves are our calls, whatever the request says.
+    // Functions that we declare ourselves are our calls even if the request declares them.
     names.retain(|name| !super::shell::is_ours(name));
     names
 }

@@ -1,14 +1,14 @@
-//! The command line tool of Google's own terminal agent, and the names of our functions.
+//! The shell function of Gemini CLI, and the names of our own functions.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Command, ShellAction, ShellCall};
 
 use super::args::Args;
 
-/// The function of Google's terminal agent.
+/// The shell function of Gemini CLI, Google's terminal agent.
 pub(super) const COMMAND_LINE: &str = "run_shell_command";
 
-/// Whether a function of this name is one of ours, or reads as one.
+/// Whether this is the name of one of our functions, or of one that is decoded like them.
 pub(super) fn is_ours(name: &str) -> bool {
     const NAMES: [&str; 10] = [
         "browser",
@@ -25,7 +25,7 @@ pub(super) fn is_ours(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// A call of it, and the arguments that have no neutral name.
+/// Decodes a call of Gemini CLI's shell function; returns arguments without a neutral name, too.
 pub(super) fn read(id: &str, args: &Map<String, Value>) -> (ShellCall, Map<String, Value>) {
     let mut call = ShellCall::execute(id, Vec::new());
     let mut args = Args(args.clone());
@@ -44,7 +44,7 @@ pub(super) fn read(id: &str, args: &Map<String, Value>) -> (ShellCall, Map<Strin
     (call, args.0)
 }
 
-/// The arguments that say a call; none when they cannot say all of it.
+/// Encodes a call as arguments; `None` if they cannot represent all of it.
 pub(super) fn write(call: &ShellCall) -> Option<Map<String, Value>> {
     let [Command::Line(line)] = call.commands.as_slice() else {
         return None;

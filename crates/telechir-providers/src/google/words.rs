@@ -1,18 +1,18 @@
-//! The predefined functions, by environment and generation of models.
+//! The predefined functions, by environment and vocabulary.
 
 use telechir_protocol::{ComputerUseTool, Environment};
 
-/// Which of the two vocabularies a model speaks.
+/// The vocabulary of predefined functions, which depends on the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Generation {
-    /// Up to 3.1, and 3 Flash: thirteen functions of a browser, such as `click_at`.
+    /// Models up to 3.1, and 3 Flash: thirteen browser functions, such as `click_at`.
     Old,
-    /// From 3.5 on: `click`, by environment.
+    /// Models from 3.5: functions such as `click`, by environment.
     New,
 }
 
 impl Generation {
-    /// The vocabulary of a model; an unknown one has the newest.
+    /// The vocabulary of a model; an unknown model has the current one.
     pub(super) fn of_model(model: Option<&str>) -> Self {
         match model.and_then(number) {
             Some(number) if number < (3, 5) => Self::Old,
@@ -21,7 +21,7 @@ impl Generation {
     }
 }
 
-/// The number in `gemini-3.5-flash`.
+/// The version number in `gemini-3.5-flash`.
 fn number(model: &str) -> Option<(u32, u32)> {
     let name = &model[model.rfind("gemini-")? + "gemini-".len()..];
     let number = name.split('-').next()?;
@@ -29,7 +29,7 @@ fn number(model: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What the tool is declared for.
+/// The environment that the computer tool is declared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Browser,
@@ -38,7 +38,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The environment of a screen; a desktop of any system is a desktop.
+    /// The environment of a tool; all desktop systems are one environment.
     pub(super) fn of(tool: &ComputerUseTool) -> Self {
         match &tool.environment {
             Some(Environment::Browser) => Self::Browser,
@@ -54,7 +54,7 @@ impl Place {
         }
     }
 
-    /// `browser`, `desktop` or `mobile`.
+    /// Google's name: `browser`, `desktop` or `mobile`.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Browser => "browser",
@@ -64,8 +64,8 @@ impl Place {
     }
 }
 
-/// A predefined function: its name, what it is called among the neutral actions, and where the
-/// newer vocabulary has it.
+/// A predefined function: its name, the neutral action it performs, and the environments that have
+/// it in the current vocabulary.
 struct Function(&'static str, &'static str, &'static [Place]);
 
 const EVERYWHERE: &[Place] = &[Place::Browser, Place::Desktop, Place::Mobile];
@@ -116,8 +116,8 @@ const OLD: [Function; 13] = [
     Function("drag_and_drop", "drag", PAGES),
 ];
 
-/// The functions that a model is offered in an environment. The older models have those of a
-/// browser, whatever they are told.
+/// The functions that a model offers in an environment. Legacy models offer the browser functions
+/// in every environment.
 fn functions(generation: Generation, place: Place) -> Vec<&'static Function> {
     let all: &[Function] = match generation {
         Generation::Old => return OLD.iter().collect(),
@@ -128,7 +128,7 @@ fn functions(generation: Generation, place: Place) -> Vec<&'static Function> {
         .collect()
 }
 
-/// The functions to leave out so that the model has no such action; none when it has none.
+/// The functions to exclude for an action; `None` if no function performs it.
 pub(super) fn excluded(
     generation: Generation,
     place: Place,
@@ -150,7 +150,7 @@ pub(super) fn excluded(
     (!names.is_empty()).then_some(names)
 }
 
-/// How many functions a model is offered.
+/// Number of functions that a model offers.
 #[cfg(test)]
 pub(super) fn count(generation: Generation, place: Place) -> usize {
     functions(generation, place).len()
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_environment_has_as_many_functions_as_documented() {
+    fn every_environment_has_the_documented_number_of_functions() {
         assert_eq!(count(Generation::Old, Place::Browser), 13);
         assert_eq!(count(Generation::New, Place::Browser), 20);
         assert_eq!(count(Generation::New, Place::Desktop), 17);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excluded_action_is_all_functions_that_do_it() {
+    fn excluding_an_action_excludes_all_its_functions() {
         let new = |place, action| excluded(Generation::New, place, action);
         assert_eq!(new(Place::Desktop, "drag"), Some(vec!["drag_and_drop"]));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Server-sent events of JSON, handed one by one to what puts a dialect's response together.
+//! Server-sent events with JSON data, passed to the assembler of a dialect.
 
 use serde_json::Value;
 use telechir_protocol::bounded;
@@ -7,22 +7,22 @@ use super::sse::SseReader;
 use super::{Delta, StreamDecoder, StreamError};
 use crate::numbers::RoundedNumbers;
 
-/// Puts a response together from its events.
+/// Assembles a response from its events.
 pub(crate) trait EventAssembler: Send {
-    /// Takes the next event. `name` is what its `event` line said.
+    /// Takes the next event. `name` is the value of its `event` line.
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError>;
 
-    /// The service said that nothing follows, in words that are no JSON: `[DONE]`.
+    /// Called for the final `[DONE]` of some services, which is not JSON.
     fn done(&mut self) {}
 
-    /// The whole response, and what was rounded of what came as text in its events.
+    /// The complete response. Adds numbers rounded in JSON strings of the events to `rounded`.
     fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError>;
 }
 
-/// The word that ends the streams of some services.
+/// The data of the last event of some services.
 const DONE: &str = "[DONE]";
 
-/// A stream of server-sent events.
+/// Decodes a stream of server-sent events.
 pub(crate) struct Events<A> {
     reader: SseReader,
     assemble: A,
@@ -51,7 +51,7 @@ impl<A: EventAssembler> StreamDecoder for Events<A> {
             let json =
                 bounded::parse(event.data.as_bytes()).map_err(|error| StreamError::BadEvent {
                     number: before + at + 1,
-                    problem: format!("it is not JSON: {error}"),
+                    problem: format!("its data is not JSON: {error}"),
                 })?;
             self.rounded.look(event.data.as_bytes(), "");
             deltas.extend(self.assemble.event(event.name.as_deref(), json)?);
@@ -59,12 +59,12 @@ impl<A: EventAssembler> StreamDecoder for Events<A> {
         Ok(deltas)
     }
 
-    /// Some services leave out the empty line after the last event.
+    /// Some services omit the empty line after the last event.
     fn finish(mut self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         if self.reader.is_open() {
             let number = self.reader.number() + 1;
             self.push(b"\n\n").map_err(|_| StreamError::Truncated {
-                missing: format!("event {number} is cut off"),
+                missing: format!("event {number} is incomplete"),
             })?;
         }
         rounded.absorb(self.rounded);

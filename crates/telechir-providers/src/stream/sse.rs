@@ -1,27 +1,27 @@
-//! Server-sent events: lines to events, however the bytes are cut.
+//! Parses server-sent events from bytes that are split anywhere.
 //!
-//! By the HTML standard: lines end in CR, LF or both, a line that begins with a colon is a
-//! comment, several `data` lines of an event are joined by a line feed, and an event ends at an
-//! empty line. What is open when the bytes end is no event.
+//! Follows the HTML standard: lines end in CR, LF or CRLF; a line that starts with a colon is a
+//! comment; several `data` lines of an event are joined by a line feed; an event ends at an empty
+//! line. An incomplete event at the end of the bytes is dropped.
 
 use super::StreamError;
 
-/// One event.
+/// A server-sent event that is complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// What the `event` line says.
+    /// The value of the `event` line.
     pub(crate) name: Option<String>,
-    /// What the `data` lines say.
+    /// The values of the `data` lines, joined by line feeds.
     pub(crate) data: String,
 }
 
-/// The events of a stream of bytes.
+/// Parser state between two pushes.
 #[derive(Debug, Default)]
 pub(crate) struct SseReader {
     line: Vec<u8>,
-    /// The last byte was a CR: a LF that follows belongs to it.
+    /// The last byte was a CR; a LF that follows belongs to the same line ending.
     after_return: bool,
-    /// The first line may begin with a byte order mark.
+    /// The first line was read; only that line may start with a byte order mark.
     is_begun: bool,
     open: SseEvent,
     has_data: bool,
@@ -31,17 +31,17 @@ pub(crate) struct SseReader {
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl SseReader {
-    /// How many events came so far.
+    /// Number of complete events so far.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Whether an event has begun and not ended.
+    /// Whether an event is incomplete.
     pub(crate) fn is_open(&self) -> bool {
         self.has_data || !self.line.is_empty()
     }
 
-    /// Takes bytes and gives the events that ended in them.
+    /// Takes bytes and returns the events that they complete.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<SseEvent>, StreamError> {
         let mut events = Vec::new();
         if std::mem::take(&mut self.after_return)

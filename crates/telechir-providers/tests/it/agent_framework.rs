@@ -1,4 +1,4 @@
-//! Agent Framework: everything neutral goes through it and comes back as it was.
+//! Agent Framework: every neutral content survives a round trip through it.
 
 mod bare;
 mod functions;
@@ -34,7 +34,7 @@ fn through(messages: Vec<Message>) -> Vec<Message> {
     read(&written(messages).0).messages
 }
 
-/// Every history of the other dialects' vectors, with its file.
+/// Every history in the vectors of the other dialects, with its file.
 fn histories() -> Vec<(PathBuf, Dialect, History)> {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn histories() -> Vec<(PathBuf, Dialect, History)> {
 }
 
 #[test]
-fn every_history_of_every_dialect_comes_back_with_all_that_was_read() {
+fn histories_of_every_dialect_survive_a_round_trip() {
     for (file, dialect, history) in histories() {
         if dialect != DIALECT {
             let back = through(history.messages.clone());
@@ -70,7 +70,7 @@ fn every_history_of_every_dialect_comes_back_with_all_that_was_read() {
 }
 
 #[test]
-fn nothing_that_the_framework_has_a_member_for_is_reported() {
+fn reports_no_loss_for_values_that_the_framework_has_fields_for() {
     let history = json!([{"type": "message", "role": "assistant", "contents": [
         {"type": "computer_tool_call", "id": "cu_1", "call_id": "c", "actions": [{"type": "screenshot"}], "additional_properties": {}},
         {"type": "shell_tool_call", "call_id": "d", "commands": ["ls"], "additional_properties": {}},
@@ -84,7 +84,7 @@ fn nothing_that_the_framework_has_a_member_for_is_reported() {
 }
 
 #[test]
-fn what_it_has_no_member_for_is_kept_beside() {
+fn keeps_values_without_a_field_in_the_sidecar() {
     let call = json!({"type": "computer_call", "call_id": "c", "group": "computer", "intent": "look",
         "actions": [{"action": "zoom", "region": [0, 0, 10, 10]}]});
     let messages = vec![Message::new(
@@ -99,7 +99,7 @@ fn what_it_has_no_member_for_is_kept_beside() {
 }
 
 #[test]
-fn a_member_that_somebody_changed_wins() {
+fn a_changed_field_takes_precedence_over_the_sidecar() {
     let call = json!({"type": "shell_call", "call_id": "c", "commands": ["ls"], "cwd": "/tmp"});
     let content: Content = serde_json::from_value(call).unwrap();
     let (mut value, _) = written(vec![Message::new(Role::Assistant, vec![content])]);
@@ -116,7 +116,7 @@ fn a_member_that_somebody_changed_wins() {
 }
 
 #[test]
-fn a_changed_neutral_value_wins_over_the_frameworks_json() {
+fn a_changed_neutral_value_takes_precedence_over_the_original_json() {
     let history = json!([{"type": "message", "role": "user", "contents": [
         {"type": "text", "text": "before", "additional_properties": {}}], "additional_properties": {}}]);
     let mut messages = read(&history).messages;
@@ -127,10 +127,10 @@ fn a_changed_neutral_value_wins_over_the_frameworks_json() {
     assert_eq!(written(messages).0[0]["contents"][0]["text"], "after");
 }
 
-/// The framework has no word for a failed computer call: the model is told in a text, and the
-/// text is taken out again.
+/// The framework has no field for a failed computer call, so a text repeats the failure for the
+/// model. Decoding drops that text.
 #[test]
-fn a_failure_is_told_once_and_read_once() {
+fn a_failure_is_written_as_text_and_decoded_once() {
     let failure = Failure::new(FailureKind::Denied, "The policy forbids it.");
     let results = vec![
         Content::ComputerResult(ComputerResult::err("c", failure.clone())),
@@ -152,7 +152,7 @@ fn a_failure_is_told_once_and_read_once() {
 }
 
 #[test]
-fn results_in_a_message_of_a_person_stay_there() {
+fn keeps_results_in_a_user_message() {
     let history = json!([{"type": "message", "role": "user", "contents": [
         {"type": "shell_tool_result", "call_id": "d", "outputs": [], "additional_properties": {}},
     ], "additional_properties": {}}]);
@@ -160,7 +160,7 @@ fn results_in_a_message_of_a_person_stay_there() {
 }
 
 #[test]
-fn answers_are_one_message_of_the_tools() {
+fn encodes_results_as_one_tool_message() {
     let response = json!({"type": "message", "role": "assistant", "contents": [
         {"type": "shell_tool_call", "call_id": "d", "commands": ["ls"], "additional_properties": {}}]});
     let (turn, _) = DIALECT
@@ -175,9 +175,10 @@ fn answers_are_one_message_of_the_tools() {
     assert_eq!(reply.items[0]["contents"][0]["call_id"], "d");
 }
 
-/// A picture is in the framework's member once, however many other places say it.
+/// An image is stored once in the framework's field, even if the sidecar refers to it several
+/// times.
 #[test]
-fn a_image_is_not_written_twice() {
+fn stores_an_image_only_once() {
     let image = "iVBORw0KGgo".repeat(1_000);
     let history = json!([
         {"role": "user", "content": "go"},

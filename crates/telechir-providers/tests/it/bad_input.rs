@@ -1,5 +1,5 @@
-//! Bad input, the same for every dialect: an error that names the place or a call that is
-//! answered with an error; never a panic, never a dropped call.
+//! Invalid input, the same for every dialect: an error that names the path, or a call with an error
+//! result; never a panic, never a dropped call.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, ModelTurn, ToolCall};
@@ -15,7 +15,7 @@ fn read(dialect: Dialect, response: &Value) -> Result<ModelTurn, DecodeError> {
     Ok(dialect.decode_response(bytes.as_bytes())?.0)
 }
 
-/// A response of one call, with this input.
+/// A response with one call that has this input.
 fn anthropic(name: &str, toolset: Option<&str>, input: Value) -> Value {
     let mut block = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input});
     if let Some(toolset) = toolset {
@@ -28,7 +28,7 @@ fn openai(item: Value) -> Value {
     json!({"object": "response", "status": "completed", "output": [item]})
 }
 
-/// Answers every call of a turn with the reason why it cannot be carried out.
+/// Answers every call of a turn with an error.
 fn answered_with_errors(dialect: Dialect, turn: &ModelTurn) -> EncodedReply {
     let results = turn.calls().iter().map(failed).collect();
     let turn = turn.clone().answer(results).unwrap();
@@ -44,9 +44,9 @@ fn exception(call: &ToolCall) -> Option<&String> {
     }
 }
 
-/// Calls whose input is wrong are calls all the same.
+/// A call with invalid input is still a call.
 #[test]
-fn a_wrong_input_is_a_call_that_is_answered() {
+fn a_call_with_invalid_input_gets_an_error_result() {
     let computer = |name: &str, input: Value| (ANTHROPIC, anthropic(name, Some("computer"), input));
     let tool = |name: &str, input: Value| (ANTHROPIC, anthropic(name, None, input));
     let actions = |action: Value| {
@@ -115,14 +115,17 @@ fn a_wrong_input_is_a_call_that_is_answered() {
         let turn = read(dialect, &response).unwrap_or_else(|error| panic!("{response}: {error}"));
         let calls = turn.calls();
         assert_eq!(calls.len(), 1, "{response}");
-        assert!(exception(&calls[0]).is_some(), "{response} is no problem");
+        assert!(
+            exception(&calls[0]).is_some(),
+            "{response} has no exception"
+        );
         let reply = answered_with_errors(dialect, &turn);
         assert!(!reply.items.is_empty(), "{response}");
-        // Its neutral JSON can be read, and may mean more than the dialect saw in it.
+        // Its neutral JSON is valid, and may be decoded further than the dialect did.
         let neutral = serde_json::to_value(turn.contents()).unwrap();
         let again: Vec<Content> = serde_json::from_value(neutral).unwrap();
         assert_eq!(again.len(), turn.contents().len(), "{response}");
-        // It goes back as it came.
+        // It is encoded unchanged.
         let whole = dialect
             .decode_history(response.to_string().as_bytes())
             .unwrap()
@@ -131,9 +134,9 @@ fn a_wrong_input_is_a_call_that_is_answered() {
     }
 }
 
-/// Numbers that JSON has and no machine does; words that nobody knows; members that are missing.
+/// Numbers out of range, unknown values, missing fields.
 #[test]
-fn odd_documents_are_errors_that_name_the_place() {
+fn invalid_documents_are_errors_with_a_path() {
     let message = |content: &str| {
         format!(r#"{{"type": "message", "role": "assistant", "content": {content}}}"#)
     };
@@ -177,7 +180,7 @@ fn odd_documents_are_errors_that_name_the_place() {
             r#"{"output": [{"type": "function_call", "name": "f", "arguments": "{}"}]}"#.into(),
             "f",
         ),
-        // Another dialect's.
+        // Documents of another dialect.
         (
             OPENAI,
             message(r#"[{"type": "tool_use", "id": "a", "name": "bash", "input": {}}]"#),
@@ -200,7 +203,7 @@ fn odd_documents_are_errors_that_name_the_place() {
 }
 
 #[test]
-fn two_calls_of_one_id_are_no_turn() {
+fn rejects_a_turn_with_duplicate_call_ids() {
     let block = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
     let message = json!({"type": "message", "role": "assistant", "content": [block, block]});
     let item = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
@@ -212,9 +215,9 @@ fn two_calls_of_one_id_are_no_turn() {
     }
 }
 
-/// An unknown word where an enumeration is, beside everything that can be read.
+/// Unknown enum values and types beside known ones.
 #[test]
-fn words_nobody_knows_are_kept() {
+fn keeps_unknown_values() {
     let documents = [
         (
             ANTHROPIC,
@@ -244,10 +247,10 @@ fn words_nobody_knows_are_kept() {
     }
 }
 
-/// More digits than 64 bits hold are gone once they are read; that is said, also of those that
-/// stand in a text until another provider wants them as JSON.
+/// Digits beyond 64 bits are lost in decoding. That is reported, also when arguments stay a text
+/// until another provider needs them as JSON.
 #[test]
-fn a_number_that_is_rounded_is_reported() {
+fn reports_a_rounded_number() {
     let blocks = r#"[{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f",
         "input": {"account": 123456789012345678901}}]}]"#;
     let items = r#"[{"type": "function_call", "call_id": "a", "name": "f",
@@ -280,7 +283,7 @@ fn a_number_that_is_rounded_is_reported() {
     }
 }
 
-/// Dialects that write calls alike.
+/// The dialect whose call format this one shares.
 fn kin(dialect: Dialect) -> Dialect {
     if [Dialect::BedrockMessages, Dialect::BedrockInvoke].contains(&dialect) {
         return ANTHROPIC;
@@ -289,9 +292,9 @@ fn kin(dialect: Dialect) -> Dialect {
     if is_chat { Dialect::Functions } else { dialect }
 }
 
-/// A call that is only kept as something unknown is neither carried out nor answered.
+/// A call kept as unknown content would be neither executed nor answered.
 #[test]
-fn a_document_of_another_dialect_is_refused_with_the_place_of_a_call() {
+fn rejects_a_document_of_another_dialect_with_the_path_of_a_call() {
     let history = telechir_providers::History {
         messages: crate::matrix::common::common(),
         envelope: telechir_providers::Envelope::List,
@@ -301,7 +304,7 @@ fn a_document_of_another_dialect_is_refused_with_the_place_of_a_call() {
         let document = document.to_string();
         for to in Dialect::ALL.into_iter().filter(|to| kin(*to) != kin(from)) {
             let error = to.decode_history(document.as_bytes()).err();
-            let error = error.unwrap_or_else(|| panic!("{to} reads what {from} wrote"));
+            let error = error.unwrap_or_else(|| panic!("{to} decodes a document of {from}"));
             let error = error.to_string();
             assert!(
                 error.contains(|c: char| c.is_ascii_digit() || c == '`'),

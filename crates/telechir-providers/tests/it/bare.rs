@@ -1,5 +1,5 @@
-//! What the neutral values alone give back: every document without the provider's own JSON, and
-//! a table of what may be lost so, each with its reason.
+//! Encodes every document without raw representations, and checks the losses against a table with a
+//! reason for each.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use telechir_providers::{Dialect, History};
 
 use crate::differences::differences;
 
-/// Losses by pattern, with a place at which each was met.
+/// Losses by pattern, with one example each.
 pub(crate) type Losses = BTreeMap<String, String>;
 
-/// Notes what is lost of a document when it is told from its neutral values.
+/// Records the losses of a document that is encoded from its neutral values only.
 pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut Losses) {
     let (history, _) = dialect
         .decode_history(document.to_string().as_bytes())
@@ -30,7 +30,7 @@ pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut 
         }
     };
     for (place, was, is) in differences(document, &again) {
-        // Null and absent are the same of every member that may be left out.
+        // For optional fields, null and absent are equivalent.
         if was.as_ref().or(is.as_ref()) == Some(&Value::Null) && (was.is_none() || is.is_none()) {
             continue;
         }
@@ -45,7 +45,7 @@ pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut 
     }
 }
 
-/// A place with the types of what it is in instead of numbers: `computer_call.status`.
+/// A path with types instead of indexes: `computer_call.status`.
 fn pattern(document: &Value, place: &str) -> String {
     let mut value = document;
     let mut named = match document["type"].as_str() {
@@ -70,14 +70,14 @@ fn pattern(document: &Value, place: &str) -> String {
             named.push_str(&format!("[{}]", kind.unwrap_or_default()));
         }
     }
-    // What the list is called says nothing of its items.
+    // The list's name does not matter for its items.
     match named.find('[') {
         Some(start) => named[start..].to_owned(),
         None => named,
     }
 }
 
-/// Checks that what is lost is what the table allows, and that the table allows nothing else.
+/// Checks that the losses are exactly those in the table.
 pub(crate) fn check(losses: &Losses, allowed: &[(&str, &str)]) {
     let is_allowed = |pattern: &str| allowed.iter().any(|(allowed, _)| *allowed == pattern);
     let lost: Vec<String> = losses
@@ -87,13 +87,13 @@ pub(crate) fn check(losses: &Losses, allowed: &[(&str, &str)]) {
         .collect();
     assert!(
         lost.is_empty(),
-        "lost, and not in the table:\n{}",
+        "losses that are not in the table:\n{}",
         lost.join("\n")
     );
     for (pattern, reason) in allowed {
         assert!(
             losses.contains_key(*pattern),
-            "{pattern} is in the table and is not lost"
+            "{pattern} is in the table but is not lost"
         );
         assert!(!reason.is_empty(), "{pattern} has no reason");
     }

@@ -1,9 +1,9 @@
-//! Input made to hurt, for every dialect by the same table: nested, huge, doubled, of wrong
-//! types, with words nobody knows or without what is needed. It ends in an error that names the
-//! place or in a call that is answered; nothing that was said is dropped, and memory is bounded.
+//! Malicious input, the same for every dialect: deeply nested, huge or duplicated values, wrong
+//! types, unknown values, missing fields. It ends in an error with a path or in a call with an
+//! error result; no content is dropped, and memory stays bounded.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "JSON and dialects that are like all others"
+    reason = "all other JSON values and dialects are treated alike"
 )]
 
 mod bodies;
@@ -16,10 +16,10 @@ use telechir_providers::{DecodeError, Dialect};
 use crate::mutations::failed;
 use shapes::{Call, Said, response};
 
-/// The id of every call here; the ids of an agent's calls are made of it.
+/// The id of every call here; ids of an agent's calls are derived from it.
 const ID: &str = "i-1";
 
-/// Tools that are ours in one dialect or another, and one that is nobody's.
+/// Tools of ours in some dialect, and one that is unknown.
 const TOOLS: [&str; 12] = [
     "look_up",
     "bash",
@@ -43,30 +43,30 @@ fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
 
-/// Something to look for in the document.
+/// Whether the error has something to look for in the document.
 fn names_a_place(error: &str) -> bool {
     error.contains(['`', '[', '"']) || error.contains(|c: char| c.is_ascii_digit())
 }
 
-/// Reads a response; says what is wrong with how it was read, and how many calls it has.
+/// Decodes a response and checks the result. Returns the number of its calls, or what is wrong.
 fn judged(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
     let turn = match dialect.decode_response(document) {
         Err(DecodeError::ProviderError { .. }) => return Ok(None),
         Err(error) if names_a_place(&error.to_string()) => return Ok(None),
-        Err(error) => return Err(format!("the error names no place: {error}")),
+        Err(error) => return Err(format!("the error names no path: {error}")),
         Ok((turn, _)) => turn,
     };
     let calls = turn.calls();
     let results = calls.iter().map(failed).collect();
     let answered = turn.answer(results).map_err(|error| error.to_string())?;
     let reply = dialect.encode_answers(&answered);
-    let reply = reply.map_err(|error| format!("it cannot be answered: {error}"))?;
+    let reply = reply.map_err(|error| format!("the results cannot be encoded: {error}"))?;
     if !calls.is_empty() && reply.items.is_empty() {
-        return Err("its call has no answer".to_owned());
+        return Err("its call has no result".to_owned());
     }
     let (history, report) = match dialect.decode_history(document) {
         Err(error) if names_a_place(&error.to_string()) => return Ok(Some(calls.len())),
-        Err(error) => return Err(format!("the error names no place: {error}")),
+        Err(error) => return Err(format!("the error names no path: {error}")),
         Ok(read) => read,
     };
     let Ok((written, losses)) = dialect.encode_history(&history) else {
@@ -74,15 +74,15 @@ fn judged(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
     };
     if report.is_lossless() && losses.is_lossless() {
         let again = dialect.decode_history(written.to_string());
-        let (again, _) = again.map_err(|error| format!("it wrote {written}: {error}"))?;
+        let (again, _) = again.map_err(|error| format!("it encoded {written}: {error}"))?;
         if again.messages != history.messages {
-            return Err(format!("it comes back as {written}"));
+            return Err(format!("it is encoded differently: {written}"));
         }
     }
     Ok(Some(calls.len()))
 }
 
-/// Judges all and shows what is wrong with any.
+/// Checks all cases and prints the failed ones.
 fn all_hold(cases: impl Iterator<Item = (Dialect, Value)>, calls: Option<usize>) {
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -105,7 +105,7 @@ fn all_hold(cases: impl Iterator<Item = (Dialect, Value)>, calls: Option<usize>)
     );
 }
 
-/// Everything that arguments can be and should not.
+/// Values that arguments must not have.
 fn odd_arguments() -> Vec<Value> {
     vec![
         json!(null),
@@ -145,7 +145,7 @@ fn odd_arguments() -> Vec<Value> {
 }
 
 #[test]
-fn wrong_arguments_are_a_call_that_is_answered() {
+fn a_call_with_invalid_arguments_gets_an_error_result() {
     let odd = odd_arguments();
     let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
         let of = |name: &'static str| {
@@ -157,7 +157,7 @@ fn wrong_arguments_are_a_call_that_is_answered() {
     all_hold(cases, Some(1));
 }
 
-/// The places of all values of a document, itself left out.
+/// The paths of all values inside a document.
 fn places(value: &Value, place: &str, all: &mut Vec<String>) {
     let mut visit = |name: &str, value: &Value| {
         let place = format!("{place}/{name}");
@@ -184,12 +184,12 @@ fn without(document: &Value, place: &str) -> Value {
     document
 }
 
-/// A response with words and a call.
+/// A response with a text and a call.
 fn whole(dialect: Dialect) -> Value {
     let call = Call::new(ID, "look_up", json!({"word": "moon"}));
     let said = [Said::Words("I look.".to_owned()), Said::Call(call)];
     let said = match dialect {
-        // Everything it says is a call.
+        // Its responses contain calls only.
         Dialect::BedrockAgents => &said[1..],
         _ => &said[..],
     };
@@ -197,7 +197,7 @@ fn whole(dialect: Dialect) -> Value {
 }
 
 #[test]
-fn a_response_without_any_of_its_members_is_an_error_or_kept() {
+fn a_response_without_a_field_is_rejected_or_kept() {
     let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
         let document = whole(dialect);
         let mut all = Vec::new();
@@ -211,7 +211,7 @@ fn a_response_without_any_of_its_members_is_an_error_or_kept() {
 }
 
 #[test]
-fn a_member_of_a_wrong_type_or_an_unknown_word_is_an_error_or_kept() {
+fn a_field_with_an_invalid_value_is_rejected_or_kept() {
     let odd = [
         json!(null),
         json!(true),
@@ -244,7 +244,7 @@ fn a_member_of_a_wrong_type_or_an_unknown_word_is_an_error_or_kept() {
 }
 
 #[test]
-fn a_response_of_another_dialect_is_an_error_or_kept() {
+fn a_response_of_another_dialect_is_rejected_or_kept() {
     let pairs = Dialect::ALL
         .into_iter()
         .flat_map(|dialect| Dialect::ALL.map(|other| (dialect, whole(other))));
@@ -252,11 +252,11 @@ fn a_response_of_another_dialect_is_an_error_or_kept() {
 }
 
 #[test]
-fn two_calls_of_one_id_are_an_error_that_names_it() {
+fn duplicate_call_ids_are_an_error_with_the_id() {
     for dialect in Dialect::ALL {
         let call = Said::Call(Call::new(ID, "look_up", json!({})));
         let document = response(dialect, &[call.clone(), call]);
-        // Calls of one agent's invocation have no ids but their places.
+        // Calls of one invocation have no ids; their positions identify them.
         let judged = dialect.decode_response(document.to_string());
         if dialect == Dialect::BedrockAgents {
             assert_eq!(judged.unwrap().0.calls().len(), 2);
@@ -268,7 +268,7 @@ fn two_calls_of_one_id_are_an_error_that_names_it() {
 }
 
 #[test]
-fn nesting_that_has_no_end_is_an_error_with_its_place() {
+fn excessive_nesting_is_an_error_with_its_position() {
     for dialect in Dialect::ALL {
         for (open, close) in [("[", "]"), ("{\"content\":", "}"), ("[{\"parts\":", "}]")] {
             let document = format!("{}1{}", open.repeat(5_000), close.repeat(5_000));
@@ -284,13 +284,14 @@ fn nesting_that_has_no_end_is_an_error_with_its_place() {
 }
 
 #[test]
-fn numbers_that_are_none_are_an_error_with_their_place() {
+fn invalid_numbers_are_an_error_with_their_position() {
     for dialect in Dialect::ALL {
         for number in ["NaN", "Infinity", "-", "1e999", "0x10", "00"] {
             let document = call(dialect, "look_up", json!({"x": "HERE"})).to_string();
             for mark in ["\"HERE\"", "\\\"HERE\\\""] {
                 let document = document.replace(mark, number);
-                // Where arguments are a text, the document is JSON and the call says why not.
+                // Where arguments are a text, the document is valid JSON and the call has the
+                // error.
                 if let Err(problem) = judged(dialect, &document) {
                     panic!("{dialect}: {document}: {problem}");
                 }

@@ -1,4 +1,4 @@
-//! Every manifest of `tests/vectors` through the conformance kit.
+//! Runs every manifest of `tests/vectors` through the conformance kit.
 
 mod kit;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use telechir_providers::Dialect;
 use telechir_providers::conform::{Manifest, Row};
 
-/// The folders of vectors.
+/// The folders of test vectors.
 fn folders() -> Vec<PathBuf> {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut folders: Vec<PathBuf> = fs::read_dir(vectors)
@@ -66,7 +66,7 @@ fn every_file_is_in_its_manifest() {
     }
 }
 
-/// A dialect without vectors is one whose claims nothing shows.
+/// Without vectors, nothing demonstrates a dialect's claims.
 #[test]
 fn every_dialect_has_vectors() {
     let vectors: Vec<_> = folders()
@@ -79,9 +79,9 @@ fn every_dialect_has_vectors() {
     }
 }
 
-/// What came over Bedrock's wire says what it is, whatever a manifest says.
+/// A recorded HTTP message of Bedrock identifies its dialect, independent of the manifest.
 #[test]
-fn a_document_of_bedrock_names_its_dialect_by_its_operation() {
+fn the_operation_selects_the_dialect_of_a_bedrock_document() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/bedrock");
     let mut seen = Vec::new();
     for mut vector in manifest(&folder).vectors {

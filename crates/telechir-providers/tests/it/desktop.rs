@@ -1,4 +1,4 @@
-//! Windows, the clipboard and elements by name: every dialect says them and reads them back.
+//! Actions on windows, the clipboard and named elements survive a round trip through every dialect.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -42,7 +42,7 @@ fn computer_calls(messages: &[Message]) -> Vec<&ComputerCall> {
 }
 
 #[test]
-fn a_desktops_own_actions_come_back_from_every_dialect() {
+fn desktop_actions_survive_a_round_trip_through_every_dialect() {
     for action in actions() {
         let action: Action = serde_json::from_value(action).unwrap();
         let call = ComputerCall::new("call_1", vec![action.clone()]);
@@ -87,12 +87,12 @@ fn offer(model: Option<&str>, kinds: &[ActionKind]) -> ToolOffer {
 }
 
 #[test]
-fn every_dialect_offers_what_a_desktop_can_do_and_nothing_else() {
+fn every_dialect_declares_exactly_the_supported_desktop_actions() {
     let kinds = [ActionKind::ListWindows, ActionKind::OpenApp];
     for dialect in Dialect::ALL {
         let (declared, _) = dialect.declare(&offer(None, &kinds)).unwrap();
         let tools = Value::from(declared.tools).to_string();
-        // An agent's parameters have types and no lists of words.
+        // Parameters of an agent have types but no enumerations.
         let names_them = dialect.name() != "bedrock-agents";
         assert_eq!(
             tools.contains("list_windows"),
@@ -106,7 +106,7 @@ fn every_dialect_offers_what_a_desktop_can_do_and_nothing_else() {
 }
 
 #[test]
-fn a_model_with_our_computer_tool_gets_one_function_for_all() {
+fn a_model_with_our_computer_tool_gets_a_single_function() {
     let dialect: Dialect = "bedrock-converse".parse().unwrap();
     let offer = offer(Some("amazon.nova-pro-v1:0"), &[ActionKind::ListWindows]);
     let (declared, _) = dialect.declare(&offer).unwrap();

@@ -1,18 +1,18 @@
-//! Where two documents differ, place by place.
+//! Compares two JSON documents path by path.
 
 use serde_json::Value;
 
-/// A place and what stands there in the first and in the second document.
+/// A path with its values in the first and in the second document.
 pub(crate) type Difference = (String, Option<Value>, Option<Value>);
 
-/// The differences; none when the documents are the same, key order aside.
+/// The differences, ignoring the order of keys.
 pub(crate) fn differences(first: &Value, second: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     compare(String::new(), Some(first), Some(second), &mut found);
     found
 }
 
-/// The same, each in a short line.
+/// The differences as text, one short line each.
 pub(crate) fn told(first: &Value, second: &Value) -> String {
     let short = |value: &Option<Value>| {
         let text = value

@@ -1,4 +1,4 @@
-//! Documents of a manifest, by kind.
+//! Test vectors by kind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A document of a folder.
+/// A document of a vector folder.
 pub(crate) fn document(name: &str, file: &str) -> Value {
     serde_json::from_slice(&fs::read(folder(name).join(file)).unwrap()).unwrap()
 }
 
-/// Documents of a dialect that are whole histories and valid, with their names.
+/// The valid documents of a dialect that are histories, with their names.
 pub(crate) fn histories(name: &str, dialect: Dialect) -> Vec<(String, Value)> {
     let manifest = fs::read(folder(name).join("manifest.json")).unwrap();
     let manifest = Manifest::read(&manifest, None).unwrap();
@@ -34,6 +34,6 @@ pub(crate) fn histories(name: &str, dialect: Dialect) -> Vec<(String, Value)> {
             (vector.file, read)
         })
         .collect();
-    assert!(!found.is_empty(), "no document is of {dialect}");
+    assert!(!found.is_empty(), "no document of {dialect}");
     found
 }

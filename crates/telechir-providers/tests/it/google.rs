@@ -1,7 +1,7 @@
 //! The dialects `google-generate-content` and `google-interactions`.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a test names the content it wants and fails on any other"
+    reason = "a test matches the expected content and fails on any other"
 )]
 
 mod answers;
@@ -24,25 +24,25 @@ fn image() -> Media {
     Media::Data(DataContent::from_base64("image/png", PNG))
 }
 
-/// A response of these parts.
+/// A response with these parts.
 fn response(parts: &Value) -> Value {
     json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}], "responseId": "r1"})
 }
 
-/// A turn of these parts.
+/// A turn decoded from these parts.
 fn turn(parts: &Value) -> ModelTurn {
     let bytes = response(parts).to_string();
     PARTS.decode_response(bytes.as_bytes()).unwrap().0
 }
 
-/// A turn of these steps.
+/// A turn decoded from these steps.
 fn turn_of_steps(steps: &Value) -> ModelTurn {
     let interaction = json!({"id": "v1", "status": "requires_action", "steps": steps});
     let bytes = interaction.to_string();
     STEPS.decode_response(bytes.as_bytes()).unwrap().0
 }
 
-/// The one content a call of this function is.
+/// The content that a call of this function decodes to.
 fn call(name: &str, args: Value) -> Content {
     let turn = turn(&json!([{"functionCall": {"id": "c1", "name": name, "args": args}}]));
     assert_eq!(turn.contents().len(), 1);

@@ -1,4 +1,4 @@
-//! Pictures as dialects and models take them: the table of docs/desktop.md, and every format.
+//! Image limits of dialects and models (the table in docs/desktop.md), and image formats.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use telechir_protocol::{
 use telechir_providers::{Dialect, Envelope, History};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/desktop.md");
-const BEGIN: &str = "<!-- pictures -->\n";
-const END: &str = "<!-- end of pictures -->\n";
+const BEGIN: &str = "<!-- image limits -->\n";
+const END: &str = "<!-- end of image limits -->\n";
 
-/// Models that stand for all with the same limits.
+/// One model for each set of limits.
 fn models(dialect: Dialect) -> &'static [Option<&'static str>] {
     match dialect {
         Dialect::AnthropicMessages | Dialect::BedrockMessages | Dialect::BedrockInvoke => {
@@ -33,7 +33,7 @@ fn models(dialect: Dialect) -> &'static [Option<&'static str>] {
 }
 
 fn table() -> String {
-    let mut table = "| dialect | model | a screen of 1920x1080 | of 2560x1600 | of 3840x2160 | bytes of a picture |\n|---|---|---|---|---|---|\n".to_owned();
+    let mut table = "| dialect | model | 1920x1080 screen | 2560x1600 screen | 3840x2160 screen | max image size |\n|---|---|---|---|---|---|\n".to_owned();
     for dialect in Dialect::ALL {
         for model in models(dialect) {
             let seen = |width, height| {
@@ -59,9 +59,9 @@ fn table() -> String {
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "UPDATE=1 asks this test to write the table anew"
+    reason = "UPDATE=1 makes this test rewrite the table"
 )]
-fn the_table_of_images_says_what_dialects_take() {
+fn the_table_of_image_limits_is_current() {
     let page = fs::read_to_string(Path::new(PAGE)).unwrap();
     let (head, rest) = page.split_once(BEGIN).unwrap();
     let (old, tail) = rest.split_once(END).unwrap();
@@ -74,9 +74,9 @@ fn the_table_of_images_says_what_dialects_take() {
 }
 
 #[test]
-fn every_dialect_carries_png_jpeg_and_webp() {
+fn every_dialect_encodes_png_jpeg_and_webp() {
     for media_type in ["image/png", "image/jpeg", "image/webp"] {
-        // Long enough that no id holds it by chance.
+        // Long enough not to occur in an id by chance.
         let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0is";
         let mut result = ComputerResult::new("call_1");
         let data = DataContent::from_base64(media_type, base64);

@@ -1,4 +1,4 @@
-//! Input for a background job is for that job in every dialect, not for the command in front.
+//! Input for a background job refers to that job in every dialect, not to the foreground command.
 
 use telechir_protocol::{Content, Message, Role, ShellAction, ShellCall};
 use telechir_providers::{Dialect, Envelope, History};

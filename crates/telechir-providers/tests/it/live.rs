@@ -1,7 +1,7 @@
-//! Rules that services add to what their SDKs' types say, asserted of everything we write: the
-//! common history from every dialect, the vectors, answers, declarations, whole requests.
+//! Rules that live services add to their SDKs' types, checked for everything we encode: the common
+//! history from every dialect, vectors, results, declarations, requests.
 //!
-//! What a type says (members, patterns, enumerations) is asserted by the SDKs themselves.
+//! The SDKs themselves check their types (fields, patterns, enumerations).
 
 mod anthropic;
 mod bedrock;
@@ -17,40 +17,40 @@ use telechir_providers::Dialect;
 use crate::sdk::python::Document;
 use crate::sdk::written;
 
-/// A rule: what it demands of a document of a kind.
+/// A rule for documents of some dialects.
 struct Rule {
     says: &'static str,
     dialects: &'static [Dialect],
     check: fn(&Value) -> Result<(), String>,
-    /// A document that breaks it.
+    /// A document that violates the rule.
     broken: fn() -> Value,
 }
 
-/// Documents that break a rule and are written all the same, because they came so.
+/// Documents that violate a rule but are encoded unchanged because they were received like this.
 const CAME_SO: [(&str, &str); 6] = [
     (
         "openai-responses: input.computer_call_output.null_ack.json",
-        "a preview's output, alone: there null is taken",
+        "a single output of the preview, which permits null",
     ),
     (
         "openai-responses: input.local_shell_call_output.sdk_shape.json",
-        "as the SDK's type has it, alone",
+        "a single output in the form of the SDK's type",
     ),
     (
         "openai-responses: responses_request__tools.json",
-        "another service's request, whose functions say less",
+        "a request to another service, with less detailed functions",
     ),
     (
         "google-generate-content: gc_request__gemini_cli_shell_tool.json",
-        "a program's own function without properties, which is taken from it",
+        "a function of Gemini CLI without properties, which the service accepts",
     ),
     (
         "functions: the request after functions: response__object_arguments.json",
-        "a server's own call is repeated to it as it wrote it",
+        "a server's call is sent back to it unchanged",
     ),
     (
         "mistral-chat: chat_request__tools.json",
-        "a person's own request",
+        "a user's own request",
     ),
 ];
 
@@ -75,7 +75,7 @@ fn everything(dialect: Dialect) -> impl Iterator<Item = Document> {
         .chain(written::requests(dialect))
 }
 
-/// Every object in a document, from the outside in.
+/// Every object in a document, outer objects first.
 fn objects<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     match value {
         Value::Object(members) => {
@@ -87,7 +87,7 @@ fn objects<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     }
 }
 
-/// The objects of a type, wherever they are.
+/// All objects with this type.
 fn of_type<'a>(document: &'a Value, kind: &str) -> Vec<&'a Value> {
     let mut all = Vec::new();
     objects(document, &mut all);
@@ -95,7 +95,7 @@ fn of_type<'a>(document: &'a Value, kind: &str) -> Vec<&'a Value> {
     all
 }
 
-/// The values of a member, wherever it is.
+/// All values of fields with this name.
 fn members<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     let mut all = Vec::new();
     objects(document, &mut all);
@@ -130,7 +130,7 @@ fn all<'a>(
 }
 
 #[test]
-fn everything_we_write_keeps_the_rules_of_the_live_services() {
+fn everything_we_encode_follows_the_rules_of_live_services() {
     let (mut broken, mut came_so) = (Vec::new(), HashSet::new());
     for dialect in Dialect::ALL {
         let own: Vec<&Rule> = rules()
@@ -154,7 +154,7 @@ fn everything_we_write_keeps_the_rules_of_the_live_services() {
     assert_eq!(
         came_so.len(),
         CAME_SO.len(),
-        "one of them breaks no rule: {came_so:?}"
+        "some of these violate no rule: {came_so:?}"
     );
     assert!(
         broken.is_empty(),
@@ -164,9 +164,9 @@ fn everything_we_write_keeps_the_rules_of_the_live_services() {
     );
 }
 
-/// A rule that nothing breaks shows nothing.
+/// A rule that nothing violates shows nothing.
 #[test]
-fn each_rule_is_broken_by_what_breaks_it() {
+fn each_rule_rejects_its_counterexample() {
     for rule in rules() {
         let broken = (rule.broken)();
         assert!((rule.check)(&broken).is_err(), "{}: {broken}", rule.says);

@@ -1,5 +1,5 @@
-//! What every dialect promises, on documents as providers write them.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+//! Integration tests of every dialect with documents as providers write them.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first error")]
 
 mod agent_framework;
 mod anthropic;

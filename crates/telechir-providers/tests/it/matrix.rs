@@ -1,5 +1,5 @@
-//! The common history from every dialect to every other and back: equal, or every difference
-//! named in the reports.
+//! Translates the common history from every dialect to every other and back. It stays equal, or the
+//! reports name every difference.
 
 #[path = "matrix/cell.rs"]
 mod cell;
@@ -29,7 +29,7 @@ fn every_difference_is_named_in_a_report() {
 }
 
 #[test]
-fn every_difference_is_named_without_the_providers_own_json_too() {
+fn every_difference_is_named_without_raw_json() {
     let unnamed = unnamed(&cells(cell::Raw::Removed));
     assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
 }
@@ -46,20 +46,20 @@ fn the_same_dialect_loses_nothing() {
 }
 
 #[test]
-fn the_page_is_fresh() {
+fn the_fidelity_page_is_current() {
     let file = page::file();
     let written = fs::read_to_string(&file).unwrap_or_default();
     let fresh = page::page(&cells(cell::Raw::Kept), &cells(cell::Raw::Removed));
     assert!(
         written == fresh,
-        "{} is not what the dialects do now: run `cargo run -p telechir-providers --example fidelity` and look at what changed",
+        "{} is stale: run `cargo run -p telechir-providers --example fidelity` and review the changes",
         file.display()
     );
 }
 
-/// A rule that nothing can break shows nothing.
+/// A rule that nothing can violate shows nothing.
 #[test]
-fn a_loss_that_is_not_said_would_be_seen() {
+fn detects_an_unreported_loss() {
     let messages = common::common();
     let mut changed = messages.clone();
     let telechir_protocol::Content::ComputerCall(call) = &mut changed[3].contents[0] else {

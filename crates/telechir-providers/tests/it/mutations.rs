@@ -1,7 +1,7 @@
-//! Damaged documents and streams: no decoder and no framing panics, grows without bound, or
-//! reads what it wrote as something else.
+//! Damaged documents and streams: no decoder panics, exceeds its memory bound, or decodes its own
+//! output differently.
 //!
-//! A few of each run with every test, always the same.
+//! A few cases of each run with every test; the seeds are fixed.
 
 mod change;
 pub(crate) mod check;
@@ -19,19 +19,19 @@ use change::Dice;
 
 pub(crate) use check::failed;
 
-/// How many of each.
+/// Number of cases for each dialect and kind.
 const CASES: u64 = 100;
 
 fn vectors() -> Vec<Vec<u8>> {
     seeds::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"))
 }
 
-/// What became of many damaged seeds.
+/// The results for many damaged inputs.
 #[derive(Default)]
 struct Run {
-    /// How many were read all the same.
+    /// Number of inputs that were decoded nonetheless.
     read: u64,
-    /// What went wrong, with the seed that brings it back.
+    /// Failures, with the seed that reproduces them.
     wrong: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ fn run(
     damage: impl Fn(&mut Vec<u8>, &mut Dice),
     check: impl Fn(&[u8], &mut Dice) -> bool,
 ) -> Run {
-    assert!(!seeds.is_empty(), "nothing is known of {name}");
+    assert!(!seeds.is_empty(), "no seeds for {name}");
     let mut run = Run::default();
     for seed in 0..CASES {
         let mut dice = Dice::new(seed);
@@ -59,7 +59,7 @@ fn run(
     run
 }
 
-/// One of three stays no JSON; the others are JSON that says something else.
+/// A third of the inputs may become invalid JSON; the others stay JSON with different contents.
 fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
     match serde_json::from_slice::<Value>(bytes) {
         Ok(mut value) if dice.roll(3) > 0 => {
@@ -71,7 +71,7 @@ fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
 }
 
 #[test]
-fn damaged_documents_are_errors_or_read_as_they_are_written() {
+fn damaged_documents_are_rejected_or_survive_a_round_trip() {
     let files = vectors();
     let mut wrong = Vec::new();
     for dialect in Dialect::ALL {
@@ -82,7 +82,7 @@ fn damaged_documents_are_errors_or_read_as_they_are_written() {
         });
         assert!(
             run.read > CASES / 10,
-            "{dialect}: damage that leaves {} readable reaches nothing",
+            "{dialect}: only {} damaged documents are readable, which tests too little",
             run.read
         );
         wrong.extend(run.wrong);
@@ -91,7 +91,7 @@ fn damaged_documents_are_errors_or_read_as_they_are_written() {
 }
 
 #[test]
-fn damaged_streams_end_in_a_turn_or_an_error_however_they_are_cut() {
+fn damaged_streams_end_identically_for_every_split() {
     let files = vectors();
     let mut wrong = Vec::new();
     let have_streams = |dialect: &Dialect| dialect.stream().is_some();
@@ -103,7 +103,7 @@ fn damaged_streams_end_in_a_turn_or_an_error_however_they_are_cut() {
         });
         assert!(
             run.read > 0,
-            "{dialect}: damage that leaves nothing readable reaches nothing"
+            "{dialect}: no damaged stream is readable, which tests nothing"
         );
         wrong.extend(run.wrong);
     }
@@ -111,7 +111,7 @@ fn damaged_streams_end_in_a_turn_or_an_error_however_they_are_cut() {
 }
 
 #[test]
-fn damaged_neutral_json_is_an_error_or_read_as_it_is_written() {
+fn damaged_neutral_json_is_rejected_or_survives_a_round_trip() {
     let files = vectors();
     let mut wrong = Vec::new();
     let mut seeds = [Vec::new(), Vec::new()];

@@ -1,5 +1,5 @@
-//! Two calls and their answers, with two neighbours exchanged and one value of another kind: what
-//! is written is read again in the same order, or a report says what became of it.
+//! Two calls with results, with two neighbors swapped and one value replaced: the order survives a
+//! round trip, or a report names the change.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,7 +25,7 @@ fn history() -> History {
     }
 }
 
-/// Where the values within a document stand.
+/// The paths of all values in a document.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let mut go = |name: &str, value| {
         let at = format!("{at}/{name}");
@@ -49,7 +49,7 @@ fn changed(document: &Value, place: &str, change: impl FnOnce(&mut Value)) -> Va
     document
 }
 
-/// The document, and the document with two neighbours of any list exchanged.
+/// The document, and one variant for each pair of neighbors that is swapped.
 fn exchanged(document: &Value) -> Vec<Value> {
     let mut lists = vec![String::new()];
     places(document, "", &mut lists);
@@ -69,7 +69,7 @@ fn exchanged(document: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_written_is_read_in_the_same_order_or_it_is_said_that_it_is_not() {
+fn the_order_of_results_survives_a_round_trip_or_is_reported() {
     let mut wrong = Vec::new();
     for dialect in Dialect::ALL {
         let (document, _) = dialect.encode_history(&history()).unwrap();
@@ -89,7 +89,7 @@ fn what_is_written_is_read_in_the_same_order_or_it_is_said_that_it_is_not() {
                 }
             }
         }
-        assert!(were_read > 20, "{dialect}: {were_read} were read");
+        assert!(were_read > 20, "{dialect}: only {were_read} were decoded");
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }

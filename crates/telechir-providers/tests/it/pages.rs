@@ -1,10 +1,10 @@
-//! `execute_browser`: pages by refs, as one function of every dialect that has functions.
+//! `execute_browser`: page actions by ref, as one function in every dialect with functions.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Action, ComputerResult, Content, Target, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, History, ToolOffer, page_tool};
 
-/// A response of the dialect with one call of the function.
+/// A response with one call of the function.
 fn response(dialect: Dialect, arguments: &Value) -> Option<Value> {
     let text = arguments.to_string();
     Some(match dialect.name() {
@@ -53,7 +53,7 @@ fn read(
 }
 
 #[test]
-fn its_calls_are_the_browser_s_in_every_dialect_with_functions() {
+fn its_calls_target_the_browser_in_every_dialect_with_functions() {
     let at = Target::Ref {
         id: "t3".to_owned(),
         frame: None,
@@ -111,7 +111,7 @@ fn its_calls_are_the_browser_s_in_every_dialect_with_functions() {
 }
 
 #[test]
-fn a_history_with_it_comes_back_as_it_was() {
+fn a_history_with_its_call_survives_a_round_trip() {
     for dialect in Dialect::ALL {
         let Some(response) = response(dialect, &json!({"action": "snapshot"})) else {
             continue;

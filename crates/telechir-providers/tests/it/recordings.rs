@@ -1,5 +1,5 @@
-//! Real traffic that others recorded, where a folder of it lies beside the project. It is not
-//! ours to pass on, so a test of it has nothing to do elsewhere.
+//! Recorded traffic of other projects, from a folder beside this one. We may not redistribute it;
+//! without the folder these tests have no input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::streams::sse;
 
-/// One thing that was sent.
+/// A recorded request, response or stream.
 pub(crate) struct Recording {
-    /// Its file, and which of several it is.
+    /// The file and the index inside it.
     pub(crate) name: String,
     pub(crate) sent: Sent,
 }
@@ -22,7 +22,7 @@ pub(crate) enum Sent {
     Stream(Vec<u8>),
 }
 
-/// All recordings of a provider's folder; none where there is no such folder.
+/// All recordings of a provider; empty without the folder.
 pub(crate) fn recordings(provider: &str) -> Vec<Recording> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside = |folder: &Path| folder.join("shared/fixtures").join(provider);
@@ -76,7 +76,7 @@ fn read(file: &Path) -> Vec<Recording> {
 
 /// The requests and responses of a cassette.
 fn cassette(text: &str) -> Vec<Sent> {
-    // What is no text stays in base64.
+    // Binary data stays in base64.
     let options = serde_saphyr::options! { ignore_binary_tag_for_string: true };
     let cassette: Value = serde_saphyr::from_str_with_options(text, options).unwrap();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ fn cassette(text: &str) -> Vec<Sent> {
             let response = both["response"].take();
             [both["request"].take(), response]
         });
-    // Some keep them apart.
+    // Some cassettes list requests and responses separately.
     let apart = ["requests", "responses"]
         .into_iter()
         .flat_map(|name| list(&cassette[name]));
@@ -103,7 +103,7 @@ fn cassette(text: &str) -> Vec<Sent> {
     sent
 }
 
-/// A body as text, or in base64 where it is none.
+/// A body as text, or as base64 if it is binary.
 fn body_of(body: &str) -> Sent {
     if let Ok(document) = serde_json::from_str(body) {
         return Sent::Document(document);

@@ -1,5 +1,5 @@
-//! Two calls of one id in a history, each with its result: some servers count anew every turn.
-//! Both are written with what was answered to each.
+//! Histories with two calls of the same id, each with its result, because some servers restart
+//! their ids in every turn. Both calls keep their own result.
 
 use std::collections::HashMap;
 use std::slice;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use telechir_protocol::Message;
 use telechir_providers::{Dialect, Envelope, History, Loss};
 
-/// A call and its answer, both with this id.
+/// A call and its result with this id.
 type Pair = fn(&str, usize) -> [Value; 2];
 
 const KINDS: [(&str, Pair); 3] = [
@@ -49,7 +49,7 @@ fn message(role: &str, contents: &[Value]) -> Value {
     json!({"role": role, "contents": contents})
 }
 
-/// Two turns with a call each, or one turn with both.
+/// Two turns with one call each, and one turn with both.
 fn histories(pair: Pair, ids: [&str; 2]) -> [Vec<Message>; 2] {
     let [one, first] = pair(ids[0], 0);
     let [two, second] = pair(ids[1], 1);
@@ -69,7 +69,7 @@ fn histories(pair: Pair, ids: [&str; 2]) -> [Vec<Message>; 2] {
     [in_turns, at_once].map(|messages| serde_json::from_value(messages.into()).unwrap())
 }
 
-/// What was said, without what it is called.
+/// Removes ids and bookkeeping.
 fn bare(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -88,7 +88,7 @@ fn bare(value: &mut Value) {
     }
 }
 
-/// Every call with what was answered to it.
+/// Every call with its result.
 fn answered(messages: &[Message]) -> Vec<[Value; 2]> {
     let contents = messages.iter().flat_map(|message| &message.contents);
     let values: Vec<Value> = contents
@@ -121,7 +121,7 @@ fn answered(messages: &[Message]) -> Vec<[Value; 2]> {
     of("_call").into_iter().map(answer).collect()
 }
 
-/// What is read of messages that a dialect wrote, and whether its report says that ids are others.
+/// The calls with results after a round trip, and whether the report mentions the changed id.
 fn there_and_back(dialect: Dialect, messages: &[Message]) -> (Vec<[Value; 2]>, bool) {
     let history = History {
         messages: messages.to_vec(),
@@ -134,7 +134,7 @@ fn there_and_back(dialect: Dialect, messages: &[Message]) -> (Vec<[Value; 2]>, b
 }
 
 #[test]
-fn two_calls_of_one_id_keep_an_answer_each_in_every_dialect() {
+fn calls_with_the_same_id_keep_their_results_in_every_dialect() {
     for (kind, pair) in KINDS {
         let apart = histories(pair, ["i-1", "i-2"]);
         let same = histories(pair, ["i-1", "i-1"]);
@@ -153,7 +153,7 @@ fn two_calls_of_one_id_keep_an_answer_each_in_every_dialect() {
     }
 }
 
-/// The ids of a document, as they come.
+/// The ids of a document in their order.
 fn ids<'a>(document: &'a Value, found: &mut Vec<&'a str>) {
     const NAMES: [&str; 6] = [
         "id",
@@ -179,7 +179,7 @@ fn ids<'a>(document: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// The document with one id for both calls, in its words too.
+/// The document with the same id for both calls, also inside its texts.
 fn with_one_id(document: &Value) -> Value {
     let mut found = Vec::new();
     ids(document, &mut found);
@@ -190,14 +190,15 @@ fn with_one_id(document: &Value) -> Value {
     serde_json::from_str(&text.replace("i-2", "i-1")).unwrap()
 }
 
-/// Documents of a dialect itself, as far as it reads them: they go back as they came, and to all
-/// others with an answer for each call.
+/// Documents of the dialect itself, as far as it decodes them, are encoded unchanged, and by other
+/// dialects with a result for each call.
 #[test]
-fn documents_with_one_id_go_back_as_they_came_and_elsewhere_with_two() {
+fn documents_with_duplicate_ids_stay_unchanged_and_get_unique_ids_elsewhere() {
     let mut wrong = Vec::new();
     for (kind, pair) in KINDS {
         for (at_once, messages) in (0..).zip(histories(pair, ["i-1", "i-2"])) {
-            // Pictures that follow in words of ours name an id, and we never write one twice.
+            // The text before an image that follows its result names the id, and we never write an
+            // id twice.
             if at_once == 1 && kind == "computer" {
                 continue;
             }
@@ -215,7 +216,7 @@ fn documents_with_one_id_go_back_as_they_came_and_elsewhere_with_two() {
                     Err(error) if error.to_string().contains("two results for i-1") => {}
                     other => wrong.push(format!("{from}, {kind}: {document}: {other:?}")),
                 }
-                // The three bodies of Anthropic's are each other's own.
+                // The three Anthropic bodies count as each other's own.
                 let is_own =
                     |to: Dialect| to == from || BODIES.contains(&to) && BODIES.contains(&from);
                 for to in Dialect::ALL.into_iter().filter(|to| !is_own(*to)) {

@@ -1,5 +1,5 @@
-//! Numbers with more digits than 64 bits hold, in responses that arrive in pieces: kept as they
-//! came or reported, as in whole responses.
+//! Numbers with more than 64 bits in streamed responses: kept unchanged or reported, as in other
+//! responses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,13 +11,13 @@ use crate::streams::is_the_same_however_cut;
 
 const NUMBER: &str = "123456789012345678901";
 
-/// Server-sent events of these JSON texts; `@` stands for the number.
+/// Server-sent events with these JSON texts; `@` is replaced by the number.
 fn sse(events: &[&str]) -> Vec<u8> {
     let event = |event: &&str| format!("data: {}\n\n", event.replace('@', NUMBER));
     events.iter().map(event).collect::<String>().into_bytes()
 }
 
-/// Event-stream frames of these names and JSON texts.
+/// Event-stream frames with these names and JSON payloads.
 fn frames(events: &[(&str, String)]) -> Vec<u8> {
     let mut all = Vec::new();
     for (name, payload) in events {
@@ -51,7 +51,7 @@ const ANTHROPIC: [&str; 7] = [
     r#"{"type": "message_stop"}"#,
 ];
 
-/// A stream with a call whose argument `account` is the number, in pieces where a dialect cuts
+/// A stream with a call whose argument `account` is the number, split where a dialect splits
 /// arguments.
 fn stream(dialect: Dialect) -> Option<Vec<u8>> {
     Some(match dialect {
@@ -118,7 +118,7 @@ fn stream(dialect: Dialect) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_number_of_a_stream_is_kept_or_its_rounding_is_reported() {
+fn a_number_in_a_stream_is_kept_or_reported_as_rounded() {
     for dialect in Dialect::ALL {
         let Some(bytes) = stream(dialect) else {
             assert!(dialect.stream().is_none(), "{dialect}");
@@ -146,9 +146,9 @@ fn a_number_of_a_stream_is_kept_or_its_rounding_is_reported() {
     }
 }
 
-/// Google's chunks come as one JSON list too.
+/// Google may also send chunks as one JSON list.
 #[test]
-fn a_number_in_a_list_of_chunks_is_reported() {
+fn reports_a_rounded_number_in_a_list_of_chunks() {
     let list = r#"[{"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model",
         "parts": [{"functionCall": {"name": "f", "args": {"account": @}}}]}}]}]"#;
     let list = list.replace('@', NUMBER);

@@ -1,8 +1,8 @@
-//! Everything we write, checked by the types of the providers' own SDKs; and what the vectors say
-//! that providers send, read by them as well.
+//! Validates everything we encode with the types of the providers' SDKs, and the vectors of what
+//! providers send.
 //!
-//! The SDKs are Python: `scripts/sdk.sh` (part of `make test`) installs them, pinned. One process
-//! for each SDK reads all documents.
+//! The SDKs are Python packages: `scripts/sdk.sh` (part of `make test`) installs pinned versions.
+//! One process per SDK validates all documents.
 
 pub(crate) mod python;
 mod received;
@@ -13,7 +13,7 @@ use telechir_providers::Dialect;
 
 use python::{Document, Refusal, refusals};
 
-/// Which SDK has types for a dialect, and what begins its kinds there.
+/// The SDK with types for a dialect, and the prefix of its kinds there.
 const SDKS: [(&str, &str, &str); 13] = [
     ("anthropic-messages", "anthropic", ""),
     ("bedrock-messages", "anthropic", ""),
@@ -30,46 +30,46 @@ const SDKS: [(&str, &str, &str); 13] = [
     ("agent-framework", "agent_framework", ""),
 ];
 
-/// What an SDK's types refuse although the live interface takes it: dialect, words of the
-/// refusal, and why we write it all the same.
+/// Rejections by an SDK's types that the live API accepts: dialect, part of the message, and the
+/// reason to send it nonetheless.
 const TAKEN_LIVE: [(&str, &str, &str); 6] = [
     (
         "openai-responses",
         "['.call_id']",
-        "an output of local_shell is joined with its call by `call_id`; the SDK names it `id`",
+        "an output of local_shell refers to its call by `call_id`; the SDK names it `id`",
     ),
     (
         "openai-responses: input.local_shell_call_output.wire_shape",
         "LocalShellCallOutput",
-        "likewise, without the `id` that the SDK demands",
+        "likewise, without the `id` that the SDK requires",
     ),
     (
         "functions",
         "cache_control",
-        "servers of Anthropic's models take it in chat completions; it came in and goes back",
+        "servers of Anthropic's models accept it in chat completions; it is sent back unchanged",
     ),
     (
         "openai-responses: the request after openai-responses: response.computer.json",
         "ResponseCreateParamsNonStreaming",
-        "live calls have no `pending_safety_checks` and are repeated without",
+        "live calls have no `pending_safety_checks` and are sent back without",
     ),
     (
         "functions: the request after functions: ",
         "CompletionCreateParamsNonStreaming",
-        "calls without ids or names, or with arguments as an object, are repeated as the server wrote them",
+        "calls without ids or names, or with arguments as an object, are sent back unchanged",
     ),
     (
         "functions: request__results_without_ids",
         "ChatCompletionToolMessageParam",
-        "servers of small models give calls no ids; what came in goes back",
+        "servers of small models omit call ids; their calls are sent back unchanged",
     ),
 ];
 
-/// Streams of frames, which botocore reads whoever made what is in them.
+/// Streams of frames, which botocore decodes for any payload.
 const FRAMED: [&str; 1] = ["invoke.stream"];
 
-/// What an SDK's types refuse although services send it: where, words of the refusal, and what
-/// is known of it. All of it must be read.
+/// Rejections by an SDK's types of what live services send: document, part of the message, and the
+/// explanation. We must decode all of it.
 const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "openai-responses: output.computer_call.ga_live",
@@ -89,17 +89,17 @@ const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "openai-responses",
         ".store']",
-        "live responses say whether they are stored",
+        "live responses state whether they are stored",
     ),
     (
         "openai-responses: response.failed.live_code",
         "error.code",
-        "`insufficient_quota` is in no list",
+        "`insufficient_quota` is undocumented",
     ),
     (
         "openai-responses",
         "cache_write_tokens",
-        "older responses do not count them",
+        "older responses omit the count",
     ),
     (
         "openai-responses",
@@ -109,17 +109,17 @@ const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "openai-responses: stream.computer_shell_patch_interleaved",
         "validation errors for union",
-        "the events of a patch's diff are in no list",
+        "the events of a patch's diff are undocumented",
     ),
     (
         "openai-responses: events.error_nested",
         "validation errors",
-        "the live error is an object within the event",
+        "the live error is an object inside the event",
     ),
     (
         "openai-responses: responses_stream__function_call",
         "['.name']",
-        "the specification has the name, the SDK's type lacks it",
+        "the specification has the name, but the SDK's type lacks it",
     ),
     (
         "functions",
@@ -134,37 +134,37 @@ const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "functions: response__no_ids",
         "Field required",
-        "servers of small models give calls no ids",
+        "servers of small models omit call ids",
     ),
     (
         "functions: response__unnamed_call",
         "function.name",
-        "a call without a name is answered with an error",
+        "a call without a name gets an error result",
     ),
     (
         "functions",
         "reasoning",
-        "servers say their model's thinking in members of their own",
+        "servers put reasoning into fields of their own",
     ),
     (
         "functions: stream__missing_index",
         "index",
-        "some servers send one call after the other without numbers",
+        "some servers send consecutive calls without indexes",
     ),
     (
         "functions: stream__error",
         "ChatCompletionChunk",
-        "an error amid a stream is no chunk; the SDK raises it",
+        "an error inside a stream is not a chunk; the SDK raises it",
     ),
     (
         "google-generate-content",
         "Extra inputs are not permitted",
-        "the SDK drops members it does not know before it reads",
+        "the SDK drops unknown fields before validation",
     ),
     (
         "google-interactions: ix_stream__code_and_media",
         "no known variant",
-        "an event that nobody knows is let be",
+        "unknown events are ignored",
     ),
     (
         "mistral-conversations: response__code_interpreter_2025",
@@ -179,7 +179,7 @@ const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "mistral-conversations: response__document_library",
         "arguments",
-        "arguments may be an object",
+        "arguments can be an object",
     ),
     (
         "mistral-conversations: response__web_search",
@@ -189,17 +189,17 @@ const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "mistral-conversations: response__unknown_entry",
         "tool.dream",
-        "an entry that nobody knows is kept",
+        "unknown entries are kept",
     ),
     (
         "mistral-conversations: stream__unknown_event",
         "mood",
-        "an event that nobody knows is let be",
+        "unknown events are ignored",
     ),
     (
         "mistral-chat",
         "prompt_tokens_details",
-        "live responses count cached tokens",
+        "live responses include cached tokens",
     ),
     (
         "mistral-chat: chat_response__connector_turns",
@@ -209,16 +209,16 @@ const ON_THE_WIRE: [(&str, &str, &str); 29] = [
     (
         "bedrock-converse",
         "serverToolUsage",
-        "live responses count more than the service's model says",
+        "live responses have counts that the service model lacks",
     ),
     (
         "bedrock-converse: stream__converse_repeated_and_unknown",
         "ContentBlockStart",
-        "a kind of block that nobody knows is let be",
+        "unknown block types are ignored",
     ),
 ];
 
-/// Checks all documents of the dialects that an SDK knows, in one process.
+/// Validates all documents for an SDK in one process.
 fn check(sdk: &str) {
     let mut sent = Vec::new();
     for dialect in Dialect::ALL {
@@ -239,13 +239,13 @@ fn check(sdk: &str) {
         });
         let of_sdk = |document: &Document| match document.kind.as_str() {
             kind if FRAMED.contains(&kind) => sdk == "bedrock",
-            // The framework hands a service's own tools on as they are.
+            // Agent Framework passes a service's tools on unchanged.
             "tools" if dialect == Dialect::AgentFramework => sdk == "openai",
             _ => *own == sdk,
         };
         sent.extend(prefixed.filter(of_sdk));
     }
-    assert!(!sent.is_empty(), "no dialect is of {sdk}");
+    assert!(!sent.is_empty(), "no dialect uses {sdk}");
     let refused = refusals(sdk, &sent);
     let rows = || TAKEN_LIVE.iter().chain(&ON_THE_WIRE);
     let unknown: Vec<String> = refused
@@ -260,7 +260,7 @@ fn check(sdk: &str) {
         unknown.len(),
         unknown.join("\n")
     );
-    // A row that nothing needs hides what comes next.
+    // An unused row would hide later rejections.
     for row in rows().filter(|row| sent.iter().any(|document| document.name.starts_with(row.0))) {
         assert!(
             refused.iter().any(|refusal| is_said(row, refusal)),
@@ -274,32 +274,32 @@ fn is_said((name, words, _): &(&str, &str, &str), refusal: &Refusal) -> bool {
 }
 
 #[test]
-fn anthropics_sdk_takes_what_we_write_and_reads_what_we_read() {
+fn the_anthropic_sdk_accepts_our_requests_and_responses() {
     check("anthropic");
 }
 
 #[test]
-fn openais_sdk_takes_what_we_write_and_reads_what_we_read() {
+fn the_openai_sdk_accepts_our_requests_and_responses() {
     check("openai");
 }
 
 #[test]
-fn googles_sdk_takes_what_we_write_and_reads_what_we_read() {
+fn the_google_sdk_accepts_our_requests_and_responses() {
     check("google");
 }
 
 #[test]
-fn botocore_takes_what_we_write_and_reads_what_we_read() {
+fn botocore_accepts_our_requests_and_responses() {
     check("bedrock");
 }
 
 #[test]
-fn mistrals_sdk_takes_what_we_write_and_reads_what_we_read() {
+fn the_mistral_sdk_accepts_our_requests_and_responses() {
     check("mistral");
 }
 
 #[test]
-fn agent_framework_takes_what_we_write_and_reads_what_we_read() {
+fn agent_framework_accepts_our_requests_and_responses() {
     check("agent_framework");
 }
 
@@ -311,9 +311,9 @@ fn every_dialect_is_checked_by_an_sdk() {
     }
 }
 
-/// A check that lets everything through shows nothing.
+/// A check that accepts everything shows nothing.
 #[test]
-fn an_sdk_refuses_what_is_wrong() {
+fn each_sdk_rejects_invalid_documents() {
     let wrong = |kind: &str, json: Value| Document {
         name: "x".to_owned(),
         kind: kind.to_owned(),

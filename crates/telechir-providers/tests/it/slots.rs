@@ -1,4 +1,4 @@
-//! Pictures are left where they are in their document, and nobody can tell.
+//! Images stay in their document, without an observable effect.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
 
-/// Documents of every dialect.
+/// The vector files of all dialects.
 pub(crate) fn vectors() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut folders = vec![folder];
@@ -25,7 +25,7 @@ pub(crate) fn vectors() -> Vec<PathBuf> {
     files
 }
 
-/// The strings of a document, by their places.
+/// The paths of all strings in a document.
 fn strings(value: &Value, place: String, all: &mut Vec<String>) {
     match value {
         Value::String(_) => all.push(place),
@@ -44,7 +44,7 @@ fn strings(value: &Value, place: String, all: &mut Vec<String>) {
     }
 }
 
-/// Everything that is said of a document, by each of the ways to read it.
+/// All results of decoding and encoding a document, in every form.
 fn outcome(dialect: Dialect, other: Dialect, document: String) -> Value {
     let turn = match dialect.decode_response(document.clone()) {
         Ok((turn, report)) => json!({"contents": turn.contents(), "report": report}),
@@ -72,14 +72,14 @@ fn outcome(dialect: Dialect, other: Dialect, document: String) -> Value {
     json!({"turn": turn, "history": history})
 }
 
-/// The last names of a place: what a string is, wherever it stands.
+/// The last names of a path, which classify a string.
 fn kind_of(place: &str) -> String {
     let names = place.split('/').rev();
     let names = names.filter(|name| name.parse::<usize>().is_err());
     names.take(3).collect::<Vec<_>>().join(" of ")
 }
 
-/// Where two values differ first, and how.
+/// The first path at which two values differ, with both values.
 fn difference(one: &Value, other: &Value) -> String {
     let mut places = Vec::new();
     strings(one, String::new(), &mut places);
@@ -93,14 +93,14 @@ fn difference(one: &Value, other: &Value) -> String {
     format!("{place:?} is {one:.300} and {other:.300}")
 }
 
-/// The same document without a slot: an escape in a string keeps it from having one.
+/// The same document without slots: an escape in a string prevents one.
 fn without_slots(document: &str) -> String {
     document.replace("iVBOR", "\\u0069VBOR")
 }
 
-/// A string that the test puts into each place in turn, and one that says a picture's type.
+/// Strings for the test to insert, one with a media type.
 fn long_strings() -> [String; 2] {
-    // A picture of 1280 by 800, as far as it says so.
+    // The header of a 1280x800 PNG, then data.
     let long = format!(
         "iVBORw0KGgoAAAANSUhEUgAABQAAAAMgCAIAAABhYmNk{}",
         "QUJD".repeat(1250)
@@ -109,7 +109,7 @@ fn long_strings() -> [String; 2] {
 }
 
 #[test]
-fn a_long_string_anywhere_is_read_as_it_was() {
+fn a_long_string_decodes_identically_at_every_path() {
     let mut seen = HashSet::new();
     for path in vectors() {
         let vector: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -148,9 +148,9 @@ fn a_long_string_anywhere_is_read_as_it_was() {
     assert!(seen.len() > 300, "{} kinds of strings", seen.len());
 }
 
-/// What a writer refuses or reports because of a picture's length, it does with slots too.
+/// An encoder that rejects or reports an image for its length also does so with slots.
 #[test]
-fn a_image_that_is_too_large_is_as_large_with_a_slot() {
+fn an_oversized_image_is_rejected_with_slots_too() {
     let mut refused = 0;
     for megabytes in [6, 11, 34] {
         let long = long_strings()[1].clone() + &"QUJD".repeat(megabytes << 18);
@@ -187,5 +187,5 @@ fn a_image_that_is_too_large_is_as_large_with_a_slot() {
             }
         }
     }
-    assert!(refused > 0, "some dialect has a limit");
+    assert!(refused > 0, "no dialect rejected an image");
 }

@@ -59,7 +59,7 @@ fn a_document_that_is_not_there_is_no_failed_one_and_no_pass() {
     assert_eq!(run.code, Some(1), "{}", run.stdout);
     let said = "0 documents checked, 0 failed; 0 not for a translator; 1 that the manifest names";
     assert!(run.stdout.contains(said), "{}", run.stdout);
-    assert!(run.stdout.contains("the folder does not have it"));
+    assert!(run.stdout.contains("in the manifest but not in the folder"));
 }
 
 #[test]

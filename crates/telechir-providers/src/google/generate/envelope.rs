@@ -1,4 +1,4 @@
-//! What contents come in: a request, a response, a list, or one alone.
+//! The JSON around contents: a request, a response, a list, or a single content.
 
 use std::collections::VecDeque;
 
@@ -13,21 +13,23 @@ use crate::google::scene::{self, Scene};
 use crate::google::{PROVIDER, batch, made_up_id, member, raw, snake, text};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member's name where one content stands alone, or a list of parts, or one part.
+/// Envelope fields for a document that is one content, a list of parts, or one part.
 pub(super) const ALONE: &str = "";
 pub(super) const PARTS: &str = "parts";
 pub(super) const PART: &str = "part";
 pub(super) const CANDIDATES: &str = "candidates";
 pub(super) const CONTENTS: &str = "contents";
 
-/// Members of a request that hold instructions.
+/// The fields of a request that hold instructions, in both spellings.
 pub(super) const INSTRUCTIONS: [&str; 2] = ["systemInstruction", "system_instruction"];
 
-/// Reads one response: whole, in chunks, its content or its parts.
+/// Decodes one response: an object, a list of chunks, its content or its parts.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let found = find(document)?;
     if found.member == Some(CONTENTS) {
-        return Err(wrong("it has `contents`: a request, not a response"));
+        return Err(wrong(
+            "expected a response, found a request with `contents`",
+        ));
     }
     let mut reader = Reader::new(&found);
     let mut contents = Vec::new();
@@ -43,7 +45,7 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
-/// Reads a history: a request, its list of contents, a response, one content or its parts.
+/// Decodes a history: a request, its list of contents, a response, one content or its parts.
 pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
     let found = find(document)?;
     let mut reader = Reader::new(&found);
@@ -68,7 +70,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
 
 struct Found {
     contents: Vec<Value>,
-    /// None for a list of contents.
+    /// Absent for a list of contents.
     member: Option<&'static str>,
     rest: Map<String, Value>,
 }
@@ -119,7 +121,7 @@ fn find(document: Value) -> Result<Found, DecodeError> {
     match document {
         Value::Array(items) => list(items),
         Value::Object(rest) => object(rest),
-        _ => Err(wrong("it is neither an object nor a list of contents")),
+        _ => Err(wrong("expected an object or a list of contents")),
     }
 }
 
@@ -149,7 +151,7 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
     }
     if rest.contains_key(CONTENTS) {
         let Some(Value::Array(contents)) = rest.insert(CONTENTS.to_owned(), Value::Null) else {
-            return Err(wrong("`contents` is no list of contents"));
+            return Err(wrong("`contents` is not a list"));
         };
         return Ok(Found {
             contents,
@@ -179,11 +181,11 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
     let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
     let names = names.join("`, `");
     Err(wrong(format!(
-        "it has neither `candidates`, `contents` nor `parts`, but `{names}`"
+        "expected `candidates`, `contents` or `parts`, found `{names}`"
     )))
 }
 
-/// The content of the first candidate; the others stay where they are.
+/// Takes the content of the first candidate; the others stay in the envelope.
 fn response(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
     let mut contents = Vec::new();
     match rest.get_mut(CANDIDATES) {
@@ -191,14 +193,14 @@ fn response(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
         Some(Value::Array(candidates)) => {
             if let Some(first) = candidates.first_mut() {
                 let Some(candidate) = first.as_object_mut() else {
-                    return Err(wrong("candidates[0] is no object"));
+                    return Err(wrong("candidates[0] is not an object"));
                 };
                 if let Some(content) = candidate.get_mut("content").filter(|c| has_parts(c)) {
                     contents.push(content.take());
                 }
             }
         }
-        Some(_) => return Err(wrong("`candidates` is no list")),
+        Some(_) => return Err(wrong("`candidates` is not a list")),
     }
     Ok(Found {
         contents,
@@ -212,14 +214,14 @@ fn has_parts(content: &Value) -> bool {
 }
 
 fn provider_error(error: &Map<String, Value>) -> DecodeError {
-    let said = text(error, "message").unwrap_or("it says no more");
+    let said = text(error, "message").unwrap_or("no message");
     let code = error.get("code").map(Value::to_string);
     let status = text(error, "status").map(str::to_owned).or(code);
     let message = status.map_or_else(|| said.to_owned(), |status| format!("{status}: {said}"));
     DecodeError::ProviderError { message }
 }
 
-/// Documents of other dialects that have members of the same names.
+/// Rejects documents of other dialects that have fields with the same names.
 fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     let first = match document {
         Value::Array(items) => items.first().unwrap_or(&Value::Null),
@@ -240,7 +242,7 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     };
     Err(DecodeError::WrongShape {
         dialect: DIALECT,
-        problem: "it holds no `contents` of `parts`".to_owned(),
+        problem: "expected `contents` with `parts`".to_owned(),
         looks_like: Some(looks_like),
     })
 }
@@ -263,15 +265,15 @@ fn without_parts(content: &Map<String, Value>) -> Map<String, Value> {
     around
 }
 
-/// Reads contents one after another.
+/// Decodes contents one after another.
 struct Reader {
     scene: Scene,
     report: Report,
-    /// Names the ids that are made up.
+    /// Part of generated ids: the response's id, or absent for a history.
     place: Option<String>,
-    /// Calls nobody has answered yet, each with its content's place.
+    /// Calls without a result so far, with their function's name and the index of their content.
     open: VecDeque<(CallId, String, usize)>,
-    /// The content that is read.
+    /// The index of the current content.
     at: usize,
 }
 
@@ -285,12 +287,12 @@ impl Reader {
         let others = candidates.map_or(0, |all| all.len().saturating_sub(1));
         let mut report = Report::default();
         if others > 0 {
-            let why = "a response is one turn";
+            let why = "a response decodes to one turn";
             report.kept(
                 format!("{others} other candidates"),
                 "candidates[1]",
                 why,
-                "in their own JSON",
+                "in the envelope",
             );
         }
         Self {
@@ -306,10 +308,10 @@ impl Reader {
         self.at = at;
         let place = format!("contents[{at}]");
         let Some(content) = value.as_object() else {
-            return Err(wrong(format!("{place} is no object")));
+            return Err(wrong(format!("{place} is not an object")));
         };
         if !content.contains_key("parts") && !content.contains_key("role") {
-            return Err(wrong(format!("{place} has neither `role` nor `parts`")));
+            return Err(wrong(format!("{place} lacks both `role` and `parts`")));
         }
         let role = match text(content, "role") {
             Some("model") => Role::Assistant,
@@ -318,20 +320,20 @@ impl Reader {
             Some("system") => Role::System,
             Some(odd) => {
                 return Err(wrong(format!(
-                    "{place} has the role `{odd}`, neither user nor model"
+                    "{place} has the role `{odd}`, expected user or model"
                 )));
             }
         };
         let parts = match content.get("parts") {
             None | Some(Value::Null) => &[][..],
             Some(Value::Array(parts)) => parts.as_slice(),
-            Some(_) => return Err(wrong(format!("{place}.parts is no list"))),
+            Some(_) => return Err(wrong(format!("{place}.parts is not a list"))),
         };
         let ids = self.place.clone().unwrap_or_else(|| at.to_string());
         let mut contents = Vec::new();
         for (index, part) in parts.iter().enumerate() {
             let Some(part) = part.as_object() else {
-                return Err(wrong(format!("{place}.parts[{index}] is no object")));
+                return Err(wrong(format!("{place}.parts[{index}] is not an object")));
             };
             let content = self.part(part, &made_up_id(&ids, index), contents.last());
             contents.push(content);
@@ -354,7 +356,7 @@ impl Reader {
         let id = if let Some(answered) = held("functionResponse") {
             self.answered(text(answered, "name").unwrap_or_default(), own_id(part))
         } else if held("codeExecutionResult").is_some() {
-            // Older models give code and result no id: they stand one after the other.
+            // Code and result of older models have no id; they follow each other.
             match before {
                 Some(Content::CommandCall(call)) => call.call_id.clone(),
                 _ => None,
@@ -374,8 +376,8 @@ impl Reader {
         content
     }
 
-    /// The call that an answer belongs to: the first open one of its id or, without one, of its
-    /// name, in the newest content that has any.
+    /// The call that a response belongs to: the first open call with its id or, without an id, with
+    /// its name, in the newest content that has one.
     fn answered(&mut self, name: &str, own: Option<&str>) -> Option<CallId> {
         let fits = |(id, open, _): &(CallId, String, usize)| match own {
             Some(own) => id.as_str() == own,
@@ -387,7 +389,7 @@ impl Reader {
         Some(self.open.remove(at)?.0)
     }
 
-    /// A call that was put together is known under its own id too.
+    /// Records a call that was joined from parts under its own id, too.
     fn note_joined(&mut self, content: &Content) {
         if let Content::ComputerCall(call) = content
             && self.scene.call(&call.call_id).is_none()
@@ -397,7 +399,7 @@ impl Reader {
     }
 }
 
-/// Why a response ended that ended otherwise than well.
+/// The error of a response that did not end normally.
 fn ended(rest: &Map<String, Value>) -> Option<Content> {
     let error = |message: String, code: &str, details: Option<Value>| {
         let mut meta = Meta::default();
@@ -412,7 +414,7 @@ fn ended(rest: &Map<String, Value>) -> Option<Content> {
     if let Some(feedback) = member(rest, "promptFeedback").and_then(Value::as_object)
         && let Some(reason) = text(feedback, "blockReason")
     {
-        let said = text(feedback, "blockReasonMessage").unwrap_or("no more is said");
+        let said = text(feedback, "blockReasonMessage").unwrap_or("no message");
         let message = format!("the provider blocked the request: {reason}: {said}");
         return error(message, reason, Some(feedback.clone().into()));
     }
@@ -429,7 +431,7 @@ fn ended(rest: &Map<String, Value>) -> Option<Content> {
     error(message, reason, None)
 }
 
-/// What a response cost; thinking is written too.
+/// The tokens of a response; reasoning tokens count as output.
 fn cost(usage: &Map<String, Value>, rest: &Map<String, Value>) -> Content {
     let count = |name: &str| member(usage, name).and_then(Value::as_u64);
     let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {

@@ -1,5 +1,5 @@
-//! A history as contents. What came from here goes back as it came; anything else in this
-//! dialect's words, with its answers where they must stand.
+//! Encodes a history as contents. Contents from this dialect stay unchanged; others are encoded,
+//! with results where the API requires them.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::google::words::Generation;
 use crate::google::{PLACEHOLDER, member};
 use crate::{EncodeError, Envelope, History, Report};
 
-/// Writes a history in the form it came in, or as a list of contents.
+/// Encodes a history in its envelope, or as a list of contents.
 pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let envelope = Around::of(&history.envelope);
     let mut report = Report::default();
@@ -50,7 +50,7 @@ fn own_around(message: &Message) -> Option<&Value> {
     (raw.dialect == DIALECT && raw.template().is_object()).then_some(raw.template())
 }
 
-/// What the history came in, when that was this dialect's.
+/// The history's envelope, if it is of this dialect.
 struct Around<'a> {
     member: Option<&'static str>,
     rest: Option<&'a Map<String, Value>>,
@@ -103,8 +103,8 @@ impl<'a> Around<'a> {
                 rest.into()
             }
             Some(CANDIDATES) => {
-                let why = "a response has one content, and the history has several";
-                report.lost("what stood around the content", "candidates", why);
+                let why = "a response has one content, but the history has several";
+                report.lost("the fields around the content", "candidates", why);
                 contents.into()
             }
             Some(_) | None => contents.into(),
@@ -112,7 +112,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// The instructions for a request's own place, and the messages that are left.
+/// The instructions for the request's field, and the remaining messages.
 fn instructions<'a>(history: &'a History, around: &Around<'_>) -> (Option<Value>, &'a [Message]) {
     let messages = history.messages.as_slice();
     let Some((first, rest)) = messages.split_first() else {
@@ -146,9 +146,9 @@ fn instructions<'a>(history: &'a History, around: &Around<'_>) -> (Option<Value>
 struct Writer<'a> {
     scene: Scene,
     results: HashMap<CallId, &'a Content>,
-    /// How each call was written.
+    /// How each call was encoded.
     calls: Calls,
-    /// The size of the newest picture.
+    /// The size of the newest image.
     image: Option<Size>,
     report: Report,
 }
@@ -243,7 +243,7 @@ impl Writer<'_> {
         responses(&asked, result, &mut self.report)
     }
 
-    /// Every call is answered.
+    /// Encodes an error response for a call without a result.
     fn missing(&mut self, call: &Content) -> Vec<Value> {
         let asked = self.calls.unanswered(call, &mut self.report);
         asked
@@ -252,7 +252,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Remembers the newest picture, which pixels are of.
+    /// Records the size of the newest image, which pixels refer to.
     fn see(&mut self, content: &Content) {
         self.image = plan::image_of(content).or(self.image);
     }
@@ -263,8 +263,8 @@ fn is_call(part: &Value) -> bool {
         .is_some_and(|part| member(part, "functionCall").is_some())
 }
 
-/// The first call of a turn must have a signature; one that no model of this provider made gets
-/// the one that stands for none.
+/// The first call of a turn needs a signature; a call that no Google model made gets the
+/// placeholder.
 fn sign(parts: &mut [Value]) {
     let first = parts.iter_mut().find(|part| is_call(part));
     if let Some(first) = first.filter(|first| first.get("thoughtSignature").is_none()) {

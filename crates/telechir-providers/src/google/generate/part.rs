@@ -1,4 +1,4 @@
-//! One part as a neutral content.
+//! Decodes one part into a neutral content.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -15,15 +15,15 @@ use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, raw, text}
 
 pub(super) type Part = Map<String, Value>;
 
-/// Under this name a content keeps members of the part beside what it holds.
+/// The property in which a content keeps unknown fields of the part.
 const BESIDE: &str = "part";
-/// Under this name it keeps members of the call or answer in it.
+/// The property in which a content keeps unknown fields inside the part's data.
 const WITHIN: &str = "members";
 
-/// The type of a content that only passes a part on.
+/// The type of a content that carries a part unchanged.
 pub(super) const WRAPPED: &str = "google_part";
 
-/// What a part can hold, one of them each.
+/// The data fields of a part, of which a part has one.
 pub(super) const DATA: [&str; 7] = [
     "text",
     "inlineData",
@@ -34,7 +34,7 @@ pub(super) const DATA: [&str; 7] = [
     "codeExecutionResult",
 ];
 
-/// The id a call or an answer has in its part.
+/// The id that a call or a response has in its part.
 pub(super) fn own_id(part: &Part) -> Option<&str> {
     let held = [
         "functionCall",
@@ -47,8 +47,8 @@ pub(super) fn own_id(part: &Part) -> Option<&str> {
     text(held.as_object()?, "id").filter(|id| !id.is_empty())
 }
 
-/// Reads a part. `id` joins a call or an answer that has none of its own. Whatever is not
-/// understood comes out whole.
+/// Decodes a part. `id` is used for a call or response without an id. A part that is not understood
+/// is kept unchanged.
 pub(super) fn read(part: &Part, id: &CallId, scene: &Scene) -> Content {
     let id = own_id(part).map_or_else(|| id.clone(), CallId::from);
     let held = |name| member(part, name).and_then(Value::as_object);
@@ -82,8 +82,8 @@ fn other(part: &Part) -> Content {
     })
 }
 
-/// The part as it came; its signature and the members beside what it holds by name. The
-/// signature that stands for one is none.
+/// A meta with the part as raw representation, its signature and its unknown fields. The
+/// placeholder does not count as a signature.
 fn meta(part: &Part, held: &[&str]) -> Meta {
     let mut meta = raw(DIALECT, Value::Object(part.clone()));
     if let Some(signature) = text(part, "thoughtSignature").filter(|said| *said != PLACEHOLDER) {
@@ -121,7 +121,7 @@ fn spoken(part: &Part, words: &str) -> Content {
     })
 }
 
-/// Bytes of a part, or of an answer.
+/// The inline data of a part or a response.
 fn inline(data: &Map<String, Value>) -> Option<Media> {
     let kind = text(data, "mimeType")?;
     let content = DataContent::from_base64(kind, &standard(text(data, "data")?));
@@ -171,7 +171,7 @@ fn function_call(part: &Part, called: &Map<String, Value>, id: CallId, scene: &S
     let is_open = member(called, "willContinue") == Some(&Value::Bool(true))
         || member(called, "partialArgs").is_some();
     let name = text(called, "name").unwrap_or_default();
-    let unfinished = format!("`{name}`: the model did not write the call to its end.");
+    let unfinished = format!("`{name}`: the model did not complete the call.");
     call::read(
         Called {
             id,
@@ -184,7 +184,7 @@ fn function_call(part: &Part, called: &Map<String, Value>, id: CallId, scene: &S
     )
 }
 
-/// An answer, by what its call was. One whose pictures cannot be read is kept whole.
+/// Decodes a response by the type of its call. A response with unreadable images is kept unchanged.
 fn function_response(
     part: &Part,
     answered: &Map<String, Value>,
@@ -255,7 +255,7 @@ fn code_execution_result(part: &Part, result: &Map<String, Value>, id: CallId) -
     }))
 }
 
-/// What stands beside the data of a part, and in it, put back.
+/// Restores the unknown fields of a part and of its data.
 pub(super) fn put_kept(part: &mut Value, held: &str, meta: &Meta) {
     if let Some(signature) = meta.property(PROVIDER, SIGNATURE) {
         part["thoughtSignature"] = signature.clone();

@@ -1,26 +1,26 @@
-//! A call's arguments that arrive value by value, each with the path where it belongs.
+//! Assembles arguments of a call that arrive value by value, each with a JSON path.
 
 use serde_json::{Map, Value};
 
 use crate::google::{member, text};
 
-/// Arguments nested deeper are nobody's.
+/// Maximum nesting of arguments.
 const DEEPEST: usize = 64;
 
-/// A step of a path.
+/// A segment of a JSON path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Member(String),
     Element(usize),
 }
 
-/// Puts one piece into the arguments; whether the value at its path goes on, and the path.
+/// Adds one value to the arguments. Returns its path and whether the value continues.
 ///
-/// The error is the end of a sentence: what is wrong with the piece.
+/// The error completes a sentence about the piece.
 pub(super) fn put(args: &mut Map<String, Value>, piece: &Value) -> Result<(String, bool), String> {
-    let piece = piece.as_object().ok_or("it is no object")?;
+    let piece = piece.as_object().ok_or("it is not an object")?;
     let path = text(piece, "jsonPath").ok_or("it has no `jsonPath`")?;
-    let steps = steps(path).ok_or_else(|| format!("its path {path:?} is none"))?;
+    let steps = steps(path).ok_or_else(|| format!("its path {path:?} is invalid"))?;
     let goes_on = member(piece, "willContinue") == Some(&Value::Bool(true));
     let value = if let Some(words) = text(piece, "stringValue") {
         Value::from(words)
@@ -33,17 +33,18 @@ pub(super) fn put(args: &mut Map<String, Value>, piece: &Value) -> Result<(Strin
     } else {
         return Err("it has no value".to_owned());
     };
-    let place = find(args, &steps).ok_or_else(|| format!("nothing can be at {path:?}"))?;
+    let place =
+        find(args, &steps).ok_or_else(|| format!("the arguments have no value at {path:?}"))?;
     match (place, value) {
         (Value::String(before), Value::String(more)) => before.push_str(&more),
         (place @ Value::Null, value) => *place = value,
         (before, value) if *before == value => {}
-        _ => return Err(format!("there is another value at {path:?}")),
+        _ => return Err(format!("there is already another value at {path:?}")),
     }
     Ok((path.to_owned(), goes_on))
 }
 
-/// `$.a[0].b` and `$['a'][0]["b"]`.
+/// Parses `$.a[0].b` and `$['a'][0]["b"]`.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
@@ -69,7 +70,7 @@ fn steps(path: &str) -> Option<Vec<Step>> {
     (!steps.is_empty()).then_some(steps)
 }
 
-/// What follows a `[`: a number, or a name in quotes.
+/// Parses the text after a `[`: a number, or a name in quotes.
 fn bracketed(text: &str) -> Option<(Step, &str)> {
     let quote = text.chars().next()?;
     if quote != '\'' && quote != '"' {
@@ -91,8 +92,8 @@ fn bracketed(text: &str) -> Option<(Step, &str)> {
     None
 }
 
-/// The place at a path; objects and lists come into being on the way. An element is the next of
-/// its list or one that is there.
+/// The value at a path; creates objects and lists on the way. An index is that of an existing
+/// element or of the next one.
 fn find<'a>(args: &'a mut Map<String, Value>, steps: &[Step]) -> Option<&'a mut Value> {
     let (first, rest) = steps.split_first()?;
     let Step::Member(name) = first else {
@@ -132,7 +133,7 @@ mod tests {
     use super::put;
 
     #[test]
-    fn values_come_together_at_their_paths() {
+    fn assembles_values_at_their_paths() {
         let mut args = Map::new();
         let pieces = [
             json!({"jsonPath": "$.command", "stringValue": "car", "willContinue": true}),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_fits_nowhere_is_refused() {
+    fn rejects_a_value_with_an_impossible_path() {
         let bad = [
             json!({"jsonPath": "$.a[1000000000]", "stringValue": "x"}),
             json!({"jsonPath": "$[0]", "stringValue": "x"}),

@@ -1,5 +1,5 @@
-//! A response in chunks, each of them a response with the next parts: as server-sent events, or
-//! one after another in a JSON list.
+//! Decodes a streamed response: chunks that each are a response with the next parts, as server-sent
+//! events or as elements of a JSON list.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::google::{member, text};
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler, Events, StreamDecoder};
 
-/// A response that is arriving, in whichever framing.
+/// Decodes chunks in either framing.
 #[derive(Default)]
 pub(super) enum Chunks {
-    /// Nothing but white space has come.
+    /// Only white space was received.
     #[default]
     Unknown,
     Events(Box<Events<Merged>>),
@@ -48,7 +48,7 @@ impl StreamDecoder for Chunks {
 
     fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         match *self {
-            Self::Unknown => Err(truncated("nothing came")),
+            Self::Unknown => Err(truncated("no data was received")),
             Self::Events(events) => events.finish(rounded),
             Self::Json(pieces, merged) => {
                 pieces.finish(rounded)?;
@@ -64,17 +64,17 @@ fn truncated(missing: &str) -> StreamError {
     }
 }
 
-/// The whole of these chunks.
+/// Merges chunks into one response.
 pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
     let mut merged = Merged::default();
     for chunk in chunks {
         merged.event(None, chunk)?;
     }
-    // The document that has the chunks is looked at itself.
+    // The caller reports rounded numbers for the document that contains the chunks.
     merged.finish(&mut RoundedNumbers::default())
 }
 
-/// What has come of a response.
+/// Merges chunks into a response.
 #[derive(Default)]
 pub(super) struct Merged {
     members: Map<String, Value>,
@@ -82,7 +82,7 @@ pub(super) struct Merged {
     chunks: usize,
 }
 
-/// No response has more of them.
+/// Maximum number of candidates of a response.
 const MOST_CANDIDATES: usize = 64;
 
 #[derive(Default)]
@@ -91,16 +91,16 @@ struct Candidate {
     content: Map<String, Value>,
     has_content: bool,
     parts: Vec<Value>,
-    /// The call whose arguments are arriving.
+    /// The call whose arguments are being received.
     open: Option<Open>,
 }
 
 struct Open {
     at: usize,
     args: Map<String, Value>,
-    /// Paths whose value goes on.
+    /// Paths whose value continues in the next piece.
     unfinished: Vec<String>,
-    /// Pieces that fit nowhere.
+    /// Pieces with an impossible path.
     odd: Vec<Value>,
 }
 
@@ -108,11 +108,11 @@ impl EventAssembler for Merged {
     fn event(&mut self, _name: Option<&str>, chunk: Value) -> Result<Vec<Delta>, StreamError> {
         self.chunks += 1;
         let Value::Object(chunk) = chunk else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("it is not an object"));
         };
         if let Some(error) = chunk.get("error").and_then(Value::as_object) {
             let status = text(error, "status").unwrap_or("error");
-            let said = text(error, "message").unwrap_or("it says no more");
+            let said = text(error, "message").unwrap_or("no message");
             let message = format!("{status}: {said}");
             return Err(StreamError::Provider { message });
         }
@@ -125,8 +125,8 @@ impl EventAssembler for Merged {
                     }
                 }
                 (CANDIDATES, Value::Null) => {}
-                (CANDIDATES, _) => return Err(self.bad("`candidates` is no list")),
-                // The newest says all.
+                (CANDIDATES, _) => return Err(self.bad("`candidates` is not a list")),
+                // The newest value replaces earlier ones.
                 (_, value) => {
                     self.members.insert(name, value);
                 }
@@ -147,9 +147,7 @@ impl EventAssembler for Merged {
         let ended = |candidate: &Candidate| text(&candidate.members, "finishReason").is_some();
         let is_ended = !candidates.is_empty() && candidates.values().all(ended);
         if !is_blocked && !is_ended {
-            return Err(truncated(
-                "the chunk that says why the response ended did not come",
-            ));
+            return Err(truncated("the chunk with the finish reason"));
         }
         if !candidates.is_empty() {
             let whole = candidates.into_values().map(Candidate::whole).collect();
@@ -169,7 +167,7 @@ impl Merged {
 
     fn candidate(&mut self, candidate: Value) -> Result<Vec<Delta>, StreamError> {
         let Value::Object(mut candidate) = candidate else {
-            return Err(self.bad("a candidate is no object"));
+            return Err(self.bad("a candidate is not an object"));
         };
         let index = candidate.get("index").and_then(Value::as_u64).unwrap_or(0);
         let number = self.chunks;
@@ -183,7 +181,7 @@ impl Merged {
         let content = candidate.shift_remove("content");
         let into = self.candidates.entry(index).or_default();
         if text(&into.members, "finishReason").is_some() && has_parts(content.as_ref()) {
-            return Err(bad("parts come after the response's end"));
+            return Err(bad("parts follow the end of the response"));
         }
         let mut deltas = Vec::new();
         if let Some(Value::Object(mut content)) = content {
@@ -193,12 +191,12 @@ impl Merged {
                 Some(Value::Array(parts)) => {
                     for part in parts {
                         let Value::Object(part) = part else {
-                            return Err(bad("a part is no object"));
+                            return Err(bad("a part is not an object"));
                         };
                         into.part(part, &mut deltas);
                     }
                 }
-                Some(_) => return Err(bad("`parts` is no list")),
+                Some(_) => return Err(bad("`parts` is not a list")),
             }
             into.content.extend(content);
         }
@@ -206,7 +204,7 @@ impl Merged {
         if text(&into.members, "finishReason").is_some() {
             into.close(&mut deltas);
         }
-        // Only the first is the response; the others wait for its end.
+        // Only the first candidate is the response; deltas of others are dropped.
         Ok(if index == 0 { deltas } else { Vec::new() })
     }
 }
@@ -284,7 +282,7 @@ impl Candidate {
         if begins {
             self.close(deltas);
             if call.is_empty() && partial.is_empty() {
-                // It closes a call that is closed.
+                // It closes a call that is already closed.
                 return;
             }
             let at = self.parts.len();
@@ -331,7 +329,7 @@ impl Candidate {
         }
     }
 
-    /// Ends the call that is arriving. What was cut off stays marked, so that it never runs.
+    /// Ends the current call. A truncated call stays marked, so that it never runs.
     fn close(&mut self, deltas: &mut Vec<Delta>) {
         let Some(open) = self.open.take() else { return };
         let index = open.at as u64;
@@ -374,7 +372,7 @@ impl Open {
     }
 }
 
-/// Whether a text goes on with the next one: neither signed, nor anything else beside.
+/// Whether two text parts are one text: neither has a signature or other fields.
 fn is_same_text(last: &Value, next: &Map<String, Value>) -> bool {
     let plain = |part: &Map<String, Value>| {
         part.keys().all(|name| name == "text" || name == "thought") && part.contains_key("text")

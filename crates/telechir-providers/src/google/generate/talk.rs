@@ -1,4 +1,4 @@
-//! A conversation in contents, which the provider does not store.
+//! Conversations with `generateContent`; the provider does not store them.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -10,7 +10,7 @@ use crate::google::{images, member};
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
-/// How to converse in it.
+/// The API for conversations with `generateContent`.
 pub(super) struct GenerateTalk;
 
 impl ChatApi for GenerateTalk {
@@ -88,8 +88,7 @@ fn request(opening: &RequestOptions, contents: &mut [Value]) -> Request {
     }
 }
 
-/// Whether the provider's own tools stand beside calls that we answer, which the provider wants
-/// to be told.
+/// Whether hosted tools are combined with calls that we execute, which a request must declare.
 fn combines(tools: &[Value]) -> bool {
     const OURS: [&str; 2] = ["functionDeclarations", "computerUse"];
     let names = || {
@@ -103,7 +102,7 @@ fn combines(tools: &[Value]) -> bool {
     has_ours && has_theirs
 }
 
-/// The content goes back exactly as it came: its signatures belong to its parts.
+/// Adds the content unchanged, because its signatures belong to its parts.
 fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (StopReason, UsageContent) {
     let none = Value::Null;
     let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
@@ -144,15 +143,15 @@ fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> StopReason {
         | "MODEL_ARMOR"
         | "ESCALATION" => refused(),
         _ if has_calls => StopReason::Calls,
-        // Nothing of it can be used: the model is asked once more.
+        // The content is unusable, so the model is asked again.
         "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" if !has_content => StopReason::Continue,
         "CONTINUATION" => StopReason::Continue,
         "STOP" => StopReason::Done,
         "" => StopReason::Incomplete {
-            reason: format!("{DIALECT} says no reason"),
+            reason: format!("{DIALECT} gave no finish reason"),
         },
-        // A signature that is missing or a call too many is no refusal, and asking again would
-        // not help.
+        // For example a missing signature or too many calls: not a refusal, and a retry would not
+        // help.
         _ => StopReason::Incomplete {
             reason: if said.is_empty() {
                 reason.to_owned()

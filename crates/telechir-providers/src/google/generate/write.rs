@@ -1,4 +1,4 @@
-//! Contents as parts, and the answers to a turn.
+//! Encodes contents as parts, and the results of a turn.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -16,7 +16,7 @@ use crate::google::words::Generation;
 use crate::google::{MADE_UP, PROVIDER, batch, scene::Scene, unsaid};
 use crate::{EncodeError, EncodedReply, Report};
 
-/// Writes the answers to a turn: the parts of the next content, in the order of the calls.
+/// Encodes the results of a turn as the parts of the next content, in the order of the calls.
 pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut reply = EncodedReply::default();
     for (call, result) in turn.pairs() {
@@ -39,7 +39,7 @@ pub(in crate::google) fn content_of(call: &ToolCall) -> Content {
     }
 }
 
-/// The function calls the model made; of a call made elsewhere, those it would be written as.
+/// The function calls of the model; for a call of another dialect, the ones it would be encoded as.
 fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
     if let Some(parts) = unchanged(content, &Scene::default()) {
         return called(&parts, content);
@@ -61,7 +61,7 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
     ask::write(content, &mut asking, "")
 }
 
-/// The calls in parts that go out as they came.
+/// The function calls in unchanged parts.
 pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
     let count = parts.len();
     let id = crate::google::scene::call_id(content).cloned();
@@ -82,7 +82,7 @@ pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
     parts.iter().enumerate().filter_map(call).collect()
 }
 
-/// The parts that a content came as, when it still says what they say.
+/// The original parts of a content, if it still means the same.
 pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
     if let Content::Other(other) = content {
         return passed_on(other).map(|part| vec![Value::Object(part.clone())]);
@@ -110,7 +110,7 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
     }
 }
 
-/// What joins a content with another.
+/// The id that connects a content with another one.
 fn id_of(content: &Content) -> Option<&CallId> {
     match content {
         Content::CommandCall(call) | Content::CommandResult(call) => call.call_id.as_ref(),
@@ -125,7 +125,7 @@ fn passed_on(other: &UnknownContent) -> Option<&Map<String, Value>> {
         .flatten()
 }
 
-/// A call's parts.
+/// Encodes a call as parts.
 pub(super) fn call_parts(content: &Content, asked: &[Asked]) -> Vec<Value> {
     let write = |asked: &Asked| {
         let mut call = Map::new();
@@ -139,21 +139,21 @@ pub(super) fn call_parts(content: &Content, asked: &[Asked]) -> Vec<Value> {
         part
     };
     let mut parts: Vec<Value> = asked.iter().map(write).collect();
-    // One signature is one call's.
+    // A signature belongs to one call only.
     for part in parts.iter_mut().skip(1).filter_map(Value::as_object_mut) {
         part.shift_remove("thoughtSignature");
     }
     parts
 }
 
-/// Ids that were made up here are none.
+/// Generated ids are not sent.
 fn put_id(object: &mut Map<String, Value>, id: &CallId) {
     if !id.as_str().is_empty() && !id.as_str().starts_with(MADE_UP) {
         object.insert("id".to_owned(), id.as_str().into());
     }
 }
 
-/// The parts that answer these function calls.
+/// Encodes the responses to these function calls.
 pub(super) fn responses(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
     let answers = answer::write(asked, result, report);
     let meta = match result {
@@ -187,16 +187,12 @@ pub(super) fn response(asked: &Asked, answer: Answer, report: &mut Report) -> Va
     json!({"functionResponse": response})
 }
 
-/// A picture or file; none when it cannot be sent and that was noted.
+/// Encodes an image or file; `None` if that is impossible, which is reported.
 fn media_part(media: &Media, place: &str, report: &mut Report) -> Option<Value> {
     match media {
         Media::Data(data) => {
             let Some(bytes) = base64_of(data) else {
-                report.lost(
-                    "a file whose data cannot be read",
-                    place,
-                    "files are base64",
-                );
+                report.lost("a file with unreadable data", place, "files must be base64");
                 return None;
             };
             let kind = data.media_type().unwrap_or("application/octet-stream");
@@ -218,14 +214,14 @@ fn media_part(media: &Media, place: &str, report: &mut Report) -> Option<Value> 
         }
         Media::HostedFile(file) => {
             let what = format!("file {}", file.file_id);
-            report.lost(what, place, "another provider holds it");
+            report.lost(what, place, "another provider stores it");
             None
         }
     }
 }
 
-/// The part of a content that is neither a call nor a result; none when it cannot be said, or
-/// says nothing, and that was noted.
+/// Encodes a content that is neither a call nor a result; `None` if it cannot be encoded, which is
+/// reported, or is not part of a conversation.
 pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
     if let Some(meta) = content.meta() {
         unsaid(report, place, meta, None, None);
@@ -234,7 +230,7 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
         Content::Text(text) => {
             if !text.meta.annotations.is_empty() {
                 let what = format!("{} annotations", text.meta.annotations.len());
-                report.lost(what, place, "they stand beside a response here");
+                report.lost(what, place, "they belong to a response, not to a part");
             }
             json!({"text": text.text})
         }
@@ -245,13 +241,13 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
             let media = crate::google::media::media(content)?;
             media_part(&media, place, report)?
         }
-        // A cost, and why a response ended, are no part of a conversation.
+        // Usage and finish reasons are not part of a conversation.
         Content::Usage(_) => return None,
         Content::Error(error) if error.meta.property(PROVIDER, "finish_reason").is_some() => {
             return None;
         }
         other => {
-            report.lost(name(other), place, "there is no part for it");
+            report.lost(name(other), place, "there is no such part");
             return None;
         }
     };
@@ -266,7 +262,7 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
 fn name(content: &Content) -> String {
     match content {
         Content::Error(error) => format!("error {:?}", error.message),
-        Content::ImageGenerationCall(_) => "a call of an image generator".to_owned(),
+        Content::ImageGenerationCall(_) => "an image generation call".to_owned(),
         Content::ImageGenerationResult(_) => "a generated image".to_owned(),
         Content::ApprovalRequest(request) => format!("approval request {}", request.id),
         Content::ApprovalResponse(response) => format!("approval response {}", response.id),
@@ -274,14 +270,14 @@ fn name(content: &Content) -> String {
             "content of type {:?}",
             other.kind.as_deref().unwrap_or_default()
         ),
-        _ => "a call within a result".to_owned(),
+        _ => "a call inside a result".to_owned(),
     }
 }
 
-/// Thinking is of use only as this provider's own.
+/// Reasoning is only accepted by the provider that created it.
 fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
     if reasoning.meta.property(PROVIDER, "thought").is_none() {
-        let why = "only this provider's own thinking is taken";
+        let why = "the provider accepts only its own reasoning";
         report.lost("reasoning", place, why);
         return None;
     }
@@ -298,7 +294,7 @@ fn words_of(contents: &[Content], place: &str, report: &mut Report) -> Option<St
         match content {
             Content::Text(text) => words.push(text.text.as_str()),
             Content::Error(error) => words.push(&error.message),
-            _ => report.lost("a file of hosted code", place, "code gives words here"),
+            _ => report.lost("a file of hosted code", place, "code returns only text"),
         }
     }
     (!words.is_empty()).then(|| words.join("\n"))

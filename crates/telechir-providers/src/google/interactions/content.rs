@@ -1,4 +1,4 @@
-//! What a step says: texts, pictures, sound, documents, films.
+//! Contents of a step: texts, images, audio, documents, videos.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -10,14 +10,14 @@ use crate::Report;
 use crate::google::media::{base64_of, media, standard};
 use crate::google::{PROVIDER, others, raw, text};
 
-/// Members of a content without a neutral name are kept under this one.
+/// The property for fields without a neutral name.
 const BESIDE: &str = "content";
-/// That the annotations of a text are this provider's.
+/// The property that marks annotations as this provider's.
 const OWN: &str = "own_annotations";
-/// The content's own type, where its media type does not say it.
+/// The property for a content type that differs from its media type.
 const KIND: &str = "content_type";
 
-/// Reads a content; one nobody knows comes out whole.
+/// Decodes a content; an unknown one is kept unchanged.
 pub(super) fn read(content: &Map<String, Value>) -> Content {
     let kind = text(content, "type").unwrap_or_default();
     let known = match kind {
@@ -28,14 +28,14 @@ pub(super) fn read(content: &Map<String, Value>) -> Content {
     known.unwrap_or_else(|| whole(content))
 }
 
-/// A content that only passes an object on.
+/// A content that carries an object unchanged.
 pub(super) fn whole(object: &Map<String, Value>) -> Content {
     let content = Content::Other(UnknownContent {
         kind: text(object, "type").map(str::to_owned),
         json: object.clone(),
     });
     let read = serde_json::from_value::<Content>(Value::Object(object.clone()));
-    // Without a type it would be no step of its own.
+    // An object without a type cannot be a step by itself.
     if text(object, "type").is_some() && read.is_ok_and(|read| read == content) {
         return content;
     }
@@ -48,10 +48,10 @@ pub(super) fn whole(object: &Map<String, Value>) -> Content {
     })
 }
 
-/// The type of a content that holds an object whose own type means something else among ours.
+/// The type of a content that wraps an object whose own type is one of our content types.
 const WRAPPED: &str = "google_step";
 
-/// The object that a content passes on.
+/// The object that a content carries.
 pub(super) fn passed_on(other: &UnknownContent) -> &Map<String, Value> {
     let inner = other.json.get("step").and_then(Value::as_object);
     inner
@@ -82,7 +82,7 @@ fn spoken(content: &Map<String, Value>) -> Option<Content> {
     Some(Content::Text(TextContent { text: words, meta }))
 }
 
-/// A picture or file, inside the content or by its address.
+/// An image or file, as data or as a URL.
 pub(super) fn file(content: &Map<String, Value>, kind: &str) -> Option<Media> {
     let mut meta = meta(content, &["type", "data", "uri", "mime_type"]);
     let media_type = text(content, "mime_type").map(str::to_owned);
@@ -110,7 +110,7 @@ fn kind_of(media_type: Option<&str>) -> &'static str {
     }
 }
 
-/// The JSON a content came as, when it still says it.
+/// The original JSON of a content, if it still means the same.
 pub(super) fn unchanged(content: &Content) -> Option<&Value> {
     let raw = content.meta()?.raw_representation.as_ref()?;
     let json = raw
@@ -120,7 +120,8 @@ pub(super) fn unchanged(content: &Content) -> Option<&Value> {
     (read(json) == *content).then_some(raw.template())
 }
 
-/// A content's JSON; none for what is no such content, or cannot be sent and was noted.
+/// Encodes a content; `None` if it is another kind of content, or if it cannot be encoded, which is
+/// reported.
 pub(super) fn write(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
     if let Some(json) = unchanged(content) {
         return Some(json.clone());
@@ -134,7 +135,7 @@ pub(super) fn write(content: &Content, place: &str, report: &mut Report) -> Opti
             } else if text.meta.property(PROVIDER, OWN).is_some() {
                 said["annotations"] = text.meta.annotations.clone().into();
             } else if count > 0 {
-                let why = "citations have another form here";
+                let why = "citations have a different form";
                 report.lost(format!("{count} annotations"), place, why);
             }
             said
@@ -154,16 +155,12 @@ fn put_beside(said: &mut Value, meta: Option<&Meta>) {
     }
 }
 
-/// A picture or file; none when it cannot be sent and that was noted.
+/// Encodes an image or file; `None` if that is impossible, which is reported.
 pub(super) fn of_media(media: &Media, place: &str, report: &mut Report) -> Option<Value> {
     let (mut said, media_type, meta) = match media {
         Media::Data(data) => {
             let Some(bytes) = base64_of(data) else {
-                report.lost(
-                    "a file whose data cannot be read",
-                    place,
-                    "files are base64",
-                );
+                report.lost("a file with unreadable data", place, "files must be base64");
                 return None;
             };
             (json!({"data": bytes}), data.media_type(), &data.meta)
@@ -175,7 +172,7 @@ pub(super) fn of_media(media: &Media, place: &str, report: &mut Report) -> Optio
         ),
         Media::HostedFile(file) => {
             let what = format!("file {}", file.file_id);
-            report.lost(what, place, "another provider holds it");
+            report.lost(what, place, "another provider stores it");
             return None;
         }
     };

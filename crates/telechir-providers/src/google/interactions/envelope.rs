@@ -1,4 +1,4 @@
-//! What steps come in: a request, an interaction, a list, or one alone.
+//! The JSON around steps: a request, an interaction, a list, or a single step.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -11,24 +11,26 @@ use crate::google::scene::{self, Scene};
 use crate::google::{PLACEHOLDER, PROVIDER, batch, raw, text};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member's name where one step stands alone.
+/// Envelope fields; empty for a document that is one step.
 pub(super) const ALONE: &str = "";
 pub(super) const STEPS: &str = "steps";
 pub(super) const INPUT: &str = "input";
 pub(super) const INSTRUCTIONS: &str = "system_instruction";
 
-/// How the input stood in a request that is no list of steps.
+/// The form of a request's input that is not a list of steps.
 pub(super) mod form {
     pub(in crate::google::interactions) const WORDS: &str = "words";
     pub(in crate::google::interactions) const CONTENT: &str = "content";
     pub(in crate::google::interactions) const CONTENTS: &str = "contents";
 }
 
-/// Reads one interaction: whole, its list of steps, or one of them.
+/// Decodes one interaction: an object, its list of steps, or one of them.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let found = find(document)?;
     if found.member == Some(INPUT) {
-        return Err(wrong("it has `input`: a request, not an interaction"));
+        return Err(wrong(
+            "expected an interaction, found a request with `input`",
+        ));
     }
     refuse_unfinished(&found.rest)?;
     let mut reader = Reader::new(&found);
@@ -43,7 +45,7 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
-/// Reads a history: a request, an interaction, its list of steps, or one step.
+/// Decodes a history: a request, an interaction, its list of steps, or one step.
 pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
     let found = find(document)?;
     let mut reader = Reader::new(&found);
@@ -75,7 +77,7 @@ fn instructions(words: &str) -> Message {
 
 struct Found {
     steps: Vec<Value>,
-    /// None for a list of steps.
+    /// Absent for a list of steps.
     member: Option<&'static str>,
     rest: Map<String, Value>,
 }
@@ -97,7 +99,7 @@ fn find(document: Value) -> Result<Found, DecodeError> {
             rest: Map::new(),
         }),
         Value::Object(rest) => object(rest),
-        _ => Err(wrong("it is neither an object nor a list of steps")),
+        _ => Err(wrong("expected an object or a list of steps")),
     }
 }
 
@@ -111,7 +113,9 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
         return Err(provider_error(error));
     }
     if let Some(kind) = text(&rest, "event_type") {
-        return Err(wrong(format!("it is one event of a stream, `{kind}`")));
+        return Err(wrong(format!(
+            "expected an interaction, found the stream event `{kind}`"
+        )));
     }
     if is_step {
         return Ok(Found {
@@ -134,7 +138,7 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
     }
     if rest.contains_key(STEPS) {
         let Some(Value::Array(steps)) = rest.insert(STEPS.to_owned(), Value::Null) else {
-            return Err(wrong("`steps` is no list of steps"));
+            return Err(wrong("`steps` is not a list"));
         };
         return Ok(Found {
             steps,
@@ -152,11 +156,11 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
     let names: Vec<&str> = rest.keys().take(6).map(String::as_str).collect();
     let names = names.join("`, `");
     Err(wrong(format!(
-        "it has neither `steps`, `input` nor a `type`, but `{names}`"
+        "expected `steps`, `input` or `type`, found `{names}`"
     )))
 }
 
-/// The input as steps, and how it stood when it is no list of them.
+/// The input as steps, and its form if it is not a list of steps.
 fn input(said: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError> {
     let user = |contents: Value| {
         let mut step = Map::new();
@@ -183,12 +187,12 @@ fn input(said: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError>
         content @ Value::Object(_) if is_content(&content) => {
             (user(Value::Array(vec![content])), Some(form::CONTENT))
         }
-        _ => return Err(wrong("`input` is neither words, contents nor steps")),
+        _ => return Err(wrong("`input` is not a text, contents or steps")),
     })
 }
 
 fn provider_error(error: &Map<String, Value>) -> DecodeError {
-    let said = text(error, "message").unwrap_or("it says no more");
+    let said = text(error, "message").unwrap_or("no message");
     let code = text(error, "status").map(str::to_owned);
     let code = code.or_else(|| {
         error.get("code").map(|code| match code {
@@ -200,7 +204,7 @@ fn provider_error(error: &Map<String, Value>) -> DecodeError {
     DecodeError::ProviderError { message }
 }
 
-/// Documents of other dialects that have members of the same names.
+/// Rejects documents of other dialects that have fields with the same names.
 fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     let first = match document {
         Value::Array(items) => items.first().unwrap_or(&Value::Null),
@@ -226,12 +230,12 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
     };
     Err(DecodeError::WrongShape {
         dialect: DIALECT,
-        problem: "it holds no `steps`".to_owned(),
+        problem: "expected `steps`".to_owned(),
         looks_like: Some(looks_like),
     })
 }
 
-/// An interaction that failed or goes on is no turn; one cut short is.
+/// Rejects an interaction that failed or is still running. An incomplete one is accepted.
 fn refuse_unfinished(interaction: &Map<String, Value>) -> Result<(), DecodeError> {
     match text(interaction, "status") {
         Some(status @ ("failed" | "cancelled")) => {
@@ -239,19 +243,19 @@ fn refuse_unfinished(interaction: &Map<String, Value>) -> Result<(), DecodeError
             let first = errors.and_then(|errors| errors.first()?.as_object());
             Err(first.map_or_else(
                 || DecodeError::ProviderError {
-                    message: format!("the interaction is {status}, and says no more"),
+                    message: format!("the interaction is {status} without an error message"),
                 },
                 provider_error,
             ))
         }
         Some(status @ ("queued" | "in_progress")) => Err(wrong(format!(
-            "the interaction's status is `{status}`: it is not written to its end"
+            "the interaction is incomplete: its status is `{status}`"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Why an interaction ended before its end.
+/// The error of an interaction that did not complete.
 fn ended(interaction: &Map<String, Value>) -> Option<Content> {
     let status = text(interaction, "status")?;
     if matches!(status, "completed" | "requires_action") {
@@ -267,7 +271,7 @@ fn ended(interaction: &Map<String, Value>) -> Option<Content> {
     }))
 }
 
-/// What an interaction cost; thinking is written too.
+/// The tokens of an interaction; reasoning tokens count as output.
 fn cost(usage: &Map<String, Value>, interaction: &Map<String, Value>) -> Content {
     let mut meta = Meta {
         raw_representation: Some(Raw::new(DIALECT, Value::Object(usage.clone()))),
@@ -284,7 +288,7 @@ fn cost(usage: &Map<String, Value>, interaction: &Map<String, Value>) -> Content
     })
 }
 
-/// The tokens an interaction took.
+/// The token counts of an interaction.
 pub(super) fn counts(usage: &Map<String, Value>) -> UsageContent {
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
     let written = match (count("total_output_tokens"), count("total_thought_tokens")) {
@@ -299,7 +303,7 @@ pub(super) fn counts(usage: &Map<String, Value>) -> UsageContent {
     }
 }
 
-/// Reads steps one after another.
+/// Decodes steps one after another.
 struct Reader {
     scene: Scene,
     report: Report,
@@ -318,7 +322,7 @@ impl Reader {
         let mut stand_in: Option<&Value> = None;
         for (at, step) in steps.iter().enumerate() {
             let Some(object) = step.as_object() else {
-                return Err(wrong(format!("step {at} is no object")));
+                return Err(wrong(format!("step {at} is not an object")));
             };
             refuse_unanswerable(object, at)?;
             let next = steps.get(at + 1);
@@ -342,14 +346,14 @@ impl Reader {
     }
 }
 
-/// A thought that only carries the signature that stands for none.
+/// Whether a step is a thought with only the placeholder signature.
 pub(super) fn is_stand_in(step: &Step) -> bool {
     text(step, "type") == Some("thought")
         && text(step, "signature") == Some(PLACEHOLDER)
         && !step.contains_key("summary")
 }
 
-/// The stand-in goes with the call it was written for.
+/// Stores the placeholder with the call that it was encoded for.
 fn put_before(message: &mut Message, stand_in: &Value) {
     let meta = message.contents.first_mut().and_then(Content::meta_mut);
     let raw = meta.and_then(|meta| meta.raw_representation.as_mut());
@@ -359,7 +363,7 @@ fn put_before(message: &mut Message, stand_in: &Value) {
     }
 }
 
-/// Messages of one part of a batch each, as one message.
+/// Joins messages that each have one part of a batch.
 fn joined(messages: Vec<Message>) -> Vec<Message> {
     let mut joined: Vec<Message> = Vec::new();
     let mut run: Vec<Message> = Vec::new();
@@ -397,13 +401,13 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
     joined
 }
 
-/// The answer to a call is joined by its id, so a call without one cannot be answered.
+/// Rejects a call without an id, because its result could not refer to it.
 fn refuse_unanswerable(step: &Step, at: usize) -> Result<(), DecodeError> {
     let has_id = text(step, "id").is_some_and(|id| !id.is_empty());
     if text(step, "type") == Some("function_call") && !has_id {
         let name = text(step, "name").unwrap_or("a function");
         return Err(wrong(format!(
-            "step {at} calls `{name}` without an `id`, so that nothing could answer it"
+            "step {at} calls `{name}` without an `id`, which its result needs"
         )));
     }
     Ok(())

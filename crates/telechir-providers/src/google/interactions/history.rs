@@ -1,5 +1,5 @@
-//! A history as steps. What came from here goes back as it came; anything else in this dialect's
-//! words, with its answers where they must stand.
+//! Encodes a history as steps. Contents from this dialect stay unchanged; others are encoded, with
+//! results where the API requires them.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::google::words::Generation;
 use crate::google::{PLACEHOLDER, text};
 use crate::{Envelope, History, Report};
 
-/// Writes a history in the form it came in, or as a list of steps.
+/// Encodes a history in its envelope, or as a list of steps.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let around = match &history.envelope {
         Envelope::Object {
@@ -90,7 +90,7 @@ fn close(
     body.into()
 }
 
-/// The input as it stood, when it still is what it was.
+/// The input in its original form, if that is still possible.
 fn input(form: Option<&Value>, steps: Vec<Value>) -> Value {
     let form = form.and_then(Value::as_str).unwrap_or_default();
     let contents = match steps.as_slice() {
@@ -117,7 +117,7 @@ fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The instructions for a request's own place, and the messages that are left.
+/// The instructions for the request's field, and the remaining messages.
 fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<String>, &'a [Message]) {
     let messages = history.messages.as_slice();
     match messages.split_first() {
@@ -133,13 +133,13 @@ fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<Strin
 struct Writer<'a> {
     scene: Scene,
     results: HashMap<CallId, &'a Content>,
-    /// How each call was written.
+    /// How each call was encoded.
     calls: Calls,
-    /// The size of the newest picture.
+    /// The size of the newest image.
     image: Option<Size>,
     report: Report,
     steps: Vec<Value>,
-    /// Words and pictures for the next step of words.
+    /// Contents for the next input or output step.
     said: Vec<Value>,
 }
 
@@ -191,7 +191,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A content of a step of words; none for what is a step of its own.
+    /// Encodes a content of an input or output step; `None` for a content that is a step by itself.
     fn words(&mut self, content: &Content, place: &str, is_within: bool) -> Option<Value> {
         match content {
             Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
@@ -253,8 +253,7 @@ impl Writer<'_> {
         steps
     }
 
-    /// Whether no thought and no call of this turn stands before: the first call needs a
-    /// signature.
+    /// Whether no thought or call precedes in this turn: the first call needs a signature.
     fn is_unsigned(&self, begins: usize) -> bool {
         self.steps[begins..]
             .iter()
@@ -278,7 +277,7 @@ impl Writer<'_> {
         results(&asked, result, &mut self.report)
     }
 
-    /// Every call is answered.
+    /// Encodes an error result for a call without a result.
     fn missing(&mut self, call: &Content) -> Vec<Value> {
         let asked = self.calls.unanswered(call, &mut self.report);
         asked

@@ -1,4 +1,4 @@
-//! One step as a message.
+//! Decodes one step into a message.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -15,12 +15,12 @@ use crate::google::{PLACEHOLDER, PROVIDER, others, raw, text};
 
 pub(super) type Step = Map<String, Value>;
 
-/// Members of a step without a neutral name are kept under this one.
+/// The property for fields of a step without a neutral name.
 const BESIDE: &str = "step";
-/// How a function's result was said, where it was not as we would.
+/// The property for the form of a function's result, where we would encode another.
 pub(super) const FORM: &str = "result_form";
 
-/// Reads a step. Whatever is not understood comes out whole.
+/// Decodes a step. A step that is not understood is kept unchanged.
 pub(super) fn read(step: &Step, scene: &Scene) -> Message {
     let known = match text(step, "type").unwrap_or_default() {
         "user_input" => spoken(Role::User, step),
@@ -35,12 +35,12 @@ pub(super) fn read(step: &Step, scene: &Scene) -> Message {
     known.unwrap_or_else(|| said(Role::Assistant, whole(step)))
 }
 
-/// A message of one content, which carries the step.
+/// A message with one content, whose meta has the step.
 fn said(role: Role, content: Content) -> Message {
     Message::new(role, vec![content])
 }
 
-/// The step as it came, and the members of it that these names do not say.
+/// A meta with the step as raw representation, and its unknown fields.
 fn meta(step: &Step, known: &[&str]) -> Meta {
     let mut meta = raw(DIALECT, Value::Object(step.clone()));
     let known: Vec<&str> = known.iter().copied().chain(["type"]).collect();
@@ -51,7 +51,7 @@ fn meta(step: &Step, known: &[&str]) -> Meta {
     meta
 }
 
-/// What stands beside the members of a step, put back.
+/// Restores the unknown fields of a step.
 pub(super) fn put_kept(step: &mut Value, meta: &Meta) {
     let kept = meta.property(PROVIDER, BESIDE).and_then(Value::as_object);
     for (name, value) in kept.into_iter().flatten() {
@@ -61,7 +61,7 @@ pub(super) fn put_kept(step: &mut Value, meta: &Meta) {
     }
 }
 
-/// Words and pictures of one side; the message keeps the step around them.
+/// Decodes an input or output step; the message's meta keeps the step around the contents.
 fn spoken(role: Role, step: &Step) -> Option<Message> {
     let contents = match step.get("content") {
         None | Some(Value::Null) => Vec::new(),
@@ -83,7 +83,7 @@ fn spoken(role: Role, step: &Step) -> Option<Message> {
     Some(message)
 }
 
-/// Why the model's output ended; it stands in the step around it.
+/// The error of an output step.
 fn failed(error: &Map<String, Value>) -> Content {
     let mut meta = Meta::default();
     meta.set_property(PROVIDER, "step_error", true.into());
@@ -119,7 +119,7 @@ fn thought(step: &Step) -> Content {
     })
 }
 
-/// Whether a summary is one text and nothing else, or absent.
+/// Whether a summary is absent or one plain text.
 fn is_plain(step: &Step, texts: usize) -> bool {
     let parts = step.get("summary").and_then(Value::as_array);
     let members = |part: &Value| part.as_object().map_or(0, Map::len);
@@ -143,7 +143,7 @@ fn function_call(step: &Step, scene: &Scene) -> Option<Content> {
     Some(call::read(called, scene))
 }
 
-/// What a function gave: text that is JSON, pictures beside it, an object or a text.
+/// Decodes a function's result: a text that may be JSON, images beside it, or an object.
 fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
     let id = CallId::from(text(step, "call_id")?);
     let known = match text(step, "name") {
@@ -204,7 +204,7 @@ fn read_contents(contents: &[Value], answer: &mut Answer) -> Option<()> {
     Some(())
 }
 
-/// A text that is a JSON object is the answer; any other is its output.
+/// A text that is a JSON object is the response; any other text is its output.
 fn response_of(words: &str) -> Map<String, Value> {
     match bounded::parse(words.as_bytes()) {
         Ok(Value::Object(response)) => response,

@@ -1,4 +1,4 @@
-//! An interaction in events: steps that begin, go on and stop.
+//! Assembles an interaction from events: steps that start, grow and stop.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use crate::google::text;
 use crate::numbers::{self, RoundedNumbers};
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
-/// What has come of an interaction.
+/// Assembles an interaction from its events.
 #[derive(Default)]
 pub(super) struct Arriving {
     interaction: Map<String, Value>,
     steps: BTreeMap<u64, Open>,
     is_complete: bool,
     number: usize,
-    /// The newest event's own id: a stream that is taken up again may repeat it.
+    /// The id of the newest event, which a resumed stream may repeat.
     last_id: Option<String>,
 }
 
 struct Open {
     step: Map<String, Value>,
-    /// Characters of a call's arguments.
+    /// The text of a call's arguments so far.
     arguments: String,
     is_open: bool,
 }
 
-/// No interaction has more of them.
+/// Maximum number of steps of an interaction.
 const MOST_STEPS: usize = 100_000;
 
 impl EventAssembler for Arriving {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("it is not an object"));
         };
         let kind = text(&event, "event_type")
             .or(name)
@@ -77,14 +77,12 @@ impl EventAssembler for Arriving {
             missing: missing.to_owned(),
         };
         if !self.is_complete {
-            return Err(truncated(
-                "the event that ends the interaction did not come",
-            ));
+            return Err(truncated("the event that ends the interaction"));
         }
         if self.steps.values().any(|step| step.is_open) {
-            return Err(truncated("a step did not stop"));
+            return Err(truncated("the end of a step"));
         }
-        // What the last event brings whole is what counts.
+        // Steps of the last event replace the assembled ones.
         let own = self.interaction.get("steps").and_then(Value::as_array);
         if own.is_none_or(Vec::is_empty) && !self.steps.is_empty() {
             let steps = self.steps.into_values();
@@ -109,7 +107,7 @@ fn failed(event: &Map<String, Value>) -> StreamError {
         Some(code) => code.to_string(),
         None => "error".to_owned(),
     };
-    let said = text(error, "message").unwrap_or("it says no more");
+    let said = text(error, "message").unwrap_or("no message");
     let message = format!("{code}: {said}");
     StreamError::Provider { message }
 }
@@ -130,19 +128,19 @@ impl Arriving {
 
     fn index(&self, event: &Map<String, Value>) -> Result<u64, StreamError> {
         let index = event.get("index").and_then(Value::as_u64);
-        index.ok_or_else(|| self.bad("it has no `index`"))
+        index.ok_or_else(|| self.bad("it lacks `index`"))
     }
 
     fn start(&mut self, event: &mut Map<String, Value>) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(event)?;
         let Some(Value::Object(step)) = event.shift_remove("step") else {
-            return Err(self.bad("it has no `step`"));
+            return Err(self.bad("it lacks `step`"));
         };
         if self.steps.contains_key(&index) {
-            return Err(self.bad("the step has begun before"));
+            return Err(self.bad("the step was already started"));
         }
         if self.steps.len() == MOST_STEPS {
-            return Err(self.bad("there are too many steps"));
+            return Err(self.bad("too many steps"));
         }
         let mut deltas = Vec::new();
         if let Some(name) = call_name(&step) {
@@ -165,11 +163,11 @@ impl Arriving {
     fn delta(&mut self, mut event: Map<String, Value>) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let Some(Value::Object(delta)) = event.shift_remove("delta") else {
-            return Err(self.bad("it has no `delta`"));
+            return Err(self.bad("it lacks `delta`"));
         };
         let is_open = self.steps.get(&index).is_some_and(|step| step.is_open);
         if !is_open {
-            return Err(self.bad("its step has not begun, or has stopped"));
+            return Err(self.bad("its step is not open"));
         }
         let Some(open) = self.steps.get_mut(&index) else {
             return Ok(Vec::new());
@@ -181,7 +179,7 @@ impl Arriving {
         let index = self.index(event)?;
         let open = self.steps.get_mut(&index).filter(|step| step.is_open);
         let Some(open) = open else {
-            return Err(self.bad("its step has not begun, or has stopped"));
+            return Err(self.bad("its step is not open"));
         };
         open.is_open = false;
         let is_call = call_name(&open.step).is_some();
@@ -199,7 +197,7 @@ fn call_name(step: &Map<String, Value>) -> Option<&str> {
 }
 
 impl Open {
-    /// The step as it would have come at once.
+    /// The step as it would be sent without streaming.
     fn whole(self, rounded: &mut RoundedNumbers) -> Value {
         let Self {
             mut step,
@@ -207,11 +205,11 @@ impl Open {
             ..
         } = self;
         if !arguments.is_empty() {
-            // What is no JSON stays a text, which nobody can carry out.
+            // Arguments that are not JSON stay a text, which cannot be executed.
             let said = numbers::read(arguments, rounded);
             step.insert("arguments".to_owned(), said);
         }
-        // An empty signature is none: a whole step does not have it.
+        // An empty signature means none; a step that is not streamed omits it.
         if text(&step, "signature") == Some("") {
             step.shift_remove("signature");
         }
@@ -227,7 +225,7 @@ impl Open {
         let words = |delta: &Map<String, Value>, name| text(delta, name).map(str::to_owned);
         let deltas = match kind.as_str() {
             "text" => {
-                let text = words(&delta, "text").ok_or("its text is none")?;
+                let text = words(&delta, "text").ok_or("its `text` is not a text")?;
                 self.add_text(&text)?;
                 vec![Delta::Text { index, text }]
             }
@@ -239,14 +237,15 @@ impl Open {
                 vec![Delta::Reasoning { index, text }]
             }
             "thought_signature" => {
-                let more = words(&delta, "signature").ok_or("its signature is none")?;
+                let more = words(&delta, "signature").ok_or("its `signature` is not a text")?;
                 let before = text(&self.step, "signature").unwrap_or_default();
                 let signature = format!("{before}{more}");
                 self.step.insert("signature".to_owned(), signature.into());
                 Vec::new()
             }
             "arguments_delta" => {
-                let arguments = words(&delta, "arguments").ok_or("its arguments are no text")?;
+                let arguments =
+                    words(&delta, "arguments").ok_or("its `arguments` are not a text")?;
                 self.arguments.push_str(&arguments);
                 vec![Delta::Call(CallDelta {
                     index,
@@ -280,10 +279,11 @@ impl Open {
             .step
             .entry(name)
             .or_insert_with(|| Value::Array(Vec::new()));
-        list.as_array_mut().ok_or("its step has no list for it")
+        list.as_array_mut()
+            .ok_or("its step has no list for this content")
     }
 
-    /// A text goes on where the last content is one.
+    /// Appends to the last content if that is a text.
     fn add_text(&mut self, more: &str) -> Result<(), &'static str> {
         let contents = self.list("content")?;
         let last = contents.last_mut().and_then(Value::as_object_mut);
@@ -299,23 +299,24 @@ impl Open {
 
     fn annotate(&mut self, annotations: Option<Value>) -> Result<(), &'static str> {
         let Some(Value::Array(annotations)) = annotations else {
-            return Err("its annotations are no list");
+            return Err("its `annotations` are not a list");
         };
         let last = self.list("content")?.last_mut();
         let last = last
             .and_then(Value::as_object_mut)
-            .ok_or("there is no text to annotate")?;
+            .ok_or("its step has no text to annotate")?;
         let list = last
             .entry("annotations")
             .or_insert_with(|| Value::Array(Vec::new()));
         let list = list
             .as_array_mut()
-            .ok_or("there is no list of annotations")?;
+            .ok_or("the annotations of its step are not a list")?;
         list.extend(annotations);
         Ok(())
     }
 
-    /// Members of a tool's step: texts and lists go on, anything else is the newest.
+    /// Merges fields of a tool's step: texts, lists and objects are extended, other values
+    /// replaced.
     fn merge(&mut self, delta: Map<String, Value>) {
         for (name, value) in delta {
             match (self.step.get_mut(&name), value) {

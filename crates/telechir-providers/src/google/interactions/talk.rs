@@ -1,4 +1,4 @@
-//! A conversation in steps, which the provider does not store.
+//! Conversations with Interactions; the provider is asked not to store them.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -9,7 +9,7 @@ use crate::google::images;
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
-/// How to converse in it.
+/// The API for conversations with Interactions.
 pub(super) struct InteractionsTalk;
 
 impl ChatApi for InteractionsTalk {
@@ -54,7 +54,7 @@ impl ChatApi for InteractionsTalk {
     }
 }
 
-/// The request: every step so far, and nothing kept by the provider.
+/// Builds a request with all steps so far and without storage by the provider.
 fn request(opening: &RequestOptions, steps: &mut [Value]) -> Request {
     images::prune(steps, opening.images);
     let mut body = Map::new();
@@ -103,7 +103,7 @@ fn failure(body: &Value) -> Option<StopReason> {
 
 fn stop(body: &Value, has_calls: bool) -> StopReason {
     match text_of(body, "status") {
-        // Calls in it may be cut.
+        // Its calls may be truncated.
         "incomplete" => StopReason::MaxTokens,
         "budget_exceeded" => StopReason::Incomplete {
             reason: "budget_exceeded".to_owned(),

@@ -1,4 +1,4 @@
-//! Contents as steps, and the answers to a turn.
+//! Encodes contents as steps, and the results of a turn.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -18,7 +18,7 @@ use crate::google::words::Generation;
 use crate::google::{PROVIDER, batch, text, unsaid};
 use crate::{EncodedReply, Report};
 
-/// Writes the answers to a turn: the steps of the next input, in the order of the calls.
+/// Encodes the results of a turn as the steps of the next input, in the order of the calls.
 pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
     let mut reply = EncodedReply::default();
     for (call, result) in turn.pairs() {
@@ -32,7 +32,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
     reply
 }
 
-/// The function calls the model made; of a call made elsewhere, those it would be written as.
+/// The function calls of the model; for a call of another dialect, the ones it would be encoded as.
 fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
     if let Some(steps) = unchanged(content, &Scene::default()) {
         return called(&steps);
@@ -54,7 +54,7 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
     ask::write(content, &mut asking, "")
 }
 
-/// The calls in steps that go out as they came.
+/// The function calls in unchanged steps.
 pub(super) fn called(steps: &[Value]) -> Vec<Asked> {
     let stands = |step: &&Value| !step.as_object().is_some_and(is_stand_in);
     let calls: Vec<&Value> = steps.iter().filter(stands).collect();
@@ -71,8 +71,8 @@ pub(super) fn called(steps: &[Value]) -> Vec<Asked> {
     calls.into_iter().enumerate().filter_map(call).collect()
 }
 
-/// The steps that a content came as, when it still says what they say. Words and pictures are
-/// within a step, and none here.
+/// The original steps of a content, if it still means the same. Texts and images are not steps by
+/// themselves.
 pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
     if let Content::Other(other) = content {
         return own(other).map(|step| vec![Value::Object(step.clone())]);
@@ -91,7 +91,7 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         Value::Array(steps) => {
             let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();
             let mut again = batch::join(read?);
-            // What was put together keeps all its steps.
+            // Joined parts keep all their steps.
             if let [only] = again.as_mut_slice()
                 && let Some(meta) = only.meta_mut()
             {
@@ -103,7 +103,7 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
     }
 }
 
-/// Steps that hold one content each.
+/// Whether a step holds exactly one content.
 fn is_step(json: &Map<String, Value>) -> bool {
     const STEPS: [&str; 5] = [
         "thought",
@@ -115,7 +115,7 @@ fn is_step(json: &Map<String, Value>) -> bool {
     text(json, "type").is_some_and(|kind| STEPS.contains(&kind))
 }
 
-/// A step of this dialect that only passes through: its type says so.
+/// The step of this dialect that a content carries unchanged, recognized by its type.
 fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
     const PASSED: [&str; 20] = [
         "function_call",
@@ -141,7 +141,7 @@ fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
     ];
     let step = passed_on(other);
     let kind = text(step, "type").unwrap_or_default();
-    // Another provider has an item of this name, with members of its own.
+    // OpenAI has an item of this name with other fields.
     if kind == "file_search_call" && step.contains_key("queries") {
         return None;
     }
@@ -151,7 +151,7 @@ fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
         .then_some(step)
 }
 
-/// A call's steps.
+/// Encodes a call as steps.
 pub(super) fn call_steps(content: &Content, asked: &[Asked]) -> Vec<Value> {
     let write = |asked: &Asked| {
         let mut step = json!({
@@ -168,7 +168,7 @@ pub(super) fn call_steps(content: &Content, asked: &[Asked]) -> Vec<Value> {
     asked.iter().map(write).collect()
 }
 
-/// The steps that answer these function calls.
+/// Encodes the results for these function calls.
 pub(super) fn results(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
     let answers = answer::write(asked, result, report);
     let meta = match result {
@@ -190,8 +190,8 @@ pub(super) fn results(asked: &[Asked], result: &ToolResult, report: &mut Report)
     asked.iter().zip(answers).map(write).collect()
 }
 
-/// One answer. Whether the agreement is read beside the result or in it is not told anywhere, so
-/// it stands in both places.
+/// Encodes one result. The documentation does not say whether the approval belongs beside the
+/// result or inside it, so it is in both.
 pub(super) fn result_step(
     asked: &Asked,
     mut answer: Answer,
@@ -242,14 +242,14 @@ pub(super) fn result_step(
     step
 }
 
-/// Whether an answer's output reads as words again, and not as an object.
+/// Whether the output decodes as text again, not as an object.
 fn is_words(answer: &Answer) -> bool {
     let words = answer.response.get("output").and_then(Value::as_str);
     words.is_some_and(|words| !words.trim_start().starts_with('{'))
 }
 
-/// The step of a content that is neither a call nor a result nor words; none when it cannot be
-/// said, or says nothing, and that was noted.
+/// Encodes a content that is neither a call, a result nor text; `None` if it cannot be encoded,
+/// which is reported, or is not part of a conversation.
 pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
     if let Some(meta) = content.meta() {
         unsaid(report, place, meta, None, None);
@@ -258,7 +258,7 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
         Content::Reasoning(reasoning) => thought(reasoning, place, report)?,
         Content::CommandCall(call) => code_call(call, place, report),
         Content::CommandResult(result) => code_result(result, place, report),
-        // A cost is no part of a conversation, and an error stands in the step around it.
+        // Usage is not part of a conversation, and an error is in the step around it.
         Content::Usage(_) => return None,
         Content::Error(error) if error.meta.property(PROVIDER, "step_error").is_some() => {
             return None;
@@ -272,13 +272,13 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
                         other.kind.as_deref().unwrap_or_default()
                     )
                 }
-                Content::ImageGenerationCall(_) => "a call of an image generator".to_owned(),
+                Content::ImageGenerationCall(_) => "an image generation call".to_owned(),
                 Content::ImageGenerationResult(_) => "a generated image".to_owned(),
                 Content::ApprovalRequest(request) => format!("approval request {}", request.id),
                 Content::ApprovalResponse(given) => format!("approval response {}", given.id),
                 _ => "a content".to_owned(),
             };
-            report.lost(what, place, "there is no step for it");
+            report.lost(what, place, "there is no such step");
             return None;
         }
     };
@@ -288,10 +288,10 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
     Some(step)
 }
 
-/// Thinking is of use only as this provider's own.
+/// Reasoning is only accepted by the provider that created it.
 fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
     if reasoning.meta.property(PROVIDER, "thought").is_none() {
-        let why = "only this provider's own thinking is taken";
+        let why = "the provider accepts only its own reasoning";
         report.lost("reasoning", place, why);
         return None;
     }
@@ -364,7 +364,7 @@ fn words_of(contents: &[Content], place: &str, report: &mut Report) -> Option<St
         match content {
             Content::Text(text) => words.push(text.text.as_str()),
             Content::Error(error) => words.push(&error.message),
-            _ => report.lost("a file of hosted code", place, "code gives words here"),
+            _ => report.lost("a file of hosted code", place, "code returns only text"),
         }
     }
     (!words.is_empty()).then(|| words.join("\n"))

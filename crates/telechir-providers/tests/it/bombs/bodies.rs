@@ -1,4 +1,4 @@
-//! Bodies that are huge: what they take of memory, for each of their bytes.
+//! Memory use for huge payloads, relative to their size.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use telechir_providers::Dialect;
 use super::meter::peak;
 use super::shapes::{Call, Said, around, response};
 
-/// How long a text is: short enough for a compiler's debug build, unless `make soak` says more.
+/// Size of a payload: small enough for a debug build unless `make soak` sets it.
 #[expect(
     clippy::disallowed_methods,
-    reason = "TELECHIR_BODY_BYTES asks this test for bodies as large as it says"
+    reason = "TELECHIR_BODY_BYTES sets the payload size"
 )]
 fn length() -> usize {
     let said = std::env::var("TELECHIR_BODY_BYTES").ok();
     said.map_or(500_000, |bytes| bytes.parse().unwrap())
 }
 
-/// So many times its size is the most that a body may take.
+/// Maximum memory for a payload, as a multiple of its size.
 const MOST: f64 = 12.0;
 
-/// How long this thread has worked; what else the machine does is not counted.
+/// CPU time of this thread, which other load does not affect.
 fn worked() -> Duration {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = said.split(' ').next().unwrap().parse().unwrap();
     Duration::from_nanos(nanoseconds)
 }
 
-/// Reads a document as a response and as a history, and gives the most memory that either took.
+/// Peak memory of decoding a document as a response or as a history.
 fn held(dialect: Dialect, document: &[u8]) -> usize {
     let ((), as_response) = peak(|| drop(dialect.decode_response(document)));
     let ((), as_history) = peak(|| drop(dialect.decode_history(document)));
     as_response.max(as_history)
 }
 
-/// A body, what it is made of, and whether it can be read; else it has to be refused.
+/// A payload with its description, and whether it must be accepted or rejected.
 struct Body {
     what: &'static str,
     document: String,
@@ -46,7 +46,7 @@ fn bodies(dialect: Dialect, size: usize) -> Vec<Body> {
     let call = Call::new("i-1", "look_up", json!({"text": "HERE"}));
     let called = response(dialect, &[Said::Call(call)]).to_string();
     let quoted = called.replacen("HERE", "@@", 1);
-    // Where arguments are JSON in a text, what is wrong in them is the call's and not the body's.
+    // Where arguments are JSON in a text, errors in them belong to the call.
     let is_in_text = called.contains(r#"\"HERE\""#);
     let bare = called
         .replacen(r#"\"HERE\""#, "@@", 1)
@@ -59,7 +59,7 @@ fn bodies(dialect: Dialect, size: usize) -> Vec<Body> {
     };
     let text = || "a ".repeat(size / 2);
     let nest = || "[".repeat(size);
-    // More values than any document has.
+    // More values than the limit permits.
     let list = || format!("[{}0]", "0,".repeat(size.max(2_500_000) / 2));
     let texts = || {
         format!(
@@ -79,11 +79,11 @@ fn bodies(dialect: Dialect, size: usize) -> Vec<Body> {
     ]
 }
 
-/// Words and arguments are there as JSON, as neutral values and as the provider's JSON beside
-/// them; where arguments are JSON in a text, once more as that. Base64 is looked at no further
-/// than its ends. What is refused takes a few times its size at most.
+/// Texts and arguments are stored as JSON, as neutral values and as raw representation; arguments
+/// that are JSON in a text, once more. Base64 stays in the document. A rejected payload takes at
+/// most a few times its size.
 #[test]
-fn a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long() {
+fn a_huge_payload_takes_bounded_memory_and_linear_time() {
     let size = length();
     let kinds: Vec<&str> = bodies(Dialect::OpenaiResponses, 0)
         .iter()
@@ -112,19 +112,18 @@ fn a_huge_body_takes_a_few_times_its_size_and_as_much_time_as_it_is_long() {
             table += &format!(" {refused}{times:.1} |");
             assert!(
                 times <= MOST,
-                "{dialect}: {what} take {times:.1} times their size"
+                "{dialect}: {what} takes {times:.1} times its size"
             );
-            // Unoptimized code needs a third of that.
+            // Unoptimized code needs a third of this limit.
             let limit = Duration::from_secs(5) + Duration::from_micros(size as u64);
-            assert!(took <= limit, "{dialect}: {what} take {took:?}");
+            assert!(took <= limit, "{dialect}: {what} takes {took:?}");
         }
         table += &format!(" {:.0?} |\n", worked() - begun);
     }
     println!("{table}");
 }
 
-/// The most memory that a dialect's stream takes of these bytes in pieces, as one event, which
-/// some of them are.
+/// Peak memory of a dialect's stream that receives these bytes as one event, in pieces.
 fn piecewise(dialect: Dialect, document: &str) -> usize {
     let Some(mut stream) = dialect.stream() else {
         return 0;
@@ -140,9 +139,9 @@ fn piecewise(dialect: Dialect, document: &str) -> usize {
     peak(read).1
 }
 
-/// A response that is longer than any is refused before it is looked at.
+/// A response above the limit is rejected before it is parsed.
 #[test]
-fn a_stream_that_has_no_end_is_an_error() {
+fn rejects_an_endless_stream() {
     let endless = vec![0; (256 << 20) + 1];
     for dialect in Dialect::ALL {
         let Some(mut stream) = dialect.stream() else {
@@ -150,18 +149,18 @@ fn a_stream_that_has_no_end_is_an_error() {
         };
         let (error, held) = peak(|| stream.push(&endless).unwrap_err().to_string());
         assert!(
-            error.contains("longer than 268435456 bytes"),
+            error.contains("exceeds 268435456 bytes"),
             "{dialect}: {error}"
         );
-        assert!(held < 1 << 20, "{dialect}: {held} bytes for a refusal");
+        assert!(held < 1 << 20, "{dialect}: {held} bytes for a rejection");
         let error = stream.push(b"\n").unwrap_err().to_string();
-        assert!(error.contains("failed before"), "{dialect}: {error}");
+        assert!(error.contains("after an error"), "{dialect}: {error}");
     }
 }
 
-/// The smallest things that a list may have take the most for each byte.
+/// The smallest elements have the largest overhead per byte.
 #[test]
-fn many_small_parts_take_a_bounded_share_each() {
+fn many_small_parts_take_bounded_memory_each() {
     const COUNT: usize = 1_000;
     let mut table = String::new();
     for dialect in Dialect::ALL {
@@ -176,9 +175,9 @@ fn many_small_parts_take_a_bounded_share_each() {
     println!("{table}");
 }
 
-/// With what each takes, so many would fill every machine.
+/// At the overhead of each, this many elements would exhaust any machine.
 #[test]
-fn more_small_parts_than_any_history_has_are_refused_before_they_take_memory() {
+fn rejects_too_many_small_parts_before_allocating() {
     let document = format!("[{}0]", "0,".repeat(1_000_001));
     for dialect in Dialect::ALL {
         let (error, held) = peak(|| dialect.decode_response(&document).unwrap_err().to_string());
@@ -186,6 +185,6 @@ fn more_small_parts_than_any_history_has_are_refused_before_they_take_memory() {
             error.contains("more than 1000000 values"),
             "{dialect}: {error}"
         );
-        assert!(held < 1_000_000, "{dialect}: {held} bytes for a refusal");
+        assert!(held < 1_000_000, "{dialect}: {held} bytes for a rejection");
     }
 }

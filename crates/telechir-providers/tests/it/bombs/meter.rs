@@ -1,4 +1,4 @@
-//! An allocator that counts what each thread holds, so that a test knows its own.
+//! An allocator that tracks each thread's memory, so that a test measures only itself.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ thread_local! {
 }
 
 fn changed(by: isize) {
-    // A thread that ends has nothing left to count with.
+    // Thread-local storage is gone while a thread exits.
     let _ended = NOW.try_with(|now| {
         now.set(now.get().saturating_add(by));
         MOST.try_with(|most| most.set(most.get().max(now.get())))
@@ -27,31 +27,30 @@ fn signed(size: usize) -> isize {
 
 #[expect(
     unsafe_code,
-    reason = "an allocator is unsafe; it passes everything on"
+    reason = "an allocator is unsafe; this one forwards to the system's"
 )]
-// SAFETY: every call goes to the system's allocator as it came; only sizes are noted.
+// SAFETY: every call goes to the system's allocator unchanged; only sizes are recorded.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         changed(signed(layout.size()));
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         changed(-signed(layout.size()));
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         changed(signed(size) - signed(layout.size()));
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// What `work` gives, and the most bytes that this thread held at once while it ran, beyond
-/// those it held before.
+/// The result of `work` and this thread's peak memory during it, relative to the start.
 pub(super) fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
     MOST.set(before);

@@ -1,9 +1,9 @@
-//! The smallest response of each dialect that has words or calls.
+//! The smallest response of each dialect with texts or calls.
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
 
-/// A call of one tool.
+/// A call of one function.
 #[derive(Clone)]
 pub(super) struct Call {
     pub(super) id: String,
@@ -21,20 +21,20 @@ impl Call {
     }
 }
 
-/// What a response says.
+/// A content of a response.
 #[derive(Clone)]
 pub(super) enum Said {
     Words(String),
     Call(Call),
 }
 
-/// A response that says these in order.
+/// A response with these contents in order.
 pub(super) fn response(dialect: Dialect, said: &[Said]) -> Value {
     let parts: Vec<Value> = said.iter().map(|one| part(dialect, one)).collect();
     around(dialect, parts)
 }
 
-/// A response of these parts, in the dialect's own words.
+/// A response with these parts in the dialect's format.
 pub(super) fn around(dialect: Dialect, parts: Vec<Value>) -> Value {
     match dialect {
         Dialect::AnthropicMessages | Dialect::BedrockMessages | Dialect::BedrockInvoke => {
@@ -93,7 +93,7 @@ fn words_of(dialect: Dialect, words: &str) -> Value {
         Dialect::MistralConversations => {
             json!({"object": "entry", "type": "message.output", "role": "assistant", "content": words})
         }
-        // Its only words are what a call is told.
+        // Its responses have no texts, so a call carries it.
         Dialect::BedrockAgents => call_of(
             dialect,
             &Call::new("i-1", "look_up", json!({"text": words})),

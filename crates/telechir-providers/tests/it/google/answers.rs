@@ -1,4 +1,4 @@
-//! Answers as the interfaces want them: failures, agreements, batches, shells, other functions.
+//! Encoded results: failures, approvals, batches, shells, other functions.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -31,7 +31,7 @@ fn computer(content: Content) -> ComputerCall {
 }
 
 #[test]
-fn a_failure_is_an_error_with_its_sort_and_the_address() {
+fn a_failure_has_an_error_a_kind_and_a_url() {
     let table = [
         (FailureKind::Device, json!({"url": "", "error": "No."})),
         (
@@ -57,7 +57,7 @@ fn a_failure_is_an_error_with_its_sort_and_the_address() {
 }
 
 #[test]
-fn a_failed_step_says_so_beside_its_answer() {
+fn a_failed_step_is_marked_as_error() {
     let steps = json!([{"type": "function_call", "id": "c1", "name": "click", "arguments": {"x": 1, "y": 2}}]);
     let reply = reply(
         STEPS,
@@ -74,7 +74,7 @@ fn a_failed_step_says_so_beside_its_answer() {
 }
 
 #[test]
-fn words_tabs_and_addresses_are_said() {
+fn encodes_text_tabs_and_url() {
     let mut result = ComputerResult::with_text("c1", image(), "Here.");
     result.current_url = Some("https://example.com/".to_owned());
     result.tabs = vec![TabState {
@@ -91,7 +91,7 @@ fn words_tabs_and_addresses_are_said() {
     assert_eq!(said["response"]["output"], "Here.");
     assert_eq!(said["response"]["url"], "https://example.com/");
     assert_eq!(said["response"]["tabs"][0]["title"], "Example");
-    // And read back.
+    // Decode it again.
     let contents = json!([
         {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "take_screenshot", "args": {}}}]},
         {"role": "user", "parts": [{"functionResponse": said}]},
@@ -108,7 +108,7 @@ fn words_tabs_and_addresses_are_said() {
 }
 
 #[test]
-fn a_demand_for_a_person_is_a_check_and_only_their_yes_is_said() {
+fn a_required_confirmation_is_a_safety_check_and_only_an_approval_is_encoded() {
     let call = computer(call(
         "click",
         json!({"x": 1, "y": 2, "safety_decision": asking()}),
@@ -127,7 +127,7 @@ fn a_demand_for_a_person_is_a_check_and_only_their_yes_is_said() {
         said["response"],
         json!({"url": "", "safety_acknowledgement": "true"})
     );
-    // As a step it stands in both places.
+    // A step has it in both positions.
     let steps = json!([{"type": "function_call", "id": "c1", "name": "click", "arguments": args}]);
     let reply_of = reply(
         STEPS,
@@ -137,7 +137,7 @@ fn a_demand_for_a_person_is_a_check_and_only_their_yes_is_said() {
     assert_eq!(reply_of.items[0]["safety_acknowledgement"], true);
     let text = reply_of.items[0]["result"][0]["text"].as_str().unwrap();
     assert!(text.contains("\"safety_acknowledgement\":true"), "{text}");
-    // A no cannot be said, and that is reported.
+    // A denial cannot be encoded, which is reported.
     let parts = json!([{"functionCall": {"id": "c1", "name": "click", "args": args}}]);
     let refused = reply(
         PARTS,
@@ -148,12 +148,12 @@ fn a_demand_for_a_person_is_a_check_and_only_their_yes_is_said() {
     assert!(
         refused.report.losses[0]
             .why
-            .contains("refuses the next request")
+            .contains("rejects the next request")
     );
 }
 
 #[test]
-fn a_blocked_call_is_never_carried_out() {
+fn never_executes_a_blocked_call() {
     for decision in [
         json!({"decision": "blocked", "explanation": "Never."}),
         json!({"decision": "sometimes"}),
@@ -175,7 +175,7 @@ fn a_blocked_call_is_never_carried_out() {
 }
 
 #[test]
-fn a_call_without_a_place_for_a_check_is_refused() {
+fn rejects_a_confirmation_for_a_call_that_cannot_carry_one() {
     for (name, args) in [
         (
             "shell",
@@ -208,7 +208,7 @@ fn shell_calls(turn: &ModelTurn) -> usize {
 }
 
 #[test]
-fn a_shell_is_answered_in_words_that_read_back() {
+fn a_shell_result_survives_a_round_trip_as_text() {
     let parts = json!([
         {"functionCall": {"id": "c1", "name": "shell", "args": {"command": "ls"}}},
         {"functionCall": {"id": "c2", "name": "run_shell_command", "args": {"command": "pwd", "dir_path": "src", "description": "Look."}}},
@@ -243,7 +243,7 @@ fn a_shell_is_answered_in_words_that_read_back() {
 }
 
 #[test]
-fn a_function_gives_objects_words_images_and_errors() {
+fn encodes_function_results_of_every_type() {
     let result = |result, items, error| FunctionResult {
         call_id: Some("c1".into()),
         name: None,
@@ -301,7 +301,7 @@ fn a_function_gives_objects_words_images_and_errors() {
 }
 
 #[test]
-fn a_call_that_stands_twice_under_one_id_is_no_turn() {
+fn rejects_duplicate_call_ids() {
     let part = json!({"functionCall": {"id": "c1", "name": "take_screenshot", "args": {}}});
     let bytes = response(&json!([part, part])).to_string();
     let error = PARTS.decode_response(bytes.as_bytes()).unwrap_err();

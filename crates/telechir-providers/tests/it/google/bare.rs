@@ -1,4 +1,4 @@
-//! What neutral values alone say of these dialects' documents.
+//! The documents of these dialects, decoded and encoded without raw representations.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,149 +8,149 @@ use serde_json::Value;
 use super::{PARTS, STEPS};
 use crate::bare::{Losses, check, note};
 
-/// Where the interface has two ways to say the same, one of them is written.
+/// Where the API has several forms, the neutral values encode to one of them.
 const ALLOWED: [(&str, &str); 36] = [
     (
         "[].content.parts[].functionCall.args",
-        "arguments that were left out are none",
+        "absent arguments are empty",
     ),
     (
         "[].content.parts[].functionCall.args.clear_before_typing",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[].content.parts[].functionCall.args.press_enter",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[model].parts[].functionCall.args.clear_before_typing",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[model].parts[].functionCall.args.press_enter",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[model].parts[].functionCall.args.magnitude",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[model].parts[].functionCall.args.magnitude_in_pixels",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[model].parts[].functionCall.args.is_background",
-        "a default that was said is left out",
+        "an explicit default is omitted",
     ),
     (
         "[function_call].arguments.press_enter",
-        "a default that was left out is said",
+        "an omitted default is encoded",
     ),
     (
         "[].content.parts[].thoughtSignature",
-        "nothing says any more that the provider made the call: it gets the signature that stands for none",
+        "without raw JSON the call's origin is unknown, so it gets the placeholder signature",
     ),
     (
         "[model].parts[].thoughtSignature",
-        "nothing says any more that the provider made the call: it gets the signature that stands for none",
+        "without raw JSON the call's origin is unknown, so it gets the placeholder signature",
     ),
-    ("[].role", "a content without a role is the user's"),
+    ("[].role", "a content without a role is a user content"),
     ("[function].role", "an older name of the user's role"),
     (
         "[function_result].result[text].text",
-        "JSON in a text is written without spaces",
+        "JSON in a text is encoded without spaces",
     ),
     (
         "[model_output].error",
-        "why an output ended is no part of what is sent again",
+        "the end of an output is not sent back",
     ),
     (
         "[user].parts[].inlineData.data",
-        "base64 has two alphabets, the common one is written",
+        "base64 is encoded in the standard alphabet",
     ),
     (
         "[model].parts[].functionCall.args.coordinate",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.point",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.duration",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.end_x",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.end_y",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.keys",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.seconds",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.source_x",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.source_y",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.start_x",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.start_y",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.target_x",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.target_y",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.text",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.x",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall.args.y",
-        "one of several names for the same, the documented one is written",
+        "an alias is encoded as the documented name",
     ),
     (
         "[model].parts[].functionCall",
-        "members have two spellings, the documented one is written",
+        "fields are encoded in the documented spelling",
     ),
     (
         "[model].parts[].function_call",
-        "members have two spellings, the documented one is written",
+        "fields are encoded in the documented spelling",
     ),
     (
         "[user].parts[].functionResponse",
-        "members have two spellings, the documented one is written",
+        "fields are encoded in the documented spelling",
     ),
     (
         "[user].parts[].function_response",
-        "members have two spellings, the documented one is written",
+        "fields are encoded in the documented spelling",
     ),
 ];
 
-/// The valid documents of these kinds, each a history.
+/// The valid documents of these kinds, each as a history.
 fn documents(start: &str, kinds: &[&str]) -> Vec<(String, Value)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/google");
     let read = |name: &str| -> Value {
@@ -184,7 +184,7 @@ fn documents(start: &str, kinds: &[&str]) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_says() {
+fn without_raw_json_only_the_listed_values_are_lost() {
     let mut losses = Losses::new();
     let kinds = ["cu_calls", "content", "history", "answers", "part"];
     for (file, document) in documents("gc_", &kinds) {

@@ -1,4 +1,4 @@
-//! Calls of the predefined functions, of both vocabularies.
+//! Calls of the predefined functions of both vocabularies.
 
 use std::time::Duration;
 
@@ -68,14 +68,14 @@ fn drag() -> Action {
 }
 
 #[test]
-fn every_function_of_either_vocabulary_is_its_action() {
+fn decodes_every_function_of_both_vocabularies() {
     use Button::{Left, Middle, Right};
     use ClickCount::{Double, Single, Triple};
     use ScrollUnit::{Clicks, Thousandths};
     let xy = || json!({"x": 5, "y": 6});
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     let table = [
-        // The older vocabulary.
+        // The legacy vocabulary.
         (
             "open_web_browser",
             json!({}),
@@ -137,7 +137,7 @@ fn every_function_of_either_vocabulary_is_its_action() {
             json!({"x": 1, "y": 2, "destination_x": 3, "destination_y": 4}),
             drag(),
         ),
-        // The newer one.
+        // The current vocabulary.
         ("click", xy(), click(Left, Single)),
         ("double_click", xy(), click(Left, Double)),
         ("triple_click", xy(), click(Left, Triple)),
@@ -226,7 +226,7 @@ fn every_function_of_either_vocabulary_is_its_action() {
                 name: "Clock".to_owned(),
             },
         ),
-        // Names and members that models use all the same.
+        // Aliases and arguments that models use.
         (
             "left_click",
             json!({"coordinate": [5, 6]}),
@@ -262,7 +262,7 @@ fn every_function_of_either_vocabulary_is_its_action() {
 }
 
 #[test]
-fn a_call_that_cannot_be_understood_says_why() {
+fn an_invalid_call_has_the_reason() {
     let table = [
         ("click", json!({"x": 5}), "`y` is missing"),
         ("click", json!({"x": "left", "y": 6}), "`x` is \"left\""),
@@ -274,7 +274,7 @@ fn a_call_that_cannot_be_understood_says_why() {
         ("type", json!({"intent": "?"}), "`text` is missing"),
         ("hotkey", json!({"keys": []}), "`keys` is []"),
         ("wait", json!({"seconds": -1}), "`seconds` is -1"),
-        ("click", json!("x=5"), "not an object"),
+        ("click", json!("x=5"), "expected an object"),
     ];
     for (name, args, problem) in table {
         let call = computer(name, args.clone());
@@ -285,7 +285,7 @@ fn a_call_that_cannot_be_understood_says_why() {
 }
 
 #[test]
-fn a_function_with_other_arguments_is_the_callers_own() {
+fn a_function_with_other_arguments_is_a_custom_function() {
     for (name, args) in [
         ("search", json!({"query": "cats"})),
         ("get_weather", json!({"city": "Basel"})),
@@ -300,7 +300,7 @@ fn a_function_with_other_arguments_is_the_callers_own() {
 }
 
 #[test]
-fn the_usual_answer_has_the_address_and_the_image() {
+fn a_computer_result_has_the_url_and_the_image() {
     let turn = turn(&json!([
         {"functionCall": {"id": "c1", "name": "click", "args": {"x": 5, "y": 6, "intent": "Go."}}, "thoughtSignature": "c2ln"},
         {"functionCall": {"name": "take_screenshot", "args": {}}},
@@ -326,7 +326,7 @@ fn the_usual_answer_has_the_address_and_the_image() {
 }
 
 #[test]
-fn a_step_is_answered_by_its_call_id() {
+fn a_result_refers_to_its_step_by_call_id() {
     let turn = turn_of_steps(&json!([
         {"type": "thought", "signature": "c2ln"},
         {"type": "function_call", "id": "61nz", "name": "click", "arguments": {"x": 5, "y": 6}},
@@ -346,7 +346,7 @@ fn a_step_is_answered_by_its_call_id() {
 }
 
 #[test]
-fn only_the_first_of_several_candidates_is_the_turn_and_the_others_are_kept_and_reported() {
+fn decodes_the_first_candidate_and_keeps_and_reports_the_others() {
     let candidate = |index: u32| {
         let call =
             json!({"functionCall": {"name": "click", "args": {"x": index, "y": 2, "intent": "i"}}});
@@ -367,7 +367,7 @@ fn only_the_first_of_several_candidates_is_the_turn_and_the_others_are_kept_and_
 }
 
 #[test]
-fn white_space_before_a_stream_is_no_part_of_it() {
+fn ignores_white_space_before_a_stream() {
     let chunk = json!({
         "candidates": [{
             "content": {"role": "model", "parts": [{"text": "Hello."}]}, "finishReason": "STOP"

@@ -1,4 +1,4 @@
-//! Tools as the two interfaces want them declared.
+//! Tool declarations for the two APIs.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -53,7 +53,7 @@ fn a_screen_is_declared_for_its_environment() {
 }
 
 #[test]
-fn excluded_actions_are_the_functions_that_do_them() {
+fn excludes_the_functions_of_excluded_actions() {
     let tool = || vec![screen(Environment::Linux, &["drag", "mouse_down", "key"])];
     let (parts, report) = declared(PARTS, tool(), None);
     assert_eq!(
@@ -80,13 +80,13 @@ fn excluded_actions_are_the_functions_that_do_them() {
         old.0[0]["computerUse"]["excludedPredefinedFunctions"],
         json!(["key_combination"])
     );
-    // What is in no vocabulary is excluded already, and that is said.
+    // An action without a function is excluded anyway, which is reported.
     let (_, report) = declared(PARTS, vec![screen(Environment::Linux, &["zoom"])], None);
     assert!(report.losses.iter().any(|loss| loss.what.contains("zoom")));
 }
 
 #[test]
-fn the_providers_settings_are_spelled_as_each_interface_does() {
+fn provider_settings_use_the_spelling_of_each_api() {
     let settings = json!({"google": {"enable_prompt_injection_detection": true, "disabled_safety_policies": ["DATA_MODIFICATION"]}});
     let tool = || {
         Tool::ComputerUse(ComputerUseTool {
@@ -105,7 +105,7 @@ fn the_providers_settings_are_spelled_as_each_interface_does() {
 }
 
 #[test]
-fn pages_and_tabs_are_a_function_beside_the_browser() {
+fn declares_page_and_tab_actions_as_a_function_beside_the_browser() {
     let (parts, _) = declared(
         PARTS,
         vec![screen(Environment::Browser, &["new_tab"])],
@@ -128,7 +128,7 @@ fn pages_and_tabs_are_a_function_beside_the_browser() {
 }
 
 #[test]
-fn beside_a_desktop_the_browser_is_a_function() {
+fn declares_the_browser_as_a_function_beside_a_desktop() {
     let both = vec![
         screen(Environment::Browser, &[]),
         screen(Environment::Linux, &[]),
@@ -191,7 +191,7 @@ fn functions_shells_and_hosted_tools_are_declared() {
 }
 
 #[test]
-fn names_that_would_be_refused_are_errors() {
+fn rejects_invalid_function_names() {
     let object = || json!({"type": "object", "properties": {"a": {}}});
     for tools in [
         vec![function("1st", object())],

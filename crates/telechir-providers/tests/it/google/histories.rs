@@ -1,4 +1,4 @@
-//! Histories of other dialects in these ones' words, and back.
+//! Histories of other dialects, encoded in these and decoded again.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -56,7 +56,7 @@ fn contents(value: &Value) -> Vec<Value> {
     }
 }
 
-/// What is read again, content by content and without the provider's own JSON.
+/// Decodes a document without raw representations, content by content.
 fn again(dialect: Dialect, value: &Value) -> Vec<Content> {
     let read = history(dialect, value);
     let bare = telechir_providers::conform::without_raw(&read).unwrap();
@@ -67,7 +67,7 @@ fn again(dialect: Dialect, value: &Value) -> Vec<Content> {
 }
 
 #[test]
-fn a_call_of_another_provider_gets_what_is_demanded_and_reads_back_without_it() {
+fn a_call_of_another_provider_gets_a_placeholder_signature_that_decoding_drops() {
     let screenshot = vec![Action::Screenshot];
     let foreign = of(vec![
         Message::new(Role::User, vec![Content::text("Go.")]),
@@ -89,7 +89,7 @@ fn a_call_of_another_provider_gets_what_is_demanded_and_reads_back_without_it() 
         again(PARTS, &value)[1],
         computer("call_1", screenshot.clone())
     );
-    // The same in steps: the stand-in is a thought before the call.
+    // The same in steps: the placeholder is a thought before the call.
     let (value, report) = written(STEPS, &foreign);
     assert!(report.is_lossless(), "{report:?}");
     assert_eq!(
@@ -100,13 +100,13 @@ fn a_call_of_another_provider_gets_what_is_demanded_and_reads_back_without_it() 
     let read = again(STEPS, &value);
     assert_eq!(read.len(), 3);
     assert_eq!(read[1], computer("call_1", screenshot));
-    // And it goes back as it came.
+    // It is encoded unchanged.
     let (same, report) = written(STEPS, &history(STEPS, &value));
     assert_eq!((same, report.is_lossless()), (value, true));
 }
 
 #[test]
-fn a_batch_is_a_call_for_each_action_and_one_again() {
+fn a_batch_is_split_into_one_call_per_action_and_joined_again() {
     let actions = vec![
         Action::Screenshot,
         Action::Type {
@@ -162,13 +162,13 @@ fn a_batch_is_a_call_for_each_action_and_one_again() {
         let states: Vec<_> = back.steps.iter().map(|step| step.state.clone()).collect();
         let expected: Vec<_> = result.steps.iter().map(|step| step.state.clone()).collect();
         assert_eq!(states, expected, "{dialect}");
-        // What was read goes back as it came.
+        // The decoded history is encoded unchanged.
         assert_eq!(written(dialect, &history(dialect, &value)).0, value);
     }
 }
 
 #[test]
-fn what_no_predefined_function_says_is_our_own_function_and_the_same_again() {
+fn an_action_without_a_predefined_function_survives_as_our_function() {
     let hold = Action::HoldKey {
         chord: Chord::parse("shift").unwrap(),
         duration: std::time::Duration::from_millis(1500),
@@ -209,7 +209,7 @@ fn what_no_predefined_function_says_is_our_own_function_and_the_same_again() {
 
 #[test]
 fn pixels_are_thousandths_of_the_newest_image() {
-    // The picture has 8 by 6 pixels.
+    // The image has 8 by 6 pixels.
     let foreign = of(vec![
         Message::new(Role::User, vec![Content::from(image())]),
         assistant(computer("call_1", vec![click(4, 3, Vec::new())])),
@@ -224,16 +224,16 @@ fn pixels_are_thousandths_of_the_newest_image() {
     assert_eq!(report.losses.len(), 1);
     assert_eq!(
         report.losses[0].kept.as_deref(),
-        Some("as the nearest of them")
+        Some("as the nearest thousandths")
     );
-    // Off the picture there is no thousandth, and an edge would be another place.
+    // A point off the screenshot has no thousandths.
     let off = of(vec![
         Message::new(Role::User, vec![Content::from(image())]),
         assistant(computer("call_1", vec![click(8, 3, Vec::new())])),
     ]);
     let (value, _) = written(PARTS, &off);
     assert_eq!(contents(&value)[1]["functionCall"]["name"], "computer");
-    // Without any picture pixels have no meaning on the grid.
+    // Without a screenshot, pixels cannot be converted.
     let blind = of(vec![assistant(computer(
         "call_1",
         vec![click(4, 3, Vec::new())],
@@ -243,7 +243,7 @@ fn pixels_are_thousandths_of_the_newest_image() {
 }
 
 #[test]
-fn answers_stand_right_after_their_calls_and_in_their_order() {
+fn results_follow_their_calls_in_the_same_order() {
     let shell = |id: &str| {
         Content::ShellCall(ShellCall::execute(
             id,
@@ -279,14 +279,14 @@ fn answers_stand_right_after_their_calls_and_in_their_order() {
     assert_eq!(parts[3], json!({"text": "Wait."}));
     assert_eq!(
         parts[2]["functionResponse"]["response"]["error"],
-        "The result is not known."
+        "The result is unknown."
     );
     let missing = report
         .losses
         .iter()
         .filter(|loss| loss.what == "a missing result");
     assert_eq!(missing.count(), 1);
-    // Only the first call of the turn is signed.
+    // Only the first call of the turn has a signature.
     let signed = value[0]["parts"]
         .as_array()
         .unwrap()
@@ -318,7 +318,7 @@ fn answers_stand_right_after_their_calls_and_in_their_order() {
 }
 
 #[test]
-fn a_last_call_without_an_answer_stays_open() {
+fn keeps_a_last_call_without_a_result() {
     let foreign = of(vec![assistant(computer(
         "call_1",
         vec![Action::Screenshot],
@@ -326,12 +326,12 @@ fn a_last_call_without_an_answer_stays_open() {
     for dialect in [PARTS, STEPS] {
         let (value, report) = written(dialect, &foreign);
         assert!(report.is_lossless());
-        assert!(!value.to_string().contains("not known"), "{value}");
+        assert!(!value.to_string().contains("is unknown"), "{value}");
     }
 }
 
 #[test]
-fn an_edited_value_wins_over_the_json_it_came_as() {
+fn a_changed_neutral_value_takes_precedence_over_the_original_json() {
     let document = json!([
         {"role": "model", "parts": [
             {"functionCall": {"id": "c1", "name": "click", "args": {"x": 1, "y": 2, "intent": "Go."}}, "thoughtSignature": "c2ln"}]},
@@ -364,7 +364,7 @@ fn an_edited_value_wins_over_the_json_it_came_as() {
 }
 
 #[test]
-fn another_providers_check_is_a_decision_only_when_somebody_agreed() {
+fn encodes_a_check_of_another_provider_only_if_it_was_approved() {
     let check = SafetyCheck {
         id: "sc_1".to_owned(),
         code: Some("malicious_instructions".to_owned()),
@@ -399,7 +399,7 @@ fn another_providers_check_is_a_decision_only_when_somebody_agreed() {
 }
 
 #[test]
-fn what_the_other_providers_wrote_is_read_by_these_and_back() {
+fn a_history_of_another_provider_survives_a_round_trip() {
     let anthropic = json!([
         {"role": "user", "content": [{"type": "text", "text": "Go."}]},
         {"role": "assistant", "content": [
@@ -442,7 +442,7 @@ fn what_the_other_providers_wrote_is_read_by_these_and_back() {
 }
 
 #[test]
-fn what_only_another_provider_says_is_reported_and_not_sent() {
+fn reports_and_drops_contents_of_other_providers() {
     let openai = json!([
         {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["q"], "results": null},
         {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [
@@ -462,7 +462,7 @@ fn what_only_another_provider_says_is_reported_and_not_sent() {
 }
 
 #[test]
-fn instructions_amid_a_list_are_words_of_the_user_and_said_to_be() {
+fn instructions_in_a_list_become_a_reported_user_message() {
     let foreign = of(vec![
         Message::new(Role::System, vec![Content::text("Be brief.")]),
         Message::new(Role::User, vec![Content::text("Go.")]),
@@ -471,15 +471,12 @@ fn instructions_amid_a_list_are_words_of_the_user_and_said_to_be() {
         let (value, report) = written(dialect, &foreign);
         assert!(value.to_string().contains("Be brief."), "{value}");
         assert_eq!(report.losses.len(), 1);
-        assert_eq!(
-            report.losses[0].kept.as_deref(),
-            Some("as words of the user")
-        );
+        assert_eq!(report.losses[0].kept.as_deref(), Some("as a user message"));
     }
 }
 
 #[test]
-fn a_list_of_something_else_is_no_history() {
+fn rejects_a_list_of_tools_as_a_history() {
     let tools = json!([{"computerUse": {}}]);
     let error = PARTS
         .decode_history(tools.to_string().as_bytes())
@@ -488,7 +485,7 @@ fn a_list_of_something_else_is_no_history() {
 }
 
 #[test]
-fn data_in_the_other_alphabet_is_the_same_bytes() {
+fn decodes_url_safe_base64() {
     let document = json!([{"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": "_-8="}}]}]);
     let read = history(PARTS, &document);
     let expected = DataContent::from_base64("image/png", "/+8=");
@@ -499,9 +496,9 @@ fn data_in_the_other_alphabet_is_the_same_bytes() {
     assert_eq!(written(PARTS, &read).0, document);
 }
 
-/// Where words of the user stand before the answer, they come after it, and that is said.
+/// A user message between a call and its result is moved after the result, which is reported.
 #[test]
-fn an_answer_that_does_not_follow_its_call_is_moved_and_that_is_said() {
+fn reports_moving_a_result_directly_after_its_call() {
     let words = json!({"type": "user_input", "content": [{"type": "text", "text": "Go."}]});
     let call = json!({
         "type": "function_call", "id": "call_1", "name": "roll", "arguments": {"sides": 6}
@@ -517,9 +514,9 @@ fn an_answer_that_does_not_follow_its_call_is_moved_and_that_is_said() {
     assert!(!report.is_lossless(), "{report:?}");
 }
 
-/// A call that cannot be read goes back as it came; its answer stays where it stood.
+/// An undecodable call is encoded unchanged; its result keeps its position.
 #[test]
-fn answers_stay_in_the_order_in_which_they_came() {
+fn keeps_the_original_order_of_results() {
     let call =
         |id| json!({"type": "function_call", "id": id, "name": "roll", "arguments": {"sides": 6}});
     let answer = |id| {

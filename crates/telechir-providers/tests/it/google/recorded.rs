@@ -1,4 +1,4 @@
-//! Recorded traffic of both interfaces.
+//! Recorded traffic of both APIs.
 
 use serde_json::Value;
 use telechir_providers::{DecodeError, Dialect, Report};
@@ -25,7 +25,7 @@ fn calls(document: &Value) -> usize {
 }
 
 #[test]
-fn every_recording_is_read_and_goes_back_as_it_came() {
+fn every_recording_survives_a_round_trip() {
     let all = recordings("google");
     for recording in &all {
         let name = &recording.name;
@@ -54,7 +54,7 @@ fn every_recording_is_read_and_goes_back_as_it_came() {
             continue;
         }
         if document.get("file").is_some() || document.as_object().is_some_and(|d| d.is_empty()) {
-            // A file's upload is no conversation.
+            // A file upload is not a conversation.
             continue;
         }
         if !is_request {

@@ -1,4 +1,4 @@
-//! Google's generateContent and Interactions.
+//! Google's `generateContent` and Interactions.
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
@@ -29,7 +29,7 @@ fn steps(document: &Value) -> &[Value] {
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "each call has one answer in the next content, by its name and in its order",
+        says: "each call has one response in the next content, with its name and in its order",
         dialects: GENERATE,
         check: |document| {
             contents(document).windows(2).try_for_each(|pair| {
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "an answer is an object, and its pictures stand beside it",
+        says: "a response is an object with its images beside it",
         dialects: GENERATE,
         check: |document| {
             all(members(document, "functionResponse"), |answer| {
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"functionResponse": {"name": "f", "response": "done"}}]),
     },
     Rule {
-        says: "the answer of a screen says an address",
+        says: "the response to a computer call has a URL",
         dialects: GENERATE,
         check: |document| {
             let screens = members(document, "functionResponse").into_iter();
@@ -91,7 +91,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"functionResponse": {"name": "click", "response": {}, "parts": [{"inlineData": {}}]}}]),
     },
     Rule {
-        says: "a demand for a person is acknowledged or answered with an error",
+        says: "a required confirmation is acknowledged or gets an error",
         dialects: GENERATE,
         check: |document| {
             contents(document).windows(2).try_for_each(|pair| {
@@ -117,7 +117,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a tool has no type, and an environment its long name",
+        says: "a tool has no type, and an environment has its long name",
         dialects: GENERATE,
         check: |document| {
             let tools = members(document, "computerUse").into_iter();
@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"tools": [{"computerUse": {"environment": "DESKTOP"}}]}),
     },
     Rule {
-        says: "a function has one schema, and none without properties; at most 512 in a tool",
+        says: "a function has at most one schema, with properties; a tool has at most 512 functions",
         dialects: GENERATE,
         check: |document| {
             all(members(document, "functionDeclarations"), |functions| {
@@ -157,7 +157,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT", "properties": {}}}]}]),
     },
     Rule {
-        says: "a result names its call, which stands before it, in the order of the calls",
+        says: "results follow their calls, in the order of the calls",
         dialects: STEPS,
         check: |document| {
             let steps = steps(document);
@@ -182,7 +182,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "an acknowledgement stands beside the result as well",
+        says: "an acknowledgement is also beside the result",
         dialects: STEPS,
         check: |document| {
             all(of_type(document, "function_result"), |step| {

@@ -1,4 +1,4 @@
-//! One cell of the matrix: a dialect's history through another and back.
+//! One cell of the matrix: translates a history to another dialect and back.
 
 use serde_json::Value;
 use telechir_protocol::Message;
@@ -8,29 +8,29 @@ use telechir_providers::{Dialect, Envelope, History, Loss};
 use super::common::common;
 use super::differences::{Difference, differences, name_of};
 
-/// Whether the provider's own JSON goes along.
+/// Whether raw representations are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Raw {
     Kept,
     Removed,
 }
 
-/// What became of the common history.
+/// The results of one translation of the common history.
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub(crate) from: Dialect,
     pub(crate) to: Dialect,
-    /// Whether the document that came back is the one that went.
+    /// Whether the document survived the round trip unchanged.
     pub(crate) comes_back: bool,
-    /// Members that mean something else after coming back.
+    /// Fields with a different meaning after the round trip.
     pub(crate) back: Vec<Difference>,
-    /// Everything the reports say, of the way there.
+    /// All losses of the way there.
     pub(crate) losses: Vec<Loss>,
     /// Differences that no report names.
     pub(crate) unnamed: Vec<String>,
 }
 
-/// Every ordered pair.
+/// The cells of all ordered pairs of dialects.
 pub(crate) fn cells(raw: Raw) -> Vec<Cell> {
     let pairs = Dialect::ALL
         .into_iter()
@@ -99,7 +99,7 @@ fn read(dialect: Dialect, document: &Value) -> (Vec<Message>, Vec<Loss>) {
     (history.messages, report.losses)
 }
 
-/// Words that a report uses for a member.
+/// Terms that reports use for a field.
 const WORDS: [(&str, &[&str]); 13] = [
     ("pending_safety_checks", &["safety"]),
     ("acknowledged_safety_checks", &["safety"]),
@@ -121,10 +121,10 @@ const WORDS: [(&str, &[&str]); 13] = [
     ("intent", &["intent"]),
 ];
 
-/// Whether a report says it: of the same content, in words for the same member.
+/// Whether a loss names the difference: the same content and a term for the same field.
 pub(crate) fn is_named(difference: &Difference, losses: &[Loss], of: &[Message]) -> bool {
     let Some(member) = difference.member.as_deref() else {
-        // What stands somewhere else now is said where it stood before.
+        // A moved content is reported at its original position.
         let elsewhere = ["message", "text", "item"];
         return losses.iter().any(|loss| {
             let is_kept = loss
@@ -140,7 +140,7 @@ pub(crate) fn is_named(difference: &Difference, losses: &[Loss], of: &[Message])
     })
 }
 
-/// An id that changed, and a check, are said once, for the call and its result.
+/// A changed id or a safety check is reported once for the call and its result.
 fn is_by_id(loss: &Loss, member: &str, before: &Value) -> bool {
     let id = match member {
         "call_id" => before.as_str(),
@@ -154,7 +154,7 @@ fn is_of_member(what: &str, member: &str) -> bool {
     let words = WORDS.iter().find(|(name, _)| *name == member);
     match words {
         Some((_, words)) => says(what, words) || says(what, &[member]),
-        // An action is named by what it does; what has words of its own is no action.
+        // A loss about an action names the action; terms of other fields exclude that.
         None if member == "actions" => !says(what, &["item id", "safety"]),
         None => says(what, &[member]),
     }
@@ -165,7 +165,7 @@ fn says(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// Whether a report's place is this content: by its call's id, or by its place in the messages.
+/// Whether a loss's location is this content: by its call id or by its indexes.
 fn is_about(place: &str, difference: &Difference, of: &[Message]) -> bool {
     let call_id = difference.content.split(' ').nth(1).unwrap_or_default();
     if place

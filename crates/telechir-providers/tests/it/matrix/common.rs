@@ -1,12 +1,12 @@
-//! The common history: what a model with a screen and a shell goes through, once.
+//! The common history: a typical session of a model with a screen and a shell.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, Message, Role};
 
-/// A picture of one pixel.
+/// A PNG of one pixel.
 pub(crate) const IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// The history in neutral values, a message a line.
+/// The history in neutral values, one message per line.
 pub(crate) fn common() -> Vec<Message> {
     let mut messages = vec![
         said(Role::User, "Find the penguin and count its files."),
@@ -26,7 +26,7 @@ pub(crate) fn common() -> Vec<Message> {
     messages
 }
 
-/// One thing after another on the screen.
+/// Calls with various actions on the screen.
 fn screen() -> Vec<Message> {
     let steps = [
         (
@@ -59,7 +59,7 @@ fn screen() -> Vec<Message> {
     pairs.collect()
 }
 
-/// Three commands: one that ends well, one that fails, one that takes too long.
+/// Three commands: one succeeds, one fails, one times out.
 fn shell() -> Vec<Message> {
     let call = json!({"type": "shell_call", "call_id": "call_shell", "commands": ["ls", "cat nothing", "sleep 99"], "timeout_ms": 1000});
     let result = json!({"type": "shell_result", "call_id": "call_shell", "outputs": [
@@ -70,7 +70,7 @@ fn shell() -> Vec<Message> {
     pair(call, result)
 }
 
-/// A call that failed, one that was denied, one that a person had to look at first.
+/// A failed call, a denied call and one with an acknowledged safety check.
 fn refused() -> Vec<Message> {
     let click = json!([{"action": "click", "coordinate": [1, 2], "button": "left"}]);
     let check = json!([{"id": "sc_1", "code": "malicious_instructions", "message": "Look first."}]);
@@ -117,7 +117,7 @@ fn computer(call_id: &str, actions: Value) -> Content {
     content(json!({"type": "computer_call", "call_id": call_id, "actions": actions}))
 }
 
-/// A result with the screen after it, and more members.
+/// A result with a screenshot and more fields.
 fn seen(call_id: &str, more: Value) -> Message {
     let mut result = json!({
         "type": "computer_result", "call_id": call_id, "current_url": "https://example.com/",

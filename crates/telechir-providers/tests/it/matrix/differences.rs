@@ -1,4 +1,4 @@
-//! What two histories mean differently, by what joins a call with its result.
+//! Compares the meaning of two histories. Calls and results identify contents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::fmt;
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, Message};
 
-/// One member of one content that is another, gone or new.
+/// A field of a content that was changed, removed or added.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// `computer_result call_look`, `text There are two files.`.
+    /// For example `computer_result call_look` or `text There are two files.`.
     pub(crate) content: String,
-    /// `error`; absent when the whole content is gone or new.
+    /// For example `error`; absent if the content itself was removed or added.
     pub(crate) member: Option<String>,
     pub(crate) before: Value,
     pub(crate) after: Value,
 }
 
-/// Members that are a provider's own bookkeeping: they mean nothing to another.
+/// Bookkeeping fields of a provider, without a meaning for others.
 const BOOKKEEPING: [&str; 6] = [
     "item_id",
     "status",
@@ -27,7 +27,7 @@ const BOOKKEEPING: [&str; 6] = [
     "annotations",
 ];
 
-/// What joins a content with its kind in another history.
+/// A name that identifies a content in another history.
 pub(crate) fn name_of(content: &Content) -> String {
     let json = serde_json::to_value(content).unwrap();
     let kind = content.type_name().unwrap_or("?");
@@ -35,10 +35,10 @@ pub(crate) fn name_of(content: &Content) -> String {
     format!("{kind} {}", joined.unwrap_or_default())
 }
 
-/// The contents by name, each with the members that mean something.
+/// Contents by name, each with its meaningful fields.
 ///
-/// A call is named by its number, its result likewise: a dialect may demand ids of its own form,
-/// and a changed id is then one difference, not a content that is gone.
+/// Calls and results are numbered. A dialect may require ids of its own form; a changed id is then
+/// one difference, not a removed content.
 fn named(messages: &[Message]) -> BTreeMap<String, (String, Map<String, Value>)> {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut all = BTreeMap::new();

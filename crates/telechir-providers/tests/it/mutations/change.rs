@@ -1,14 +1,14 @@
-//! Small damage to documents and bytes, the same for the same seed.
+//! Small changes to documents and bytes, determined by a seed.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "what has nothing in it is changed alike"
+    reason = "all values without children are changed alike"
 )]
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-/// Numbers that look random and are always the same.
+/// A deterministic pseudorandom generator.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -16,7 +16,7 @@ impl Dice {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// One of so many.
+    /// A number below `sides`.
     pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -26,7 +26,7 @@ impl Dice {
     }
 }
 
-/// Changes one place of a document, or two.
+/// Changes a document at one or two paths.
 pub(crate) fn document(value: &mut Value, dice: &mut Dice) {
     for _ in 0..=dice.roll(2) {
         let donor = place(value, dice.roll(10_000)).clone();
@@ -35,7 +35,7 @@ pub(crate) fn document(value: &mut Value, dice: &mut Dice) {
     }
 }
 
-/// The node that a number leads to.
+/// The node that a number selects.
 fn place(value: &mut Value, mut way: usize) -> &mut Value {
     let mut at = value;
     loop {
@@ -44,7 +44,7 @@ fn place(value: &mut Value, mut way: usize) -> &mut Value {
             Value::Object(members) => members.len(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         };
-        // One way in each is to stay.
+        // One choice in each node is to stop there.
         let turn = way % (children + 1);
         if turn == children {
             return at;
@@ -95,7 +95,7 @@ fn change(at: &mut Value, donor: Value, dice: &mut Dice) {
     }
 }
 
-/// Changes the document that a string is, as text or in base64: arguments, chunks of a stream.
+/// Changes the JSON inside a string, as text or in base64: arguments, chunks of a stream.
 fn nested(text: &mut String, dice: &mut Dice) -> bool {
     let read = |bytes: &[u8]| {
         let value = serde_json::from_slice::<Value>(bytes).ok();
@@ -132,7 +132,7 @@ fn odd(donor: Value, dice: &mut Dice) -> Value {
     }
 }
 
-/// Changes bytes: one is another, some are gone, some are there twice, or the end is missing.
+/// Changes, removes or repeats some bytes, or truncates them.
 pub(crate) fn bytes(bytes: &mut Vec<u8>, dice: &mut Dice) {
     for _ in 0..=dice.roll(3) {
         if bytes.is_empty() {

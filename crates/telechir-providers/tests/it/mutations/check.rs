@@ -1,4 +1,4 @@
-//! What holds of any bytes, whoever sends them.
+//! Properties that hold for arbitrary input.
 
 use telechir_protocol::{
     ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Message, ModelTurn,
@@ -6,8 +6,8 @@ use telechir_protocol::{
 };
 use telechir_providers::{Delta, Dialect, History, Report, StreamedResponse};
 
-/// A document is an error, or what is read of it has a bounded size, is answered, is written in
-/// either dialect, and is read again as the same. Says whether it was read.
+/// A document is rejected, or its decoded form has a bounded size, can be answered and encoded, and
+/// survives a round trip. Returns whether it was decoded.
 pub(crate) fn document(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
     if let Ok((turn, _)) = dialect.decode_response(bytes) {
         is_bounded(&serde_json::to_vec(turn.contents()).unwrap(), bytes);
@@ -18,7 +18,7 @@ pub(crate) fn document(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
     };
     let neutral = serde_json::to_value(&history.messages).unwrap();
     is_bounded(neutral.to_string().as_bytes(), bytes);
-    // Neutral JSON may mean more than a dialect saw in it: then it means that from now on.
+    // Neutral JSON may be decoded further than the dialect did; from then on it is stable.
     let read = serde_json::from_value::<Vec<Message>>(neutral).unwrap();
     let again = serde_json::to_value(&read).unwrap();
     let again = serde_json::from_value::<Vec<Message>>(again).unwrap();
@@ -36,8 +36,8 @@ fn identity(dialect: Dialect, history: &History, report: &Report) {
         return;
     }
     let again = dialect.decode_history(written.to_string());
-    let (again, _) = again.unwrap_or_else(|error| panic!("{error}: it wrote {written}"));
-    // Toolsets are not served there: calls of them become those of the older tools, and stay so.
+    let (again, _) = again.unwrap_or_else(|error| panic!("{error}: it encoded {written}"));
+    // Invoke does not support toolsets: their calls become calls of the older tools, and stay so.
     let is_settled = dialect == Dialect::BedrockInvoke
         && dialect
             .encode_history(&again)
@@ -50,17 +50,17 @@ fn identity(dialect: Dialect, history: &History, report: &Report) {
     );
 }
 
-/// Every call of a turn can be answered with an error.
+/// Every call of a turn can get an error result.
 fn answers(dialect: Dialect, turn: ModelTurn) {
     let results = turn.calls().iter().map(failed).collect();
     let answered = turn.answer(results).unwrap();
     let reply = dialect.encode_answers(&answered);
-    reply.unwrap_or_else(|error| panic!("no answer to {answered:?}: {error}"));
+    reply.unwrap_or_else(|error| panic!("cannot encode the results of {answered:?}: {error}"));
 }
 
-/// The answer to a call that could not be carried out.
+/// An error result for a call.
 pub(crate) fn failed(call: &ToolCall) -> ToolResult {
-    let error = Some(Failure::new(FailureKind::Device, "It cannot be done."));
+    let error = Some(Failure::new(FailureKind::Device, "Not possible."));
     match call {
         ToolCall::Computer(call) => ToolResult::Computer(ComputerResult {
             error,
@@ -87,19 +87,19 @@ pub(crate) fn failed(call: &ToolCall) -> ToolResult {
     }
 }
 
-/// A document's contents are kept as neutral values and as its own JSON, some of it in words.
+/// Contents are stored as neutral values and as raw representation, some also as text.
 fn is_bounded(neutral: &[u8], document: &[u8]) {
     let most = document.len() * 20 + 64 * 1024;
     let (is, of) = (neutral.len(), document.len());
     assert!(is <= most, "{is} bytes of {of}");
 }
 
-/// A stream ends in the same turn or in an error, in pieces of any size. Says whether it was
-/// a turn.
+/// A stream ends in the same turn or in an error for every split. Returns whether it ended in a
+/// turn.
 pub(crate) fn stream(dialect: Dialect, bytes: &[u8], piece: usize) -> bool {
     let (deltas, whole) = outcome(dialect, std::iter::once(bytes));
     let (deltas_in_pieces, in_pieces) = outcome(dialect, bytes.chunks(piece.max(1)));
-    // What is wrong is said of the first piece that has something wrong.
+    // Error messages may differ, because they refer to the first faulty piece.
     let (received, in_pieces) = match (whole, in_pieces) {
         (Ok(whole), Ok(in_pieces)) => (whole, in_pieces),
         (Err(_), Err(_)) => return false,

@@ -1,10 +1,10 @@
-//! Damage to streams that leaves most of their framing whole, so that it reaches what is framed.
+//! Damages streams but keeps most of their framing, so that the damage reaches the payload.
 
 use serde_json::Value;
 
 use super::change::{self, Dice};
 
-/// Changes a stream: its bytes, the order of its events, or what one of them says.
+/// Changes a stream: its bytes, the order of its events, or the payload of one.
 pub(crate) fn stream(bytes: &mut Vec<u8>, dice: &mut Dice) {
     match dice.roll(8) {
         0 => return,
@@ -27,7 +27,7 @@ pub(crate) fn stream(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// One event goes, comes twice, comes later, or says something else.
+/// Removes, repeats, moves or changes one event.
 fn reorder<T: Clone>(all: &mut Vec<T>, dice: &mut Dice, change: impl Fn(&mut T, &mut Dice)) {
     if all.is_empty() {
         return;
@@ -42,7 +42,7 @@ fn reorder<T: Clone>(all: &mut Vec<T>, dice: &mut Dice, change: impl Fn(&mut T, 
     }
 }
 
-/// Changes what the first `data` line of an event says.
+/// Changes the first `data` line of an event.
 fn data(event: &mut String, dice: &mut Dice) {
     let Some(start) = event.find("data:").map(|at| at + "data:".len()) else {
         return;
@@ -66,7 +66,7 @@ fn payload(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// A frame of AWS's event streams, without its checksums.
+/// A frame of an AWS event stream, without its checksums.
 #[derive(Clone)]
 struct Frame {
     headers: Vec<u8>,
@@ -74,7 +74,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// It with checksums that are right.
+    /// Encodes the frame with valid checksums.
     fn bytes(&self) -> Vec<u8> {
         let length = |count: usize| u32::try_from(count).unwrap().to_be_bytes();
         let mut bytes = length(16 + self.headers.len() + self.payload.len()).to_vec();
@@ -87,7 +87,7 @@ impl Frame {
     }
 }
 
-/// The frames that these bytes are, whatever their checksums; what is left at the end is dropped.
+/// Splits bytes into frames, ignoring checksums; drops an incomplete frame at the end.
 fn frames(mut bytes: &[u8]) -> Option<Vec<Frame>> {
     let number = |bytes: &[u8]| {
         let bytes = <[u8; 4]>::try_from(bytes).ok()?;

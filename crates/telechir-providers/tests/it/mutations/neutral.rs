@@ -1,4 +1,4 @@
-//! The neutral JSON: what is read is written so that it is read as the same.
+//! Neutral JSON survives a round trip.
 
 use std::fmt::Debug;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 use telechir_protocol::{Content, Message, Tool};
 use telechir_providers::Dialect;
 
-/// Checks bytes as one of the types that stand alone in files and pipes. Says whether they were
-/// read.
+/// Checks bytes as one of the types that are written to files and pipes. Returns whether they were
+/// decoded.
 pub(crate) fn check(which: u8, bytes: &[u8]) -> bool {
     match which % 3 {
         0 => round::<Vec<Message>>(bytes),
@@ -16,7 +16,7 @@ pub(crate) fn check(which: u8, bytes: &[u8]) -> bool {
     }
 }
 
-/// What a document is in neutral words: its messages, and each content alone.
+/// The neutral JSON of a document: its messages, and each content.
 pub(crate) fn seeds(
     dialect: Dialect,
     document: &[u8],
@@ -45,7 +45,7 @@ where
     };
     let written = serde_json::to_value(&read).unwrap();
     let again: T = serde_json::from_value(written.clone()).unwrap();
-    assert_eq!(again, read, "it was written as {written}");
+    assert_eq!(again, read, "it was encoded as {written}");
     let settled: Value = serde_json::to_value(&again).unwrap();
     assert_eq!(settled, written);
     true

@@ -1,4 +1,4 @@
-//! What the damage is done to: the vectors, as documents and as bytes of streams.
+//! Seeds for damage: the vectors, as documents and as bytes of streams.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use telechir_providers::Dialect;
 
-/// What is in the files of a folder and of the folders in it, in the order of their names.
+/// The contents of the files in a folder and its subfolders, ordered by name.
 pub(crate) fn files(folder: &Path) -> Vec<Vec<u8>> {
     let mut paths: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -24,7 +24,7 @@ pub(crate) fn files(folder: &Path) -> Vec<Vec<u8>> {
     paths.into_iter().flat_map(read).collect()
 }
 
-/// Documents that a dialect reads.
+/// The documents that a dialect decodes.
 pub(crate) fn documents(files: &[Vec<u8>], dialect: Dialect) -> Vec<Vec<u8>> {
     let is_read = |bytes: &Vec<u8>| {
         dialect.decode_history(bytes).is_ok() || dialect.decode_response(bytes).is_ok()
@@ -37,7 +37,7 @@ pub(crate) fn documents(files: &[Vec<u8>], dialect: Dialect) -> Vec<Vec<u8>> {
     bytes.filter(is_read).collect()
 }
 
-/// Streams that are a whole response of a dialect.
+/// The streams that are a complete response of a dialect.
 pub(crate) fn streams(files: &[Vec<u8>], dialect: Dialect) -> Vec<Vec<u8>> {
     let is_taken = |bytes: &Vec<u8>| {
         let received = dialect.stream().map(|mut stream| {
@@ -50,7 +50,7 @@ pub(crate) fn streams(files: &[Vec<u8>], dialect: Dialect) -> Vec<Vec<u8>> {
     bytes.filter(is_taken).collect()
 }
 
-/// The bytes that a file of a stream stands for.
+/// The bytes of a stream vector.
 fn stream(file: &[u8]) -> Option<Vec<u8>> {
     let Ok(value) = serde_json::from_slice::<Value>(file) else {
         return Some(file.to_vec());

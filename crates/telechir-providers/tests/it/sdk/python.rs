@@ -1,4 +1,4 @@
-//! The SDKs' own language: one process of Python reads all documents.
+//! Runs one Python process that validates all documents.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,24 +6,24 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A document to be checked.
+/// A document to validate.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// Whose it is and what it shows.
+    /// The dialect and what the document demonstrates.
     pub(crate) name: String,
-    /// What the script calls its kind.
+    /// The kind, as the script names it.
     pub(crate) kind: String,
     pub(crate) json: Value,
 }
 
-/// What an SDK refused.
+/// A document that an SDK rejected.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) name: String,
     pub(crate) problem: String,
 }
 
-/// Shows documents to an SDK.
+/// Validates documents with an SDK; returns the rejected ones.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test starts Python as a user would"
@@ -63,7 +63,7 @@ pub(crate) fn refusals(sdk: &str, documents: &[Document]) -> Vec<Refusal> {
     assert_eq!(
         last["checked"],
         documents.len(),
-        "{sdk} did not read everything"
+        "{sdk} did not validate all documents"
     );
     let text = |said: &Value, name: &str| said[name].as_str().unwrap().to_owned();
     let refusal = |said: &Value| Refusal {

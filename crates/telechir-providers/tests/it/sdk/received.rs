@@ -1,4 +1,4 @@
-//! What a service sends, as the vectors have it: each SDK reads the same that we read.
+//! What services send, from the vectors: each SDK decodes what we decode.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use telechir_providers::conform::{Expect, Manifest};
 
 use super::python::Document;
 
-/// Kinds of vectors, and what they are for an SDK.
+/// Kinds of vectors, and their names for an SDK.
 const KINDS: [(&str, &str); 15] = [
     ("response", "response"),
     ("message", "response"),
@@ -28,14 +28,14 @@ const KINDS: [(&str, &str); 15] = [
     ("wire_response", "wire_response"),
 ];
 
-/// The responses of the vectors.
+/// The responses in the vectors.
 pub(crate) fn responses(dialect: Dialect) -> Vec<Document> {
     let mut all = documents(dialect);
     all.retain(|document| document.kind == "response");
     all
 }
 
-/// The responses, their items and streams in the vectors, errors of the service aside.
+/// The responses, items and streams in the vectors, without errors of the service.
 pub(crate) fn documents(dialect: Dialect) -> Vec<Document> {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What we write: histories, answers, declarations and whole requests of every dialect.
+//! What we encode: histories, results, declarations and requests of every dialect.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(crate) fn histories(dialect: Dialect) -> Vec<Document> {
     all
 }
 
-/// The vectors that are histories, written again.
+/// The vectors that are histories, decoded and encoded.
 pub(crate) fn vectors(dialect: Dialect) -> Vec<Document> {
     const KINDS: [&str; 8] = [
         "request",
@@ -81,7 +81,7 @@ pub(crate) fn vectors(dialect: Dialect) -> Vec<Document> {
     all
 }
 
-/// The answers to each turn of the common history.
+/// The results of each turn of the common history.
 pub(crate) fn answers(dialect: Dialect) -> Vec<Document> {
     let messages = common::common();
     let mut all = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn answers(dialect: Dialect) -> Vec<Document> {
             .encode_answers(&turn.answer(results).unwrap())
             .unwrap();
         all.push(Document {
-            name: format!("{dialect}: the answers to message {}", all.len() * 2 + 1),
+            name: format!("{dialect}: the results of message {}", all.len() * 2 + 1),
             kind: "answers".to_owned(),
             json: reply.items.into(),
         });
@@ -120,7 +120,7 @@ pub(crate) fn tools(dialect: Dialect) -> Vec<Document> {
         let screen =
             json!({"display_width": 1280, "display_height": 800, "environment": environment});
         let screen: ComputerUseTool = serde_json::from_value(screen).unwrap();
-        let function = json!({"type": "function", "name": "weather", "description": "Says the weather.",
+        let function = json!({"type": "function", "name": "weather", "description": "Returns the weather.",
             "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}});
         let mut tools = vec![Tool::ComputerUse(screen), Tool::Shell(ShellTool::default())];
         tools.extend(serde_json::from_value::<Tool>(function).ok());
@@ -135,8 +135,8 @@ pub(crate) fn tools(dialect: Dialect) -> Vec<Document> {
     all
 }
 
-/// Tools that some dialects have a type for and others declare as functions, each alone: what a
-/// dialect has neither for is reported and not declared.
+/// Tools that some dialects have a type for and others declare as functions, one at a time. A tool
+/// without either is reported and not declared.
 fn hosted(dialect: Dialect) -> Vec<Document> {
     let kinds = ["text_editor", "memory", "apply_patch"].map(HostedTool::new);
     let mut tools: Vec<Tool> = kinds.into_iter().map(Tool::Hosted).collect();
@@ -161,7 +161,7 @@ fn hosted(dialect: Dialect) -> Vec<Document> {
     tools.into_iter().filter_map(declared).collect()
 }
 
-/// A model that each dialect's service has.
+/// An existing model for each dialect's service.
 const MODELS: [(&str, &str); 12] = [
     ("anthropic-messages", "claude-opus-5-5"),
     ("openai-responses", "gpt-5.6-sol"),
@@ -177,8 +177,8 @@ const MODELS: [(&str, &str); 12] = [
     ("bedrock-agents", ""),
 ];
 
-/// The requests of conversations: the first of each, and the one after each response of the
-/// vectors whose calls were answered.
+/// Requests of conversations: the first one, and one after each response of the vectors whose calls
+/// got results.
 pub(crate) fn requests(dialect: Dialect) -> Vec<Document> {
     let opening = opening(dialect);
     let Ok(first) = Conversation::new(dialect, opening) else {
