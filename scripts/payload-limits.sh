@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 TELECHIR_BODY_BYTES=${BODY_BYTES:-100000000} cargo test --release --quiet --package telechir-providers --test it -- \
-  --exact bombs::bodies::a_huge_payload_takes_bounded_memory_and_linear_time --nocapture | tee "$log"
+  --exact payload_limits::bodies::a_huge_payload_takes_bounded_memory_and_linear_time --nocapture | tee "$log"
 {
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo

@@ -6,11 +6,11 @@
 //! trip.
 //! back as it was.
 
-mod carry;
+mod encode_native;
 mod envelope;
-mod native;
-mod ours;
+mod function_mapping;
 mod read;
+mod sidecar;
 mod write;
 
 use serde_json::{Map, Value};

@@ -4,18 +4,18 @@
 //! `manifest` lists the documents, `kinds` decides how to check a document of a kind, and `check`
 //! runs the checks. `docs/conform.md` describes the format.
 
-mod bare;
 mod check;
-mod form;
+mod kinds;
 mod manifest;
 mod streams;
+mod strip_raw;
 
 use serde::Serialize;
 
 use crate::{Dialect, Loss};
 
-pub use bare::without_raw;
 pub use manifest::{Manifest, ManifestError};
+pub use strip_raw::without_raw;
 
 /// What a codec is expected to do with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -12,23 +12,23 @@
 )]
 
 mod action;
-mod answer;
 mod args;
-mod ask;
-mod batch;
 mod call;
-mod calls;
+mod context;
 mod declare;
+mod encode_action;
+mod encode_call;
+mod encoded_calls;
+mod functions;
 mod generate;
 mod images;
 mod interactions;
+mod json_stream;
 mod media;
-mod pieces;
-mod plan;
-mod say;
-mod scene;
 mod shell;
-mod words;
+mod split_calls;
+mod tool_result;
+mod turns;
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Meta, Raw};

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
 
-use super::ours::Calls;
-use super::{DIALECT, PROVIDER, carry, native, read, write};
+use super::function_mapping::Calls;
+use super::{DIALECT, PROVIDER, encode_native, read, sidecar, write};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The property of a message that was a content without a message.
@@ -72,7 +72,7 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
         };
         return Ok((messages, envelope));
     }
-    if native::knows(members.get("type").and_then(Value::as_str)) {
+    if encode_native::knows(members.get("type").and_then(Value::as_str)) {
         let envelope = Envelope::Object {
             dialect: DIALECT,
             member: "content",
@@ -144,7 +144,7 @@ fn read_message(
         };
         message.contents.extend(content);
     }
-    match carry::take(&mut members) {
+    match sidecar::take(&mut members) {
         Some(carried) => carried_message(&mut message, carried, &members),
         None => own_message(&mut message, members),
     }

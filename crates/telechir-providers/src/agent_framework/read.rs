@@ -6,8 +6,8 @@ use telechir_protocol::{
     ShellCall, UnknownContent,
 };
 
-use super::ours::{self, Calls};
-use super::{DIALECT, PROVIDER, carry, native};
+use super::function_mapping::{self, Calls};
+use super::{DIALECT, PROVIDER, encode_native, sidecar};
 use crate::Report;
 use crate::openai::action;
 
@@ -35,14 +35,14 @@ fn said(json: Value, place: &str, calls: &Calls, report: &mut Report) -> Option<
     let Value::Object(mut members) = json else {
         return Some(other(Map::from_iter([("value".to_owned(), json)])));
     };
-    let Some(carried) = carry::take(&mut members) else {
+    let Some(carried) = sidecar::take(&mut members) else {
         return Some(with_raw(members, calls));
     };
-    if carried.get(native::SAID_FOR).is_some() {
+    if carried.get(encode_native::SAID_FOR).is_some() {
         return None;
     }
     let plain = Value::Object(members);
-    let whole = carry::lengthen(carried, &plain);
+    let whole = sidecar::lengthen(carried, &plain);
     if let Some(content) = own(whole, &plain) {
         return Some(content);
     }
@@ -62,17 +62,17 @@ fn own(carried: Value, plain: &Value) -> Option<Content> {
     // The sidecar of an unknown content has nothing else.
     let content: Content = serde_json::from_value(carried).ok()?;
     let said = match plain["type"] == "function_result" {
-        true => native::answer(&content),
-        false => native::content(&content),
+        true => encode_native::answer(&content),
+        false => encode_native::content(&content),
     };
-    native::same(&said, plain).then_some(content)
+    encode_native::same(&said, plain).then_some(content)
 }
 
 /// Keeps the original JSON if the neutral content would be encoded differently.
 fn with_raw(members: Map<String, Value>, calls: &Calls) -> Content {
     let json = Value::Object(members.clone());
     let mut content = plain(members, calls);
-    if native::written(&content, calls) == json {
+    if encode_native::written(&content, calls) == json {
         return content;
     }
     if let Some(meta) = content.meta_mut() {
@@ -95,7 +95,7 @@ pub(super) fn plain(mut members: Map<String, Value>, calls: &Calls) -> Content {
     match serde_json::from_value(Value::Object(members.clone())) {
         // Kept unchanged, with its default fields.
         Ok(Content::Other(_)) => other(came),
-        Ok(Content::FunctionCall(call)) => ours::call(call),
+        Ok(Content::FunctionCall(call)) => function_mapping::call(call),
         Ok(Content::FunctionResult(result)) => calls.result(result),
         Ok(content) => content,
         Err(problem) => unreadable(&kind, &members, &problem.to_string()),

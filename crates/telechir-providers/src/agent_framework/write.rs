@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 
-use super::ours::Calls;
-use super::{CARRIED, DIALECT, carry, native, read};
+use super::function_mapping::Calls;
+use super::{CARRIED, DIALECT, encode_native, read, sidecar};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.
@@ -49,7 +49,7 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
         ("additional_properties".to_owned(), properties.into()),
     ]);
     if let Some(carried) = of_message(message) {
-        carry::put(&mut members, carried);
+        sidecar::put(&mut members, carried);
     }
     members
 }
@@ -112,7 +112,7 @@ fn content(content: &Content, calls: &Calls) -> Vec<Value> {
     if let Some(raw) = own_raw(content, calls) {
         return vec![raw];
     }
-    let plain = native::written(content, calls);
+    let plain = encode_native::written(content, calls);
     let Value::Object(mut members) = plain.clone() else {
         return vec![plain];
     };
@@ -121,7 +121,7 @@ fn content(content: &Content, calls: &Calls) -> Vec<Value> {
         return vec![plain];
     }
     let neutral = serde_json::to_value(content).unwrap_or_default();
-    carry::put(&mut members, carry::shorten(neutral, &plain));
+    sidecar::put(&mut members, sidecar::shorten(neutral, &plain));
     let mut written = vec![Value::Object(members)];
     if !calls.asked_for(content) {
         written.extend(said_again(content));
@@ -135,7 +135,7 @@ fn own_raw(content: &Content, calls: &Calls) -> Option<Value> {
         let Content::Other(other) = content else {
             return None;
         };
-        return native::is_own(other).then(|| Value::Object(other.json.clone()));
+        return encode_native::is_own(other).then(|| Value::Object(other.json.clone()));
     };
     let raw = meta.raw_representation.as_ref()?;
     let Value::Object(members) = raw.template().clone() else {
@@ -154,7 +154,7 @@ fn said_again(content: &Content) -> Option<Value> {
     let Content::ComputerResult(result) = content else {
         return None;
     };
-    let words = native::words_of(result)?;
-    let properties = json!({CARRIED: {native::SAID_FOR: result.call_id}});
+    let words = encode_native::words_of(result)?;
+    let properties = json!({CARRIED: {encode_native::SAID_FOR: result.call_id}});
     Some(json!({"type": "text", "text": words, "additional_properties": properties}))
 }

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use telechir_protocol::{Content, RawTool, Tool};
 
-use super::form::{self, Form};
+use super::kinds::{self, Form};
 use super::streams::{self, Bytes};
 use super::{Expect, Row, Vector, Verdict, without_raw};
 use crate::{DecodeError, Dialect, History, ToolOffer};
 
 pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
     let mut row = empty(vector);
-    let by_operation = match form::whose(vector, bytes) {
+    let by_operation = match kinds::whose(vector, bytes) {
         Some(Err(why)) => {
             row.unchecked = Some(why);
             return row;
@@ -32,7 +32,7 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
         }
     };
     dialect.name().clone_into(&mut row.dialect);
-    match form::forms(vector, bytes) {
+    match kinds::forms(vector, bytes) {
         Ok(forms) => {
             let mut document = Document {
                 dialect,
@@ -131,7 +131,7 @@ impl Document<'_> {
             Form::History(json) => self.history(place, &json),
             Form::Response(json) => self.response(place, &json),
             Form::Tools(tools) => self.tools(place, tools),
-            Form::Error(json) => form::errors(json)
+            Form::Error(json) => kinds::errors(json)
                 .iter()
                 .for_each(|error| self.error(place, error)),
             Form::Stream(bytes) => self.stream(place, &bytes),

@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::args::{Read, shown};
-use super::scene::Scene;
+use super::context::Scene;
 use super::{PROVIDER, action, shell};
 use crate::{companion, function_tools};
 

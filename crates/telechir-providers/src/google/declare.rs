@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Tool};
 
-use super::words::{Generation, Place, excluded};
+use super::functions::{Generation, Place, excluded};
 use super::{PROVIDER, generate, interactions};
 use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 

@@ -1,11 +1,11 @@
 //! The `generateContent` API: contents made of parts, alternating between user and model.
 
+mod chat_api;
 mod envelope;
 mod history;
 mod part;
-mod partial;
+mod partial_args;
 mod stream;
-mod talk;
 mod write;
 
 use serde_json::Value;
@@ -69,6 +69,6 @@ impl Codec for GenerateContent {
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&talk::GenerateTalk)
+        Some(&chat_api::GenerateTalk)
     }
 }

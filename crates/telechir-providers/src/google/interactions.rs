@@ -1,11 +1,11 @@
 //! The Interactions API: one list of steps by the user, the model and the tools.
 
+mod chat_api;
 mod content;
 mod envelope;
 mod history;
 mod step;
 mod stream;
-mod talk;
 mod write;
 
 use serde_json::Value;
@@ -67,6 +67,6 @@ impl Codec for Interactions {
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&talk::InteractionsTalk)
+        Some(&chat_api::InteractionsTalk)
     }
 }

@@ -1,7 +1,7 @@
 //! Agent Framework: every neutral content survives a round trip through it.
 
-mod bare;
 mod functions;
+mod without_raw;
 
 use std::fs;
 use std::path::{Path, PathBuf};

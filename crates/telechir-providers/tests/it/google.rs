@@ -4,12 +4,12 @@
     reason = "a test matches the expected content and fails on any other"
 )]
 
-mod answers;
-mod bare;
 mod calls;
 mod declare;
 mod histories;
 mod recorded;
+mod results;
+mod without_raw;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, DataContent, Media, ModelTurn, ToolResult};

@@ -9,8 +9,8 @@ use telechir_protocol::{
 
 use super::part::{self, DATA, own_id};
 use super::{DIALECT, stream};
-use crate::google::scene::{self, Scene};
-use crate::google::{PROVIDER, batch, made_up_id, member, raw, snake, text};
+use crate::google::context::{self, Scene};
+use crate::google::{PROVIDER, made_up_id, member, raw, snake, split_calls, text};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields for a document that is one content, a list of parts, or one part.
@@ -296,7 +296,7 @@ impl Reader {
             );
         }
         Self {
-            scene: Scene::of_functions(scene::declared(member(&found.rest, "tools"))),
+            scene: Scene::of_functions(context::declared(member(&found.rest, "tools"))),
             report,
             place,
             open: VecDeque::new(),
@@ -338,7 +338,7 @@ impl Reader {
             let content = self.part(part, &made_up_id(&ids, index), contents.last());
             contents.push(content);
         }
-        let mut message = Message::new(role, batch::join(contents));
+        let mut message = Message::new(role, split_calls::join(contents));
         for content in &message.contents {
             self.note_joined(content);
         }
@@ -369,7 +369,7 @@ impl Reader {
         if let Some(called) = held("functionCall") {
             let name = text(called, "name").unwrap_or_default();
             self.scene.note(&content, name);
-            if let Some(id) = scene::call_id(&content) {
+            if let Some(id) = context::call_id(&content) {
                 self.open.push_back((id.clone(), name.to_owned(), self.at));
             }
         }

@@ -9,13 +9,13 @@ use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolR
 use super::DIALECT;
 use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS};
 use super::write::{call_parts, called, plain, response, responses, unchanged};
-use crate::google::answer;
-use crate::google::ask::{self, Asked, Asking};
-use crate::google::calls::Calls;
-use crate::google::plan::{self, Entry, Side, Turn};
-use crate::google::say::Speaker;
-use crate::google::scene::{self, Scene};
-use crate::google::words::Generation;
+use crate::google::context::{self, Scene};
+use crate::google::encode_action::Speaker;
+use crate::google::encode_call::{self, Asked, Asking};
+use crate::google::encoded_calls::Calls;
+use crate::google::functions::Generation;
+use crate::google::tool_result;
+use crate::google::turns::{self, Entry, Side, Turn};
 use crate::google::{PLACEHOLDER, member};
 use crate::{EncodeError, Envelope, History, Report};
 
@@ -26,16 +26,16 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     let (system, messages) = instructions(history, &envelope);
     let tools = envelope.rest.and_then(|rest| member(rest, "tools"));
     let mut writer = Writer {
-        scene: Scene::of_functions(scene::declared(tools)),
-        results: plan::results(&history.messages),
+        scene: Scene::of_functions(context::declared(tools)),
+        results: turns::results(&history.messages),
         calls: Calls::default(),
         image: None,
         report: Report::default(),
     };
-    plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
+    turns::foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
-    plan::note_instructions(messages, first, &mut report);
-    let turns = plan::turns(messages, first, own_around, &mut report);
+    turns::note_instructions(messages, first, &mut report);
+    let turns = turns::turns(messages, first, own_around, &mut report);
     let mut contents = Vec::new();
     for turn in &turns {
         contents.extend(writer.turn(turn));
@@ -190,17 +190,17 @@ impl Writer<'_> {
     fn as_it_came(&mut self, content: &Content) -> Option<Vec<Value>> {
         self.see(content);
         let parts = unchanged(content, &self.scene)?;
-        if scene::call_id(content).is_some() {
+        if context::call_id(content).is_some() {
             self.note(content, called(&parts, content));
         }
         Some(parts)
     }
 
     fn content(&mut self, content: &Content, place: &str) -> Vec<Value> {
-        if scene::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
+        if context::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
             return self.call(content, place);
         }
-        if let Some(result) = plan::result_of(content) {
+        if let Some(result) = turns::result_of(content) {
             return self.result(&result, place);
         }
         plain(content, place, &mut self.report)
@@ -209,12 +209,12 @@ impl Writer<'_> {
     }
 
     fn call(&mut self, content: &Content, place: &str) -> Vec<Value> {
-        let result = scene::call_id(content).and_then(|id| self.results.get(id).copied());
+        let result = context::call_id(content).and_then(|id| self.results.get(id).copied());
         let acknowledged: &[SafetyCheck] = match result {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],
         };
-        let coming = || result.and_then(plan::image_of);
+        let coming = || result.and_then(turns::image_of);
         let speaker = Speaker {
             generation: Generation::New,
             image: self.image.or_else(coming),
@@ -224,7 +224,7 @@ impl Writer<'_> {
             acknowledged,
             report: &mut self.report,
         };
-        let asked = ask::write(content, &mut asking, place);
+        let asked = encode_call::write(content, &mut asking, place);
         let parts = call_parts(content, &asked);
         self.note(content, asked);
         parts
@@ -248,13 +248,13 @@ impl Writer<'_> {
         let asked = self.calls.unanswered(call, &mut self.report);
         asked
             .iter()
-            .map(|asked| response(asked, answer::unknown(call), &mut self.report))
+            .map(|asked| response(asked, tool_result::unknown(call), &mut self.report))
             .collect()
     }
 
     /// Records the size of the newest image, which pixels refer to.
     fn see(&mut self, content: &Content) {
-        self.image = plan::image_of(content).or(self.image);
+        self.image = turns::image_of(content).or(self.image);
     }
 }
 

@@ -7,10 +7,10 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use crate::google::answer::{self, Answer};
 use crate::google::call::{self, Called};
+use crate::google::context::Scene;
 use crate::google::media::standard;
-use crate::google::scene::Scene;
+use crate::google::tool_result::{self, Answer};
 use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, raw, text};
 
 pub(super) type Part = Map<String, Value>;
@@ -215,7 +215,7 @@ fn function_response(
         media,
         is_error,
     };
-    Some(answer::read(&known, id, answer, meta))
+    Some(tool_result::read(&known, id, answer, meta))
 }
 
 fn answer_media(part: &Value) -> Option<Media> {

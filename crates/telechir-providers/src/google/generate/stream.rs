@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::envelope::CANDIDATES;
-use super::partial;
+use super::partial_args;
 use crate::StreamError;
-use crate::google::pieces::Pieces;
+use crate::google::json_stream::Pieces;
 use crate::google::{member, text};
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler, Events, StreamDecoder};
@@ -359,7 +359,7 @@ impl Candidate {
 impl Open {
     fn take(&mut self, pieces: Vec<Value>) {
         for piece in pieces {
-            match partial::put(&mut self.args, &piece) {
+            match partial_args::put(&mut self.args, &piece) {
                 Ok((path, goes_on)) => {
                     self.unfinished.retain(|open| *open != path);
                     if goes_on {

@@ -8,12 +8,12 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use super::part::{self, WRAPPED, put_kept};
-use crate::google::answer::{self, Answer};
-use crate::google::ask::{self, Asked, Asking};
+use crate::google::encode_action::Speaker;
+use crate::google::encode_call::{self, Asked, Asking};
+use crate::google::functions::Generation;
 use crate::google::media::base64_of;
-use crate::google::say::Speaker;
-use crate::google::words::Generation;
-use crate::google::{MADE_UP, PROVIDER, batch, scene::Scene, unsaid};
+use crate::google::tool_result::{self, Answer};
+use crate::google::{MADE_UP, PROVIDER, context::Scene, split_calls, unsaid};
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn as the parts of the next content, in the order of the calls.
@@ -26,7 +26,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
             .items
             .extend(responses(&asked, result, &mut reply.report));
     }
-    answer::note_unacknowledged(turn, &mut reply.report);
+    tool_result::note_unacknowledged(turn, &mut reply.report);
     Ok(reply)
 }
 
@@ -58,20 +58,20 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
         acknowledged,
         report: &mut report,
     };
-    ask::write(content, &mut asking, "")
+    encode_call::write(content, &mut asking, "")
 }
 
 /// The function calls in unchanged parts.
 pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
     let count = parts.len();
-    let id = crate::google::scene::call_id(content).cloned();
+    let id = crate::google::context::call_id(content).cloned();
     let id = id.unwrap_or_else(|| CallId::from(""));
     let call = |(at, part): (usize, &Value)| {
         let part = part.as_object()?;
         let call = crate::google::member(part, "functionCall")?.as_object()?;
         let own = crate::google::text(call, "id").filter(|id| !id.is_empty());
         Some(Asked {
-            id: own.map_or_else(|| batch::part_id(&id, at + 1, count), CallId::from),
+            id: own.map_or_else(|| split_calls::part_id(&id, at + 1, count), CallId::from),
             name: crate::google::text(call, "name")
                 .unwrap_or_default()
                 .to_owned(),
@@ -100,11 +100,12 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         Value::Array(parts) => {
             let count = parts.len();
             let read = |(at, part): (usize, &Value)| {
-                let id = batch::part_id(&id, at + 1, count);
+                let id = split_calls::part_id(&id, at + 1, count);
                 Some(part::read(part.as_object()?, &id, scene))
             };
             let read: Option<Vec<Content>> = parts.iter().enumerate().map(read).collect();
-            (batch::join(read?).as_slice() == std::slice::from_ref(content)).then(|| parts.clone())
+            (split_calls::join(read?).as_slice() == std::slice::from_ref(content))
+                .then(|| parts.clone())
         }
         _ => None,
     }
@@ -114,8 +115,8 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
 fn id_of(content: &Content) -> Option<&CallId> {
     match content {
         Content::CommandCall(call) | Content::CommandResult(call) => call.call_id.as_ref(),
-        content => crate::google::scene::call_id(content)
-            .or_else(|| crate::google::scene::result_id(content)),
+        content => crate::google::context::call_id(content)
+            .or_else(|| crate::google::context::result_id(content)),
     }
 }
 
@@ -155,7 +156,7 @@ fn put_id(object: &mut Map<String, Value>, id: &CallId) {
 
 /// Encodes the responses to these function calls.
 pub(super) fn responses(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
-    let answers = answer::write(asked, result, report);
+    let answers = tool_result::write(asked, result, report);
     let meta = match result {
         ToolResult::Computer(result) => &result.meta,
         ToolResult::Shell(result) => &result.meta,

@@ -7,8 +7,8 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use super::step::{self, Step};
-use crate::google::scene::{self, Scene};
-use crate::google::{PLACEHOLDER, PROVIDER, batch, raw, text};
+use crate::google::context::{self, Scene};
+use crate::google::{PLACEHOLDER, PROVIDER, raw, split_calls, text};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields; empty for a document that is one step.
@@ -38,7 +38,7 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
     for message in reader.steps(&found.steps)? {
         contents.extend(message.contents);
     }
-    let mut contents = batch::join(contents);
+    let mut contents = split_calls::join(contents);
     contents.extend(ended(&found.rest));
     let usage = found.rest.get("usage").and_then(Value::as_object);
     contents.extend(usage.map(|usage| cost(usage, &found.rest)));
@@ -312,7 +312,7 @@ struct Reader {
 impl Reader {
     fn new(found: &Found) -> Self {
         Self {
-            scene: Scene::of_functions(scene::declared(found.rest.get("tools"))),
+            scene: Scene::of_functions(context::declared(found.rest.get("tools"))),
             report: Report::default(),
         }
     }
@@ -372,7 +372,7 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
             return;
         };
         let contents = run.iter().flat_map(|message| message.contents.clone());
-        let whole = batch::join(contents.collect());
+        let whole = split_calls::join(contents.collect());
         if whole.len() == run.len() {
             joined.append(run);
             return;

@@ -10,13 +10,13 @@ use super::DIALECT;
 use super::content;
 use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, form};
 use super::write::{call_steps, called, plain, result_step, results, unchanged};
-use crate::google::answer;
-use crate::google::ask::{self, Asked, Asking};
-use crate::google::calls::Calls;
-use crate::google::plan::{self, Entry, Side, Turn};
-use crate::google::say::Speaker;
-use crate::google::scene::{self, Scene};
-use crate::google::words::Generation;
+use crate::google::context::{self, Scene};
+use crate::google::encode_action::Speaker;
+use crate::google::encode_call::{self, Asked, Asking};
+use crate::google::encoded_calls::Calls;
+use crate::google::functions::Generation;
+use crate::google::tool_result;
+use crate::google::turns::{self, Entry, Side, Turn};
 use crate::google::{PLACEHOLDER, text};
 use crate::{Envelope, History, Report};
 
@@ -34,18 +34,18 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let (system, messages) = instructions(history, around.map(|(member, _)| member));
     let tools = around.and_then(|(_, rest)| rest.get("tools"));
     let mut writer = Writer {
-        scene: Scene::of_functions(scene::declared(tools)),
-        results: plan::results(&history.messages),
+        scene: Scene::of_functions(context::declared(tools)),
+        results: turns::results(&history.messages),
         calls: Calls::default(),
         image: None,
         report: Report::default(),
         steps: Vec::new(),
         said: Vec::new(),
     };
-    plan::foreign_envelope(&history.envelope, DIALECT, &mut report);
+    turns::foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
-    plan::note_instructions(messages, first, &mut report);
-    for turn in plan::turns(messages, first, own_around, &mut report) {
+    turns::note_instructions(messages, first, &mut report);
+    for turn in turns::turns(messages, first, own_around, &mut report) {
         writer.turn(&turn);
     }
     let steps = writer.steps;
@@ -124,7 +124,7 @@ fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<Strin
         Some((first, rest))
             if member == Some(INPUT) && matches!(first.role, Role::System | Role::Developer) =>
         {
-            (Some(plan::words_of(first)), rest)
+            (Some(turns::words_of(first)), rest)
         }
         _ => (None, messages),
     }
@@ -154,7 +154,7 @@ impl Writer<'_> {
         for entry in &turn.entries {
             match entry {
                 Entry::Content(content, place) => {
-                    self.image = plan::image_of(content).or(self.image);
+                    self.image = turns::image_of(content).or(self.image);
                     if let Some(said) = self.words(content, place, turn.around.is_some()) {
                         self.said.push(said);
                         continue;
@@ -212,15 +212,15 @@ impl Writer<'_> {
             return Vec::new();
         }
         if let Some(steps) = unchanged(content, &self.scene) {
-            if scene::call_id(content).is_some() {
+            if context::call_id(content).is_some() {
                 self.note(content, called(&steps));
             }
             return steps;
         }
-        if scene::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
+        if context::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
             return self.call(content, place, begins);
         }
-        if let Some(result) = plan::result_of(content) {
+        if let Some(result) = turns::result_of(content) {
             return self.result(&result, place);
         }
         plain(content, place, &mut self.report)
@@ -229,21 +229,21 @@ impl Writer<'_> {
     }
 
     fn call(&mut self, content: &Content, place: &str, begins: usize) -> Vec<Value> {
-        let result = scene::call_id(content).and_then(|id| self.results.get(id).copied());
+        let result = context::call_id(content).and_then(|id| self.results.get(id).copied());
         let acknowledged: &[SafetyCheck] = match result {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],
         };
         let speaker = Speaker {
             generation: Generation::New,
-            image: self.image.or_else(|| result.and_then(plan::image_of)),
+            image: self.image.or_else(|| result.and_then(turns::image_of)),
         };
         let mut asking = Asking {
             speaker,
             acknowledged,
             report: &mut self.report,
         };
-        let asked = ask::write(content, &mut asking, place);
+        let asked = encode_call::write(content, &mut asking, place);
         let mut steps = call_steps(content, &asked);
         if self.is_unsigned(begins) && !steps.is_empty() {
             let stand_in = json!({"type": "thought", "signature": PLACEHOLDER});
@@ -282,7 +282,7 @@ impl Writer<'_> {
         let asked = self.calls.unanswered(call, &mut self.report);
         asked
             .iter()
-            .map(|asked| result_step(asked, answer::unknown(call), None, &mut self.report))
+            .map(|asked| result_step(asked, tool_result::unknown(call), None, &mut self.report))
             .collect()
     }
 }

@@ -8,9 +8,9 @@ use telechir_protocol::{
 
 use super::content::{self, whole};
 use super::{DIALECT, content::file};
-use crate::google::answer::{self, Answer};
 use crate::google::call::{self, Called};
-use crate::google::scene::Scene;
+use crate::google::context::Scene;
+use crate::google::tool_result::{self, Answer};
 use crate::google::{PLACEHOLDER, PROVIDER, others, raw, text};
 
 pub(super) type Step = Map<String, Value>;
@@ -157,7 +157,7 @@ fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
             "name",
             "result",
             "is_error",
-            answer::ACKNOWLEDGED,
+            tool_result::ACKNOWLEDGED,
         ],
     );
     if let (None, Some(name)) = (scene.call(&id), text(step, "name")) {
@@ -182,11 +182,11 @@ fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
     if step.get("is_error").is_some() && !answer.is_error {
         meta.set_property(PROVIDER, "is_error", false.into());
     }
-    if let Some(acknowledged) = step.get(answer::ACKNOWLEDGED) {
-        let name = answer::ACKNOWLEDGED.to_owned();
+    if let Some(acknowledged) = step.get(tool_result::ACKNOWLEDGED) {
+        let name = tool_result::ACKNOWLEDGED.to_owned();
         answer.response.entry(name).or_insert(acknowledged.clone());
     }
-    Some(answer::read(&known, id, answer, meta))
+    Some(tool_result::read(&known, id, answer, meta))
 }
 
 fn read_contents(contents: &[Value], answer: &mut Answer) -> Option<()> {

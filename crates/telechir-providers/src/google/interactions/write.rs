@@ -9,13 +9,13 @@ use super::DIALECT;
 use super::content::{of_media, passed_on};
 use super::envelope::is_stand_in;
 use super::step::{self, FORM, put_kept};
-use crate::google::answer::{self, ACKNOWLEDGED, Answer};
-use crate::google::ask::{self, Asked, Asking};
+use crate::google::context::Scene;
+use crate::google::encode_action::Speaker;
+use crate::google::encode_call::{self, Asked, Asking};
+use crate::google::functions::Generation;
 use crate::google::generate::content_of;
-use crate::google::say::Speaker;
-use crate::google::scene::Scene;
-use crate::google::words::Generation;
-use crate::google::{PROVIDER, batch, text, unsaid};
+use crate::google::tool_result::{self, ACKNOWLEDGED, Answer};
+use crate::google::{PROVIDER, split_calls, text, unsaid};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as the steps of the next input, in the order of the calls.
@@ -28,7 +28,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
             .items
             .extend(results(&asked, result, &mut reply.report));
     }
-    answer::note_unacknowledged(turn, &mut reply.report);
+    tool_result::note_unacknowledged(turn, &mut reply.report);
     reply
 }
 
@@ -51,7 +51,7 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
         acknowledged,
         report: &mut report,
     };
-    ask::write(content, &mut asking, "")
+    encode_call::write(content, &mut asking, "")
 }
 
 /// The function calls in unchanged steps.
@@ -90,7 +90,7 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         }
         Value::Array(steps) => {
             let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();
-            let mut again = batch::join(read?);
+            let mut again = split_calls::join(read?);
             // Joined parts keep all their steps.
             if let [only] = again.as_mut_slice()
                 && let Some(meta) = only.meta_mut()
@@ -170,7 +170,7 @@ pub(super) fn call_steps(content: &Content, asked: &[Asked]) -> Vec<Value> {
 
 /// Encodes the results for these function calls.
 pub(super) fn results(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
-    let answers = answer::write(asked, result, report);
+    let answers = tool_result::write(asked, result, report);
     let meta = match result {
         ToolResult::Computer(result) => &result.meta,
         ToolResult::Shell(result) => &result.meta,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use telechir_protocol::{CallId, Content, SafetyCheck};
 
 use super::action;
-use super::ask::Asked;
+use super::encode_call::Asked;
 
 /// The type of a call, which decides how to decode its result.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use telechir_protocol::{
     Action, Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit, Size, Space, Target,
 };
 
-use super::words::Generation;
+use super::functions::Generation;
 
 /// The predefined function for an action.
 #[derive(Debug, PartialEq)]

@@ -8,9 +8,9 @@ use telechir_protocol::{
 };
 
 use super::call::{CHECK, kept};
-use super::say::{Said, Speaker};
-use super::words::Generation;
-use super::{PROVIDER, action, batch, shell, unsaid};
+use super::encode_action::{Said, Speaker};
+use super::functions::Generation;
+use super::{PROVIDER, action, shell, split_calls, unsaid};
 use crate::{Report, function_tools, numbers};
 
 /// An encoded function call.
@@ -147,7 +147,7 @@ fn predefined(
             args.insert("intent".to_owned(), intent.as_str().into());
         }
         Asked {
-            id: batch::part_id(&call.call_id, at + 1, count),
+            id: split_calls::part_id(&call.call_id, at + 1, count),
             name: name.to_owned(),
             args: Value::Object(args),
             action: (count > 1).then_some(at),

@@ -7,10 +7,10 @@ use serde_json::Value;
 use telechir_protocol::{CallId, Content, Message, Role, Size, ToolResult};
 
 use super::PROVIDER;
-use super::ask::Asked;
 use super::call::kept;
+use super::context::{call_id, result_id};
+use super::encode_call::Asked;
 use super::media::{media, size_of};
-use super::scene::{call_id, result_id};
 use crate::{Envelope, Report};
 
 /// The author of a turn.

@@ -7,10 +7,10 @@ use telechir_protocol::{
     TabState, ToolCall, ToolResult,
 };
 
-use super::ask::Asked;
 use super::call::CHECK;
+use super::context::{Kind, Known};
+use super::encode_call::Asked;
 use super::media::media;
-use super::scene::{Kind, Known};
 use super::{PROVIDER, unsaid};
 use crate::Report;
 use crate::anthropic::shell_text;

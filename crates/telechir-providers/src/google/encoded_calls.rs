@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use telechir_protocol::{CallId, Content, ToolResult};
 
-use super::ask::Asked;
-use super::plan::asked_by_name;
-use super::scene::call_id;
+use super::context::call_id;
+use super::encode_call::Asked;
+use super::turns::asked_by_name;
 use crate::Report;
 
 /// The calls encoded so far, by their ids in the history.

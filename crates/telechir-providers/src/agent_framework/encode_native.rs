@@ -6,7 +6,7 @@ use telechir_protocol::{
     SafetyCheck, ShellCall, ShellOutcome, ShellResult, UnknownContent,
 };
 
-use super::ours::{self, Calls};
+use super::function_mapping::{self, Calls};
 use super::{PROVIDER, read};
 use crate::openai::action::Speaker;
 
@@ -66,7 +66,7 @@ pub(super) fn written(content: &Content, calls: &Calls) -> Value {
 /// Encodes the result of a call that was encoded as a function call; other contents like
 /// [`content`].
 pub(super) fn answer(content: &Content) -> Value {
-    match ours::returned(content) {
+    match function_mapping::returned(content) {
         Some(members) => finished(members, content.meta()),
         None => self::content(content),
     }
@@ -74,7 +74,7 @@ pub(super) fn answer(content: &Content) -> Value {
 
 /// Encodes a content in the framework's fields. Drops what they cannot represent.
 pub(super) fn content(content: &Content) -> Value {
-    if let Some(members) = ours::said(content) {
+    if let Some(members) = function_mapping::said(content) {
         return finished(members, content.meta());
     }
     let members = match content {
@@ -99,7 +99,7 @@ pub(super) fn content(content: &Content) -> Value {
         Content::ShellCall(call) => shell_call(call),
         Content::ShellResult(result) => shell_result(result),
         Content::EditCall(_) | Content::EditResult(_) => {
-            ours::returned(content).unwrap_or_default()
+            function_mapping::returned(content).unwrap_or_default()
         }
         Content::CommandCall(call) => json!({
             "type": "code_interpreter_tool_call", "call_id": call.call_id,

@@ -11,7 +11,7 @@ use telechir_protocol::{
     ComputerCall, Content, FunctionCall, FunctionResult, Meta, ShellAction, ShellCall, ToolResult,
 };
 
-use super::{PROVIDER, native};
+use super::{PROVIDER, encode_native};
 use crate::companion;
 use crate::function_tools::{self, Answer, Known};
 
@@ -193,8 +193,8 @@ pub(super) fn returned(content: &Content) -> Option<Value> {
         ToolResult::Edit(result) => result.error.as_ref(),
         ToolResult::Function(_) => None,
     };
-    let mut items = vec![native::content(&Content::text(told.text.clone()))];
-    items.extend(told.images.iter().map(native::media));
+    let mut items = vec![encode_native::content(&Content::text(told.text.clone()))];
+    items.extend(told.images.iter().map(encode_native::media));
     Some(json!({
         "type": "function_result", "call_id": result.call_id(), "result": told.text,
         "items": items, "exception": error.map(|error| error.message.as_str()),
