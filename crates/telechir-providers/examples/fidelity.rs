@@ -16,7 +16,7 @@ mod page;
 
 fn main() {
     let (raw, bare) = (
-        cell::cells(cell::Raw::Kept),
+        cell::cells(cell::Raw::Retained),
         cell::cells(cell::Raw::Removed),
     );
     std::fs::write(page::file(), page::page(&raw, &bare)).unwrap();

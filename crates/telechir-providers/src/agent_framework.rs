@@ -31,7 +31,7 @@ const DIALECT: &str = "agent-framework";
 const PROVIDER: &str = "agent_framework";
 
 /// The additional property of the framework's contents that stores what it has no field for.
-const CARRIED: &str = "telechir";
+const SIDECAR: &str = "telechir";
 
 /// The codec of `agent-framework`.
 pub(crate) struct AgentFramework;

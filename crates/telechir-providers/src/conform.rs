@@ -78,6 +78,7 @@ pub struct Row {
     pub cuts: usize,
     /// Whether the neutral values alone, without raw JSON, encode to the original; absent where
     /// that does not apply. Not required: `docs/fidelity.md` lists the exceptions.
+    #[serde(rename = "bare")]
     pub bare: Option<bool>,
     /// The losses from decoding and encoding.
     pub losses: Vec<Loss>,

@@ -148,8 +148,8 @@ impl ProviderError {
     }
 
     /// The name of an error type that AWS writes after the name of its service and before a URL.
-    pub fn aws_kind(said: &str) -> &str {
-        let name = said.rsplit('#').next().unwrap_or(said);
+    pub fn aws_kind(text: &str) -> &str {
+        let name = text.rsplit('#').next().unwrap_or(text);
         name.split(':').next().unwrap_or(name)
     }
 
@@ -164,7 +164,7 @@ impl ProviderError {
         let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
         let message = match error.get("message") {
             Some(Value::String(sentence)) => sentence.clone(),
-            Some(said) => said.to_string(),
+            Some(other) => other.to_string(),
             None => error.as_str()?.to_owned(),
         };
         let kind = text("code").or_else(|| text("type"));
@@ -205,7 +205,7 @@ impl ProviderError {
             "prompt is too long",
         ];
         self.kind == "context_length_exceeded"
-            || too_long.iter().any(|words| self.message.contains(words))
+            || too_long.iter().any(|text| self.message.contains(text))
     }
 }
 
@@ -221,8 +221,8 @@ pub struct NotAService {
 #[derive(Clone)]
 pub struct Conversation {
     dialect: Dialect,
-    talk: &'static dyn ChatApi,
-    opening: RequestOptions,
+    chat_api: &'static dyn ChatApi,
+    options: RequestOptions,
     items: Vec<Value>,
 }
 
@@ -231,25 +231,25 @@ impl Conversation {
     ///
     /// # Errors
     /// If the dialect is a format without an API endpoint.
-    pub fn new(dialect: Dialect, opening: RequestOptions) -> Result<Self, NotAService> {
-        let talk = dialect.wire().chat_api().ok_or(NotAService { dialect })?;
-        let task = talk.first_message(&opening.task);
+    pub fn new(dialect: Dialect, options: RequestOptions) -> Result<Self, NotAService> {
+        let chat_api = dialect.wire().chat_api().ok_or(NotAService { dialect })?;
+        let task = chat_api.first_message(&options.task);
         Ok(Self {
             dialect,
-            talk,
-            opening,
+            chat_api,
+            options,
             items: vec![task],
         })
     }
 
     /// The name and value of the header that carries the API key.
     pub fn key_header(&self, key: &str) -> (&'static str, String) {
-        self.talk.key_header(key)
+        self.chat_api.key_header(key)
     }
 
     /// Builds the next request. Removes old images from the conversation.
     pub fn request(&mut self) -> Request {
-        self.talk.request(&self.opening, &mut self.items)
+        self.chat_api.request(&self.options, &mut self.items)
     }
 
     /// Decodes the response to the last request and adds it to the conversation.
@@ -258,7 +258,7 @@ impl Conversation {
     /// If the body is not JSON, not of this dialect, or repeats a call id.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
         let body: Value = bounded::parse(bytes)?;
-        if let Some(stop) = self.talk.failure(&body) {
+        if let Some(stop) = self.chat_api.failure(&body) {
             return Ok(Response {
                 turn: ModelTurn::new(Vec::new())?,
                 report: Report::default(),
@@ -268,7 +268,9 @@ impl Conversation {
         }
         let (turn, report) = self.dialect.wire().decode_response(body.clone())?;
         let has_calls = !turn.calls().is_empty();
-        let (stop, usage) = self.talk.push_response(&body, has_calls, &mut self.items);
+        let (stop, usage) = self
+            .chat_api
+            .push_response(&body, has_calls, &mut self.items);
         Ok(Response {
             turn,
             report,
@@ -283,7 +285,7 @@ impl Conversation {
     /// If the results lack something that the dialect requires.
     pub fn answer(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
         let reply = self.dialect.encode_answers(answered)?;
-        self.talk.push_results(reply.items, &mut self.items);
+        self.chat_api.push_results(reply.items, &mut self.items);
         Ok(reply.report)
     }
 }
@@ -292,7 +294,7 @@ impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation")
             .field("dialect", &self.dialect)
-            .field("opening", &self.opening)
+            .field("options", &self.options)
             .field("items", &self.items)
             .finish_non_exhaustive()
     }

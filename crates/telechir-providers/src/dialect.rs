@@ -118,7 +118,7 @@ impl Dialect {
         document: impl Into<Input<'a>>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
         let wire = self.wire();
-        let read = |value| self.own(value, |value| wire.decode_response(value));
+        let read = |value| self.decode_own(value, |value| wire.decode_response(value));
         document::read(document.into(), wire.takes_slots(), read)
     }
 
@@ -132,20 +132,20 @@ impl Dialect {
         document: impl Into<Input<'a>>,
     ) -> Result<(History, Report), DecodeError> {
         let wire = self.wire();
-        let read = |value| self.own(value, |value| wire.decode_history(value));
+        let read = |value| self.decode_own(value, |value| wire.decode_history(value));
         document::read(document.into(), wire.takes_slots(), read)
     }
 
     /// Decodes a document and rejects it if it has calls of another dialect. Decoding alone would
     /// keep those as unknown contents, and nobody would execute them.
-    fn own<T>(
+    fn decode_own<T>(
         self,
         value: Value,
         read: impl FnOnce(Value) -> Result<T, DecodeError>,
     ) -> Result<T, DecodeError> {
-        let foreign = foreign::find(self, &value);
-        match (read(value), foreign) {
-            (Ok(_) | Err(DecodeError::WrongShape { .. }), Some(foreign)) => Err(foreign),
+        let misrouted = foreign::find(self, &value);
+        match (read(value), misrouted) {
+            (Ok(_) | Err(DecodeError::WrongShape { .. }), Some(error)) => Err(error),
             (read, _) => read,
         }
     }
@@ -159,9 +159,9 @@ impl Dialect {
         let mut slots = Vec::new();
         turn.gather_slots(&mut slots);
         let without_slots = || {
-            let mut whole = turn.clone();
-            whole.fill_slots();
-            wire.encode_results(&whole)
+            let mut complete = turn.clone();
+            complete.fill_slots();
+            wire.encode_results(&complete)
         };
         if slots.is_empty() {
             return wire.encode_results(turn);
@@ -195,11 +195,11 @@ impl Dialect {
     /// If the history lacks something that the dialect requires.
     pub fn write_history(self, history: &History) -> Result<(Document, Report), EncodeError> {
         let wire = self.wire();
-        let apart = match wire.takes_repeated_ids() {
+        let deduplicated = match wire.takes_repeated_ids() {
             true => None,
-            false => repeated::told_apart(&history.messages, wire.raw_dialect()),
+            false => repeated::deduplicate(&history.messages, wire.raw_dialect()),
         };
-        let Some((messages, mut report)) = apart else {
+        let Some((messages, mut report)) = deduplicated else {
             return write_history(wire, history);
         };
         let envelope = history.envelope.clone();
@@ -244,9 +244,9 @@ impl Dialect {
 fn write_history(wire: &dyn Codec, history: &History) -> Result<(Document, Report), EncodeError> {
     let slots = document::slots_of(&history.messages);
     let without_slots = || {
-        let mut whole = history.clone();
-        whole.messages.iter_mut().for_each(Message::fill_slots);
-        wire.encode_history(&whole)
+        let mut complete = history.clone();
+        complete.messages.iter_mut().for_each(Message::fill_slots);
+        wire.encode_history(&complete)
     };
     let mut written = if slots.is_empty() || wire.takes_slots() {
         wire.encode_history(history)

@@ -25,14 +25,14 @@ pub struct Document {
 
 /// A part of an encoded document.
 #[derive(Clone, Debug)]
-pub struct Part(Own);
+pub struct Part(PartBytes);
 
 #[derive(Clone, Debug)]
-enum Own {
+enum PartBytes {
     /// The JSON around the images.
     Text(Vec<u8>),
     /// An image, inside the document it was read from.
-    Kept(Kept),
+    Image(Kept),
 }
 
 impl Document {
@@ -46,13 +46,13 @@ impl Document {
     /// If the writer fails.
     pub fn write_to(&self, writer: impl io::Write) -> io::Result<()> {
         let slots = &self.slots;
-        let mut serializer = serde_json::Serializer::with_formatter(writer, Filling { slots });
+        let mut serializer = serde_json::Serializer::with_formatter(writer, SlotFiller { slots });
         Ok(self.template.serialize(&mut serializer)?)
     }
 
     /// The document as compact JSON in one buffer.
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut length = Length(0);
+        let mut length = ByteCounter(0);
         let mut bytes = Vec::new();
         let written = self.write_to(&mut length).and_then(|()| {
             bytes.reserve_exact(length.0);
@@ -67,8 +67,8 @@ impl Document {
     pub fn to_parts(&self) -> Vec<Part> {
         let text = self.template.to_string();
         let part = |piece: slots::Piece<'_>| {
-            let own = || Own::Text(piece.as_bytes().to_vec());
-            Part(piece.kept().map_or_else(own, Own::Kept))
+            let own = || PartBytes::Text(piece.as_bytes().to_vec());
+            Part(piece.kept().map_or_else(own, PartBytes::Image))
         };
         slots::pieces(&text, &self.slots).map(part).collect()
     }
@@ -83,28 +83,28 @@ impl Document {
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Own::Text(bytes) => bytes,
-            Own::Kept(kept) => kept.as_ref(),
+            PartBytes::Text(bytes) => bytes,
+            PartBytes::Image(kept) => kept.as_ref(),
         }
     }
 }
 
 impl Serialize for Document {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let whole = Whole {
+        let filled = Whole {
             value: &self.template,
             slots: &self.slots,
         };
-        whole.serialize(serializer)
+        filled.serialize(serializer)
     }
 }
 
 /// Writes the text that each slot stands for. It never needs escaping.
-struct Filling<'a> {
+struct SlotFiller<'a> {
     slots: &'a [Slots],
 }
 
-impl Formatter for Filling<'_> {
+impl Formatter for SlotFiller<'_> {
     fn write_string_fragment<W: ?Sized + io::Write>(
         &mut self,
         writer: &mut W,
@@ -118,9 +118,9 @@ impl Formatter for Filling<'_> {
 }
 
 /// Counts the bytes written.
-struct Length(usize);
+struct ByteCounter(usize);
 
-impl io::Write for Length {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -132,7 +132,7 @@ impl io::Write for Length {
 }
 
 /// A decoded value that may contain slots.
-pub(crate) trait Keeps: Sized {
+pub(crate) trait ContainsSlots: Sized {
     /// Serializes everything that may contain slots, so that they can be counted.
     fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
@@ -141,7 +141,7 @@ pub(crate) trait Keeps: Sized {
     fn adopt(&mut self, slots: &Slots, seen: &mut [usize]);
 }
 
-impl Keeps for History {
+impl ContainsSlots for History {
     fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rest = match &self.envelope {
             Envelope::List => None,
@@ -157,7 +157,7 @@ impl Keeps for History {
     }
 }
 
-impl Keeps for ModelTurn {
+impl ContainsSlots for ModelTurn {
     fn show<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.contents().serialize(serializer)
     }
@@ -169,7 +169,7 @@ impl Keeps for ModelTurn {
 
 /// Decodes a document with slots in place of its images, if the dialect supports that. A string
 /// that ends up anywhere but in a raw representation or a `data:` URL is read in full.
-pub(crate) fn read<T: Keeps>(
+pub(crate) fn read<T: ContainsSlots>(
     input: Input<'_>,
     with_slots: bool,
     read: impl Fn(Value) -> Result<(T, Report), DecodeError>,
@@ -189,16 +189,16 @@ pub(crate) fn read<T: Keeps>(
     for _ in 0..2 {
         // If decoding with slots fails, decode without them, so that errors are the same.
         let first: Result<_, DecodeError> = read(&slotted.text());
-        let Ok((mut whole, report)) = first else {
+        let Ok((mut decoded, report)) = first else {
             break;
         };
         let mut seen = vec![0; slotted.count()];
-        let Ok(found) = occurrences(&whole, &report, &slotted) else {
+        let Ok(found) = occurrences(&decoded, &report, &slotted) else {
             break;
         };
-        whole.adopt(slotted.slots(), &mut seen);
+        decoded.adopt(slotted.slots(), &mut seen);
         if found == seen {
-            return Ok((whole, report));
+            return Ok((decoded, report));
         }
         for index in (0..found.len()).filter(|index| found[*index] != seen[*index]) {
             slotted.read_in_full(index);
@@ -208,13 +208,13 @@ pub(crate) fn read<T: Keeps>(
 }
 
 /// How often each slot occurs anywhere in the decoded value.
-fn occurrences<T: Keeps>(
+fn occurrences<T: ContainsSlots>(
     read: &T,
     report: &Report,
     slotted: &Slotted,
 ) -> serde_json::Result<Vec<usize>> {
     let mut found = vec![0; slotted.count()];
-    let counting = Counting {
+    let counting = SlotCounter {
         slots: slotted.slots(),
         found: &mut found,
     };
@@ -225,12 +225,12 @@ fn occurrences<T: Keeps>(
 }
 
 /// Counts the slots in serialized strings.
-struct Counting<'a> {
+struct SlotCounter<'a> {
     slots: &'a Slots,
     found: &'a mut [usize],
 }
 
-impl Formatter for Counting<'_> {
+impl Formatter for SlotCounter<'_> {
     fn write_string_fragment<W: ?Sized + io::Write>(
         &mut self,
         _: &mut W,

@@ -41,8 +41,10 @@ pub(crate) fn kind(fields: &Fields) -> &str {
 
 /// Builds an object without the fields that are null.
 pub(crate) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Fields {
-    let said = members.into_iter().filter(|(_, value)| !value.is_null());
-    said.map(|(name, value)| (name.to_owned(), value)).collect()
+    let present = members.into_iter().filter(|(_, value)| !value.is_null());
+    present
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// A meta with the original JSON as its raw representation.
@@ -100,23 +102,23 @@ pub(crate) fn words(content: &Content) -> Option<&str> {
     }
 }
 
-/// The texts of all text contents, joined by `between`.
-pub(crate) fn all_words(contents: &[Content], between: &str) -> String {
+/// The texts of all text contents, joined by `separator`.
+pub(crate) fn all_words(contents: &[Content], separator: &str) -> String {
     contents
         .iter()
         .filter_map(words)
         .collect::<Vec<_>>()
-        .join(between)
+        .join(separator)
 }
 
 /// A content that carries an object unchanged. If the object's type is also one of our content
 /// types, the object is wrapped in another one of the type `wrapped`.
 pub(crate) fn verbatim(fields: &Fields, wrapped: &str) -> Content {
-    let whole = UnknownContent {
+    let unknown = UnknownContent {
         kind: owned(fields, "type"),
         json: fields.clone(),
     };
-    let content = Content::Other(whole);
+    let content = Content::Other(unknown);
     let read = serde_json::from_value::<Content>(Value::Object(fields.clone()));
     if read.is_ok_and(|read| read == content) {
         return content;

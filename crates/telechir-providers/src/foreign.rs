@@ -23,7 +23,7 @@ const LISTS: [&str; 12] = [
 /// Fields of a message that hold a list of blocks, parts or contents.
 const PARTS: [&str; 3] = ["content", "contents", "parts"];
 /// Fields that may wrap a message.
-const AROUND: [&str; 3] = ["message", "content", "output"];
+const WRAPPERS: [&str; 3] = ["message", "content", "output"];
 
 /// OpenAI's types of items that belong to a call.
 const OPENAI: [&str; 12] = [
@@ -50,62 +50,64 @@ const FRAMEWORK: [&str; 6] = [
     "shell_tool_result",
 ];
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// The error for a document with a call or result of another dialect where this dialect has its
 /// own.
 pub(crate) fn find(dialect: Dialect, document: &Value) -> Option<DecodeError> {
     let found = match document {
         Value::Array(entries) => in_list(dialect, "", entries),
-        Value::Object(whole) => in_entry(dialect, "", whole).or_else(|| {
+        Value::Object(object) => in_entry(dialect, "", object).or_else(|| {
             LISTS.iter().find_map(|name| {
-                let entries = whole.get(*name)?.as_array()?;
+                let entries = object.get(*name)?.as_array()?;
                 in_list(dialect, name, entries)
             })
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     };
-    let (place, Mark { name, of }) = found?;
-    let place = if place.is_empty() {
+    let (path, Marker { name, of }) = found?;
+    let path = if path.is_empty() {
         "the document"
     } else {
-        &place
+        &path
     };
     Some(DecodeError::WrongShape {
         dialect: dialect.name(),
-        problem: format!("{place} has `{name}`, which is a call or result of another dialect"),
+        problem: format!("{path} has `{name}`, which is a call or result of another dialect"),
         looks_like: Some(of),
     })
 }
 
-type Found = (String, Mark);
+type LocatedMarker = (String, Marker);
 
 /// A field name or type that identifies a dialect.
-struct Mark {
+struct Marker {
     name: &'static str,
     of: &'static str,
 }
 
-const fn mark(name: &'static str, of: &'static str) -> Option<Mark> {
-    Some(Mark { name, of })
+const fn marker(name: &'static str, of: &'static str) -> Option<Marker> {
+    Some(Marker { name, of })
 }
 
-fn in_list(dialect: Dialect, name: &str, entries: &[Value]) -> Option<Found> {
+fn in_list(dialect: Dialect, name: &str, entries: &[Value]) -> Option<LocatedMarker> {
     entries.iter().enumerate().find_map(|(at, entry)| {
-        let place = format!("{name}[{at}]");
-        in_entry(dialect, &place, entry.as_object()?)
+        let path = format!("{name}[{at}]");
+        in_entry(dialect, &path, entry.as_object()?)
     })
 }
 
 /// Searches a message or item and its parts.
-fn in_entry(dialect: Dialect, place: &str, entry: &Object) -> Option<Found> {
-    let foreign = |mark: Option<Mark>| mark.filter(|mark| !reads(dialect, mark.of));
-    if let Some(mark) = foreign(of_entry(entry)).filter(|_| !is_content(dialect, entry)) {
-        return Some((place.to_owned(), mark));
+fn in_entry(dialect: Dialect, path: &str, entry: &JsonObject) -> Option<LocatedMarker> {
+    let of_other_dialect =
+        |marker: Option<Marker>| marker.filter(|marker| !reads(dialect, marker.of));
+    if let Some(marker) = of_other_dialect(of_entry(entry)).filter(|_| !is_content(dialect, entry))
+    {
+        return Some((path.to_owned(), marker));
     }
-    for name in AROUND {
+    for name in WRAPPERS {
         if let Some(inner) = entry.get(name).and_then(Value::as_object)
-            && let Some(found) = in_entry(dialect, &joined(place, name), inner)
+            && let Some(found) = in_entry(dialect, &joined(path, name), inner)
         {
             return Some(found);
         }
@@ -114,16 +116,16 @@ fn in_entry(dialect: Dialect, place: &str, entry: &Object) -> Option<Found> {
         let parts = entry.get(*name)?.as_array()?.iter().enumerate();
         let mut parts = parts.filter_map(|(at, part)| Some((at, part.as_object()?)));
         parts.find_map(|(at, part)| {
-            let mark = foreign(of_part(name, part))?;
-            Some((format!("{}[{at}]", joined(place, name)), mark))
+            let marker = of_other_dialect(of_part(name, part))?;
+            Some((format!("{}[{at}]", joined(path, name)), marker))
         })
     })
 }
 
-fn joined(place: &str, name: &str) -> String {
-    match place {
+fn joined(path: &str, name: &str) -> String {
+    match path {
         "" => name.to_owned(),
-        place => format!("{place}.{name}"),
+        path => format!("{path}.{name}"),
     }
 }
 
@@ -137,33 +139,33 @@ fn reads(dialect: Dialect, of: &str) -> bool {
 }
 
 /// A content of Agent Framework may stand alone; its function calls look like OpenAI's items.
-fn is_content(dialect: Dialect, entry: &Object) -> bool {
+fn is_content(dialect: Dialect, entry: &JsonObject) -> bool {
     let is_function = matches!(kind(entry), "function_call" | "function_result");
     dialect == Dialect::AgentFramework && is_function && entry.contains_key("call_id")
 }
 
-fn kind(object: &Object) -> &str {
+fn kind(object: &JsonObject) -> &str {
     object
         .get("type")
         .and_then(Value::as_str)
         .unwrap_or_default()
 }
 
-fn of_entry(entry: &Object) -> Option<Mark> {
+fn of_entry(entry: &JsonObject) -> Option<Marker> {
     let has = |name: &str| entry.contains_key(name);
     let is_object = |name: &str| entry.get(name).is_some_and(Value::is_object);
     let calls = entry.get("tool_calls").and_then(Value::as_array);
     if calls.is_some_and(|calls| !calls.is_empty()) {
-        return mark("tool_calls", "functions");
+        return marker("tool_calls", "functions");
     }
     let of_agents = ["invocationInputs", "returnControl", "sessionState"];
     if let Some(name) = of_agents.into_iter().find(|name| has(name)) {
-        return mark(name, "bedrock-agents");
+        return marker(name, "bedrock-agents");
     }
     let by_kind = |kinds: &[&'static str], of| {
         let kind = kind(entry);
         let name = kinds.iter().find(|name| **name == kind)?;
-        mark(name, of)
+        marker(name, of)
     };
     if has("call_id")
         && let Some(found) = by_kind(&OPENAI, "openai-responses")
@@ -182,11 +184,11 @@ fn of_entry(entry: &Object) -> Option<Mark> {
         .or_else(|| by_kind(&MISTRAL, "mistral-conversations"))
 }
 
-fn of_part(list: &str, part: &Object) -> Option<Mark> {
+fn of_part(list: &str, part: &JsonObject) -> Option<Marker> {
     let has = |name: &str| part.contains_key(name);
     let member = |names: [&'static str; 2], of| {
         let is_object = |name: &&str| part.get(*name).is_some_and(Value::is_object);
-        mark(names.into_iter().find(|name| is_object(name))?, of)
+        marker(names.into_iter().find(|name| is_object(name))?, of)
     };
     let found = member(["toolUse", "toolResult"], "bedrock-converse").or_else(|| {
         member(
@@ -198,9 +200,9 @@ fn of_part(list: &str, part: &Object) -> Option<Mark> {
         return found;
     }
     match kind(part) {
-        "tool_use" if has("id") && has("name") => mark("tool_use", "anthropic-messages"),
-        "tool_result" if has("tool_use_id") => mark("tool_result", "anthropic-messages"),
-        kind if list == "contents" && has("call_id") => mark(
+        "tool_use" if has("id") && has("name") => marker("tool_use", "anthropic-messages"),
+        "tool_result" if has("tool_use_id") => marker("tool_result", "anthropic-messages"),
+        kind if list == "contents" && has("call_id") => marker(
             FRAMEWORK.into_iter().find(|name| *name == kind)?,
             "agent-framework",
         ),

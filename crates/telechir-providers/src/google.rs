@@ -49,11 +49,11 @@ const PLACEHOLDER: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 const SIGNATURE: &str = "thought_signature";
 
 /// Prefix of the ids that we generate for calls without one.
-const MADE_UP: &str = "gemini-";
+const GENERATED_ID_PREFIX: &str = "gemini-";
 
 /// The id for a call without one, derived from its position.
-fn made_up_id(place: &str, number: usize) -> String {
-    format!("{MADE_UP}{place}-{number}")
+fn generated_id(location: &str, number: usize) -> String {
+    format!("{GENERATED_ID_PREFIX}{location}-{number}")
 }
 
 /// A meta with the original JSON as its raw representation.
@@ -109,33 +109,33 @@ fn others(object: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
 }
 
 /// Reports values that Google's APIs cannot represent.
-fn unsaid(
+fn report_losses(
     report: &mut Report,
-    place: &str,
+    location: &str,
     meta: &Meta,
     item_id: Option<&str>,
     status: Option<&str>,
 ) {
     if let Some(item_id) = item_id {
         let what = format!("item id {item_id}");
-        report.lost(what, place, "a call and its result share one id");
+        report.lost(what, location, "a call and its result share one id");
     }
     if let Some(status) = status.filter(|status| *status != "completed") {
         report.lost(
             format!("status {status}"),
-            place,
+            location,
             "the API has no field for it",
         );
     }
     for (provider, names) in settings::of_others(meta, PROVIDER) {
         let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, place, "they belong to another provider");
+        report.lost(what, location, "they belong to another provider");
     }
     if !meta.extra.is_empty() {
         let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
         report.lost(
             format!("fields {names}"),
-            place,
+            location,
             "the API has no fields for them",
         );
     }

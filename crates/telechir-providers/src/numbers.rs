@@ -7,44 +7,46 @@ use telechir_protocol::bounded;
 use crate::{Loss, Report};
 
 /// Significant digits of a double that survive decoding.
-const DIGITS: usize = 17;
+const MAX_EXACT_DIGITS: usize = 17;
 /// Losses listed individually; further ones are only counted.
-const NAMED: usize = 20;
+const MAX_LISTED: usize = 20;
 const WHY: &str = "numbers are limited to 64 bits";
 
-/// Reports the numbers of a JSON text that decoding rounds, each with its field. `place` is the
+/// Reports the numbers of a JSON text that decoding rounds, each with its field. `location` is the
 /// path of the text; empty for the document itself.
-pub(crate) fn report(json: &[u8], place: &str, report: &mut Report) {
+pub(crate) fn report(json: &[u8], location: &str, report: &mut Report) {
     let mut rounded = RoundedNumbers::default();
-    rounded.look(json, place);
-    rounded.tell(place, report);
+    rounded.look(json, location);
+    rounded.tell(location, report);
 }
 
 /// The rounded numbers of one text or of all events of a response.
 #[derive(Debug, Default)]
 pub(crate) struct RoundedNumbers {
-    named: Report,
+    listed: Report,
     rest: usize,
 }
 
 impl RoundedNumbers {
     /// Checks a JSON text. Skips numbers that an earlier text had, because events of a stream
     /// repeat them.
-    pub(crate) fn look(&mut self, json: &[u8], place: &str) {
-        let earlier = self.named.losses.len();
-        for (member, number) in Numbers::of(json).filter(|(_, number)| !is_exact(number)) {
+    pub(crate) fn look(&mut self, json: &[u8], location: &str) {
+        let earlier = self.listed.losses.len();
+        for (member, number) in NumberScanner::of(json).filter(|(_, number)| !is_exact(number)) {
             let Ok(read) = number.parse::<Number>() else {
                 continue;
             };
-            let at = [place, member].into_iter().filter(|part| !part.is_empty());
+            let at = [location, member]
+                .into_iter()
+                .filter(|part| !part.is_empty());
             let at = at.collect::<Vec<_>>().join(": ");
-            let what = format!("digits of {}", shown(number));
-            let is_said = |loss: &Loss| loss.what == what && loss.place == at;
-            if self.named.losses[..earlier].iter().any(is_said) {
+            let what = format!("digits of {}", excerpt(number));
+            let is_listed = |loss: &Loss| loss.what == what && loss.place == at;
+            if self.listed.losses[..earlier].iter().any(is_listed) {
                 continue;
             }
-            if self.named.losses.len() < NAMED {
-                self.named.kept(what, at, WHY, format!("as {read}"));
+            if self.listed.losses.len() < MAX_LISTED {
+                self.listed.kept(what, at, WHY, format!("as {read}"));
             } else {
                 self.rest += 1;
             }
@@ -54,28 +56,28 @@ impl RoundedNumbers {
     /// Adds the numbers of another collection.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.rest += other.rest;
-        for loss in other.named.losses {
-            if self.named.losses.len() < NAMED {
-                self.named.losses.push(loss);
+        for loss in other.listed.losses {
+            if self.listed.losses.len() < MAX_LISTED {
+                self.listed.losses.push(loss);
             } else {
                 self.rest += 1;
             }
         }
     }
 
-    /// Adds the losses to `report`. `place` is the path for numbers that are only counted.
-    pub(crate) fn tell(self, place: &str, report: &mut Report) {
-        report.absorb(self.named);
+    /// Adds the losses to `report`. `location` is the path for numbers that are only counted.
+    pub(crate) fn tell(self, location: &str, report: &mut Report) {
+        report.absorb(self.listed);
         if self.rest > 0 {
             let what = format!("digits of {} more numbers", self.rest);
-            report.kept(what, place, WHY, "rounded");
+            report.kept(what, location, WHY, "rounded");
         }
     }
 }
 
 /// Whether decoding this JSON text rounds no number.
 pub(crate) fn are_exact(json: &str) -> bool {
-    Numbers::of(json.as_bytes()).all(|(_, number)| is_exact(number))
+    NumberScanner::of(json.as_bytes()).all(|(_, number)| is_exact(number))
 }
 
 /// Parses a text as JSON; a text that is not JSON becomes a JSON string.
@@ -89,7 +91,7 @@ pub(crate) fn read(text: String, rounded: &mut RoundedNumbers) -> Value {
     }
 }
 
-fn shown(number: &str) -> String {
+fn excerpt(number: &str) -> String {
     match number.get(..60) {
         Some(start) => format!("{start}…"),
         None => number.to_owned(),
@@ -98,7 +100,7 @@ fn shown(number: &str) -> String {
 
 /// Whether decoding the number keeps all digits.
 fn is_exact(number: &str) -> bool {
-    if number.len() <= DIGITS {
+    if number.len() <= MAX_EXACT_DIGITS {
         return true;
     }
     if !number.contains(['.', 'e', 'E']) {
@@ -106,18 +108,18 @@ fn is_exact(number: &str) -> bool {
     }
     let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    digits.trim_matches('0').len() <= DIGITS
+    digits.trim_matches('0').len() <= MAX_EXACT_DIGITS
 }
 
 /// Iterates over the numbers of a JSON text, each with the last string before it: the name of its
 /// field or of the list that contains it.
-struct Numbers<'a> {
+struct NumberScanner<'a> {
     json: &'a [u8],
     at: usize,
     name: &'a str,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> NumberScanner<'a> {
     const fn of(json: &'a [u8]) -> Self {
         let (at, name) = (0, "");
         Self { json, at, name }
@@ -148,7 +150,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-impl<'a> Iterator for Numbers<'a> {
+impl<'a> Iterator for NumberScanner<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -173,10 +175,10 @@ impl<'a> Iterator for Numbers<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED, report as report_of};
+    use super::{MAX_LISTED, report as report_of};
     use crate::Report;
 
-    fn told(json: &str) -> Vec<(String, String, Option<String>)> {
+    fn losses_of(json: &str) -> Vec<(String, String, Option<String>)> {
         let mut report = Report::default();
         report_of(json.as_bytes(), "", &mut report);
         let losses = report.losses.into_iter();
@@ -193,7 +195,7 @@ mod tests {
             r#""123456789012345678901234567890""#,
             r#"{"x\"1": "9876543210987654321098765"}"#,
         ] {
-            assert_eq!(told(json), [], "{json}");
+            assert_eq!(losses_of(json), [], "{json}");
         }
     }
 
@@ -201,8 +203,8 @@ mod tests {
     fn reports_a_rounded_number_with_its_field() {
         let json =
             r#"{"text": "12", "id": 123456789012345678901, "in": [1, 0.12345678901234567890]}"#;
-        let [id, decimal] = &told(json)[..] else {
-            panic!("{:?}", told(json));
+        let [id, decimal] = &losses_of(json)[..] else {
+            panic!("{:?}", losses_of(json));
         };
         let (what, at) = ("digits of 123456789012345678901", "id");
         assert_eq!((id.0.as_str(), id.1.as_str()), (what, at));
@@ -213,9 +215,9 @@ mod tests {
     #[test]
     fn lists_the_first_rounded_numbers_and_counts_the_rest() {
         let number = "123456789012345678901,";
-        let json = format!("[{}0]", number.repeat(NAMED + 5));
-        let told = told(&json);
-        assert_eq!(told.len(), NAMED + 1);
-        assert_eq!(told[NAMED].0, "digits of 5 more numbers");
+        let json = format!("[{}0]", number.repeat(MAX_LISTED + 5));
+        let losses = losses_of(&json);
+        assert_eq!(losses.len(), MAX_LISTED + 1);
+        assert_eq!(losses[MAX_LISTED].0, "digits of 5 more numbers");
     }
 }

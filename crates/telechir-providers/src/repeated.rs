@@ -14,17 +14,17 @@ use crate::Report;
 /// The messages with a unique id for each call and its result, and a report of the new ids; `None`
 /// if all ids are unique. Contents with raw JSON of the dialect `own` keep their ids, because they
 /// are written back unchanged.
-pub(crate) fn told_apart(messages: &[Message], own: &str) -> Option<(Vec<Message>, Report)> {
+pub(crate) fn deduplicate(messages: &[Message], own: &str) -> Option<(Vec<Message>, Report)> {
     let mut taken = HashSet::new();
     let mut others = Vec::new();
     for message in messages {
         for content in &message.contents {
             match id_of(content) {
-                Some(Id::Call(id)) if is_own(message, content, own) => {
+                Some(CallIdUse::Call(id)) if is_own(message, content, own) => {
                     taken.insert(id.clone());
                 }
-                Some(Id::Call(id)) => others.push(id),
-                Some(Id::Result(_)) | None => {}
+                Some(CallIdUse::Call(id)) => others.push(id),
+                Some(CallIdUse::Result(_)) | None => {}
             }
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn told_apart(messages: &[Message], own: &str) -> Option<(Vec<Message
     if others.iter().all(|id| seen.insert((*id).clone())) {
         return None;
     }
-    let mut sending = Sending {
+    let mut id_map = IdMap {
         taken,
         known: seen,
         counts: HashMap::new(),
@@ -42,13 +42,13 @@ pub(crate) fn told_apart(messages: &[Message], own: &str) -> Option<(Vec<Message
     };
     let mut messages = messages.to_vec();
     for message in &mut messages {
-        sending.turn += usize::from(message.role != Role::Assistant);
+        id_map.turn += usize::from(message.role != Role::Assistant);
         for at in 0..message.contents.len() {
             let is_own = is_own(message, &message.contents[at], own);
-            sending.content(&mut message.contents[at], is_own);
+            id_map.content(&mut message.contents[at], is_own);
         }
     }
-    Some((messages, sending.report))
+    Some((messages, id_map.report))
 }
 
 fn is_own(message: &Message, content: &Content, own: &str) -> bool {
@@ -59,30 +59,30 @@ fn is_own(message: &Message, content: &Content, own: &str) -> bool {
 
 /// Assigns the ids that calls are sent with.
 #[derive(Debug)]
-struct Sending {
+struct IdMap {
     /// Ids of the calls so far and of all calls that keep theirs.
     taken: HashSet<CallId>,
     /// All ids of the history.
     known: HashSet<CallId>,
     /// How many calls with this id were seen.
     counts: HashMap<CallId, usize>,
-    open: HashMap<CallId, Open>,
+    open: HashMap<CallId, PendingCalls>,
     /// Number of the model's turns that have ended.
     turn: usize,
     report: Report,
 }
 
-impl Sending {
+impl IdMap {
     fn content(&mut self, content: &mut Content, is_own: bool) {
         let sent = match id_of(content) {
-            Some(Id::Call(id)) => {
+            Some(CallIdUse::Call(id)) => {
                 let id = id.clone();
                 let sent = self.call(&id, is_own);
                 let open = self.open.entry(id).or_default();
                 open.wait(self.turn, sent.clone());
                 Some(sent)
             }
-            Some(Id::Result(id)) => self.open.get_mut(id).and_then(Open::answer),
+            Some(CallIdUse::Result(id)) => self.open.get_mut(id).and_then(PendingCalls::answer),
             None => None,
         };
         if let Some(sent) = sent {
@@ -115,7 +115,7 @@ impl Sending {
 
 /// The new ids of calls that had the same id.
 #[derive(Debug, Default)]
-struct Open {
+struct PendingCalls {
     /// The turn of the pending calls. Calls of earlier turns get no results any more.
     turn: usize,
     waiting: VecDeque<CallId>,
@@ -123,7 +123,7 @@ struct Open {
     answered: Option<CallId>,
 }
 
-impl Open {
+impl PendingCalls {
     fn wait(&mut self, turn: usize, sent: CallId) {
         if self.turn != turn {
             self.waiting.clear();
@@ -139,21 +139,21 @@ impl Open {
     }
 }
 
-enum Id<'a> {
+enum CallIdUse<'a> {
     Call(&'a CallId),
     Result(&'a CallId),
 }
 
-fn id_of(content: &Content) -> Option<Id<'_>> {
+fn id_of(content: &Content) -> Option<CallIdUse<'_>> {
     Some(match content {
-        Content::ComputerCall(call) => Id::Call(&call.call_id),
-        Content::ShellCall(call) => Id::Call(&call.call_id),
-        Content::EditCall(call) => Id::Call(&call.call_id),
-        Content::FunctionCall(call) => Id::Call(call.call_id.as_ref()?),
-        Content::ComputerResult(result) => Id::Result(&result.call_id),
-        Content::ShellResult(result) => Id::Result(&result.call_id),
-        Content::EditResult(result) => Id::Result(&result.call_id),
-        Content::FunctionResult(result) => Id::Result(result.call_id.as_ref()?),
+        Content::ComputerCall(call) => CallIdUse::Call(&call.call_id),
+        Content::ShellCall(call) => CallIdUse::Call(&call.call_id),
+        Content::EditCall(call) => CallIdUse::Call(&call.call_id),
+        Content::FunctionCall(call) => CallIdUse::Call(call.call_id.as_ref()?),
+        Content::ComputerResult(result) => CallIdUse::Result(&result.call_id),
+        Content::ShellResult(result) => CallIdUse::Result(&result.call_id),
+        Content::EditResult(result) => CallIdUse::Result(&result.call_id),
+        Content::FunctionResult(result) => CallIdUse::Result(result.call_id.as_ref()?),
         _ => return None,
     })
 }

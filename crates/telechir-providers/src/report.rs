@@ -14,7 +14,7 @@ pub struct Loss {
     pub why: String,
     /// How the value was preserved, for example `as a text item after the result`; absent if it was
     /// dropped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "kept", default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
 }
 
@@ -30,12 +30,12 @@ impl Report {
     pub fn lost(
         &mut self,
         what: impl Into<String>,
-        place: impl Into<String>,
+        location: impl Into<String>,
         why: impl Into<String>,
     ) {
         self.losses.push(Loss {
             what: what.into(),
-            place: place.into(),
+            place: location.into(),
             why: why.into(),
             kept: None,
         });
@@ -45,14 +45,14 @@ impl Report {
     pub fn kept(
         &mut self,
         what: impl Into<String>,
-        place: impl Into<String>,
+        location: impl Into<String>,
         why: impl Into<String>,
         how: impl Into<String>,
     ) {
         let kept = Some(how.into());
         self.losses.push(Loss {
             what: what.into(),
-            place: place.into(),
+            place: location.into(),
             why: why.into(),
             kept,
         });

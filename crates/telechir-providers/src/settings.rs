@@ -12,14 +12,14 @@ pub(crate) fn of_others<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str, Vec<&'a 
         .filter(|(provider, _)| *provider != own);
     let named = others.map(|(provider, settings)| {
         let settings = settings.as_object().into_iter().flatten();
-        let meant = settings.filter(|(name, value)| means_something(name, value));
-        let names: Vec<&str> = meant.map(|(name, _)| name.as_str()).collect();
+        let significant = settings.filter(|(name, value)| is_significant(name, value));
+        let names: Vec<&str> = significant.map(|(name, _)| name.as_str()).collect();
         (provider.as_str(), names)
     });
     named.filter(|(_, names)| !names.is_empty()).collect()
 }
 
-fn means_something(name: &str, value: &Value) -> bool {
+fn is_significant(name: &str, value: &Value) -> bool {
     match name {
         _ if value.is_null() => false,
         // The original form of a content, and settings that its neutral fields repeat.

@@ -22,8 +22,8 @@ pub(crate) const MAX_RESPONSE: usize = 256 * 1024 * 1024;
 /// A response that is being received.
 pub struct Stream {
     dialect: Dialect,
-    receiver: Box<dyn StreamDecoder>,
-    received: usize,
+    decoder: Box<dyn StreamDecoder>,
+    received_bytes: usize,
     is_broken: bool,
 }
 
@@ -180,11 +180,11 @@ impl Dialect {
     /// # Ok::<(), telechir_providers::StreamError>(())
     /// ```
     pub fn stream(self) -> Option<Stream> {
-        let receiver = self.wire().stream_decoder()?;
+        let decoder = self.wire().stream_decoder()?;
         Some(Stream {
             dialect: self,
-            receiver,
-            received: 0,
+            decoder,
+            received_bytes: 0,
             is_broken: false,
         })
     }
@@ -200,13 +200,13 @@ impl Stream {
         if self.is_broken {
             return Err(StreamError::Broken);
         }
-        self.received = self.received.saturating_add(bytes.len());
-        let pushed = if self.received > MAX_RESPONSE {
+        self.received_bytes = self.received_bytes.saturating_add(bytes.len());
+        let pushed = if self.received_bytes > MAX_RESPONSE {
             Err(StreamError::TooLong {
                 limit: MAX_RESPONSE,
             })
         } else {
-            self.receiver.push(bytes)
+            self.decoder.push(bytes)
         };
         self.is_broken = pushed.is_err();
         pushed
@@ -221,7 +221,7 @@ impl Stream {
             return Err(StreamError::Broken);
         }
         let mut rounded = RoundedNumbers::default();
-        let response = self.receiver.finish(&mut rounded)?;
+        let response = self.decoder.finish(&mut rounded)?;
         let (turn, mut report) = self.dialect.wire().decode_response(response.clone())?;
         rounded.tell("", &mut report);
         Ok(StreamedResponse {
@@ -236,7 +236,7 @@ impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream")
             .field("dialect", &self.dialect)
-            .field("received", &self.received)
+            .field("received_bytes", &self.received_bytes)
             .finish_non_exhaustive()
     }
 }

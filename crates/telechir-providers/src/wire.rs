@@ -65,13 +65,13 @@ pub(crate) trait Codec: Sync {
 /// A provider's API for conversations. The items are sent again with every request.
 pub(crate) trait ChatApi: Sync {
     /// The first item of a conversation: the task.
-    fn first_message(&self, words: &str) -> Value;
+    fn first_message(&self, task: &str) -> Value;
 
     /// The name and value of the header that carries the API key.
     fn key_header(&self, key: &str) -> (&'static str, String);
 
     /// Builds the next request. Removes old screenshots from the items.
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request;
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request;
 
     /// Why a response without content ended; `None` if there is content to decode.
     fn failure(&self, _response: &Value) -> Option<StopReason> {
@@ -87,7 +87,7 @@ pub(crate) trait ChatApi: Sync {
     ) -> (StopReason, UsageContent);
 
     /// Adds encoded results to the items.
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>);
 
     /// The API's default host and path prefix.
     fn endpoint(&self) -> Endpoint;

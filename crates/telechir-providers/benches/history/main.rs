@@ -68,7 +68,7 @@ fn bare(bytes: &[u8]) -> Value {
 }
 
 /// Decodes and encodes; input and output are both in memory.
-fn there_and_back(bytes: Vec<u8>) -> Vec<u8> {
+fn round_trip_in_memory(bytes: Vec<u8>) -> Vec<u8> {
     let (history, _) = DIALECT.decode_history(bytes).expect("a history");
     let (document, _) = DIALECT.write_history(&history).expect("a request");
     document.to_vec()
@@ -106,7 +106,11 @@ fn criterion() {
         b.iter(encode);
     });
     group.bench_function("decode and encode", |b| {
-        b.iter_batched(|| bytes.clone(), there_and_back, BatchSize::LargeInput);
+        b.iter_batched(
+            || bytes.clone(),
+            round_trip_in_memory,
+            BatchSize::LargeInput,
+        );
     });
     group.bench_function("decode and encode in parts", |b| {
         b.iter_batched(|| bytes.clone(), in_parts, BatchSize::LargeInput);

@@ -3,17 +3,17 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
+struct CountingAllocator;
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static CURRENT: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn grown(by: usize) {
-    let now = NOW.fetch_add(by, Ordering::Relaxed) + by;
-    MOST.fetch_max(now, Ordering::Relaxed);
+    let now = CURRENT.fetch_add(by, Ordering::Relaxed) + by;
+    PEAK.fetch_max(now, Ordering::Relaxed);
 }
 
 #[expect(
@@ -21,7 +21,7 @@ fn grown(by: usize) {
     reason = "an allocator is unsafe; this one forwards to the system's"
 )]
 // SAFETY: every call goes to the system's allocator unchanged; only sizes are recorded.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller upholds the contract of `alloc`.
@@ -29,13 +29,13 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        CURRENT.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        CURRENT.fetch_sub(layout.size(), Ordering::Relaxed);
         grown(size);
         // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(pointer, layout, size) }
@@ -44,8 +44,8 @@ unsafe impl GlobalAlloc for Counting {
 
 /// Peak number of bytes allocated while `work` runs, relative to the start.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> usize {
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
+    let before = CURRENT.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
     drop(work());
-    MOST.load(Ordering::Relaxed).saturating_sub(before)
+    PEAK.load(Ordering::Relaxed).saturating_sub(before)
 }

@@ -19,11 +19,11 @@ pub(crate) fn rounds(bytes: &[u8]) -> Option<[Vec<Duration>; 2]> {
         .spawn()
         .ok()?;
     child.stdin.take()?.write_all(bytes).ok()?;
-    let said = child
+    let output = child
         .wait_with_output()
         .ok()
-        .filter(|said| said.status.success())?;
-    let text = String::from_utf8(said.stdout).ok()?;
+        .filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
     let mut rounds: [Vec<Duration>; 2] = Default::default();
     // The first round is a warm-up.
     for line in text.lines().skip(1) {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use super::{DIALECT, bare, in_parts, memory, python, there_and_back};
+use super::{DIALECT, bare, in_parts, memory, python, round_trip_in_memory};
 
 const ROUNDS: usize = 60;
 
@@ -16,7 +16,7 @@ const NAMES: [&str; 6] = [
     "**decode and encode**, images passed through in place",
 ];
 /// Index of the row that Python is compared with.
-const BACK: usize = 4;
+const ROUND_TRIP: usize = 4;
 
 const PYTHON: [&str; 2] = [
     "Anthropic's Python SDK: `json.loads`, `messages.create`",
@@ -44,13 +44,14 @@ pub(crate) fn print(bytes: &[u8]) {
     for (name, times) in NAMES.iter().zip(&mut times) {
         row(name, times, bytes, bare_parse);
     }
-    let back = median(&mut times[BACK]);
+    let round_trip = median(&mut times[ROUND_TRIP]);
     match python::rounds(bytes) {
         Some(mut rounds) if !rounds[0].is_empty() => {
             let [sdk, types] = &mut rounds;
             row(PYTHON[0], sdk, bytes, bare_parse);
             row(PYTHON[1], types, bytes, bare_parse);
-            let ratio = |times: &mut [Duration]| median(times).as_secs_f64() / back.as_secs_f64();
+            let ratio =
+                |times: &mut [Duration]| median(times).as_secs_f64() / round_trip.as_secs_f64();
             println!(
                 "\nCompared with decoding and encoding, the SDK takes {:.0} times as long, its types {:.1} times. SDK time ends where the request would be sent; the SDK does not validate requests. Its types are run by pydantic, in Rust; the SDK itself does not parse requests with them. Twenty times the SDK's speed would be {:.2} ms for decoding and encoding, {:.1} times a bare `serde_json` parse.\n",
                 ratio(sdk),
@@ -81,7 +82,7 @@ fn round_of(bytes: &[u8]) -> [Duration; NAMES.len()] {
             .write_history(&history)
             .map(|(document, _)| document.to_vec())
     });
-    let both = timed(|| there_and_back(again));
+    let both = timed(|| round_trip_in_memory(again));
     let again = bytes.to_vec();
     let parts = timed(|| in_parts(again));
     [parse, print, read, write, both, parts]
@@ -104,13 +105,13 @@ fn peaks(bytes: &[u8]) {
         document.write_to(std::io::sink()).expect("a sink");
     });
     let parts = memory::peak(|| in_parts(bytes.to_vec()));
-    let held = memory::peak(|| there_and_back(bytes.to_vec()));
+    let buffered = memory::peak(|| round_trip_in_memory(bytes.to_vec()));
     println!(
         "Peak memory, input included, relative to the input: {:.2} with the output written to a pipe, {:.2} with the output held in parts, {:.2} with the output in one buffer. Input and output alone are {:.2}.",
         of_input(streamed),
         of_input(parts),
-        of_input(held),
-        of_input(bytes.len() + there_and_back(bytes.to_vec()).len())
+        of_input(buffered),
+        of_input(bytes.len() + round_trip_in_memory(bytes.to_vec()).len())
     );
 }
 

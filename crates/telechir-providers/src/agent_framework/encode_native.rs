@@ -6,15 +6,15 @@ use telechir_protocol::{
     SafetyCheck, ShellCall, ShellOutcome, ShellResult, UnknownContent,
 };
 
-use super::function_mapping::{self, Calls};
+use super::function_mapping::{self, FunctionCalls};
 use super::{PROVIDER, read};
 use crate::openai::action::Speaker;
 
 /// Marks a text that repeats another content for the model.
-pub(super) const SAID_FOR: &str = "said_for";
+pub(super) const REPEATED_CALL: &str = "said_for";
 
 /// The framework's content types; it rejects other types and fields.
-const TYPES: [&str; 26] = [
+const CONTENT_TYPES: [&str; 26] = [
     "text",
     "text_reasoning",
     "data",
@@ -44,20 +44,21 @@ const TYPES: [&str; 26] = [
 ];
 
 /// Whether the framework has this content type.
-pub(super) fn knows(kind: Option<&str>) -> bool {
-    kind.is_some_and(|kind| TYPES.contains(&kind))
+pub(super) fn has_type(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| CONTENT_TYPES.contains(&kind))
 }
 
 /// Whether the content is the framework's own; other providers may use the same type.
 pub(super) fn is_own(other: &UnknownContent) -> bool {
     let is_same = |content: &Content| matches!(content, Content::Other(same) if same == other);
-    knows(other.kind.as_deref()) && is_same(&read::plain(other.json.clone(), &Calls::default()))
+    has_type(other.kind.as_deref())
+        && is_same(&read::plain(other.json.clone(), &FunctionCalls::default()))
 }
 
 /// Encodes a content that follows these calls.
-pub(super) fn written(content: &Content, calls: &Calls) -> Value {
-    if calls.asked_for(content) {
-        answer(content)
+pub(super) fn encoded(content: &Content, calls: &FunctionCalls) -> Value {
+    if calls.is_result_of_function(content) {
+        function_result_of(content)
     } else {
         self::content(content)
     }
@@ -65,8 +66,8 @@ pub(super) fn written(content: &Content, calls: &Calls) -> Value {
 
 /// Encodes the result of a call that was encoded as a function call; other contents like
 /// [`content`].
-pub(super) fn answer(content: &Content) -> Value {
-    match function_mapping::returned(content) {
+pub(super) fn function_result_of(content: &Content) -> Value {
+    match function_mapping::encode_result(content) {
         Some(members) => finished(members, content.meta()),
         None => self::content(content),
     }
@@ -74,7 +75,7 @@ pub(super) fn answer(content: &Content) -> Value {
 
 /// Encodes a content in the framework's fields. Drops what they cannot represent.
 pub(super) fn content(content: &Content) -> Value {
-    if let Some(members) = function_mapping::said(content) {
+    if let Some(members) = function_mapping::encode_call(content) {
         return finished(members, content.meta());
     }
     let members = match content {
@@ -99,7 +100,7 @@ pub(super) fn content(content: &Content) -> Value {
         Content::ShellCall(call) => shell_call(call),
         Content::ShellResult(result) => shell_result(result),
         Content::EditCall(_) | Content::EditResult(_) => {
-            function_mapping::returned(content).unwrap_or_default()
+            function_mapping::encode_result(content).unwrap_or_default()
         }
         Content::CommandCall(call) => json!({
             "type": "code_interpreter_tool_call", "call_id": call.call_id,
@@ -223,18 +224,18 @@ fn function_result(result: &FunctionResult) -> Value {
     let texts = result.items.iter().filter_map(text);
     let texts = texts.collect::<Vec<_>>().join("\n");
     let error = result.error.as_ref().map(|error| error.message.clone());
-    let said = result.result.as_ref().map(text_of);
-    let said = said.unwrap_or_else(|| match &error {
+    let text = result.result.as_ref().map(text_of);
+    let text = text.unwrap_or_else(|| match &error {
         Some(error) if texts.is_empty() => error.clone(),
         _ => texts,
     });
     let items = match result.items.as_slice() {
-        [] => vec![content(&Content::text(said.clone()))],
+        [] => vec![content(&Content::text(text.clone()))],
         items => all(items),
     };
     json!({
         "type": "function_result", "call_id": result.call_id.as_ref().map_or("", |id| id.as_str()),
-        "result": said, "items": items, "exception": error,
+        "result": text, "items": items, "exception": error,
     })
 }
 
@@ -242,8 +243,8 @@ fn computer_call(call: &ComputerCall) -> Value {
     // Each action is encoded separately: the framework passes on actions of the service, and
     // actions that the service does not have use our own names.
     let actions = call.actions.iter().flat_map(|action| {
-        let theirs = Speaker::default().actions(std::slice::from_ref(action));
-        theirs.map_or_else(|| vec![Value::Object(action.to_json())], |(said, _)| said)
+        let native = Speaker::default().actions(std::slice::from_ref(action));
+        native.map_or_else(|| vec![Value::Object(action.to_json())], |(text, _)| text)
     });
     let actions: Vec<Value> = actions
         .map(|mut action| {
@@ -281,13 +282,13 @@ fn computer_result(result: &ComputerResult) -> Value {
 }
 
 /// The text of a computer result, for which the framework has no field.
-pub(super) fn words_of(result: &ComputerResult) -> Option<String> {
+pub(super) fn text_of_result(result: &ComputerResult) -> Option<String> {
     let error = result.error.as_ref().map(|error| error.message.as_str());
-    let said: Vec<&str> = error
+    let texts: Vec<&str> = error
         .into_iter()
         .chain(result.text_output.as_deref())
         .collect();
-    (!said.is_empty()).then(|| said.join("\n"))
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 fn shell_call(call: &ShellCall) -> Value {
@@ -340,17 +341,17 @@ fn images(result: &HostedCall) -> Value {
 
 /// Whether two contents of the framework are equal. The framework replaces exceptions by a fixed
 /// text and adds items to a result without any, which is ignored.
-pub(super) fn same(ours: &Value, theirs: &Value) -> bool {
-    let (Value::Object(ours), Value::Object(theirs)) = (ours, theirs) else {
+pub(super) fn is_equal(own: &Value, native: &Value) -> bool {
+    let (Value::Object(own), Value::Object(native)) = (own, native) else {
         return false;
     };
-    let mut names = ours.keys().chain(theirs.keys());
+    let mut names = own.keys().chain(native.keys());
     names.all(|name| {
-        let (ours, theirs) = (ours.get(name), theirs.get(name));
+        let (own, native) = (own.get(name), native.get(name));
         match name.as_str() {
-            "exception" => ours.is_some() == theirs.is_some(),
-            "additional_properties" => properties(ours) == properties(theirs),
-            _ => ours == theirs,
+            "exception" => own.is_some() == native.is_some(),
+            "additional_properties" => properties(own) == properties(native),
+            _ => own == native,
         }
     })
 }

@@ -4,12 +4,12 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
 
-use super::function_mapping::Calls;
+use super::function_mapping::FunctionCalls;
 use super::{DIALECT, PROVIDER, encode_native, read, sidecar, write};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The property of a message that was a content without a message.
-const BARE: &str = "contents_alone";
+const WITHOUT_MESSAGE: &str = "contents_alone";
 
 /// Decodes a response: all contents of its messages.
 pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
@@ -19,14 +19,14 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
         .into_iter()
         .flat_map(|message| message.contents)
         .collect();
-    if let Some(name) = contents.iter().find_map(without_id) {
+    if let Some(name) = contents.iter().find_map(missing_id) {
         return Err(InvalidTurn::MissingCallId { name }.into());
     }
     Ok((ModelTurn::new(contents)?, report))
 }
 
 /// The name of a call without an id, which no result could refer to.
-fn without_id(content: &Content) -> Option<String> {
+fn missing_id(content: &Content) -> Option<String> {
     const CALLS: [&str; 2] = ["shell_tool_call", "function_call"];
     let Content::Other(other) = content else {
         return None;
@@ -72,7 +72,7 @@ fn enveloped(mut members: Map<String, Value>) -> Result<(Vec<Value>, Envelope), 
         };
         return Ok((messages, envelope));
     }
-    if encode_native::knows(members.get("type").and_then(Value::as_str)) {
+    if encode_native::has_type(members.get("type").and_then(Value::as_str)) {
         let envelope = Envelope::Object {
             dialect: DIALECT,
             member: "content",
@@ -97,18 +97,18 @@ fn wrong(problem: impl Into<String>) -> DecodeError {
 
 fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, DecodeError> {
     let mut messages = Vec::with_capacity(list.len());
-    let mut calls = Calls::default();
+    let mut calls = FunctionCalls::default();
     for (at, item) in list.into_iter().enumerate() {
         let Value::Object(members) = item else {
             return Err(wrong(format!("messages[{at}] is not an object")));
         };
-        let place = format!("messages[{at}]");
+        let location = format!("messages[{at}]");
         let message = if members.contains_key("role") || members.contains_key("contents") {
-            read_message(members, &place, &mut calls, report)?
+            read_message(members, &location, &mut calls, report)?
         } else if members.get("type").is_some_and(Value::is_string) {
-            alone(members, &place, &mut calls, report)
+            alone(members, &location, &mut calls, report)
         } else {
-            return Err(wrong(format!("{place} lacks both `role` and `type`")));
+            return Err(wrong(format!("{location} lacks both `role` and `type`")));
         };
         messages.extend(message);
     }
@@ -117,35 +117,41 @@ fn read_messages(list: Vec<Value>, report: &mut Report) -> Result<Vec<Message>, 
 
 fn read_message(
     mut members: Map<String, Value>,
-    place: &str,
-    calls: &mut Calls,
+    location: &str,
+    calls: &mut FunctionCalls,
     report: &mut Report,
 ) -> Result<Option<Message>, DecodeError> {
     let contents = match members.insert("contents".to_owned(), Value::Null) {
         Some(Value::Array(contents)) => contents,
         None | Some(Value::Null) => Vec::new(),
-        Some(_) => return Err(wrong(format!("{place}.contents is not a list"))),
+        Some(_) => return Err(wrong(format!("{location}.contents is not a list"))),
     };
     let role = match members.get("role") {
         None | Some(Value::Null) => "user",
         Some(Value::String(role)) => role,
-        Some(other) => return Err(wrong(format!("{place}.role is {other}, expected a text"))),
+        Some(other) => {
+            return Err(wrong(format!(
+                "{location}.role is {other}, expected a text"
+            )));
+        }
     };
     let Ok(role) = serde_json::from_value::<Role>(role.into()) else {
-        return Err(wrong(format!("{place}.role is `{role}`, which is unknown")));
+        return Err(wrong(format!(
+            "{location}.role is `{role}`, which is unknown"
+        )));
     };
     let mut message = Message::new(role, Vec::with_capacity(contents.len()));
     for (at, json) in contents.into_iter().enumerate() {
         // A message of the framework may contain plain texts.
-        let place = format!("{place}.contents[{at}]");
+        let location = format!("{location}.contents[{at}]");
         let content = match json.as_str() {
             Some(text) => Some(Content::text(text)),
-            None => read::content(json, &place, calls, report),
+            None => read::content(json, &location, calls, report),
         };
         message.contents.extend(content);
     }
-    match sidecar::take(&mut members) {
-        Some(carried) => carried_message(&mut message, carried, &members),
+    match sidecar::remove(&mut members) {
+        Some(sidecar_json) => restore_message(&mut message, sidecar_json, &members),
         None => own_message(&mut message, members),
     }
     Ok(Some(message))
@@ -162,8 +168,8 @@ fn own_message(message: &mut Message, members: Map<String, Value>) {
 }
 
 /// Restores a message of another provider from its sidecar.
-fn carried_message(message: &mut Message, mut carried: Value, members: &Map<String, Value>) {
-    let mut take = |name: &str| carried.get_mut(name).map(Value::take);
+fn restore_message(message: &mut Message, mut sidecar_json: Value, members: &Map<String, Value>) {
+    let mut take = |name: &str| sidecar_json.get_mut(name).map(Value::take);
     if let Some(Ok(role)) = take("role").map(serde_json::from_value) {
         message.role = role;
     }
@@ -187,11 +193,11 @@ fn carried_message(message: &mut Message, mut carried: Value, members: &Map<Stri
 /// Decodes a content without a message around it.
 fn alone(
     members: Map<String, Value>,
-    place: &str,
-    calls: &mut Calls,
+    location: &str,
+    calls: &mut FunctionCalls,
     report: &mut Report,
 ) -> Option<Message> {
-    let content = read::content(Value::Object(members), place, calls, report)?;
+    let content = read::content(Value::Object(members), location, calls, report)?;
     let is_result = matches!(
         content,
         Content::ComputerResult(_)
@@ -205,16 +211,18 @@ fn alone(
         Role::Assistant
     };
     let mut message = Message::new(role, vec![content]);
-    message.meta.set_property(PROVIDER, BARE, true.into());
+    message
+        .meta
+        .set_property(PROVIDER, WITHOUT_MESSAGE, true.into());
     Some(message)
 }
 
 /// Encodes a history in its envelope.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut list = Vec::with_capacity(history.messages.len());
-    let mut calls = Calls::default();
+    let mut calls = FunctionCalls::default();
     for message in &history.messages {
-        if message.meta.property(PROVIDER, BARE).is_some() {
+        if message.meta.property(PROVIDER, WITHOUT_MESSAGE).is_some() {
             list.extend(write::contents(&message.contents, &mut calls));
         } else {
             list.push(write::message(message, &mut calls));

@@ -22,9 +22,9 @@ const MEMBERS: &str = "members";
 
 /// Calls so far that are function calls of our tools; their results are function results.
 #[derive(Default)]
-pub(super) struct Calls(HashMap<String, Known>);
+pub(super) struct FunctionCalls(HashMap<String, Known>);
 
-impl Calls {
+impl FunctionCalls {
     /// Collects the calls of a turn.
     pub(super) fn of(contents: &[Content]) -> Self {
         let mut calls = Self::default();
@@ -45,7 +45,7 @@ impl Calls {
     }
 
     /// Whether this is the result of such a call.
-    pub(super) fn asked_for(&self, content: &Content) -> bool {
+    pub(super) fn is_result_of_function(&self, content: &Content) -> bool {
         let id = match content {
             Content::ComputerResult(result) => Some(&result.call_id),
             Content::ShellResult(result) => Some(&result.call_id),
@@ -59,20 +59,23 @@ impl Calls {
     pub(super) fn result(&self, result: FunctionResult) -> Content {
         let id = result.call_id.as_ref();
         match id.and_then(|id| self.0.get(id.as_str())) {
-            Some(known) => answer(known, result),
+            Some(known) => decode_result(known, result),
             None => Content::FunctionResult(result),
         }
     }
 }
 
-fn answer(known: &Known, result: FunctionResult) -> Content {
-    let words = |value: Value| {
+fn decode_result(known: &Known, result: FunctionResult) -> Content {
+    let to_text = |value: Value| {
         value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned)
     };
     // The framework stores a text both as the result and as an item.
-    let text = result.result.filter(|_| result.items.is_empty()).map(words);
+    let text = result
+        .result
+        .filter(|_| result.items.is_empty())
+        .map(to_text);
     let mut meta = result.meta;
     set_aside(&mut meta);
     let answer = Answer {
@@ -97,12 +100,12 @@ fn answer(known: &Known, result: FunctionResult) -> Content {
 
 /// Decodes a function call as a call of our tools. A call of another function, or one that we do
 /// not execute, stays a function call.
-pub(super) fn call(call: FunctionCall) -> Content {
-    let ours = call
+pub(super) fn decode_call(call: FunctionCall) -> Content {
+    let id = call
         .call_id
         .as_ref()
         .filter(|_| call.requires_local_execution);
-    let read = ours.map(|id| function_tools::read(&call.name, id.as_str(), call.arguments.clone()));
+    let read = id.map(|id| function_tools::read(&call.name, id.as_str(), call.arguments.clone()));
     let Some(mut content) = read else {
         return Content::FunctionCall(call);
     };
@@ -134,28 +137,28 @@ fn set_aside(meta: &mut Meta) {
 fn is_function(content: &Content) -> bool {
     match content {
         Content::EditCall(_) => true,
-        Content::ShellCall(call) => came_as(content).is_some() || asks_more(call),
-        Content::ComputerCall(call) => came_as(content).is_some() || is_of_a_browser(call),
+        Content::ShellCall(call) => original_name(content).is_some() || needs_function(call),
+        Content::ComputerCall(call) => original_name(content).is_some() || is_for_browser(call),
         _ => false,
     }
 }
 
 /// Whether the call needs more than the framework's shell call, which has commands only.
-fn asks_more(call: &ShellCall) -> bool {
+fn needs_function(call: &ShellCall) -> bool {
     call.action != ShellAction::Execute
 }
 
 /// Whether the call is for a browser; the service's computer tool has no browser actions.
-fn is_of_a_browser(call: &ComputerCall) -> bool {
+fn is_for_browser(call: &ComputerCall) -> bool {
     call.group.as_deref() == Some(companion::BROWSER)
 }
 
-fn came_as(content: &Content) -> Option<&str> {
+fn original_name(content: &Content) -> Option<&str> {
     content.meta()?.property(PROVIDER, NAME)?.as_str()
 }
 
 /// Encodes a call as a function call; `None` if the framework has a content type for it.
-pub(super) fn said(content: &Content) -> Option<Value> {
+pub(super) fn encode_call(content: &Content) -> Option<Value> {
     if !is_function(content) {
         return None;
     }
@@ -169,8 +172,8 @@ pub(super) fn said(content: &Content) -> Option<Value> {
     let name = match content {
         // `execute_browser` has different arguments.
         _ if companion::is_browser(&called.name) => &called.name,
-        Content::ShellCall(_) => came_as(content).unwrap_or(companion::SHELL),
-        _ => came_as(content).unwrap_or(&called.name),
+        Content::ShellCall(_) => original_name(content).unwrap_or(companion::SHELL),
+        _ => original_name(content).unwrap_or(&called.name),
     };
     Some(json!({
         "type": "function_call", "call_id": call_id, "name": name,
@@ -179,24 +182,26 @@ pub(super) fn said(content: &Content) -> Option<Value> {
 }
 
 /// Encodes a result as a function result.
-pub(super) fn returned(content: &Content) -> Option<Value> {
+pub(super) fn encode_result(content: &Content) -> Option<Value> {
     let result = match content.clone() {
         Content::ComputerResult(result) => ToolResult::Computer(result),
         Content::ShellResult(result) => ToolResult::Shell(result),
         Content::EditResult(result) => ToolResult::Edit(result),
         _ => return None,
     };
-    let told = function_tools::tell(&result);
+    let rendered = function_tools::tell(&result);
     let error = match &result {
         ToolResult::Computer(result) => result.error.as_ref(),
         ToolResult::Shell(result) => result.error.as_ref(),
         ToolResult::Edit(result) => result.error.as_ref(),
         ToolResult::Function(_) => None,
     };
-    let mut items = vec![encode_native::content(&Content::text(told.text.clone()))];
-    items.extend(told.images.iter().map(encode_native::media));
+    let mut items = vec![encode_native::content(&Content::text(
+        rendered.text.clone(),
+    ))];
+    items.extend(rendered.images.iter().map(encode_native::media));
     Some(json!({
-        "type": "function_result", "call_id": result.call_id(), "result": told.text,
+        "type": "function_result", "call_id": result.call_id(), "result": rendered.text,
         "items": items, "exception": error.map(|error| error.message.as_str()),
     }))
 }

@@ -6,7 +6,7 @@ use telechir_protocol::{
     ShellCall, UnknownContent,
 };
 
-use super::function_mapping::{self, Calls};
+use super::function_mapping::{self, FunctionCalls};
 use super::{DIALECT, PROVIDER, encode_native, sidecar};
 use crate::Report;
 use crate::openai::action;
@@ -22,33 +22,38 @@ const HOSTED: [&str; 4] = [
 /// Decodes a content; `None` if it only repeats another one.
 pub(super) fn content(
     json: Value,
-    place: &str,
-    calls: &mut Calls,
+    location: &str,
+    calls: &mut FunctionCalls,
     report: &mut Report,
 ) -> Option<Content> {
-    let content = said(json, place, calls, report)?;
+    let content = decode(json, location, calls, report)?;
     calls.note(&content);
     Some(content)
 }
 
-fn said(json: Value, place: &str, calls: &Calls, report: &mut Report) -> Option<Content> {
+fn decode(
+    json: Value,
+    location: &str,
+    calls: &FunctionCalls,
+    report: &mut Report,
+) -> Option<Content> {
     let Value::Object(mut members) = json else {
         return Some(other(Map::from_iter([("value".to_owned(), json)])));
     };
-    let Some(carried) = sidecar::take(&mut members) else {
+    let Some(sidecar_json) = sidecar::remove(&mut members) else {
         return Some(with_raw(members, calls));
     };
-    if carried.get(encode_native::SAID_FOR).is_some() {
+    if sidecar_json.get(encode_native::REPEATED_CALL).is_some() {
         return None;
     }
     let plain = Value::Object(members);
-    let whole = sidecar::lengthen(carried, &plain);
-    if let Some(content) = own(whole, &plain) {
+    let neutral = sidecar::expand(sidecar_json, &plain);
+    if let Some(content) = from_sidecar(neutral, &plain) {
         return Some(content);
     }
     report.lost(
         "another provider's values",
-        place,
+        location,
         "the framework's fields were changed later and take precedence",
     );
     let Value::Object(members) = plain else {
@@ -58,21 +63,21 @@ fn said(json: Value, place: &str, calls: &Calls, report: &mut Report) -> Option<
 }
 
 /// The neutral content from a sidecar, if the framework's fields still match it.
-fn own(carried: Value, plain: &Value) -> Option<Content> {
+fn from_sidecar(sidecar_json: Value, plain: &Value) -> Option<Content> {
     // The sidecar of an unknown content has nothing else.
-    let content: Content = serde_json::from_value(carried).ok()?;
-    let said = match plain["type"] == "function_result" {
-        true => encode_native::answer(&content),
+    let content: Content = serde_json::from_value(sidecar_json).ok()?;
+    let encoded = match plain["type"] == "function_result" {
+        true => encode_native::function_result_of(&content),
         false => encode_native::content(&content),
     };
-    encode_native::same(&said, plain).then_some(content)
+    encode_native::is_equal(&encoded, plain).then_some(content)
 }
 
 /// Keeps the original JSON if the neutral content would be encoded differently.
-fn with_raw(members: Map<String, Value>, calls: &Calls) -> Content {
+fn with_raw(members: Map<String, Value>, calls: &FunctionCalls) -> Content {
     let json = Value::Object(members.clone());
     let mut content = plain(members, calls);
-    if encode_native::written(&content, calls) == json {
+    if encode_native::encoded(&content, calls) == json {
         return content;
     }
     if let Some(meta) = content.meta_mut() {
@@ -82,20 +87,20 @@ fn with_raw(members: Map<String, Value>, calls: &Calls) -> Content {
 }
 
 /// Decodes a content without sidecar and raw representation.
-pub(super) fn plain(mut members: Map<String, Value>, calls: &Calls) -> Content {
-    let came = members.clone();
+pub(super) fn plain(mut members: Map<String, Value>, calls: &FunctionCalls) -> Content {
+    let original = members.clone();
     let kind = kind(&members).to_owned();
-    usual(&kind, &mut members);
+    remove_defaults(&kind, &mut members);
     if HOSTED.contains(&kind.as_str()) {
-        return hosted(&kind, members).unwrap_or_else(|| other(came));
+        return hosted(&kind, members).unwrap_or_else(|| other(original));
     }
     if kind == "computer_tool_call" {
         return computer_call(members);
     }
     match serde_json::from_value(Value::Object(members.clone())) {
         // Kept unchanged, with its default fields.
-        Ok(Content::Other(_)) => other(came),
-        Ok(Content::FunctionCall(call)) => function_mapping::call(call),
+        Ok(Content::Other(_)) => other(original),
+        Ok(Content::FunctionCall(call)) => function_mapping::decode_call(call),
         Ok(Content::FunctionResult(result)) => calls.result(result),
         Ok(content) => content,
         Err(problem) => unreadable(&kind, &members, &problem.to_string()),
@@ -110,7 +115,7 @@ fn kind(members: &Map<String, Value>) -> &str {
 }
 
 /// Removes fields that the framework writes into every content of a type.
-fn usual(kind: &str, members: &mut Map<String, Value>) {
+fn remove_defaults(kind: &str, members: &mut Map<String, Value>) {
     let is = |members: &Map<String, Value>, name: &str, value: bool| {
         members.get(name) == Some(&Value::Bool(value))
     };
@@ -129,7 +134,7 @@ fn usual(kind: &str, members: &mut Map<String, Value>) {
     for inner in ["function_call", "screenshot"] {
         if let Some(Value::Object(inner)) = members.get_mut(inner) {
             let kind = self::kind(inner).to_owned();
-            usual(&kind, inner);
+            remove_defaults(&kind, inner);
         }
     }
     for list in ["items", "inputs", "outputs"] {
@@ -141,7 +146,7 @@ fn usual(kind: &str, members: &mut Map<String, Value>) {
             if kind == "shell_command_output" && no_properties(content) {
                 content.shift_remove("additional_properties");
             }
-            usual(&kind, content);
+            remove_defaults(&kind, content);
         }
     }
 }
@@ -189,19 +194,19 @@ fn computer_call(mut members: Map<String, Value>) -> Content {
 
 fn actions(step: &Value) -> Result<Vec<Action>, String> {
     let mut unused = Report::default();
-    let theirs = action::batch(&Value::Array(vec![step.clone()]), "", &mut unused);
-    if theirs.problem.is_none() && unused.is_lossless() {
-        return Ok(theirs.actions);
+    let openai = action::batch(&Value::Array(vec![step.clone()]), "", &mut unused);
+    if openai.problem.is_none() && unused.is_lossless() {
+        return Ok(openai.actions);
     }
     let Value::Object(members) = step.clone() else {
         return Err("it is not an object".to_owned());
     };
     match Action::from_json(members) {
-        Ok((Action::Other { name, .. }, _)) => Err(theirs
+        Ok((Action::Other { name, .. }, _)) => Err(openai
             .problem
             .unwrap_or_else(|| format!("unknown action `{name}`"))),
         Ok((action, _)) => Ok(vec![action]),
-        Err(ours) => Err(theirs.problem.unwrap_or(ours.problem)),
+        Err(own) => Err(openai.problem.unwrap_or(own.problem)),
     }
 }
 

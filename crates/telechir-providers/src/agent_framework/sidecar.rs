@@ -3,33 +3,35 @@
 use serde_json::{Map, Value, json};
 
 /// Texts longer than this are not stored twice; they are mostly images.
-const LONG: usize = 512;
+const MAX_REPEATED_BYTES: usize = 512;
 
 /// The field that stands for a long text: its index and the byte offset.
-const SAME: &str = "same_text";
+const TEXT_REFERENCE: &str = "same_text";
 
 /// Replaces the long texts of `neutral` by references into `native`.
-pub(super) fn shorten(mut neutral: Value, native: &Value) -> Value {
+pub(super) fn compact(mut neutral: Value, native: &Value) -> Value {
     let texts = long_texts(native);
     visit(&mut neutral, &|value| {
-        let text = value.as_str().filter(|text| text.len() > LONG)?;
+        let text = value
+            .as_str()
+            .filter(|text| text.len() > MAX_REPEATED_BYTES)?;
         let found = texts
             .iter()
             .enumerate()
             .find(|(_, long)| long.ends_with(text));
         let (index, long) = found?;
-        Some(json!({SAME: [index, long.len() - text.len()]}))
+        Some(json!({TEXT_REFERENCE: [index, long.len() - text.len()]}))
     });
     neutral
 }
 
 /// Reverses [`compact`]. A reference that `native` no longer contains stays unchanged.
-pub(super) fn lengthen(mut neutral: Value, native: &Value) -> Value {
+pub(super) fn expand(mut neutral: Value, native: &Value) -> Value {
     let texts = long_texts(native);
     visit(&mut neutral, &|value| {
-        let place = value.as_object().filter(|members| members.len() == 1)?;
-        let place = place.get(SAME)?.as_array()?;
-        let number = |at: usize| usize::try_from(place.get(at)?.as_u64()?).ok();
+        let reference = value.as_object().filter(|members| members.len() == 1)?;
+        let reference = reference.get(TEXT_REFERENCE)?.as_array()?;
+        let number = |at: usize| usize::try_from(reference.get(at)?.as_u64()?).ok();
         let long = texts.get(number(0)?)?;
         Some(Value::from(long.get(number(1)?..)?))
     });
@@ -51,7 +53,7 @@ fn visit(value: &mut Value, change: &impl Fn(&Value) -> Option<Value>) {
 
 fn long_texts(value: &Value) -> Vec<&str> {
     match value {
-        Value::String(text) if text.len() > LONG => vec![text],
+        Value::String(text) if text.len() > MAX_REPEATED_BYTES => vec![text],
         Value::Object(members) => members.values().flat_map(long_texts).collect(),
         Value::Array(items) => items.iter().flat_map(long_texts).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
@@ -59,19 +61,19 @@ fn long_texts(value: &Value) -> Vec<&str> {
 }
 
 /// Stores the sidecar in the additional properties of a content or message.
-pub(super) fn put(members: &mut Map<String, Value>, carried: Value) {
+pub(super) fn insert(members: &mut Map<String, Value>, sidecar_json: Value) {
     let properties = members
         .entry("additional_properties")
         .or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(properties) = properties {
-        properties.insert(super::CARRIED.to_owned(), carried);
+        properties.insert(super::SIDECAR.to_owned(), sidecar_json);
     }
 }
 
 /// Removes the sidecar and returns it.
-pub(super) fn take(members: &mut Map<String, Value>) -> Option<Value> {
+pub(super) fn remove(members: &mut Map<String, Value>) -> Option<Value> {
     let properties = members.get_mut("additional_properties")?;
-    properties.as_object_mut()?.shift_remove(super::CARRIED)
+    properties.as_object_mut()?.shift_remove(super::SIDECAR)
 }
 
 #[cfg(test)]
@@ -83,14 +85,14 @@ mod tests {
         let base64 = "iVBORw0KGgo".repeat(100);
         let native = json!({"screenshot": {"uri": format!("data:image/png;base64,{base64}")}});
         let neutral = json!({"raw": {"data": base64}, "text": "short"});
-        let short = shorten(neutral.clone(), &native);
+        let short = compact(neutral.clone(), &native);
         assert!(short.to_string().len() < 100, "{short}");
-        assert_eq!(lengthen(short, &native), neutral);
+        assert_eq!(expand(short, &native), neutral);
     }
 
     #[test]
     fn keeps_a_reference_without_its_target() {
-        let place = json!({SAME: [3, 10_000]});
-        assert_eq!(lengthen(place.clone(), &json!({})), place);
+        let reference = json!({TEXT_REFERENCE: [3, 10_000]});
+        assert_eq!(expand(reference.clone(), &json!({})), reference);
     }
 }

@@ -3,15 +3,15 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 
-use super::function_mapping::Calls;
-use super::{CARRIED, DIALECT, encode_native, read, sidecar};
+use super::function_mapping::FunctionCalls;
+use super::{DIALECT, SIDECAR, encode_native, read, sidecar};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.
 pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
     let results = turn.results().iter().cloned();
     let contents = results.map(ToolResult::into_content).collect();
-    let mut calls = Calls::of(turn.turn().contents());
+    let mut calls = FunctionCalls::of(turn.turn().contents());
     let message = message(&Message::new(Role::Tool, contents), &mut calls);
     EncodedReply {
         items: vec![message],
@@ -20,7 +20,7 @@ pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
 }
 
 /// Encodes one message with its contents.
-pub(super) fn message(message: &Message, calls: &mut Calls) -> Value {
+pub(super) fn message(message: &Message, calls: &mut FunctionCalls) -> Value {
     let contents = contents(&message.contents, calls);
     let mut members = around(message);
     members.insert("contents".to_owned(), contents.into());
@@ -34,8 +34,8 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
     if let Some(Value::Object(members)) = own.map(|raw| raw.template()) {
         let mut members = members.clone();
         // A message without a role is a user message, and stays without one.
-        let is_unsaid = members.get("role").is_none_or(Value::is_null);
-        if !is_unsaid || message.role != Role::User {
+        let has_no_role = members.get("role").is_none_or(Value::is_null);
+        if !has_no_role || message.role != Role::User {
             let role = serde_json::to_value(&message.role).unwrap_or_default();
             members.insert("role".to_owned(), role);
         }
@@ -48,8 +48,8 @@ pub(super) fn around(message: &Message) -> Map<String, Value> {
         ("contents".to_owned(), Value::Null),
         ("additional_properties".to_owned(), properties.into()),
     ]);
-    if let Some(carried) = of_message(message) {
-        sidecar::put(&mut members, carried);
+    if let Some(sidecar_json) = of_message(message) {
+        sidecar::insert(&mut members, sidecar_json);
     }
     members
 }
@@ -79,27 +79,27 @@ fn role(message: &Message) -> Value {
 /// The sidecar of a message; `None` if the framework's fields represent all of it.
 fn of_message(message: &Message) -> Option<Value> {
     let meta = &message.meta;
-    let mut carried = Map::new();
-    let said = serde_json::to_value(&message.role).unwrap_or_default();
-    if role(message) != said {
-        carried.insert("role".to_owned(), said);
+    let mut sidecar_json = Map::new();
+    let own_role = serde_json::to_value(&message.role).unwrap_or_default();
+    if role(message) != own_role {
+        sidecar_json.insert("role".to_owned(), own_role);
     }
     if let Some(raw) = &meta.raw_representation {
         let raw = serde_json::to_value(raw).unwrap_or_default();
-        carried.insert("raw_representation".to_owned(), raw);
+        sidecar_json.insert("raw_representation".to_owned(), raw);
     }
     if !meta.annotations.is_empty() {
         let annotations = meta.annotations.clone();
-        carried.insert("annotations".to_owned(), annotations.into());
+        sidecar_json.insert("annotations".to_owned(), annotations.into());
     }
     if !meta.extra.is_empty() {
-        carried.insert("extra".to_owned(), meta.extra.clone().into());
+        sidecar_json.insert("extra".to_owned(), meta.extra.clone().into());
     }
-    (!carried.is_empty()).then_some(Value::Object(carried))
+    (!sidecar_json.is_empty()).then_some(Value::Object(sidecar_json))
 }
 
 /// Encodes contents, each as one or two of the framework's.
-pub(super) fn contents(contents: &[Content], calls: &mut Calls) -> Vec<Value> {
+pub(super) fn contents(contents: &[Content], calls: &mut FunctionCalls) -> Vec<Value> {
     let mut written = Vec::with_capacity(contents.len());
     for content in contents {
         written.extend(self::content(content, calls));
@@ -108,11 +108,11 @@ pub(super) fn contents(contents: &[Content], calls: &mut Calls) -> Vec<Value> {
     written
 }
 
-fn content(content: &Content, calls: &Calls) -> Vec<Value> {
+fn content(content: &Content, calls: &FunctionCalls) -> Vec<Value> {
     if let Some(raw) = own_raw(content, calls) {
         return vec![raw];
     }
-    let plain = encode_native::written(content, calls);
+    let plain = encode_native::encoded(content, calls);
     let Value::Object(mut members) = plain.clone() else {
         return vec![plain];
     };
@@ -121,16 +121,16 @@ fn content(content: &Content, calls: &Calls) -> Vec<Value> {
         return vec![plain];
     }
     let neutral = serde_json::to_value(content).unwrap_or_default();
-    sidecar::put(&mut members, sidecar::shorten(neutral, &plain));
+    sidecar::insert(&mut members, sidecar::compact(neutral, &plain));
     let mut written = vec![Value::Object(members)];
-    if !calls.asked_for(content) {
-        written.extend(said_again(content));
+    if !calls.is_result_of_function(content) {
+        written.extend(repeated_text(content));
     }
     written
 }
 
 /// The original JSON of a content, unless it was changed.
-fn own_raw(content: &Content, calls: &Calls) -> Option<Value> {
+fn own_raw(content: &Content, calls: &FunctionCalls) -> Option<Value> {
     let Some(meta) = content.meta() else {
         let Content::Other(other) = content else {
             return None;
@@ -150,11 +150,11 @@ fn own_raw(content: &Content, calls: &Calls) -> Option<Value> {
 }
 
 /// A text for the model that repeats what only the sidecar has.
-fn said_again(content: &Content) -> Option<Value> {
+fn repeated_text(content: &Content) -> Option<Value> {
     let Content::ComputerResult(result) = content else {
         return None;
     };
-    let words = encode_native::words_of(result)?;
-    let properties = json!({CARRIED: {encode_native::SAID_FOR: result.call_id}});
-    Some(json!({"type": "text", "text": words, "additional_properties": properties}))
+    let text = encode_native::text_of_result(result)?;
+    let properties = json!({SIDECAR: {encode_native::REPEATED_CALL: result.call_id}});
+    Some(json!({"type": "text", "text": text, "additional_properties": properties}))
 }

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use telechir_protocol::{Content, RawTool, Tool};
 
-use super::kinds::{self, Form};
-use super::streams::{self, Bytes};
+use super::kinds::{self, CheckTarget};
+use super::streams::{self, StreamVector};
 use super::{Expect, Row, Vector, Verdict, without_raw};
 use crate::{DecodeError, Dialect, History, ToolOffer};
 
 pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
     let mut row = empty(vector);
-    let by_operation = match kinds::whose(vector, bytes) {
+    let by_operation = match kinds::dialect_of(vector, bytes) {
         Some(Err(why)) => {
             row.unchecked = Some(why);
             return row;
@@ -32,14 +32,14 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
         }
     };
     dialect.name().clone_into(&mut row.dialect);
-    match kinds::forms(vector, bytes) {
-        Ok(forms) => {
-            let mut document = Document {
+    match kinds::targets(vector, bytes) {
+        Ok(targets) => {
+            let mut document = DocumentCheck {
                 dialect,
                 row: &mut row,
             };
-            for (place, form) in forms {
-                document.form(&place, form);
+            for (path, target) in targets {
+                document.target(&path, target);
             }
         }
         Err(problem) => row.problems.push(problem),
@@ -98,47 +98,44 @@ fn conclude(row: &mut Row) {
                 .push("expected a rejection, but the document was accepted".to_owned());
         }
         Expect::Invalid => {
-            let unplaced = row
-                .refusals
-                .iter()
-                .filter(|refusal| !names_a_place(refusal));
-            let unplaced: Vec<String> = unplaced
+            let without_path = row.refusals.iter().filter(|refusal| !names_a_path(refusal));
+            let without_path: Vec<String> = without_path
                 .map(|refusal| format!("the rejection names no path: {refusal}"))
                 .collect();
             row.decode = Verdict::Passed;
-            row.problems.extend(unplaced);
+            row.problems.extend(without_path);
         }
     }
 }
 
 /// Whether the error has a path, a field, a number or an id to look for in the document. The end of
 /// a stream counts, too.
-fn names_a_place(refusal: &str) -> bool {
+fn names_a_path(refusal: &str) -> bool {
     refusal.contains("the stream to its end")
         || refusal.contains(['`', '[', '"', '_'])
         || refusal.contains(|c: char| c.is_ascii_digit())
 }
 
 /// A document with the row that collects its results.
-struct Document<'a> {
+struct DocumentCheck<'a> {
     dialect: Dialect,
     row: &'a mut Row,
 }
 
-impl Document<'_> {
-    fn form(&mut self, place: &str, form: Form) {
-        match form {
-            Form::History(json) => self.history(place, &json),
-            Form::Response(json) => self.response(place, &json),
-            Form::Tools(tools) => self.tools(place, tools),
-            Form::Error(json) => kinds::errors(json)
+impl DocumentCheck<'_> {
+    fn target(&mut self, path: &str, target: CheckTarget) {
+        match target {
+            CheckTarget::History(json) => self.history(path, &json),
+            CheckTarget::Response(json) => self.response(path, &json),
+            CheckTarget::Tools(tools) => self.tools(path, tools),
+            CheckTarget::Error(json) => kinds::errors(json)
                 .iter()
-                .for_each(|error| self.error(place, error)),
-            Form::Stream(bytes) => self.stream(place, &bytes),
+                .for_each(|error| self.error(path, error)),
+            CheckTarget::Stream(bytes) => self.stream(path, &bytes),
         }
     }
 
-    fn history(&mut self, place: &str, json: &Value) {
+    fn history(&mut self, path: &str, json: &Value) {
         let bytes = json.to_string();
         let history = match self.dialect.decode_history(bytes.as_bytes()) {
             Ok((history, report)) => {
@@ -150,17 +147,17 @@ impl Document<'_> {
             Err(DecodeError::ProviderError { .. }) => return note(&mut self.row.decode, true),
             Err(error) => {
                 note(&mut self.row.decode, self.row.expect == Expect::Invalid);
-                return self.refused(place, &error);
+                return self.refused(path, &error);
             }
         };
         let exceptions = exceptions(&history);
         if self.row.expect == Expect::Invalid {
             self.row.refusals.extend(exceptions);
         }
-        self.written(place, json, &history);
+        self.written(path, json, &history);
     }
 
-    fn written(&mut self, place: &str, json: &Value, history: &History) {
+    fn written(&mut self, path: &str, json: &Value, history: &History) {
         match self.dialect.encode_history(history) {
             Ok((written, report)) => {
                 note(&mut self.row.encode, true);
@@ -169,7 +166,7 @@ impl Document<'_> {
                 note(&mut self.row.identity, same);
                 if !same {
                     let problem = format!(
-                        "{place} is encoded differently: {}",
+                        "{path} is encoded differently: {}",
                         difference(json, &written)
                     );
                     self.row.problems.push(problem);
@@ -177,7 +174,7 @@ impl Document<'_> {
             }
             Err(error) => {
                 note(&mut self.row.encode, self.row.expect == Expect::Invalid);
-                return self.refused(place, &error);
+                return self.refused(path, &error);
             }
         }
         let bare = self.bare(history);
@@ -198,12 +195,12 @@ impl Document<'_> {
             self.dialect.encode_history(&list),
             self.dialect.encode_history(&bare),
         ) {
-            (Ok((whole, _)), Ok((bare, _))) => whole == bare,
+            (Ok((complete, _)), Ok((bare, _))) => complete == bare,
             _ => false,
         }
     }
 
-    fn response(&mut self, place: &str, json: &Value) {
+    fn response(&mut self, path: &str, json: &Value) {
         let bytes = json.to_string();
         match self.dialect.decode_response(bytes.as_bytes()) {
             Ok((_, report)) => {
@@ -213,13 +210,13 @@ impl Document<'_> {
             Err(DecodeError::ProviderError { .. }) => note(&mut self.row.decode, true),
             Err(error) => {
                 note(&mut self.row.decode, self.row.expect == Expect::Invalid);
-                return self.refused(place, &error);
+                return self.refused(path, &error);
             }
         }
-        self.history(place, json);
+        self.history(path, json);
     }
 
-    fn tools(&mut self, place: &str, tools: Vec<Value>) {
+    fn tools(&mut self, path: &str, tools: Vec<Value>) {
         let raw = |json: &Value| {
             Tool::Raw(RawTool {
                 dialect: self.dialect.name().to_owned(),
@@ -239,7 +236,7 @@ impl Document<'_> {
                 if !same {
                     self.row
                         .problems
-                        .push(format!("{place} is declared differently"));
+                        .push(format!("{path} is declared differently"));
                 }
                 // A tool that a vendor serves only with a beta header is valid with that header.
                 let beta = |(name, _): &&(String, String)| name.contains("beta");
@@ -249,48 +246,46 @@ impl Document<'_> {
                     self.row.refusals.push(refusal);
                 }
             }
-            Err(error) => self.refused(place, &error),
+            Err(error) => self.refused(path, &error),
         }
     }
 
-    fn error(&mut self, place: &str, json: &Value) {
+    fn error(&mut self, path: &str, json: &Value) {
         let bytes = json.to_string();
         let read = self.dialect.decode_response(bytes.as_bytes());
         let is_named = matches!(read, Err(DecodeError::ProviderError { .. }));
         note(&mut self.row.decode, is_named);
         if !is_named {
             self.row.problems.push(format!(
-                "{place} is not recognized as an error of the provider: {json}"
+                "{path} is not recognized as an error of the provider: {json}"
             ));
         }
     }
 
-    fn stream(&mut self, place: &str, bytes: &Bytes) {
-        let found = streams::check(self.dialect, bytes);
-        self.row.cuts += found.cuts;
-        let good = found.problems.is_empty();
+    fn stream(&mut self, path: &str, bytes: &StreamVector) {
+        let findings = streams::check(self.dialect, bytes);
+        self.row.cuts += findings.cuts;
+        let good = findings.problems.is_empty();
         note(&mut self.row.stream, good);
-        let problems = found.problems.into_iter();
+        let problems = findings.problems.into_iter();
         self.row
             .problems
-            .extend(problems.map(|problem| format!("{place} {problem}")));
-        if let Some(refused) = found.refused {
+            .extend(problems.map(|problem| format!("{path} {problem}")));
+        if let Some(refused) = findings.refused {
             note(&mut self.row.decode, self.row.expect == Expect::Invalid);
             self.row.refusals.push(refused);
-        } else if let Some(said) = found.said {
+        } else if let Some(error) = findings.provider_error {
             note(&mut self.row.decode, true);
             if self.row.expect == Expect::Invalid {
-                self.row.refusals.push(said);
+                self.row.refusals.push(error);
             }
-        } else if let Some(response) = found.response {
-            self.response(place, &response);
+        } else if let Some(response) = findings.response {
+            self.response(path, &response);
         }
     }
 
-    fn refused(&mut self, place: &str, error: &impl std::error::Error) {
-        self.row
-            .refusals
-            .push(format!("{place}: failed to {error}"));
+    fn refused(&mut self, path: &str, error: &impl std::error::Error) {
+        self.row.refusals.push(format!("{path}: failed to {error}"));
     }
 }
 
@@ -324,7 +319,7 @@ fn exceptions(history: &History) -> Vec<String> {
 
 /// The first path at which two documents differ.
 pub(super) fn difference(before: &Value, after: &Value) -> String {
-    fn walk(before: &Value, after: &Value, place: &str) -> Option<String> {
+    fn walk(before: &Value, after: &Value, path: &str) -> Option<String> {
         match (before, after) {
             (Value::Object(a), Value::Object(b)) => {
                 let names = a
@@ -333,11 +328,11 @@ pub(super) fn difference(before: &Value, after: &Value) -> String {
                 names
                     .filter_map(|name| {
                         let none = Value::Null;
-                        let place = format!("{place}.{name}");
+                        let path = format!("{path}.{name}");
                         match (a.get(name), b.get(name)) {
-                            (Some(_), None) => Some(format!("{place} is missing")),
-                            (None, Some(_)) => Some(format!("{place} is unexpected")),
-                            (a, b) => walk(a.unwrap_or(&none), b.unwrap_or(&none), &place),
+                            (Some(_), None) => Some(format!("{path} is missing")),
+                            (None, Some(_)) => Some(format!("{path} is unexpected")),
+                            (a, b) => walk(a.unwrap_or(&none), b.unwrap_or(&none), &path),
                         }
                     })
                     .next()
@@ -345,14 +340,14 @@ pub(super) fn difference(before: &Value, after: &Value) -> String {
             (Value::Array(a), Value::Array(b)) => {
                 let pairs = a.iter().zip(b).enumerate();
                 pairs
-                    .filter_map(|(at, (a, b))| walk(a, b, &format!("{place}[{at}]")))
+                    .filter_map(|(at, (a, b))| walk(a, b, &format!("{path}[{at}]")))
                     .next()
                     .or_else(|| {
                         (a.len() != b.len())
-                            .then(|| format!("{place} has {} items, not {}", b.len(), a.len()))
+                            .then(|| format!("{path} has {} items, not {}", b.len(), a.len()))
                     })
             }
-            (a, b) => (a != b).then(|| format!("{place} is {}, not {}", short(b), short(a))),
+            (a, b) => (a != b).then(|| format!("{path} is {}, not {}", short(b), short(a))),
         }
     }
     walk(before, after, "").unwrap_or_default()

@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Vector;
-use super::streams::{Bytes, bytes_of};
+use super::streams::{StreamVector, bytes_of};
 use crate::Dialect;
 
 /// One value of a document, with the checks that apply to it.
-pub(super) enum Form {
+pub(super) enum CheckTarget {
     /// A history in any envelope: decode, encode, compare.
     History(Value),
     /// A response: decode as a turn or as the provider's error, then check as a history.
@@ -19,7 +19,7 @@ pub(super) enum Form {
     /// An error of the provider: recognize as one.
     Error(Value),
     /// A stream: decode however it is split.
-    Stream(Bytes),
+    Stream(StreamVector),
 }
 
 /// Kinds that this crate does not decode, with the reason.
@@ -50,7 +50,7 @@ const UNCHECKED: [(&str, &str); 13] = [
 
 /// Shapes of Bedrock's services that are documents by themselves: the name, the dialect, and the
 /// field of a block that holds them. A `list:` of shapes is one document.
-const SHAPES: [(&str, Dialect, Option<&str>); 6] = [
+const BEDROCK_SHAPES: [(&str, Dialect, Option<&str>); 6] = [
     (
         "bedrock-runtime:ContentBlock",
         Dialect::BedrockConverse,
@@ -79,7 +79,7 @@ const STATE: &str = "bedrock-agent-runtime:SessionState";
 const PAYLOAD: &str = "bedrock-agent-runtime:ReturnControlPayload";
 
 /// Operations of Bedrock with the dialect of their bodies.
-const OPERATIONS: [(&str, Dialect); 6] = [
+const BEDROCK_OPERATIONS: [(&str, Dialect); 6] = [
     ("Converse", Dialect::BedrockConverse),
     ("ConverseStream", Dialect::BedrockConverse),
     ("InvokeModel", Dialect::BedrockInvoke),
@@ -90,7 +90,7 @@ const OPERATIONS: [(&str, Dialect); 6] = [
 
 /// The dialect of a recorded HTTP message that names its operation, or why it has none; `None` if
 /// the manifest names the dialect.
-pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, String>> {
+pub(super) fn dialect_of(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, String>> {
     let kind = vector.kind.as_str();
     if let Some((_, dialect, _)) = shape(kind) {
         return Some(Ok(*dialect));
@@ -103,7 +103,9 @@ pub(super) fn whose(vector: &Vector, bytes: &[u8]) -> Option<Result<Dialect, Str
     }
     let document: Value = serde_json::from_slice(bytes).ok()?;
     let (service, operation) = (document.get("service")?, document.get("operation")?);
-    let known = OPERATIONS.iter().find(|(name, _)| operation == name);
+    let known = BEDROCK_OPERATIONS
+        .iter()
+        .find(|(name, _)| operation == name);
     let why = || format!("no dialect for the operation {operation} of {service}");
     Some(known.map(|(_, dialect)| *dialect).ok_or_else(why))
 }
@@ -112,60 +114,65 @@ fn shape(kind: &str) -> Option<&'static (&'static str, Dialect, Option<&'static 
     let name = ["shape:", "list:"]
         .iter()
         .find_map(|start| kind.strip_prefix(start))?;
-    SHAPES.iter().find(|(shape, ..)| *shape == name)
+    BEDROCK_SHAPES.iter().find(|(shape, ..)| *shape == name)
 }
 
 /// How to check a shape or a list of shapes.
-fn shaped(kind: &str, name: &str, member: Option<&str>, document: Value) -> Result<Forms, String> {
-    let whole = |document: Value| match member {
+fn shape_targets(
+    kind: &str,
+    name: &str,
+    member: Option<&str>,
+    document: Value,
+) -> Result<CheckTargets, String> {
+    let block = |document: Value| match member {
         Some(member) => json!({ member: document }),
         None => document,
     };
     if !kind.starts_with("list:") {
-        let form = match name {
-            PAYLOAD => Form::Response(document),
+        let target = match name {
+            PAYLOAD => CheckTarget::Response(document),
             // A session state is not a block; it stands alone.
-            STATE => Form::History(document),
-            _ => Form::History(json!([whole(document)])),
+            STATE => CheckTarget::History(document),
+            _ => CheckTarget::History(json!([block(document)])),
         };
-        return Ok(vec![(String::new(), form)]);
+        return Ok(vec![(String::new(), target)]);
     }
     let documents = list_of(kind, document)?.into_iter();
     if name == PAYLOAD {
-        let place = |(at, document)| (format!("[{at}]"), Form::Response(document));
-        return Ok(documents.enumerate().map(place).collect());
+        let indexed = |(at, document)| (format!("[{at}]"), CheckTarget::Response(document));
+        return Ok(documents.enumerate().map(indexed).collect());
     }
-    let blocks: Value = documents.map(whole).collect();
-    Ok(vec![(String::new(), Form::History(blocks))])
+    let blocks: Value = documents.map(block).collect();
+    Ok(vec![(String::new(), CheckTarget::History(blocks))])
 }
 
 /// Values to check, with their paths in the document.
-type Forms = Vec<(String, Form)>;
+type CheckTargets = Vec<(String, CheckTarget)>;
 
 /// The values to check in a document. A kind that ends in `[]` is a list of documents.
-pub(super) fn forms(vector: &Vector, bytes: &[u8]) -> Result<Forms, String> {
+pub(super) fn targets(vector: &Vector, bytes: &[u8]) -> Result<CheckTargets, String> {
     let kind = vector.kind.as_str();
     if is_raw(&vector.file) {
         return Ok(vec![(
             String::new(),
-            Form::Stream(Bytes::whole(bytes.to_vec())),
+            CheckTarget::Stream(StreamVector::complete(bytes.to_vec())),
         )]);
     }
     let document: Value =
         serde_json::from_slice(bytes).map_err(|error| format!("the file is not JSON: {error}"))?;
     if let Some((name, _, member)) = shape(kind) {
-        return shaped(kind, name, *member, document);
+        return shape_targets(kind, name, *member, document);
     }
     let list = match kind.strip_suffix("[]") {
         // Events and items are checked together.
         Some("event" | "input_item" | "output_item") | None => {
-            return Ok(vec![(String::new(), form(kind, document)?)]);
+            return Ok(vec![(String::new(), target(kind, document)?)]);
         }
         Some(of) => (of, document),
     };
     let (of, documents) = list;
     let each = list_of(kind, documents)?.into_iter().enumerate();
-    each.map(|(at, document)| Ok((format!("[{at}]"), form(of, document)?)))
+    each.map(|(at, document)| Ok((format!("[{at}]"), target(of, document)?)))
         .collect()
 }
 
@@ -175,7 +182,7 @@ fn is_raw(file: &str) -> bool {
         .any(|end| file.ends_with(end))
 }
 
-fn form(kind: &str, document: Value) -> Result<Form, String> {
+fn target(kind: &str, document: Value) -> Result<CheckTarget, String> {
     // Prefixes for betas and services do not change how a document is checked.
     let plain = ["beta_", "gc_", "ix_", "conv_", "chat_", "responses_"]
         .iter()
@@ -205,32 +212,40 @@ fn form(kind: &str, document: Value) -> Result<Form, String> {
         | "content_block_params"
         | "invoke_model_body"
         | "converse_anthropic"
-        | "converse_anthropic_stream" => Form::History(body(document)),
-        "function_call" => Form::History(google("model", json!({"functionCall": document}))),
-        "function_response" => Form::History(google("user", json!({"functionResponse": document}))),
-        "function_declaration" => Form::Tools(vec![json!({"functionDeclarations": [document]})]),
-        "exchange" => Form::History(json!([
+        | "converse_anthropic_stream" => CheckTarget::History(body(document)),
+        "function_call" => CheckTarget::History(google("model", json!({"functionCall": document}))),
+        "function_response" => {
+            CheckTarget::History(google("user", json!({"functionResponse": document})))
+        }
+        "function_declaration" => {
+            CheckTarget::Tools(vec![json!({"functionDeclarations": [document]})])
+        }
+        "exchange" => CheckTarget::History(json!([
             {"role": "assistant", "content": document["assistant"]},
             {"role": "user", "content": document["user"]},
         ])),
-        "legacy_calls" => Form::History(document["blocks"].clone()),
-        "shell_calls" => Form::History(each(&document, |call| call["block"].clone())?),
+        "legacy_calls" => CheckTarget::History(document["blocks"].clone()),
+        "shell_calls" => CheckTarget::History(each(&document, |call| call["block"].clone())?),
         "cu_calls" => {
             let parts = each(&document["calls"], |call| json!({"functionCall": call}))?;
-            Form::History(json!([{"role": "model", "parts": parts}]))
+            CheckTarget::History(json!([{"role": "model", "parts": parts}]))
         }
-        "action" | "action_param" => Form::History(
+        "action" | "action_param" => CheckTarget::History(
             json!([{"type": "computer_call", "call_id": "call_1", "actions": [document]}]),
         ),
-        "response" | "message" => Form::Response(document),
-        "tool" => Form::Tools(vec![document]),
-        "tools" => Form::Tools(list_of("tools", document)?),
-        "error" | "http_error" => Form::Error(error_body(document)),
-        "errors" if document.is_array() => Form::Error(document),
-        "event" if document.is_object() => Form::Stream(bytes_of(json!([document]))?.cut_off()),
-        "event[]" if document.is_array() => Form::Stream(bytes_of(document)?.cut_off()),
-        "stream" | "sse" | "eventstream" => Form::Stream(bytes_of(document)?),
-        "wire_request" => Form::History(document["http"]["body"].clone()),
+        "response" | "message" => CheckTarget::Response(document),
+        "tool" => CheckTarget::Tools(vec![document]),
+        "tools" => CheckTarget::Tools(list_of("tools", document)?),
+        "error" | "http_error" => CheckTarget::Error(error_body(document)),
+        "errors" if document.is_array() => CheckTarget::Error(document),
+        "event" if document.is_object() => {
+            CheckTarget::Stream(bytes_of(json!([document]))?.allow_truncated())
+        }
+        "event[]" if document.is_array() => {
+            CheckTarget::Stream(bytes_of(document)?.allow_truncated())
+        }
+        "stream" | "sse" | "eventstream" => CheckTarget::Stream(bytes_of(document)?),
+        "wire_request" => CheckTarget::History(document["http"]["body"].clone()),
         "wire_response" => wire_response(&document)?,
         _ => {
             return Err(format!(
@@ -284,7 +299,7 @@ fn each(list: &Value, change: impl Fn(&Value) -> Value) -> Result<Value, String>
 }
 
 /// The body of a recorded HTTP response, which is JSON or base64.
-fn wire_response(document: &Value) -> Result<Form, String> {
+fn wire_response(document: &Value) -> Result<CheckTarget, String> {
     let http = &document["http"];
     let body = match http["body"]["$base64"].as_str() {
         Some(text) => {
@@ -298,8 +313,8 @@ fn wire_response(document: &Value) -> Result<Form, String> {
     };
     let is_error = http["status"].as_u64().is_some_and(|status| status >= 300);
     Ok(if is_error {
-        Form::Error(body)
+        CheckTarget::Error(body)
     } else {
-        Form::Response(body)
+        CheckTarget::Response(body)
     })
 }

@@ -34,12 +34,12 @@ impl Manifest {
             .iter()
             .find_map(|name| manifest.get(name)?.as_array())
             .ok_or_else(|| wrong("expected a list `files` or `vectors`"))?;
-        let whose = Whose {
+        let hint = DialectHint {
             manifest: text(&manifest, "dialect"),
             sdk: text(&manifest, "sdk").and_then(|sdk| sdk.split(' ').next()),
             fallback,
         };
-        let read = |(at, entry)| vector(entry, at, &whose);
+        let read = |(at, entry)| vector(entry, at, &hint);
         let vectors = entries.iter().enumerate().map(read);
         Ok(Self {
             vectors: vectors.collect::<Result<_, _>>()?,
@@ -61,7 +61,7 @@ impl Manifest {
                 .iter()
                 .find_map(|(_, kind)| by_kind(kind)?.parse().ok())
         };
-        let whose = Whose {
+        let hint = DialectHint {
             manifest: None,
             sdk: None,
             fallback: fallback.or_else(of_kinds),
@@ -71,7 +71,7 @@ impl Manifest {
             kind: (*kind).to_owned(),
             expect: Expect::Valid,
             about: String::new(),
-            dialect: whose.of(None, kind),
+            dialect: hint.of(None, kind),
         });
         Self {
             vectors: vectors.collect(),
@@ -87,7 +87,7 @@ fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-fn vector(entry: &Value, at: usize, whose: &Whose<'_>) -> Result<Vector, ManifestError> {
+fn vector(entry: &Value, at: usize, hint: &DialectHint<'_>) -> Result<Vector, ManifestError> {
     let member = |name: &str| {
         text(entry, name).ok_or_else(|| wrong(format!("entry {at} lacks the text field `{name}`")))
     };
@@ -109,19 +109,19 @@ fn vector(entry: &Value, at: usize, whose: &Whose<'_>) -> Result<Vector, Manifes
         kind: kind.to_owned(),
         expect,
         about: about.unwrap_or_default().to_owned(),
-        dialect: whose.of(text(entry, "dialect"), kind),
+        dialect: hint.of(text(entry, "dialect"), kind),
     })
 }
 
 /// What a manifest says about the dialect of its documents.
-struct Whose<'a> {
+struct DialectHint<'a> {
     manifest: Option<&'a str>,
     sdk: Option<&'a str>,
     fallback: Option<Dialect>,
 }
 
 /// Prefixes of kinds that select one dialect of a provider.
-const KINDS: [(&str, &str); 9] = [
+const KIND_PREFIXES: [(&str, &str); 9] = [
     ("gc_", "google-generate-content"),
     ("cu_calls", "google-generate-content"),
     ("ix_", "google-interactions"),
@@ -144,17 +144,19 @@ const SDKS: [(&str, &str); 5] = [
 
 /// The name of the dialect that a kind's prefix selects.
 fn by_kind(kind: &str) -> Option<&'static str> {
-    let found = KINDS.iter().find(|(start, _)| kind.starts_with(start))?;
+    let found = KIND_PREFIXES
+        .iter()
+        .find(|(start, _)| kind.starts_with(start))?;
     Some(found.1)
 }
 
-impl Whose<'_> {
+impl DialectHint<'_> {
     /// The dialect of a document: from its entry, else from the manifest, else from its kind or
     /// SDK.
     fn of(&self, entry: Option<&str>, kind: &str) -> Result<Dialect, String> {
         let by_sdk = || Some(SDKS.iter().find(|(sdk, _)| Some(*sdk) == self.sdk)?.1);
-        let by_words = || by_kind(kind).or_else(by_sdk);
-        let name = entry.or(self.manifest).or_else(by_words);
+        let by_kind_or_sdk = || by_kind(kind).or_else(by_sdk);
+        let name = entry.or(self.manifest).or_else(by_kind_or_sdk);
         match (name, self.fallback) {
             (Some(name), _) => name.parse().map_err(|_| name.to_owned()),
             (None, Some(fallback)) => Ok(fallback),

@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::{Dialect, StreamError};
 
 /// Maximum length of a stream that is split in two at every byte. A longer stream is split into
-/// pieces of [`PIECE`] bytes, once from each of the first offsets, so that a piece starts at every
-/// byte.
-const SHORT: usize = 1_000;
-const PIECE: usize = 61;
+/// pieces of [`PIECE_BYTES`] bytes, once from each of the first offsets, so that a piece starts
+/// at every byte.
+const MAX_FULLY_SPLIT_BYTES: usize = 1_000;
+const PIECE_BYTES: usize = 61;
 
 /// A stream's bytes and the response they should decode to.
-pub(super) struct Bytes {
+pub(super) struct StreamVector {
     bytes: Vec<u8>,
     /// The expected response, if the document has one.
     expect: Option<Value>,
@@ -21,8 +21,8 @@ pub(super) struct Bytes {
     is_part: bool,
 }
 
-impl Bytes {
-    pub(super) fn whole(bytes: Vec<u8>) -> Self {
+impl StreamVector {
+    pub(super) fn complete(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
             expect: None,
@@ -31,7 +31,7 @@ impl Bytes {
     }
 
     /// Permits that the stream ends before the response is complete.
-    pub(super) fn cut_off(self) -> Self {
+    pub(super) fn allow_truncated(self) -> Self {
         Self {
             is_part: true,
             ..self
@@ -40,7 +40,7 @@ impl Bytes {
 }
 
 /// The bytes of a stream document.
-pub(super) fn bytes_of(document: Value) -> Result<Bytes, String> {
+pub(super) fn bytes_of(document: Value) -> Result<StreamVector, String> {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let list = |name: &str| document.get(name).and_then(Value::as_array);
     let bytes = if let Some(base64) = text("bytes_base64") {
@@ -62,9 +62,9 @@ pub(super) fn bytes_of(document: Value) -> Result<Bytes, String> {
         );
     };
     let expect = document.get("expect").or_else(|| document.get("response"));
-    Ok(Bytes {
+    Ok(StreamVector {
         expect: expect.filter(|expect| expect.is_object()).cloned(),
-        ..Bytes::whole(bytes)
+        ..StreamVector::complete(bytes)
     })
 }
 
@@ -99,18 +99,18 @@ fn sse(events: &[Value]) -> String {
 
 /// The result of decoding a stream.
 #[derive(Debug, PartialEq)]
-enum End {
+enum StreamOutcome {
     Turn(Box<(Value, String)>),
     /// The provider's error, or (if true) a truncated stream.
-    Said(String, bool),
-    Refused(String),
+    Error(String, bool),
+    Rejected(String),
 }
 
 /// The findings of the stream checks.
-pub(super) struct Found {
+pub(super) struct StreamFindings {
     pub(super) cuts: usize,
     /// The provider's error, or a permitted truncation.
-    pub(super) said: Option<String>,
+    pub(super) provider_error: Option<String>,
     /// The error that rejected the stream.
     pub(super) refused: Option<String>,
     pub(super) problems: Vec<String>,
@@ -119,101 +119,105 @@ pub(super) struct Found {
 }
 
 /// Decodes the stream in one piece, byte by byte, and split at every byte.
-pub(super) fn check(dialect: Dialect, stream: &Bytes) -> Found {
-    let mut found = Found {
+pub(super) fn check(dialect: Dialect, stream: &StreamVector) -> StreamFindings {
+    let mut findings = StreamFindings {
         cuts: 0,
-        said: None,
+        provider_error: None,
         refused: None,
         problems: Vec::new(),
         response: None,
     };
     let bytes = stream.bytes.as_slice();
-    let Some(whole) = read(dialect, [bytes].into_iter()) else {
+    let Some(complete) = read(dialect, [bytes].into_iter()) else {
         let problem = format!("{dialect} does not support streams");
-        found.problems.push(problem);
-        return found;
+        findings.problems.push(problem);
+        return findings;
     };
-    if read(dialect, bytes.chunks(1)).as_ref() != Some(&whole) {
+    if read(dialect, bytes.chunks(1)).as_ref() != Some(&complete) {
         let problem = "decodes differently byte by byte than in one piece".to_owned();
-        found.problems.push(problem);
+        findings.problems.push(problem);
     }
-    found.cuts = bytes.len().saturating_sub(1);
-    let (firsts, rest) = if bytes.len() <= SHORT {
+    findings.cuts = bytes.len().saturating_sub(1);
+    let (firsts, rest) = if bytes.len() <= MAX_FULLY_SPLIT_BYTES {
         (bytes.len(), bytes.len())
     } else {
-        (PIECE + 1, PIECE)
+        (PIECE_BYTES + 1, PIECE_BYTES)
     };
     for cut in 1..firsts {
         let (head, tail) = bytes.split_at(cut);
         let pieces = std::iter::once(head).chain(tail.chunks(rest.max(1)));
-        if read(dialect, pieces).as_ref() != Some(&whole) {
-            found
+        if read(dialect, pieces).as_ref() != Some(&complete) {
+            findings
                 .problems
                 .push(format!("decodes differently when split at byte {cut}"));
             break;
         }
     }
-    match whole {
-        End::Turn(turn) => {
+    match complete {
+        StreamOutcome::Turn(turn) => {
             let response = turn.0;
             if stream
                 .expect
                 .as_ref()
-                .is_some_and(|expect| said(expect) != said(&response))
+                .is_some_and(|expect| without_nulls(expect) != without_nulls(&response))
             {
-                found
+                findings
                     .problems
                     .push(format!("decodes to an unexpected response: {response}"));
             }
-            found.response = Some(response);
+            findings.response = Some(response);
         }
-        End::Said(said, is_cut_off) if is_cut_off && !stream.is_part => found.refused = Some(said),
-        End::Said(said, _) => found.said = Some(said),
-        End::Refused(refused) => found.refused = Some(refused),
+        StreamOutcome::Error(message, is_cut_off) if is_cut_off && !stream.is_part => {
+            findings.refused = Some(message)
+        }
+        StreamOutcome::Error(message, _) => findings.provider_error = Some(message),
+        StreamOutcome::Rejected(refused) => findings.refused = Some(refused),
     }
-    found
+    findings
 }
 
 /// A document without null fields, because SDKs' accumulators write them differently.
-fn said(document: &Value) -> Value {
+fn without_nulls(document: &Value) -> Value {
     match document {
         Value::Object(members) => members
             .iter()
             .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name.clone(), said(value)))
+            .map(|(name, value)| (name.clone(), without_nulls(value)))
             .collect(),
-        Value::Array(items) => items.iter().map(said).collect(),
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => document.clone(),
     }
 }
 
 /// Decodes a stream; `None` if the dialect does not support streams.
-fn read<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> Option<End> {
+fn read<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> Option<StreamOutcome> {
     let mut stream = dialect.stream()?;
     for piece in pieces {
         if let Err(error) = stream.push(piece) {
-            return Some(ended(&error));
+            return Some(outcome_of(&error));
         }
     }
     Some(match stream.finish() {
         Ok(received) => {
             let meaning = format!("{:?} {:?}", received.turn, received.report);
-            End::Turn(Box::new((received.response, meaning)))
+            StreamOutcome::Turn(Box::new((received.response, meaning)))
         }
-        Err(error) => ended(&error),
+        Err(error) => outcome_of(&error),
     })
 }
 
-fn ended(error: &StreamError) -> End {
-    let said = error.to_string();
+fn outcome_of(error: &StreamError) -> StreamOutcome {
+    let message = error.to_string();
     match error {
         StreamError::Provider { .. }
-        | StreamError::Decode(crate::DecodeError::ProviderError { .. }) => End::Said(said, false),
-        StreamError::Truncated { .. } => End::Said(said, true),
+        | StreamError::Decode(crate::DecodeError::ProviderError { .. }) => {
+            StreamOutcome::Error(message, false)
+        }
+        StreamError::Truncated { .. } => StreamOutcome::Error(message, true),
         StreamError::BadEvent { .. }
         | StreamError::TooLong { .. }
         | StreamError::Broken
         | StreamError::Pieces(_)
-        | StreamError::Decode(_) => End::Refused(said),
+        | StreamError::Decode(_) => StreamOutcome::Rejected(message),
     }
 }

@@ -10,13 +10,13 @@ fn conversation(dialect: Dialect) -> Conversation {
         keep: 1,
         prune_above: 2,
     };
-    let opening = RequestOptions {
+    let options = RequestOptions {
         model: "claude-opus-5-5".into(),
         task: "do it".into(),
         images,
         ..RequestOptions::default()
     };
-    Conversation::new(dialect, opening).unwrap()
+    Conversation::new(dialect, options).unwrap()
 }
 
 fn screenshot(id: &str) -> [Value; 3] {
@@ -56,13 +56,13 @@ fn requests_encrypted_reasoning_and_no_storage_from_openai() {
 
 #[test]
 fn removes_an_old_openai_screenshot_with_its_call_and_reasoning() {
-    let mut talk = conversation(Dialect::OpenaiResponses);
+    let mut conversation = conversation(Dialect::OpenaiResponses);
     for id in ["a", "b", "c"] {
-        talk.items.extend(screenshot(id));
+        conversation.items.extend(screenshot(id));
     }
-    let request = talk.request();
+    let request = conversation.request();
     assert_eq!(request.images, 1);
-    let kinds: Vec<&str> = talk
+    let kinds: Vec<&str> = conversation
         .items
         .iter()
         .map(|item| item["type"].as_str().unwrap_or(""))
@@ -78,23 +78,30 @@ fn removes_an_old_openai_screenshot_with_its_call_and_reasoning() {
             "computer_call_output"
         ]
     );
-    assert_eq!(talk.items[1]["role"], "developer");
-    assert_eq!(talk.items[4]["call_id"], "c");
+    assert_eq!(conversation.items[1]["role"], "developer");
+    assert_eq!(conversation.items[4]["call_id"], "c");
 }
 
 #[test]
 fn replaces_an_old_anthropic_screenshot_by_a_note_and_permits_dropping_its_thinking() {
-    let mut talk = conversation(Dialect::AnthropicMessages);
+    let mut conversation = conversation(Dialect::AnthropicMessages);
     for id in ["a", "b", "c"] {
         let image = json!({"type": "image", "source": {}});
         let result = json!({"type": "tool_result", "tool_use_id": id, "content": [image]});
-        talk.items
+        conversation
+            .items
             .push(json!({"role": "user", "content": [result]}));
     }
-    let request = talk.request();
+    let request = conversation.request();
     assert_eq!(request.images, 1);
-    assert_eq!(talk.items[1]["content"][0]["content"][0]["type"], "text");
-    assert_eq!(talk.items[3]["content"][0]["content"][0]["type"], "image");
+    assert_eq!(
+        conversation.items[1]["content"][0]["content"][0]["type"],
+        "text"
+    );
+    assert_eq!(
+        conversation.items[3]["content"][0]["content"][0]["type"],
+        "image"
+    );
     assert_eq!(
         request.body["thinking"]["block_binding"]["prefix_mismatch_behavior"],
         "drop_block"
@@ -112,16 +119,17 @@ const LARGE_PNG: &str = "iVBORw0KGgoAAAANSUhEUgAACWAAAASwCAIAAAA=";
 
 #[test]
 fn sends_at_most_twenty_images_while_one_is_large() {
-    let mut talk = conversation(Dialect::AnthropicMessages);
-    talk.opening.images = ImageLimit::default();
+    let mut conversation = conversation(Dialect::AnthropicMessages);
+    conversation.options.images = ImageLimit::default();
     for at in 0..21 {
         let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": LARGE_PNG}});
         let result = json!({"type": "tool_result", "tool_use_id": format!("toolu_{at}"), "content": [image]});
-        talk.items
+        conversation
+            .items
             .push(json!({"role": "user", "content": [result]}));
-        assert!(talk.request().images <= 20, "image {at}");
+        assert!(conversation.request().images <= 20, "image {at}");
     }
-    assert_eq!(talk.request().images, ImageLimit::default().keep);
+    assert_eq!(conversation.request().images, ImageLimit::default().keep);
 }
 
 fn openai_stop(body: &Value) -> StopReason {
@@ -256,16 +264,16 @@ fn reads_the_error_bodies_of_aws() {
     // The form used in the header.
     let header = "ValidationException:http://internal.amazon.com/coral/com.amazon.bedrock/";
     assert_eq!(ProviderError::aws_kind(header), "ValidationException");
-    for said in [
+    for message_text in [
         "Input is too long for requested model.",
         "The model returned the following errors: prompt is too long: 210000 tokens > 200000 maximum",
     ] {
-        let message = said.to_owned();
+        let message = message_text.to_owned();
         let error = ProviderError {
             message,
             ..ProviderError::default()
         };
-        assert!(error.is_context_exceeded(), "{said}");
+        assert!(error.is_context_exceeded(), "{message_text}");
     }
     assert_eq!(ProviderError::from_body(br#"{"output":{}}"#), None);
 }

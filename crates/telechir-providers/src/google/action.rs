@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value};
 use std::time::Duration;
-use telechir_protocol::{Action, Button, ClickCount, Point, ScrollUnit, Target};
+use telechir_protocol::{Action, Button, ClickCount, ScrollUnit, Target};
 
-use super::args::{Args, Read};
+use super::args::{ArgResult, Args};
 
 /// Arguments of predefined functions. A call with none of them belongs to another function.
 const MEMBERS: [&str; 32] = [
@@ -46,16 +46,16 @@ const MEMBERS: [&str; 32] = [
 ];
 
 /// Default scroll distance of the current vocabulary, in thousandths.
-pub(super) const SCROLL: f64 = 300.0;
+pub(super) const DEFAULT_SCROLL: f64 = 300.0;
 /// Default scroll distance of the legacy vocabulary, in thousandths.
-pub(super) const OLD_SCROLL: f64 = 800.0;
+pub(super) const DEFAULT_LEGACY_SCROLL: f64 = 800.0;
 
 /// The action that a predefined function requests, and its unknown arguments; `None` for any other
 /// function.
 pub(super) fn read(
     name: &str,
     args: &Map<String, Value>,
-) -> Option<(Read<Action>, Map<String, Value>)> {
+) -> Option<(ArgResult<Action>, Map<String, Value>)> {
     let foreign = !args.is_empty() && !args.keys().any(|arg| MEMBERS.contains(&arg.as_str()));
     if foreign || !is_predefined(name) {
         return None;
@@ -117,7 +117,7 @@ pub(super) fn is_predefined(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-fn action(name: &str, args: &mut Args) -> Read<Action> {
+fn action(name: &str, args: &mut Args) -> ArgResult<Action> {
     use Button::{Left, Middle, Right};
     use ClickCount::{Double, Single, Triple};
     Ok(match name {
@@ -127,23 +127,23 @@ fn action(name: &str, args: &mut Args) -> Read<Action> {
         "middle_click" => click(args, Middle, Single)?,
         "right_click" => click(args, Right, Single)?,
         "mouse_down" | "left_mouse_down" => Action::MouseDown {
-            at: Some(target(args.needed_at()?)),
+            at: Some(Target::Point(args.needed_at()?)),
             button: Left,
         },
         "mouse_up" | "left_mouse_up" => Action::MouseUp {
-            at: Some(target(args.needed_at()?)),
+            at: Some(Target::Point(args.needed_at()?)),
             button: Left,
         },
         "move" | "move_to" | "mouse_move" => Action::Move {
-            at: target(args.needed_at()?),
+            at: Target::Point(args.needed_at()?),
         },
         "hover_at" | "hover" => Action::Hover {
-            at: target(args.needed_at()?),
+            at: Target::Point(args.needed_at()?),
         },
         "drag_and_drop" | "drag" => drag(args)?,
-        "scroll" => scroll(args, Page::Point, SCROLL)?,
-        "scroll_at" => scroll(args, Page::Point, OLD_SCROLL)?,
-        "scroll_document" => scroll(args, Page::Whole, OLD_SCROLL)?,
+        "scroll" => scroll(args, ScrollTarget::Point, DEFAULT_SCROLL)?,
+        "scroll_at" => scroll(args, ScrollTarget::Point, DEFAULT_LEGACY_SCROLL)?,
+        "scroll_document" => scroll(args, ScrollTarget::Page, DEFAULT_LEGACY_SCROLL)?,
         "type" | "type_at" => typed(args, false)?,
         "type_text_at" => typed(args, true)?,
         "press_key" | "key" | "hotkey" | "key_combination" | "keypress" => Action::Key {
@@ -163,12 +163,12 @@ fn action(name: &str, args: &mut Args) -> Read<Action> {
             duration: Some(Duration::from_secs(5)),
         },
         "take_screenshot" | "screenshot" => Action::Screenshot,
-        _ => elsewhere(name, args)?,
+        _ => other_action(name, args)?,
     })
 }
 
 /// Actions without pointer, keys or screenshots.
-fn elsewhere(name: &str, args: &mut Args) -> Read<Action> {
+fn other_action(name: &str, args: &mut Args) -> ArgResult<Action> {
     Ok(match name {
         "open_web_browser" => Action::OpenBrowser {
             url: args.text(&["url"])?,
@@ -184,7 +184,7 @@ fn elsewhere(name: &str, args: &mut Args) -> Read<Action> {
             name: args.needed_text(&["app_name", "name"])?,
         },
         "long_press" => Action::LongPress {
-            at: target(args.needed_at()?),
+            at: Target::Point(args.needed_at()?),
             duration: args.seconds()?,
         },
         other => Action::Other {
@@ -194,13 +194,9 @@ fn elsewhere(name: &str, args: &mut Args) -> Read<Action> {
     })
 }
 
-fn target(point: Point) -> Target {
-    Target::Point(point)
-}
-
-fn click(args: &mut Args, button: Button, count: ClickCount) -> Read<Action> {
+fn click(args: &mut Args, button: Button, count: ClickCount) -> ArgResult<Action> {
     Ok(Action::Click {
-        at: Some(target(args.needed_at()?)),
+        at: Some(Target::Point(args.needed_at()?)),
         button,
         count,
         modifiers: Vec::new(),
@@ -208,17 +204,17 @@ fn click(args: &mut Args, button: Button, count: ClickCount) -> Read<Action> {
 }
 
 /// Both vocabularies have a function of this name, with different arguments.
-fn drag(args: &mut Args) -> Read<Action> {
-    let start = args.place(&[("start_x", "start_y"), ("source_x", "source_y"), ("x", "y")])?;
+fn drag(args: &mut Args) -> ArgResult<Action> {
+    let start = args.point(&[("start_x", "start_y"), ("source_x", "source_y"), ("x", "y")])?;
     let start = start.ok_or("`start_x` is missing")?;
-    let end = args.place(&[
+    let end = args.point(&[
         ("end_x", "end_y"),
         ("destination_x", "destination_y"),
         ("target_x", "target_y"),
     ])?;
     let end = end.ok_or("`end_x` is missing")?;
     Ok(Action::Drag {
-        path: vec![target(start), target(end)],
+        path: vec![Target::Point(start), Target::Point(end)],
         button: Button::Left,
         modifiers: Vec::new(),
         duration: None,
@@ -227,26 +223,27 @@ fn drag(args: &mut Args) -> Read<Action> {
 
 /// What a scroll function scrolls.
 #[derive(Clone, Copy, PartialEq)]
-enum Page {
+enum ScrollTarget {
     /// The element at a point.
     Point,
     /// The page, at the pointer's position.
-    Whole,
+    Page,
 }
 
 /// Distances are thousandths, whatever the argument's name says; only wheel clicks are notches.
-fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
-    let at = match page {
-        Page::Point => Some(target(args.needed_at()?)),
-        Page::Whole => None,
+fn scroll(args: &mut Args, target: ScrollTarget, default: f64) -> ArgResult<Action> {
+    let at = match target {
+        ScrollTarget::Point => Some(Target::Point(args.needed_at()?)),
+        ScrollTarget::Page => None,
     };
     let clicks = args.number("magnitude_in_wheel_clicks")?;
     let (amount, unit) = match clicks {
         Some(clicks) => (clicks, ScrollUnit::Clicks),
         None => {
-            let said = args.number("magnitude_in_pixels")?;
-            let said = said.map_or_else(|| args.number("magnitude"), |said| Ok(Some(said)))?;
-            (said.unwrap_or(otherwise), ScrollUnit::Thousandths)
+            let pixels = args.number("magnitude_in_pixels")?;
+            let distance =
+                pixels.map_or_else(|| args.number("magnitude"), |pixels| Ok(Some(pixels)))?;
+            (distance.unwrap_or(default), ScrollUnit::Thousandths)
         }
     };
     if amount < 0.0 {
@@ -260,9 +257,9 @@ fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
         "down" => (0.0, amount),
         "left" => (-amount, 0.0),
         "right" => (amount, 0.0),
-        word => {
+        other => {
             return Err(format!(
-                "`direction` is {word:?}, expected up, down, left or right"
+                "`direction` is {other:?}, expected up, down, left or right"
             ));
         }
     };
@@ -276,16 +273,16 @@ fn scroll(args: &mut Args, page: Page, otherwise: f64) -> Read<Action> {
 }
 
 /// The legacy function clicks first; it clears and submits by default.
-fn typed(args: &mut Args, is_old: bool) -> Read<Action> {
-    let at = if is_old {
+fn typed(args: &mut Args, is_legacy: bool) -> ArgResult<Action> {
+    let at = if is_legacy {
         Some(args.needed_at()?)
     } else {
         args.at()?
     };
     Ok(Action::Type {
         text: args.needed_text(&["text"])?,
-        at: at.map(target),
-        clear_first: args.flag("clear_before_typing", is_old)?,
-        submit: args.flag("press_enter", is_old)?,
+        at: at.map(Target::Point),
+        clear_first: args.flag("clear_before_typing", is_legacy)?,
+        submit: args.flag("press_enter", is_legacy)?,
     })
 }

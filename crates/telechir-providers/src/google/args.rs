@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Chord, Key, Point};
 
 /// A value, or what is wrong with the argument.
-pub(super) type Read<T> = Result<T, String>;
+pub(super) type ArgResult<T> = Result<T, String>;
 
 /// Maximum duration that a call may request, in seconds.
-const LONGEST: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 /// The arguments of a call. Reading an argument removes it; null counts as absent.
 #[derive(Debug)]
@@ -25,11 +25,11 @@ impl Args {
         Some((name, value))
     }
 
-    fn wrong(name: &str, value: &Value, wanted: &str) -> String {
-        format!("`{name}` is {}, expected {wanted}", shown(value))
+    fn wrong(name: &str, value: &Value, expected: &str) -> String {
+        format!("`{name}` is {}, expected {expected}", shown(value))
     }
 
-    pub(super) fn text(&mut self, names: &[&str]) -> Read<Option<String>> {
+    pub(super) fn text(&mut self, names: &[&str]) -> ArgResult<Option<String>> {
         match self.take(names) {
             None => Ok(None),
             Some((_, Value::String(text))) => Ok(Some(text)),
@@ -37,22 +37,22 @@ impl Args {
         }
     }
 
-    pub(super) fn needed_text(&mut self, names: &[&str]) -> Read<String> {
+    pub(super) fn needed_text(&mut self, names: &[&str]) -> ArgResult<String> {
         self.text(names)?
             .ok_or_else(|| missing(names.first().copied().unwrap_or_default()))
     }
 
-    pub(super) fn flag(&mut self, name: &str, otherwise: bool) -> Read<bool> {
+    pub(super) fn flag(&mut self, name: &str, default: bool) -> ArgResult<bool> {
         match self.take(&[name]) {
-            None => Ok(otherwise),
+            None => Ok(default),
             Some((_, Value::Bool(flag))) => Ok(flag),
-            Some((_, Value::String(word))) if word.eq_ignore_ascii_case("true") => Ok(true),
-            Some((_, Value::String(word))) if word.eq_ignore_ascii_case("false") => Ok(false),
+            Some((_, Value::String(text))) if text.eq_ignore_ascii_case("true") => Ok(true),
+            Some((_, Value::String(text))) if text.eq_ignore_ascii_case("false") => Ok(false),
             Some((name, odd)) => Err(Self::wrong(name, &odd, "true or false")),
         }
     }
 
-    pub(super) fn number(&mut self, name: &str) -> Read<Option<f64>> {
+    pub(super) fn number(&mut self, name: &str) -> ArgResult<Option<f64>> {
         let Some((_, value)) = self.take(&[name]) else {
             return Ok(None);
         };
@@ -62,7 +62,7 @@ impl Args {
     }
 
     /// A point in thousandths, from the first pair of names that is present.
-    pub(super) fn place(&mut self, pairs: &[(&str, &str)]) -> Read<Option<Point>> {
+    pub(super) fn point(&mut self, pairs: &[(&str, &str)]) -> ArgResult<Option<Point>> {
         for (x_name, y_name) in pairs {
             let (x, y) = (self.number(x_name)?, self.number(y_name)?);
             match (x, y) {
@@ -76,9 +76,9 @@ impl Args {
     }
 
     /// The point of a pointer action, which may also be a single argument.
-    pub(super) fn at(&mut self) -> Read<Option<Point>> {
-        if let Some(place) = self.place(&[("x", "y")])? {
-            return Ok(Some(place));
+    pub(super) fn at(&mut self) -> ArgResult<Option<Point>> {
+        if let Some(point) = self.point(&[("x", "y")])? {
+            return Ok(Some(point));
         }
         let Some((name, value)) = self.take(&["coordinate", "point"]) else {
             return Ok(None);
@@ -98,24 +98,24 @@ impl Args {
             .ok_or_else(|| Self::wrong(name, &value, "a point like [x, y]"))
     }
 
-    pub(super) fn needed_at(&mut self) -> Read<Point> {
+    pub(super) fn needed_at(&mut self) -> ArgResult<Point> {
         self.at()?.ok_or_else(|| missing("x"))
     }
 
-    pub(super) fn seconds(&mut self) -> Read<Option<Duration>> {
+    pub(super) fn seconds(&mut self) -> ArgResult<Option<Duration>> {
         let Some((name, value)) = self.take(&["seconds", "duration"]) else {
             return Ok(None);
         };
-        let seconds = number(&value).filter(|seconds| (0.0..=LONGEST).contains(seconds));
+        let seconds = number(&value).filter(|seconds| (0.0..=MAX_SECONDS).contains(seconds));
         let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let wanted = "a number of seconds, at most a day";
+        let expected = "a number of seconds, at most a day";
         duration
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, &value, wanted))
+            .ok_or_else(|| Self::wrong(name, &value, expected))
     }
 
     /// A key or chord, as a list of names or as one string joined by `+`.
-    pub(super) fn chord(&mut self) -> Read<Chord> {
+    pub(super) fn chord(&mut self) -> ArgResult<Chord> {
         let Some((name, value)) = self.take(&["keys", "key", "text"]) else {
             return Err(missing("keys"));
         };

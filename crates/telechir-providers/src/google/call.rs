@@ -6,8 +6,8 @@ use telechir_protocol::{
     Arguments, CallId, ComputerCall, Content, FunctionCall, Meta, SafetyCheck, SafetySource,
 };
 
-use super::args::{Read, shown};
-use super::context::Scene;
+use super::args::{ArgResult, shown};
+use super::context::GoogleContext;
 use super::{PROVIDER, action, shell};
 use crate::{companion, function_tools};
 
@@ -17,16 +17,16 @@ pub(super) const CHECK: &str = "safety_decision";
 /// Properties in which a call keeps values without a neutral name: its function's name, where we
 /// would encode another; the legacy vocabulary; unknown arguments; a decision that needs no
 /// confirmation.
-pub(super) mod kept {
+pub(super) mod property {
     pub(in crate::google) const FUNCTION: &str = "function";
-    pub(in crate::google) const OLD: &str = "legacy_vocabulary";
+    pub(in crate::google) const LEGACY: &str = "legacy_vocabulary";
     pub(in crate::google) const ARGS: &str = "args";
     pub(in crate::google) const DECISION: &str = "safety_decision";
 }
 
 /// A function call before it is decoded.
 #[derive(Clone, Debug)]
-pub(super) struct Called<'a> {
+pub(super) struct RawCall<'a> {
     pub(super) id: CallId,
     pub(super) name: &'a str,
     pub(super) args: Option<&'a Value>,
@@ -36,8 +36,8 @@ pub(super) struct Called<'a> {
 }
 
 /// Decodes a function call.
-pub(super) fn read(called: Called<'_>, scene: &Scene) -> Content {
-    let is_own = scene.is_function(called.name);
+pub(super) fn read(called: RawCall<'_>, context: &GoogleContext) -> Content {
+    let is_own = context.is_function(called.name);
     let args = match called.args {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(args)) => args.clone(),
@@ -48,8 +48,8 @@ pub(super) fn read(called: Called<'_>, scene: &Scene) -> Content {
     }
     let mut rest = args.clone();
     let decision = decision(rest.shift_remove(CHECK).as_ref());
-    if shell::is_ours(called.name) {
-        return ours(called, rest, decision);
+    if shell::is_own_function(called.name) {
+        return own_function(called, rest, decision);
     }
     let intent = match rest.shift_remove("intent") {
         Some(Value::String(intent)) => Some(intent),
@@ -70,13 +70,13 @@ pub(super) fn read(called: Called<'_>, scene: &Scene) -> Content {
 }
 
 fn predefined(
-    called: Called<'_>,
-    action: Read<telechir_protocol::Action>,
+    called: RawCall<'_>,
+    action: ArgResult<telechir_protocol::Action>,
     unknown: Map<String, Value>,
     intent: Option<String>,
-    decision: Decision,
+    decision: SafetyDecision,
 ) -> Content {
-    let Called {
+    let RawCall {
         id,
         name,
         args,
@@ -89,11 +89,11 @@ fn predefined(
         Err(problem) => call.exception = Some(format!("{name}: {problem}.")),
     }
     if call.exception.is_some() {
-        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+        meta.set_property(PROVIDER, property::FUNCTION, name.into());
         let args = args.cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        meta.set_property(PROVIDER, kept::ARGS, args);
+        meta.set_property(PROVIDER, property::ARGS, args);
     } else {
-        keep_words(&mut meta, name, args, unknown);
+        keep_vocabulary(&mut meta, name, args, unknown);
     }
     call.intent = intent;
     call.group = Some(companion::COMPUTER_FAMILY.to_owned());
@@ -104,8 +104,8 @@ fn predefined(
 }
 
 /// Records which vocabulary a call used, where another name means the same action.
-fn keep_words(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: Map<String, Value>) {
-    const OLD: [&str; 9] = [
+fn keep_vocabulary(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: Map<String, Value>) {
+    const LEGACY: [&str; 9] = [
         "open_web_browser",
         "wait_5_seconds",
         "search",
@@ -129,32 +129,36 @@ fn keep_words(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: Map<St
         "drag",
         "keypress",
     ];
-    let old_drag = args.is_some_and(|args| args.get("destination_x").is_some());
-    if OLD.contains(&name) || name == "move_to" || old_drag {
-        meta.set_property(PROVIDER, kept::OLD, true.into());
+    let legacy_drag = args.is_some_and(|args| args.get("destination_x").is_some());
+    if LEGACY.contains(&name) || name == "move_to" || legacy_drag {
+        meta.set_property(PROVIDER, property::LEGACY, true.into());
     }
     if ALIASES.contains(&name) {
-        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+        meta.set_property(PROVIDER, property::FUNCTION, name.into());
     }
     if !unknown.is_empty() {
-        meta.set_property(PROVIDER, kept::ARGS, unknown.into());
+        meta.set_property(PROVIDER, property::ARGS, unknown.into());
     }
 }
 
 /// Decodes a call of one of our functions or of Gemini CLI's shell function.
-fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Content {
-    let Called {
+fn own_function(
+    called: RawCall<'_>,
+    args: Map<String, Value>,
+    decision: SafetyDecision,
+) -> Content {
+    let RawCall {
         id,
         name,
-        args: whole,
+        args: original,
         unfinished,
         mut meta,
     } = called;
     let mut content = if name == shell::COMMAND_LINE {
         let (call, rest) = shell::read(id.as_str(), &args);
-        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
+        meta.set_property(PROVIDER, property::FUNCTION, name.into());
         if !rest.is_empty() {
-            meta.set_property(PROVIDER, kept::ARGS, rest.into());
+            meta.set_property(PROVIDER, property::ARGS, rest.into());
         }
         Content::ShellCall(call)
     } else {
@@ -163,8 +167,12 @@ fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Con
     match &mut content {
         Content::ComputerCall(call) => {
             if call.actions.is_empty() {
-                meta.set_property(PROVIDER, kept::FUNCTION, name.into());
-                meta.set_property(PROVIDER, kept::ARGS, whole.cloned().unwrap_or_default());
+                meta.set_property(PROVIDER, property::FUNCTION, name.into());
+                meta.set_property(
+                    PROVIDER,
+                    property::ARGS,
+                    original.cloned().unwrap_or_default(),
+                );
             }
             call.exception = call.exception.take().or(unfinished);
             call.meta = meta;
@@ -202,7 +210,7 @@ fn ours(called: Called<'_>, args: Map<String, Value>, decision: Decision) -> Con
 }
 
 /// Decodes a call of any other function; its arguments stay unchanged.
-fn function(called: Called<'_>, args: Map<String, Value>) -> Content {
+fn function(called: RawCall<'_>, args: Map<String, Value>) -> Content {
     let decision = decision(args.get(CHECK));
     let mut call = FunctionCall::new(called.name, Arguments::Json(args));
     let nameless = || "the call has no function name.".to_owned();
@@ -214,17 +222,17 @@ fn function(called: Called<'_>, args: Map<String, Value>) -> Content {
 }
 
 /// A call whose arguments are not an object.
-fn unreadable(called: Called<'_>, args: &Value, is_own: bool) -> Content {
+fn unreadable(called: RawCall<'_>, args: &Value, is_own: bool) -> Content {
     let problem = format!("the arguments are {}, expected an object.", shown(args));
-    let Called {
+    let RawCall {
         id, name, mut meta, ..
     } = called;
     if !is_own && action::is_predefined(name) {
         let mut call = ComputerCall::new(id, Vec::new());
         call.group = Some(companion::COMPUTER_FAMILY.to_owned());
         call.exception = Some(format!("{name}: {problem}"));
-        meta.set_property(PROVIDER, kept::FUNCTION, name.into());
-        meta.set_property(PROVIDER, kept::ARGS, args.clone());
+        meta.set_property(PROVIDER, property::FUNCTION, name.into());
+        meta.set_property(PROVIDER, property::ARGS, args.clone());
         call.meta = meta;
         return Content::ComputerCall(call);
     }
@@ -235,14 +243,14 @@ fn unreadable(called: Called<'_>, args: &Value, is_own: bool) -> Content {
     let mut call = FunctionCall::new(name, Arguments::Text(text));
     call.call_id = Some(id);
     call.exception = Some(problem);
-    meta.set_property(PROVIDER, kept::ARGS, args.clone());
+    meta.set_property(PROVIDER, property::ARGS, args.clone());
     call.meta = meta;
     Content::FunctionCall(call)
 }
 
 /// Google's safety decision on a call.
 #[derive(Clone, Debug)]
-enum Decision {
+enum SafetyDecision {
     /// No decision, or permission to run.
     Run(Option<Value>),
     /// The user must approve the call first.
@@ -251,63 +259,66 @@ enum Decision {
     Refuse(Value, String),
 }
 
-fn decision(said: Option<&Value>) -> Decision {
-    let Some(said) = said.filter(|said| !said.is_null()) else {
-        return Decision::Run(None);
+fn decision(json: Option<&Value>) -> SafetyDecision {
+    let Some(json) = json.filter(|json| !json.is_null()) else {
+        return SafetyDecision::Run(None);
     };
-    let word = said.get("decision").and_then(Value::as_str);
-    match word {
-        Some("regular" | "allowed") => Decision::Run(Some(said.clone())),
-        Some("require_confirmation") => Decision::Ask(said.clone()),
+    let name = json.get("decision").and_then(Value::as_str);
+    match name {
+        Some("regular" | "allowed") => SafetyDecision::Run(Some(json.clone())),
+        Some("require_confirmation") => SafetyDecision::Ask(json.clone()),
         Some("blocked") => {
-            let problem = format!("The provider blocked this call: {}", explanation(said));
-            Decision::Refuse(said.clone(), problem)
+            let problem = format!("The provider blocked this call: {}", explanation(json));
+            SafetyDecision::Refuse(json.clone(), problem)
         }
         _ => {
-            let problem = format!("Unknown safety decision of the provider: {}", shown(said));
-            Decision::Refuse(said.clone(), problem)
+            let problem = format!("Unknown safety decision of the provider: {}", shown(json));
+            SafetyDecision::Refuse(json.clone(), problem)
         }
     }
 }
 
-fn explanation(said: &Value) -> &str {
-    let said = said.get("explanation").and_then(Value::as_str);
-    said.unwrap_or("no reason given.")
+fn explanation(json: &Value) -> &str {
+    let json = json.get("explanation").and_then(Value::as_str);
+    json.unwrap_or("no reason given.")
 }
 
-impl Decision {
+impl SafetyDecision {
     /// Why a call whose type cannot carry a safety check must not run.
     fn refusal(&self) -> Option<String> {
         match self {
             Self::Run(_) => None,
-            Self::Ask(said) => Some(format!(
+            Self::Ask(json) => Some(format!(
                 "The provider requires the user's confirmation for this call, but this type of call cannot carry one: {}",
-                explanation(said)
+                explanation(json)
             )),
             Self::Refuse(_, problem) => Some(problem.clone()),
         }
     }
 }
 
-fn keep_decision(meta: &mut Meta, decision: &Decision) {
-    if let Decision::Run(Some(said)) | Decision::Refuse(said, _) | Decision::Ask(said) = decision {
-        meta.set_property(PROVIDER, kept::DECISION, said.clone());
+fn keep_decision(meta: &mut Meta, decision: &SafetyDecision) {
+    if let SafetyDecision::Run(Some(json))
+    | SafetyDecision::Refuse(json, _)
+    | SafetyDecision::Ask(json) = decision
+    {
+        meta.set_property(PROVIDER, property::DECISION, json.clone());
     }
 }
 
-fn decide(call: &mut ComputerCall, decision: Decision) {
+fn decide(call: &mut ComputerCall, decision: SafetyDecision) {
     match &decision {
-        Decision::Ask(said) => call.pending_safety_checks.push(SafetyCheck {
+        SafetyDecision::Ask(json) => call.pending_safety_checks.push(SafetyCheck {
             id: CHECK.to_owned(),
             code: Some("require_confirmation".to_owned()),
-            message: said
+            message: json
                 .get("explanation")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
             source: SafetySource::Google,
         }),
-        Decision::Run(_) => keep_decision(&mut call.meta, &decision),
-        Decision::Refuse(_, problem) => {
+        SafetyDecision::Run(_) => keep_decision(&mut call.meta, &decision),
+        SafetyDecision::Refuse(_, problem) => {
             keep_decision(&mut call.meta, &decision);
             let exception = call.exception.take();
             call.exception = exception.or_else(|| Some(problem.clone()));

@@ -7,11 +7,11 @@ use serde_json::Value;
 use telechir_protocol::{CallId, Content, SafetyCheck};
 
 use super::action;
-use super::encode_call::Asked;
+use super::encode_call::EncodedFunctionCall;
 
 /// The type of a call, which decides how to decode its result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum GoogleCallKind {
     Computer(Option<String>),
     Shell,
     Edit,
@@ -20,18 +20,18 @@ pub(super) enum Kind {
 
 /// A call that needs a result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct RecordedCall {
     /// The function's name in the provider's JSON.
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: GoogleCallKind,
     /// Checks that the user has to approve.
     pub(super) checks: Vec<SafetyCheck>,
 }
 
 /// The calls and declared functions known so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scene {
-    calls: HashMap<CallId, Known>,
+pub(super) struct GoogleContext {
+    calls: HashMap<CallId, RecordedCall>,
     functions: HashSet<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn result_id(content: &Content) -> Option<&CallId> {
     }
 }
 
-impl Scene {
+impl GoogleContext {
     /// A context in which a request declares these functions.
     pub(super) fn of_functions(functions: impl IntoIterator<Item = String>) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Scene {
         self.functions.contains(name)
     }
 
-    pub(super) fn call(&self, id: &CallId) -> Option<&Known> {
+    pub(super) fn call(&self, id: &CallId) -> Option<&RecordedCall> {
         self.calls.get(id)
     }
 
@@ -80,26 +80,26 @@ impl Scene {
         let Some(id) = call_id(content) else { return };
         let (kind, checks) = match content {
             Content::ComputerCall(call) => (
-                Kind::Computer(call.group.clone()),
+                GoogleCallKind::Computer(call.group.clone()),
                 call.pending_safety_checks.clone(),
             ),
-            Content::ShellCall(_) => (Kind::Shell, Vec::new()),
-            Content::EditCall(_) => (Kind::Edit, Vec::new()),
-            _ => (Kind::Function, Vec::new()),
+            Content::ShellCall(_) => (GoogleCallKind::Shell, Vec::new()),
+            Content::EditCall(_) => (GoogleCallKind::Edit, Vec::new()),
+            _ => (GoogleCallKind::Function, Vec::new()),
         };
         let name = name.to_owned();
-        let known = Known { name, kind, checks };
+        let known = RecordedCall { name, kind, checks };
         self.calls.insert(id.clone(), known);
     }
 
     /// Records a call under the function calls it was encoded as. Only the response to the last one
     /// acknowledges safety checks.
-    pub(super) fn note_asked(&mut self, content: &Content, asked: &[Asked]) {
-        for (at, one) in asked.iter().enumerate() {
+    pub(super) fn note_encoded(&mut self, content: &Content, encoded: &[EncodedFunctionCall]) {
+        for (at, one) in encoded.iter().enumerate() {
             self.note(content, &one.name);
             let noted = call_id(content).and_then(|id| self.calls.get(id).cloned());
             if let Some(mut known) = noted.filter(|_| Some(&one.id) != call_id(content)) {
-                if at + 1 < asked.len() {
+                if at + 1 < encoded.len() {
                     known.checks.clear();
                 }
                 self.calls.insert(one.id.clone(), known);
@@ -108,22 +108,24 @@ impl Scene {
     }
 
     /// The call with this id; for an unknown id, a guess from the function's name.
-    pub(super) fn answered(&self, id: &CallId, name: &str) -> Known {
+    pub(super) fn answered(&self, id: &CallId, name: &str) -> RecordedCall {
         if let Some(known) = self.call(id) {
             return known.clone();
         }
         let kind = match name {
-            _ if self.is_function(name) => Kind::Function,
+            _ if self.is_function(name) => GoogleCallKind::Function,
             name if crate::companion::is_browser(name) => {
-                Kind::Computer(Some("browser".to_owned()))
+                GoogleCallKind::Computer(Some("browser".to_owned()))
             }
-            "computer" | "computer_action" => Kind::Computer(Some("computer".to_owned())),
-            "shell" | "shell_session" | super::shell::COMMAND_LINE => Kind::Shell,
-            "str_replace_based_edit_tool" | "memory" | "apply_patch" => Kind::Edit,
-            _ if action::is_predefined(name) => Kind::Computer(Some("computer".to_owned())),
-            _ => Kind::Function,
+            "computer" | "computer_action" => GoogleCallKind::Computer(Some("computer".to_owned())),
+            "shell" | "shell_session" | super::shell::COMMAND_LINE => GoogleCallKind::Shell,
+            "str_replace_based_edit_tool" | "memory" | "apply_patch" => GoogleCallKind::Edit,
+            _ if action::is_predefined(name) => {
+                GoogleCallKind::Computer(Some("computer".to_owned()))
+            }
+            _ => GoogleCallKind::Function,
         };
-        Known {
+        RecordedCall {
             name: name.to_owned(),
             kind,
             checks: Vec::new(),
@@ -146,6 +148,6 @@ pub(super) fn declared(tools: Option<&Value>) -> Vec<String> {
         names.extend(all.filter_map(|function| Some(function.get("name")?.as_str()?.to_owned())));
     }
     // Functions that we declare ourselves are our calls even if the request declares them.
-    names.retain(|name| !super::shell::is_ours(name));
+    names.retain(|name| !super::shell::is_own_function(name));
     names
 }

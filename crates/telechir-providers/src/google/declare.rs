@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Tool};
 
-use super::functions::{Generation, Place, excluded};
+use super::functions::{FunctionVocabulary, ToolEnvironment, excluded};
 use super::{PROVIDER, generate, interactions};
 use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 
 /// Which of the two APIs a declaration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum DeclarationStyle {
     /// `generateContent`: a field's name identifies the tool.
     Parts,
     /// Interactions: a `type` identifies the tool.
@@ -29,15 +29,15 @@ const PAGE_ONLY: [&str; 6] = [
 /// Encodes tool declarations for a model. They require no headers.
 pub(super) fn declare(
     offer: &ToolOffer,
-    style: Style,
+    style: DeclarationStyle,
 ) -> Result<(Declaration, Report), EncodeError> {
     let has_desktop = offer
         .tools
         .iter()
-        .any(|tool| matches!(tool, Tool::ComputerUse(tool) if Place::of(tool) != Place::Browser));
-    let mut declarer = Declarer {
+        .any(|tool| matches!(tool, Tool::ComputerUse(tool) if ToolEnvironment::of(tool) != ToolEnvironment::Browser));
+    let mut declarer = GoogleDeclarer {
         style,
-        generation: Generation::of_model(offer.model.as_deref()),
+        vocabulary: FunctionVocabulary::of_model(offer.model.as_deref()),
         has_desktop,
         has_computer: false,
         tools: Vec::new(),
@@ -49,11 +49,11 @@ pub(super) fn declare(
     }
     let mut tools = declarer.tools;
     match style {
-        Style::Parts if !declarer.functions.is_empty() => {
+        DeclarationStyle::Parts if !declarer.functions.is_empty() => {
             tools.push(json!({"functionDeclarations": declarer.functions}));
         }
-        Style::Parts => {}
-        Style::Steps => tools.extend(declarer.functions),
+        DeclarationStyle::Parts => {}
+        DeclarationStyle::Steps => tools.extend(declarer.functions),
     }
     let headers = Vec::new();
     let declaration = Declaration {
@@ -64,9 +64,9 @@ pub(super) fn declare(
     Ok((declaration, declarer.report))
 }
 
-struct Declarer {
-    style: Style,
-    generation: Generation,
+struct GoogleDeclarer {
+    style: DeclarationStyle,
+    vocabulary: FunctionVocabulary,
     /// The computer tool is for a desktop or a mobile device, so the browser is one of our
     /// functions.
     has_desktop: bool,
@@ -76,20 +76,20 @@ struct Declarer {
     report: Report,
 }
 
-impl Declarer {
+impl GoogleDeclarer {
     fn dialect(&self) -> &'static str {
         match self.style {
-            Style::Parts => generate::DIALECT,
-            Style::Steps => interactions::DIALECT,
+            DeclarationStyle::Parts => generate::DIALECT,
+            DeclarationStyle::Steps => interactions::DIALECT,
         }
     }
 
-    fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
+    fn tool(&mut self, tool: &Tool, location: &str) -> Result<(), EncodeError> {
         match tool {
-            Tool::ComputerUse(tool) => self.computer(tool, place)?,
+            Tool::ComputerUse(tool) => self.computer(tool, location)?,
             Tool::ImageGeneration { .. } => {
                 let why = "there is no such tool; image models generate images instead";
-                self.report.lost("image generation", place, why);
+                self.report.lost("image generation", location, why);
             }
             Tool::CodeInterpreter {
                 additional_properties,
@@ -135,34 +135,34 @@ impl Declarer {
             Tool::Raw(RawTool { dialect, .. }) => {
                 let what = format!("a tool in the format of {dialect}");
                 self.report
-                    .lost(what, place, "it belongs to another dialect");
+                    .lost(what, location, "it belongs to another dialect");
             }
         }
         Ok(())
     }
 
-    fn computer(&mut self, tool: &ComputerUseTool, place: &str) -> Result<(), EncodeError> {
-        let environment = Place::of(tool);
-        let is_browser = environment == Place::Browser;
+    fn computer(&mut self, tool: &ComputerUseTool, location: &str) -> Result<(), EncodeError> {
+        let environment = ToolEnvironment::of(tool);
+        let is_browser = environment == ToolEnvironment::Browser;
         if is_browser && self.has_desktop {
             return self.browser_function(&tool.excluded_actions);
         }
         if self.has_computer {
             let why = "there is one computer tool with one environment";
-            self.report.lost("a second screen", place, why);
+            self.report.lost("a second screen", location, why);
             return Ok(());
         }
         self.has_computer = true;
         if tool.display_width.is_some() || tool.display_height.is_some() {
             let why = "the tool has no size";
             let how = "as the size of the screenshots";
-            self.report.kept("display size", place, why, how);
+            self.report.kept("display size", location, why, how);
         }
-        if self.generation == Generation::Old && !is_browser {
+        if self.vocabulary == FunctionVocabulary::Legacy && !is_browser {
             let why = "this model has only browser functions";
             self.report.kept(
                 "a desktop",
-                place,
+                location,
                 why,
                 "as an environment that the model does not know",
             );
@@ -172,9 +172,9 @@ impl Declarer {
         {
             let what = format!("environment `{}`", environment.name());
             let why = "the desktop environment does not name a system";
-            self.report.kept(what, place, why, "as a desktop");
+            self.report.kept(what, location, why, "as a desktop");
         }
-        let exclusions = self.exclusions(tool, environment, place);
+        let exclusions = self.exclusions(tool, environment, location);
         let declared = self.computer_tool(environment, exclusions, tool);
         self.tools.push(declared);
         if is_browser {
@@ -196,16 +196,16 @@ impl Declarer {
 
     fn computer_tool(
         &self,
-        environment: Place,
+        environment: ToolEnvironment,
         exclusions: Vec<Value>,
         tool: &ComputerUseTool,
     ) -> Value {
         let (environment, list) = match self.style {
-            Style::Parts => (
+            DeclarationStyle::Parts => (
                 format!("ENVIRONMENT_{}", environment.name().to_uppercase()),
                 "excludedPredefinedFunctions",
             ),
-            Style::Steps => (
+            DeclarationStyle::Steps => (
                 environment.name().to_owned(),
                 "excluded_predefined_functions",
             ),
@@ -214,8 +214,8 @@ impl Declarer {
         members.insert("environment".to_owned(), environment.into());
         for (name, value) in settings(&tool.additional_properties) {
             let name = match self.style {
-                Style::Parts => camel(name),
-                Style::Steps => super::snake(name),
+                DeclarationStyle::Parts => camel(name),
+                DeclarationStyle::Steps => super::snake(name),
             };
             members.insert(name, value.clone());
         }
@@ -224,14 +224,14 @@ impl Declarer {
                 .entry(list)
                 .or_insert_with(|| Value::Array(Vec::new()));
             if let Some(all) = all.as_array_mut() {
-                let fresh = |name: &Value| !all.contains(name);
-                let added: Vec<Value> = exclusions.into_iter().filter(fresh).collect();
+                let is_new = |name: &Value| !all.contains(name);
+                let added: Vec<Value> = exclusions.into_iter().filter(is_new).collect();
                 all.extend(added);
             }
         }
         match self.style {
-            Style::Parts => json!({"computerUse": members}),
-            Style::Steps => {
+            DeclarationStyle::Parts => json!({"computerUse": members}),
+            DeclarationStyle::Steps => {
                 let mut declared = json!({"type": "computer_use"});
                 if let Some(declared) = declared.as_object_mut() {
                     declared.extend(members);
@@ -245,15 +245,15 @@ impl Declarer {
     fn exclusions(
         &mut self,
         tool: &ComputerUseTool,
-        environment: Place,
-        place: &str,
+        environment: ToolEnvironment,
+        location: &str,
     ) -> Vec<Value> {
         let mut names: Vec<Value> = Vec::new();
         for action in &tool.excluded_actions {
-            match excluded(self.generation, environment, action) {
+            match excluded(self.vocabulary, environment, action) {
                 Some(functions) => {
-                    let fresh = |name: &&str| !names.contains(&Value::from(*name));
-                    let functions: Vec<&str> = functions.into_iter().filter(fresh).collect();
+                    let is_new = |name: &&str| !names.contains(&Value::from(*name));
+                    let functions: Vec<&str> = functions.into_iter().filter(is_new).collect();
                     names.extend(functions.into_iter().map(Value::from));
                 }
                 None if PAGE_ONLY.contains(&action.as_str()) => {}
@@ -261,7 +261,7 @@ impl Declarer {
                     let why = "no predefined function of this environment performs it";
                     self.report.kept(
                         format!("excluded action {action}"),
-                        place,
+                        location,
                         why,
                         "as no exclusion",
                     );
@@ -293,13 +293,13 @@ impl Declarer {
     fn hosted(&mut self, kind: &str, additional: &Map<String, Value>) {
         let given = settings(additional);
         let declared = match self.style {
-            Style::Parts => {
+            DeclarationStyle::Parts => {
                 let members: Map<String, Value> = given
                     .map(|(name, value)| (camel(name), value.clone()))
                     .collect();
                 Value::Object(Map::from_iter([(camel(kind), Value::Object(members))]))
             }
-            Style::Steps => {
+            DeclarationStyle::Steps => {
                 let mut members = Map::from_iter([("type".to_owned(), Value::from(kind))]);
                 members.extend(given.map(|(name, value)| (name.clone(), value.clone())));
                 members.into()
@@ -340,7 +340,7 @@ impl Declarer {
             )));
         }
         let mut declared = json!({"name": name});
-        if self.style == Style::Steps {
+        if self.style == DeclarationStyle::Steps {
             declared = json!({"type": "function", "name": name});
         }
         if let Some(description) = description {
@@ -353,15 +353,15 @@ impl Declarer {
         let is_object = parameters.get("type").is_none_or(|kind| kind == "object");
         if has_properties || !is_object {
             let member = match self.style {
-                Style::Parts => "parametersJsonSchema",
-                Style::Steps => "parameters",
+                DeclarationStyle::Parts => "parametersJsonSchema",
+                DeclarationStyle::Steps => "parameters",
             };
             declared[member] = parameters.clone();
         }
         for (name, value) in settings(additional) {
             let name = match self.style {
-                Style::Parts => camel(name),
-                Style::Steps => super::snake(name),
+                DeclarationStyle::Parts => camel(name),
+                DeclarationStyle::Steps => super::snake(name),
             };
             declared[name.as_str()] = value.clone();
         }

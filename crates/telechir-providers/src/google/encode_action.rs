@@ -7,11 +7,11 @@ use telechir_protocol::{
     Action, Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit, Size, Space, Target,
 };
 
-use super::functions::Generation;
+use super::functions::FunctionVocabulary;
 
 /// The predefined function for an action.
 #[derive(Debug, PartialEq)]
-pub(super) struct Said {
+pub(super) struct PredefinedCall {
     pub(super) name: &'static str,
     pub(super) args: Map<String, Value>,
     /// Inexact translations: what, why and how it was preserved.
@@ -20,16 +20,16 @@ pub(super) struct Said {
 
 /// The vocabulary and the screenshot size that an action is encoded for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker {
-    pub(super) generation: Generation,
+pub(super) struct GoogleActionEncoder {
+    pub(super) vocabulary: FunctionVocabulary,
     /// Size of the newest screenshot; without it, pixels cannot be encoded.
     pub(super) image: Option<Size>,
 }
 
 type Args = Map<String, Value>;
 
-fn said(name: &'static str, args: Args) -> Said {
-    Said {
+fn encoded(name: &'static str, args: Args) -> PredefinedCall {
+    PredefinedCall {
         name,
         args,
         notes: Vec::new(),
@@ -42,22 +42,22 @@ fn members<const N: usize>(list: [(&str, Value); N]) -> Args {
         .collect()
 }
 
-const GRID_WHAT: &str = "coordinates in pixels";
+const GRID_LOSS: &str = "coordinates in pixels";
 const GRID_WHY: &str = "coordinates are thousandths of the screenshot";
 const GRID_HOW: &str = "as the nearest thousandths";
 
-impl Speaker {
+impl GoogleActionEncoder {
     /// Encodes an action; `None` if no function represents all of it.
-    pub(super) fn say(self, action: &Action) -> Option<Said> {
-        match self.generation {
-            Generation::New => self.newer(action),
-            Generation::Old => self.older(action),
+    pub(super) fn encode(self, action: &Action) -> Option<PredefinedCall> {
+        match self.vocabulary {
+            FunctionVocabulary::Current => self.encode_current(action),
+            FunctionVocabulary::Legacy => self.encode_legacy(action),
         }
     }
 
-    fn newer(self, action: &Action) -> Option<Said> {
+    fn encode_current(self, action: &Action) -> Option<PredefinedCall> {
         Some(match action {
-            Action::Screenshot => said("take_screenshot", Args::new()),
+            Action::Screenshot => encoded("take_screenshot", Args::new()),
             Action::Click {
                 at: Some(at),
                 button,
@@ -76,10 +76,11 @@ impl Speaker {
             } => self.pointed("mouse_up", at, ["x", "y"])?,
             Action::Move { at } => self.pointed("move", at, ["x", "y"])?,
             Action::Hover { at } => {
-                let mut said = self.pointed("move", at, ["x", "y"])?;
-                said.notes
+                let mut encoded = self.pointed("move", at, ["x", "y"])?;
+                encoded
+                    .notes
                     .push(("hover", "there is only `move`", "as a move of the pointer"));
-                said
+                encoded
             }
             Action::Drag { .. } => self.drag(action, ["start_x", "start_y", "end_x", "end_y"])?,
             Action::Scroll { .. } => self.scroll(action)?,
@@ -88,7 +89,7 @@ impl Speaker {
                 at: None,
                 clear_first: false,
                 submit,
-            } => said(
+            } => encoded(
                 "type",
                 members([
                     ("text", text.as_str().into()),
@@ -96,38 +97,40 @@ impl Speaker {
                 ]),
             ),
             Action::Key { chord, repeat: 1 } => match chord.keys() {
-                [key] => said("press_key", members([("key", key_name(key).into())])),
+                [key] => encoded("press_key", members([("key", key_name(key).into())])),
                 keys => {
                     let names: Vec<Value> = keys.iter().map(|key| key_name(key).into()).collect();
-                    said("hotkey", members([("keys", names.into())]))
+                    encoded("hotkey", members([("keys", names.into())]))
                 }
             },
             Action::KeyDown { chord } => {
-                said("key_down", members([("key", only_key(chord)?.into())]))
+                encoded("key_down", members([("key", only_key(chord)?.into())]))
             }
-            Action::KeyUp { chord } => said("key_up", members([("key", only_key(chord)?.into())])),
-            Action::Wait { duration } => said("wait", maybe_seconds(*duration)),
+            Action::KeyUp { chord } => {
+                encoded("key_up", members([("key", only_key(chord)?.into())]))
+            }
+            Action::Wait { duration } => encoded("wait", maybe_seconds(*duration)),
             Action::Navigate { url, tab: None } => {
-                said("navigate", members([("url", url.as_str().into())]))
+                encoded("navigate", members([("url", url.as_str().into())]))
             }
-            Action::Back { tab: None } => said("go_back", Args::new()),
-            Action::Forward { tab: None } => said("go_forward", Args::new()),
+            Action::Back { tab: None } => encoded("go_back", Args::new()),
+            Action::Forward { tab: None } => encoded("go_forward", Args::new()),
             Action::OpenApp { name } => {
-                said("open_app", members([("app_name", name.as_str().into())]))
+                encoded("open_app", members([("app_name", name.as_str().into())]))
             }
             Action::LongPress { at, duration } => {
-                let mut said = self.pointed("long_press", at, ["x", "y"])?;
-                said.args.extend(maybe_seconds(*duration));
-                said
+                let mut encoded = self.pointed("long_press", at, ["x", "y"])?;
+                encoded.args.extend(maybe_seconds(*duration));
+                encoded
             }
             Action::Other { name, args } if name == "list_apps" && args.is_empty() => {
-                said("list_apps", Args::new())
+                encoded("list_apps", Args::new())
             }
             _ => return None,
         })
     }
 
-    fn older(self, action: &Action) -> Option<Said> {
+    fn encode_legacy(self, action: &Action) -> Option<PredefinedCall> {
         Some(match action {
             Action::Click {
                 at: Some(at),
@@ -147,40 +150,40 @@ impl Speaker {
                 clear_first,
                 submit,
             } => {
-                let mut said = self.pointed("type_text_at", at, ["x", "y"])?;
-                said.args.extend(members([
+                let mut encoded = self.pointed("type_text_at", at, ["x", "y"])?;
+                encoded.args.extend(members([
                     ("text", text.as_str().into()),
                     ("press_enter", (*submit).into()),
                     ("clear_before_typing", (*clear_first).into()),
                 ]));
-                said
+                encoded
             }
-            Action::Key { chord, repeat: 1 } => said(
+            Action::Key { chord, repeat: 1 } => encoded(
                 "key_combination",
                 members([("keys", combination(chord).into())]),
             ),
             Action::Wait {
                 duration: Some(duration),
-            } if *duration == Duration::from_secs(5) => said("wait_5_seconds", Args::new()),
+            } if *duration == Duration::from_secs(5) => encoded("wait_5_seconds", Args::new()),
             Action::Navigate { url, tab: None } => {
-                said("navigate", members([("url", url.as_str().into())]))
+                encoded("navigate", members([("url", url.as_str().into())]))
             }
-            Action::Back { tab: None } => said("go_back", Args::new()),
-            Action::Forward { tab: None } => said("go_forward", Args::new()),
-            Action::Search { query: None } => said("search", Args::new()),
-            Action::OpenBrowser { url: None } => said("open_web_browser", Args::new()),
+            Action::Back { tab: None } => encoded("go_back", Args::new()),
+            Action::Forward { tab: None } => encoded("go_forward", Args::new()),
+            Action::Search { query: None } => encoded("search", Args::new()),
+            Action::OpenBrowser { url: None } => encoded("open_web_browser", Args::new()),
             _ => return None,
         })
     }
 
     /// A function with a point as arguments.
-    fn pointed(self, name: &'static str, at: &Target, names: [&str; 2]) -> Option<Said> {
-        let mut said = said(name, Args::new());
-        self.add_place(&mut said, at, names)?;
-        Some(said)
+    fn pointed(self, name: &'static str, at: &Target, names: [&str; 2]) -> Option<PredefinedCall> {
+        let mut encoded = encoded(name, Args::new());
+        self.add_point(&mut encoded, at, names)?;
+        Some(encoded)
     }
 
-    fn add_place(self, said: &mut Said, at: &Target, names: [&str; 2]) -> Option<()> {
+    fn add_point(self, encoded: &mut PredefinedCall, at: &Target, names: [&str; 2]) -> Option<()> {
         let point = at.point()?;
         let (x, y) = match point.space {
             Space::Thousandths => (point.x, point.y),
@@ -188,9 +191,9 @@ impl Speaker {
                 let size = self
                     .image
                     .filter(|size| size.width > 0 && size.height > 0)?;
-                let note = (GRID_WHAT, GRID_WHY, GRID_HOW);
-                if !said.notes.contains(&note) {
-                    said.notes.push(note);
+                let note = (GRID_LOSS, GRID_WHY, GRID_HOW);
+                if !encoded.notes.contains(&note) {
+                    encoded.notes.push(note);
                 }
                 (
                     on_grid(point.x, size.width)?,
@@ -200,12 +203,12 @@ impl Speaker {
             Space::Screen => return None,
         };
         for (name, value) in names.into_iter().zip([x, y]) {
-            said.args.insert(name.to_owned(), grid_number(value)?);
+            encoded.args.insert(name.to_owned(), grid_number(value)?);
         }
         Some(())
     }
 
-    fn drag(self, action: &Action, names: [&str; 4]) -> Option<Said> {
+    fn drag(self, action: &Action, names: [&str; 4]) -> Option<PredefinedCall> {
         let Action::Drag {
             path,
             button: Button::Left,
@@ -218,12 +221,12 @@ impl Speaker {
         let ([start, end], true) = (path.as_slice(), modifiers.is_empty()) else {
             return None;
         };
-        let mut said = self.pointed("drag_and_drop", start, [names[0], names[1]])?;
-        self.add_place(&mut said, end, [names[2], names[3]])?;
-        Some(said)
+        let mut encoded = self.pointed("drag_and_drop", start, [names[0], names[1]])?;
+        self.add_point(&mut encoded, end, [names[2], names[3]])?;
+        Some(encoded)
     }
 
-    fn scroll(self, action: &Action) -> Option<Said> {
+    fn scroll(self, action: &Action) -> Option<PredefinedCall> {
         let Action::Scroll {
             at,
             dx,
@@ -244,21 +247,23 @@ impl Speaker {
             (dx, 0.0) => ("right", dx, true),
             _ => return None,
         };
-        let is_old = self.generation == Generation::Old;
-        let mut said = match at {
-            Some(at) if is_old => self.pointed("scroll_at", at, ["x", "y"])?,
+        let is_legacy = self.vocabulary == FunctionVocabulary::Legacy;
+        let mut encoded = match at {
+            Some(at) if is_legacy => self.pointed("scroll_at", at, ["x", "y"])?,
             Some(at) => self.pointed("scroll", at, ["x", "y"])?,
-            None if is_old => said("scroll_document", Args::new()),
+            None if is_legacy => encoded("scroll_document", Args::new()),
             None => return None,
         };
-        said.args.insert("direction".to_owned(), direction.into());
-        let on_grid = if is_old {
+        encoded
+            .args
+            .insert("direction".to_owned(), direction.into());
+        let on_grid = if is_legacy {
             "magnitude"
         } else {
             "magnitude_in_pixels"
         };
         let (name, amount) = match unit {
-            ScrollUnit::Clicks if is_old => return None,
+            ScrollUnit::Clicks if is_legacy => return None,
             ScrollUnit::Clicks => ("magnitude_in_wheel_clicks", amount),
             ScrollUnit::Thousandths => (on_grid, amount),
             ScrollUnit::Pixels => {
@@ -269,14 +274,14 @@ impl Speaker {
                     "distances are thousandths of the screenshot",
                     "as the nearest thousandths",
                 );
-                said.notes.push(note);
+                encoded.notes.push(note);
                 (on_grid, (amount * 1000.0 / f64::from(side.max(1))).round())
             }
         };
         // Distances above 999 cannot be encoded.
         let value = grid_number(amount).filter(|_| amount <= 999.0)?;
-        said.args.insert(name.to_owned(), value);
-        Some(said)
+        encoded.args.insert(name.to_owned(), value);
+        Some(encoded)
     }
 }
 
@@ -289,13 +294,13 @@ fn on_grid(value: f64, side: u32) -> Option<f64> {
 
 /// A non-negative integer; thousandths have no fractions.
 fn grid_number(value: f64) -> Option<Value> {
-    let is_whole = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
+    let is_integer = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "checked to be an integer within u32"
     )]
-    is_whole.then(|| Value::from(value as u32))
+    is_integer.then(|| Value::from(value as u32))
 }
 
 fn click_name(button: Button, count: ClickCount) -> Option<&'static str> {
@@ -358,12 +363,12 @@ fn combination(chord: &Chord) -> String {
 mod tests {
     use telechir_protocol::{Action, Chord, Key, NamedKey, Point, Size, Target};
 
-    use super::{Generation, Speaker};
+    use super::{FunctionVocabulary, GoogleActionEncoder};
     use crate::google::action;
 
-    fn speaker(generation: Generation) -> Speaker {
-        Speaker {
-            generation,
+    fn action_encoder(vocabulary: FunctionVocabulary) -> GoogleActionEncoder {
+        GoogleActionEncoder {
+            vocabulary,
             image: Some(Size::new(1440, 900)),
         }
     }
@@ -383,15 +388,15 @@ mod tests {
         ];
         let several = several.iter().filter_map(|text| Chord::parse(text));
         for chord in single.chain(several) {
-            for generation in [Generation::Old, Generation::New] {
+            for vocabulary in [FunctionVocabulary::Legacy, FunctionVocabulary::Current] {
                 let action = Action::Key {
                     chord: chord.clone(),
                     repeat: 1,
                 };
-                let said = speaker(generation).say(&action).expect("a key");
-                let (read, rest) = action::read(said.name, &said.args).expect("a function");
-                assert_eq!(read.as_ref(), Ok(&action), "{said:?}");
-                assert!(rest.is_empty(), "{said:?}");
+                let encoded = action_encoder(vocabulary).encode(&action).expect("a key");
+                let (read, rest) = action::read(encoded.name, &encoded.args).expect("a function");
+                assert_eq!(read.as_ref(), Ok(&action), "{encoded:?}");
+                assert!(rest.is_empty(), "{encoded:?}");
             }
         }
     }
@@ -400,13 +405,13 @@ mod tests {
     fn an_encoded_pixel_decodes_to_the_same_pixel() {
         for size in [Size::new(1000, 640), Size::new(800, 600)] {
             for x in 0..size.width {
-                let speaker = Speaker {
-                    generation: Generation::New,
+                let action_encoder = GoogleActionEncoder {
+                    vocabulary: FunctionVocabulary::Current,
                     image: Some(size),
                 };
                 let at = Target::Point(Point::new(x, 0));
-                let said = speaker.say(&Action::Move { at }).expect("a move");
-                let v = said.args["x"].as_f64().expect("a number");
+                let encoded = action_encoder.encode(&Action::Move { at }).expect("a move");
+                let v = encoded.args["x"].as_f64().expect("a number");
                 assert!(v <= 999.0);
                 let back = (v / 1000.0 * f64::from(size.width)).round();
                 assert!((back - f64::from(x)).abs() < 0.5, "{x} of {size:?}: {v}");

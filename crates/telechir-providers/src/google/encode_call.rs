@@ -7,15 +7,15 @@ use telechir_protocol::{
     ShellCall,
 };
 
-use super::call::{CHECK, kept};
-use super::encode_action::{Said, Speaker};
-use super::functions::Generation;
-use super::{PROVIDER, action, shell, split_calls, unsaid};
+use super::call::{CHECK, property};
+use super::encode_action::{GoogleActionEncoder, PredefinedCall};
+use super::functions::FunctionVocabulary;
+use super::{PROVIDER, action, report_losses, shell, split_calls};
 use crate::{Report, function_tools, numbers};
 
 /// An encoded function call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct EncodedFunctionCall {
     pub(super) id: CallId,
     pub(super) name: String,
     pub(super) args: Value,
@@ -25,43 +25,47 @@ pub(super) struct Asked {
 
 /// Encodes calls and reports losses.
 #[derive(Debug)]
-pub(super) struct Asking<'a> {
-    pub(super) speaker: Speaker,
+pub(super) struct FunctionCallEncoder<'a> {
+    pub(super) action_encoder: GoogleActionEncoder,
     /// Safety checks of the call that the user approved, according to its result.
     pub(super) acknowledged: &'a [SafetyCheck],
     pub(super) report: &'a mut Report,
 }
 
 /// Encodes a call as function calls; empty if the content is not a call.
-pub(super) fn write(content: &Content, asking: &mut Asking<'_>, place: &str) -> Vec<Asked> {
+pub(super) fn write(
+    content: &Content,
+    encoder: &mut FunctionCallEncoder<'_>,
+    location: &str,
+) -> Vec<EncodedFunctionCall> {
     match content {
-        Content::ComputerCall(call) => computer(call, asking, place),
-        Content::ShellCall(call) => shell_call(call, content, asking, place),
+        Content::ComputerCall(call) => computer(call, encoder, location),
+        Content::ShellCall(call) => shell_call(call, content, encoder, location),
         Content::EditCall(call) => {
-            unsaid(
-                asking.report,
-                place,
+            report_losses(
+                encoder.report,
+                location,
                 &call.meta,
                 call.item_id.as_deref(),
                 None,
             );
-            as_it_reads(&call.meta, &call.call_id).unwrap_or_else(|| {
-                asking.report.kept(
+            undecoded(&call.meta, &call.call_id).unwrap_or_else(|| {
+                encoder.report.kept(
                     "an editor call",
-                    place,
+                    location,
                     "the provider has no such tool",
                     "as a call of our function",
                 );
-                ours(content, &call.call_id, &call.meta)
+                own_function(content, &call.call_id, &call.meta)
             })
         }
-        Content::FunctionCall(call) => function(call, asking, place),
+        Content::FunctionCall(call) => function(call, encoder, location),
         _ => Vec::new(),
     }
 }
 
-fn one(id: &CallId, name: impl Into<String>, args: Value) -> Vec<Asked> {
-    vec![Asked {
+fn one(id: &CallId, name: impl Into<String>, args: Value) -> Vec<EncodedFunctionCall> {
+    vec![EncodedFunctionCall {
         id: id.clone(),
         name: name.into(),
         args,
@@ -70,95 +74,99 @@ fn one(id: &CallId, name: impl Into<String>, args: Value) -> Vec<Asked> {
 }
 
 /// The original name and arguments of a call that could not be decoded.
-fn as_it_reads(meta: &Meta, id: &CallId) -> Option<Vec<Asked>> {
-    let name = meta.property(PROVIDER, kept::FUNCTION)?.as_str()?;
-    let args = meta.property(PROVIDER, kept::ARGS)?.clone();
+fn undecoded(meta: &Meta, id: &CallId) -> Option<Vec<EncodedFunctionCall>> {
+    let name = meta.property(PROVIDER, property::FUNCTION)?.as_str()?;
+    let args = meta.property(PROVIDER, property::ARGS)?.clone();
     Some(one(id, name, args))
 }
 
-fn computer(call: &ComputerCall, asking: &mut Asking<'_>, place: &str) -> Vec<Asked> {
-    unsaid(
-        asking.report,
-        place,
+fn computer(
+    call: &ComputerCall,
+    encoder: &mut FunctionCallEncoder<'_>,
+    location: &str,
+) -> Vec<EncodedFunctionCall> {
+    report_losses(
+        encoder.report,
+        location,
         &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
     );
     if call.actions.is_empty()
-        && let Some(asked) = as_it_reads(&call.meta, &call.call_id)
+        && let Some(encoded) = undecoded(&call.meta, &call.call_id)
     {
-        return asked;
+        return encoded;
     }
-    let speaker = speaker(call, asking.speaker);
-    let said: Option<Vec<Said>> = call
+    let action_encoder = action_encoder(call, encoder.action_encoder);
+    let actions: Option<Vec<PredefinedCall>> = call
         .actions
         .iter()
-        .map(|action| speaker.say(action))
+        .map(|action| action_encoder.encode(action))
         .collect();
-    let mut asked = match said.filter(|said| !said.is_empty()) {
-        Some(said) => predefined(call, said, asking.report, place),
-        None => our_computer(call, asking.report, place),
+    let mut encoded = match actions.filter(|actions| !actions.is_empty()) {
+        Some(actions) => predefined(call, actions, encoder.report, location),
+        None => own_computer(call, encoder.report, location),
     };
-    if let Some(last) = asked.last_mut() {
-        add_check(call, last, asking, place);
+    if let Some(last) = encoded.last_mut() {
+        add_check(call, last, encoder, location);
     }
-    asked
+    encoded
 }
 
 /// A call decoded from the legacy vocabulary is encoded in it again.
-fn speaker(call: &ComputerCall, speaker: Speaker) -> Speaker {
-    let is_old = call.meta.property(PROVIDER, kept::OLD) == Some(&Value::Bool(true));
-    let generation = if is_old {
-        Generation::Old
+fn action_encoder(call: &ComputerCall, action_encoder: GoogleActionEncoder) -> GoogleActionEncoder {
+    let is_legacy = call.meta.property(PROVIDER, property::LEGACY) == Some(&Value::Bool(true));
+    let vocabulary = if is_legacy {
+        FunctionVocabulary::Legacy
     } else {
-        speaker.generation
+        action_encoder.vocabulary
     };
-    Speaker {
-        generation,
-        ..speaker
+    GoogleActionEncoder {
+        vocabulary,
+        ..action_encoder
     }
 }
 
 fn predefined(
     call: &ComputerCall,
-    said: Vec<Said>,
+    actions: Vec<PredefinedCall>,
     report: &mut Report,
-    place: &str,
-) -> Vec<Asked> {
+    location: &str,
+) -> Vec<EncodedFunctionCall> {
     if let Some(target) = &call.target {
         let why = "the tool has one screen, of the environment it is declared with";
-        report.lost(format!("target `{target}`"), place, why);
+        report.lost(format!("target `{target}`"), location, why);
     } else if call.group.as_deref() == Some(crate::companion::BROWSER) {
         let why = "the tool has one screen, of the environment it is declared with";
-        report.lost("group `browser`", place, why);
+        report.lost("group `browser`", location, why);
     }
-    let count = said.len();
-    let write = |(at, said): (usize, Said)| {
-        for (what, why, how) in said.notes {
-            report.kept(what, place, why, how);
+    let count = actions.len();
+    let write = |(at, action): (usize, PredefinedCall)| {
+        for (what, why, how) in action.notes {
+            report.kept(what, location, why, how);
         }
-        let mut args = said.args;
-        let name = chosen(call, &args).map_or(said.name, |name| name);
-        let rest = call.meta.property(PROVIDER, kept::ARGS);
+        let mut args = action.args;
+        let name = chosen(call, &args).map_or(action.name, |name| name);
+        let rest = call.meta.property(PROVIDER, property::ARGS);
         if let (Some(Value::Object(rest)), 1) = (rest, count) {
             args.extend(rest.clone());
         }
         if let (Some(intent), true) = (&call.intent, at + 1 == count) {
             args.insert("intent".to_owned(), intent.as_str().into());
         }
-        Asked {
+        EncodedFunctionCall {
             id: split_calls::part_id(&call.call_id, at + 1, count),
             name: name.to_owned(),
             args: Value::Object(args),
             action: (count > 1).then_some(at),
         }
     };
-    said.into_iter().enumerate().map(write).collect()
+    actions.into_iter().enumerate().map(write).collect()
 }
 
 /// The alias that the call used, if it still means the same action.
 fn chosen<'a>(call: &'a ComputerCall, args: &Map<String, Value>) -> Option<&'a str> {
-    let name = call.meta.property(PROVIDER, kept::FUNCTION)?.as_str()?;
+    let name = call.meta.property(PROVIDER, property::FUNCTION)?.as_str()?;
     let [action] = call.actions.as_slice() else {
         return None;
     };
@@ -166,31 +174,35 @@ fn chosen<'a>(call: &'a ComputerCall, args: &Map<String, Value>) -> Option<&'a s
     (read.as_ref() == Ok(action)).then_some(name)
 }
 
-fn our_computer(call: &ComputerCall, report: &mut Report, place: &str) -> Vec<Asked> {
+fn own_computer(
+    call: &ComputerCall,
+    report: &mut Report,
+    location: &str,
+) -> Vec<EncodedFunctionCall> {
     let content = Content::ComputerCall(call.clone());
-    let asked = ours(&content, &call.call_id, &call.meta);
+    let encoded = own_function(&content, &call.call_id, &call.meta);
     let is_own = super::raw_of(&call.meta).is_some();
-    if let Some(asked) = asked.first().filter(|_| !is_own) {
+    if let Some(encoded) = encoded.first().filter(|_| !is_own) {
         let names: Vec<&str> = call.actions.iter().map(|action| action.name()).collect();
         let why = "no predefined function represents it completely";
-        let how = format!("as a call of the function `{}`", asked.name);
-        report.kept(format!("call of {}", names.join(", ")), place, why, how);
+        let how = format!("as a call of the function `{}`", encoded.name);
+        report.kept(format!("call of {}", names.join(", ")), location, why, how);
     }
     if let Some(intent) = &call.intent {
         let why = "our function has no such argument";
-        report.lost(format!("intent `{intent}`"), place, why);
+        report.lost(format!("intent `{intent}`"), location, why);
     }
-    asked
+    encoded
 }
 
 /// Encodes a call as a call of our own function.
-fn ours(content: &Content, id: &CallId, meta: &Meta) -> Vec<Asked> {
+fn own_function(content: &Content, id: &CallId, meta: &Meta) -> Vec<EncodedFunctionCall> {
     let Some(called) = function_tools::called(content) else {
         return Vec::new();
     };
     let mut args = called.arguments.to_value().unwrap_or_default();
     if let (Some(decision), Some(args)) = (
-        meta.property(PROVIDER, kept::DECISION),
+        meta.property(PROVIDER, property::DECISION),
         args.as_object_mut(),
     ) {
         args.insert(CHECK.to_owned(), decision.clone());
@@ -199,28 +211,36 @@ fn ours(content: &Content, id: &CallId, meta: &Meta) -> Vec<Asked> {
 }
 
 /// The safety decision goes with the last function call of a batch, whose response acknowledges it.
-fn add_check(call: &ComputerCall, asked: &mut Asked, asking: &mut Asking<'_>, place: &str) {
-    let Some(args) = asked.args.as_object_mut() else {
+fn add_check(
+    call: &ComputerCall,
+    encoded: &mut EncodedFunctionCall,
+    encoder: &mut FunctionCallEncoder<'_>,
+    location: &str,
+) {
+    let Some(args) = encoded.args.as_object_mut() else {
         return;
     };
-    if let Some(decision) = call.meta.property(PROVIDER, kept::DECISION) {
+    if let Some(decision) = call.meta.property(PROVIDER, property::DECISION) {
         args.insert(CHECK.to_owned(), decision.clone());
     }
     let mut explanations = Vec::new();
     for check in &call.pending_safety_checks {
         let is_known = |known: &SafetyCheck| known.id == check.id;
         if check.source != SafetySource::Google {
-            if !asking.acknowledged.iter().any(is_known) {
+            if !encoder.acknowledged.iter().any(is_known) {
                 let why = "only a check that the user approved can be encoded";
                 let what = format!("safety check {} of another source", check.id);
-                asking.report.lost(what, place, why);
+                encoder.report.lost(what, location, why);
                 continue;
             }
             let why = "a call has a single decision without check ids";
             let what = format!("safety check {} of another source", check.id);
-            asking
-                .report
-                .kept(what, place, why, "as a decision that requires confirmation");
+            encoder.report.kept(
+                what,
+                location,
+                why,
+                "as a decision that requires confirmation",
+            );
         }
         let code = check.code.as_deref().unwrap_or_default();
         explanations.push(check.message.as_deref().unwrap_or(code));
@@ -229,7 +249,8 @@ fn add_check(call: &ComputerCall, asked: &mut Asked, asking: &mut Asking<'_>, pl
             json!({"decision": "require_confirmation"}),
         );
     }
-    explanations.retain(|words| !words.is_empty() && *words != "require_confirmation");
+    explanations
+        .retain(|explanation| !explanation.is_empty() && *explanation != "require_confirmation");
     if let (Some(decision), false) = (args.get_mut(CHECK), explanations.is_empty()) {
         decision["explanation"] = explanations.join("\n").into();
     }
@@ -238,44 +259,48 @@ fn add_check(call: &ComputerCall, asked: &mut Asked, asking: &mut Asking<'_>, pl
 fn shell_call(
     call: &ShellCall,
     content: &Content,
-    asking: &mut Asking<'_>,
-    place: &str,
-) -> Vec<Asked> {
-    unsaid(
-        asking.report,
-        place,
+    encoder: &mut FunctionCallEncoder<'_>,
+    location: &str,
+) -> Vec<EncodedFunctionCall> {
+    report_losses(
+        encoder.report,
+        location,
         &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
     );
-    let kept_name = call.meta.property(PROVIDER, kept::FUNCTION);
-    if kept_name == Some(&Value::from(shell::COMMAND_LINE)) {
-        let rest = call.meta.property(PROVIDER, kept::ARGS);
+    let stored_name = call.meta.property(PROVIDER, property::FUNCTION);
+    if stored_name == Some(&Value::from(shell::COMMAND_LINE)) {
+        let rest = call.meta.property(PROVIDER, property::ARGS);
         let rest = rest.and_then(Value::as_object).cloned().unwrap_or_default();
         let args = shell::write(call).or_else(|| call.exception.as_ref().map(|_| Map::new()));
         if let Some(mut args) = args {
             args.extend(rest);
-            if let Some(decision) = call.meta.property(PROVIDER, kept::DECISION) {
+            if let Some(decision) = call.meta.property(PROVIDER, property::DECISION) {
                 args.insert(CHECK.to_owned(), decision.clone());
             }
             return one(&call.call_id, shell::COMMAND_LINE, Value::Object(args));
         }
     }
     if call.environment != telechir_protocol::ShellEnvironment::Local {
-        asking.report.kept(
+        encoder.report.kept(
             "a shell call that its provider executed",
-            place,
+            location,
             "it belongs to another provider",
             "as a call of our function",
         );
     }
-    ours(content, &call.call_id, &call.meta)
+    own_function(content, &call.call_id, &call.meta)
 }
 
-fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<Asked> {
-    unsaid(
-        asking.report,
-        place,
+fn function(
+    call: &FunctionCall,
+    encoder: &mut FunctionCallEncoder<'_>,
+    location: &str,
+) -> Vec<EncodedFunctionCall> {
+    report_losses(
+        encoder.report,
+        location,
         &call.meta,
         call.item_id.as_deref(),
         None,
@@ -283,34 +308,34 @@ fn function(call: &FunctionCall, asking: &mut Asking<'_>, place: &str) -> Vec<As
     let id = call.call_id.clone().unwrap_or_else(|| {
         let how = "with an id derived from its position";
         let why = "an id connects a call with its result";
-        asking
+        encoder
             .report
-            .kept("the absence of a call id", place, why, how);
-        CallId::from(super::made_up_id(place, 0))
+            .kept("the absence of a call id", location, why, how);
+        CallId::from(super::generated_id(location, 0))
     });
     if !call.requires_local_execution {
-        asking.report.kept(
+        encoder.report.kept(
             format!("a call of `{}` that the provider executed", call.name),
-            place,
+            location,
             "it belongs to another provider",
             "as a call of a function with the same name",
         );
     }
-    if let Some(odd) = call.meta.property(PROVIDER, kept::ARGS) {
+    if let Some(odd) = call.meta.property(PROVIDER, property::ARGS) {
         return one(&id, call.name.as_str(), odd.clone());
     }
     let args = match call.arguments.to_value() {
         Ok(args @ Value::Object(_)) => {
             if let Arguments::Text(text) = &call.arguments {
-                numbers::report(text.as_bytes(), place, asking.report);
+                numbers::report(text.as_bytes(), location, encoder.report);
             }
             args
         }
         Ok(_) | Err(_) => {
             let why = "arguments must be an object";
-            asking.report.kept(
+            encoder.report.kept(
                 "arguments that are not an object",
-                place,
+                location,
                 why,
                 "in the field `text`",
             );

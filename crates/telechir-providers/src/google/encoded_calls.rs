@@ -5,43 +5,47 @@ use std::collections::HashMap;
 use telechir_protocol::{CallId, Content, ToolResult};
 
 use super::context::call_id;
-use super::encode_call::Asked;
-use super::turns::asked_by_name;
+use super::encode_call::EncodedFunctionCall;
+use super::turns::encoded_by_name;
 use crate::Report;
 
 /// The calls encoded so far, by their ids in the history.
 #[derive(Debug, Default)]
-pub(super) struct Calls(HashMap<CallId, Vec<Asked>>);
+pub(super) struct EncodedCalls(HashMap<CallId, Vec<EncodedFunctionCall>>);
 
-impl Calls {
+impl EncodedCalls {
     /// Records how a call was encoded.
-    pub(super) fn note(&mut self, call: &Content, asked: Vec<Asked>) {
+    pub(super) fn note(&mut self, call: &Content, encoded: Vec<EncodedFunctionCall>) {
         if let Some(id) = call_id(call) {
-            self.0.insert(id.clone(), asked);
+            self.0.insert(id.clone(), encoded);
         }
     }
 
     /// The function calls that a result belongs to. If there are none, the result is reported as
     /// lost.
-    pub(super) fn answered_by(
+    pub(super) fn calls_of_result(
         &self,
         result: &ToolResult,
-        place: &str,
+        location: &str,
         report: &mut Report,
-    ) -> Vec<Asked> {
-        let asked = result.call_id().and_then(|id| self.0.get(id)).cloned();
-        match asked.or_else(|| asked_by_name(result)) {
-            Some(asked) if !asked.is_empty() => asked,
+    ) -> Vec<EncodedFunctionCall> {
+        let encoded = result.call_id().and_then(|id| self.0.get(id)).cloned();
+        match encoded.or_else(|| encoded_by_name(result)) {
+            Some(encoded) if !encoded.is_empty() => encoded,
             _ => {
                 let why = "a result names its function, and no earlier call has this id";
-                report.lost("a result", place, why);
+                report.lost("a result", location, why);
                 Vec::new()
             }
         }
     }
 
     /// The function calls of a call without a result, which is reported.
-    pub(super) fn unanswered(&self, call: &Content, report: &mut Report) -> Vec<Asked> {
+    pub(super) fn calls_without_result(
+        &self,
+        call: &Content,
+        report: &mut Report,
+    ) -> Vec<EncodedFunctionCall> {
         let Some(id) = call_id(call) else {
             return Vec::new();
         };

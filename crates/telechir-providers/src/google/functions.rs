@@ -4,19 +4,19 @@ use telechir_protocol::{ComputerUseTool, Environment};
 
 /// The vocabulary of predefined functions, which depends on the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Generation {
+pub(super) enum FunctionVocabulary {
     /// Models up to 3.1, and 3 Flash: thirteen browser functions, such as `click_at`.
-    Old,
+    Legacy,
     /// Models from 3.5: functions such as `click`, by environment.
-    New,
+    Current,
 }
 
-impl Generation {
+impl FunctionVocabulary {
     /// The vocabulary of a model; an unknown model has the current one.
     pub(super) fn of_model(model: Option<&str>) -> Self {
         match model.and_then(number) {
-            Some(number) if number < (3, 5) => Self::Old,
-            Some(_) | None => Self::New,
+            Some(number) if number < (3, 5) => Self::Legacy,
+            Some(_) | None => Self::Current,
         }
     }
 }
@@ -31,19 +31,19 @@ fn number(model: &str) -> Option<(u32, u32)> {
 
 /// The environment that the computer tool is declared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ToolEnvironment {
     Browser,
     Desktop,
     Mobile,
 }
 
-impl Place {
+impl ToolEnvironment {
     /// The environment of a tool; all desktop systems are one environment.
     pub(super) fn of(tool: &ComputerUseTool) -> Self {
         match &tool.environment {
             Some(Environment::Browser) => Self::Browser,
             Some(Environment::Mobile) => Self::Mobile,
-            Some(Environment::Other(word)) if word.eq_ignore_ascii_case("android") => Self::Mobile,
+            Some(Environment::Other(name)) if name.eq_ignore_ascii_case("android") => Self::Mobile,
             Some(
                 Environment::Mac
                 | Environment::Windows
@@ -66,75 +66,82 @@ impl Place {
 
 /// A predefined function: its name, the neutral action it performs, and the environments that have
 /// it in the current vocabulary.
-struct Function(&'static str, &'static str, &'static [Place]);
+struct PredefinedFunction(&'static str, &'static str, &'static [ToolEnvironment]);
 
-const EVERYWHERE: &[Place] = &[Place::Browser, Place::Desktop, Place::Mobile];
-const POINTED: &[Place] = &[Place::Browser, Place::Desktop];
-const TOUCHED: &[Place] = &[Place::Mobile];
-const PAGES: &[Place] = &[Place::Browser];
-const BACK: &[Place] = &[Place::Browser, Place::Mobile];
+const ALL_ENVIRONMENTS: &[ToolEnvironment] = &[
+    ToolEnvironment::Browser,
+    ToolEnvironment::Desktop,
+    ToolEnvironment::Mobile,
+];
+const WITH_POINTER: &[ToolEnvironment] = &[ToolEnvironment::Browser, ToolEnvironment::Desktop];
+const MOBILE_ONLY: &[ToolEnvironment] = &[ToolEnvironment::Mobile];
+const BROWSER_ONLY: &[ToolEnvironment] = &[ToolEnvironment::Browser];
+const BROWSER_AND_MOBILE: &[ToolEnvironment] = &[ToolEnvironment::Browser, ToolEnvironment::Mobile];
 
-const NEW: [Function; 23] = [
-    Function("click", "click", EVERYWHERE),
-    Function("double_click", "click", POINTED),
-    Function("triple_click", "click", POINTED),
-    Function("middle_click", "click", POINTED),
-    Function("right_click", "click", POINTED),
-    Function("mouse_down", "mouse_down", POINTED),
-    Function("mouse_up", "mouse_up", POINTED),
-    Function("move", "move", POINTED),
-    Function("type", "type", EVERYWHERE),
-    Function("drag_and_drop", "drag", EVERYWHERE),
-    Function("wait", "wait", EVERYWHERE),
-    Function("press_key", "key", EVERYWHERE),
-    Function("key_down", "key_down", POINTED),
-    Function("key_up", "key_up", POINTED),
-    Function("hotkey", "key", POINTED),
-    Function("take_screenshot", "screenshot", EVERYWHERE),
-    Function("scroll", "scroll", POINTED),
-    Function("go_back", "back", BACK),
-    Function("go_forward", "forward", PAGES),
-    Function("navigate", "navigate", PAGES),
-    Function("long_press", "long_press", TOUCHED),
-    Function("open_app", "open_app", TOUCHED),
-    Function("list_apps", "list_apps", TOUCHED),
+const CURRENT: [PredefinedFunction; 23] = [
+    PredefinedFunction("click", "click", ALL_ENVIRONMENTS),
+    PredefinedFunction("double_click", "click", WITH_POINTER),
+    PredefinedFunction("triple_click", "click", WITH_POINTER),
+    PredefinedFunction("middle_click", "click", WITH_POINTER),
+    PredefinedFunction("right_click", "click", WITH_POINTER),
+    PredefinedFunction("mouse_down", "mouse_down", WITH_POINTER),
+    PredefinedFunction("mouse_up", "mouse_up", WITH_POINTER),
+    PredefinedFunction("move", "move", WITH_POINTER),
+    PredefinedFunction("type", "type", ALL_ENVIRONMENTS),
+    PredefinedFunction("drag_and_drop", "drag", ALL_ENVIRONMENTS),
+    PredefinedFunction("wait", "wait", ALL_ENVIRONMENTS),
+    PredefinedFunction("press_key", "key", ALL_ENVIRONMENTS),
+    PredefinedFunction("key_down", "key_down", WITH_POINTER),
+    PredefinedFunction("key_up", "key_up", WITH_POINTER),
+    PredefinedFunction("hotkey", "key", WITH_POINTER),
+    PredefinedFunction("take_screenshot", "screenshot", ALL_ENVIRONMENTS),
+    PredefinedFunction("scroll", "scroll", WITH_POINTER),
+    PredefinedFunction("go_back", "back", BROWSER_AND_MOBILE),
+    PredefinedFunction("go_forward", "forward", BROWSER_ONLY),
+    PredefinedFunction("navigate", "navigate", BROWSER_ONLY),
+    PredefinedFunction("long_press", "long_press", MOBILE_ONLY),
+    PredefinedFunction("open_app", "open_app", MOBILE_ONLY),
+    PredefinedFunction("list_apps", "list_apps", MOBILE_ONLY),
 ];
 
-const OLD: [Function; 13] = [
-    Function("open_web_browser", "open_browser", PAGES),
-    Function("wait_5_seconds", "wait", PAGES),
-    Function("go_back", "back", PAGES),
-    Function("go_forward", "forward", PAGES),
-    Function("search", "search", PAGES),
-    Function("navigate", "navigate", PAGES),
-    Function("click_at", "click", PAGES),
-    Function("hover_at", "hover", PAGES),
-    Function("type_text_at", "type", PAGES),
-    Function("key_combination", "key", PAGES),
-    Function("scroll_document", "scroll", PAGES),
-    Function("scroll_at", "scroll", PAGES),
-    Function("drag_and_drop", "drag", PAGES),
+const LEGACY: [PredefinedFunction; 13] = [
+    PredefinedFunction("open_web_browser", "open_browser", BROWSER_ONLY),
+    PredefinedFunction("wait_5_seconds", "wait", BROWSER_ONLY),
+    PredefinedFunction("go_back", "back", BROWSER_ONLY),
+    PredefinedFunction("go_forward", "forward", BROWSER_ONLY),
+    PredefinedFunction("search", "search", BROWSER_ONLY),
+    PredefinedFunction("navigate", "navigate", BROWSER_ONLY),
+    PredefinedFunction("click_at", "click", BROWSER_ONLY),
+    PredefinedFunction("hover_at", "hover", BROWSER_ONLY),
+    PredefinedFunction("type_text_at", "type", BROWSER_ONLY),
+    PredefinedFunction("key_combination", "key", BROWSER_ONLY),
+    PredefinedFunction("scroll_document", "scroll", BROWSER_ONLY),
+    PredefinedFunction("scroll_at", "scroll", BROWSER_ONLY),
+    PredefinedFunction("drag_and_drop", "drag", BROWSER_ONLY),
 ];
 
 /// The functions that a model offers in an environment. Legacy models offer the browser functions
 /// in every environment.
-fn functions(generation: Generation, place: Place) -> Vec<&'static Function> {
-    let all: &[Function] = match generation {
-        Generation::Old => return OLD.iter().collect(),
-        Generation::New => &NEW,
+fn functions(
+    vocabulary: FunctionVocabulary,
+    environment: ToolEnvironment,
+) -> Vec<&'static PredefinedFunction> {
+    let all: &[PredefinedFunction] = match vocabulary {
+        FunctionVocabulary::Legacy => return LEGACY.iter().collect(),
+        FunctionVocabulary::Current => &CURRENT,
     };
     all.iter()
-        .filter(|function| function.2.contains(&place))
+        .filter(|function| function.2.contains(&environment))
         .collect()
 }
 
 /// The functions to exclude for an action; `None` if no function performs it.
 pub(super) fn excluded(
-    generation: Generation,
-    place: Place,
+    vocabulary: FunctionVocabulary,
+    environment: ToolEnvironment,
     action: &str,
 ) -> Option<Vec<&'static str>> {
-    let offered = functions(generation, place);
+    let offered = functions(vocabulary, environment);
     let exact = offered.iter().any(|function| function.0 == action) && action != "click";
     let names: Vec<&'static str> = offered
         .into_iter()
@@ -152,61 +159,93 @@ pub(super) fn excluded(
 
 /// Number of functions that a model offers.
 #[cfg(test)]
-pub(super) fn count(generation: Generation, place: Place) -> usize {
-    functions(generation, place).len()
+pub(super) fn count(vocabulary: FunctionVocabulary, environment: ToolEnvironment) -> usize {
+    functions(vocabulary, environment).len()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Generation, NEW, OLD, Place, count, excluded};
+    use super::{CURRENT, FunctionVocabulary, LEGACY, ToolEnvironment, count, excluded};
     use crate::google::action::is_predefined;
 
     #[test]
     fn the_vocabulary_follows_the_model() {
         let table = [
-            ("gemini-2.5-computer-use-preview-10-2025", Generation::Old),
-            ("models/gemini-3-flash-preview", Generation::Old),
-            ("gemini-3.1-pro-preview", Generation::Old),
-            ("gemini-3.5-flash", Generation::New),
-            ("gemini-3.5-flash-lite", Generation::New),
-            ("gemini-3.8-flash", Generation::New),
-            ("gemini-4", Generation::New),
-            ("gemini-flash-latest", Generation::New),
-            ("something-else", Generation::New),
+            (
+                "gemini-2.5-computer-use-preview-10-2025",
+                FunctionVocabulary::Legacy,
+            ),
+            ("models/gemini-3-flash-preview", FunctionVocabulary::Legacy),
+            ("gemini-3.1-pro-preview", FunctionVocabulary::Legacy),
+            ("gemini-3.5-flash", FunctionVocabulary::Current),
+            ("gemini-3.5-flash-lite", FunctionVocabulary::Current),
+            ("gemini-3.8-flash", FunctionVocabulary::Current),
+            ("gemini-4", FunctionVocabulary::Current),
+            ("gemini-flash-latest", FunctionVocabulary::Current),
+            ("something-else", FunctionVocabulary::Current),
         ];
         for (model, expected) in table {
-            assert_eq!(Generation::of_model(Some(model)), expected, "{model}");
+            assert_eq!(
+                FunctionVocabulary::of_model(Some(model)),
+                expected,
+                "{model}"
+            );
         }
-        assert_eq!(Generation::of_model(None), Generation::New);
+        assert_eq!(
+            FunctionVocabulary::of_model(None),
+            FunctionVocabulary::Current
+        );
     }
 
     #[test]
     fn every_environment_has_the_documented_number_of_functions() {
-        assert_eq!(count(Generation::Old, Place::Browser), 13);
-        assert_eq!(count(Generation::New, Place::Browser), 20);
-        assert_eq!(count(Generation::New, Place::Desktop), 17);
-        assert_eq!(count(Generation::New, Place::Mobile), 10);
-        for function in NEW.iter().chain(&OLD) {
+        assert_eq!(
+            count(FunctionVocabulary::Legacy, ToolEnvironment::Browser),
+            13
+        );
+        assert_eq!(
+            count(FunctionVocabulary::Current, ToolEnvironment::Browser),
+            20
+        );
+        assert_eq!(
+            count(FunctionVocabulary::Current, ToolEnvironment::Desktop),
+            17
+        );
+        assert_eq!(
+            count(FunctionVocabulary::Current, ToolEnvironment::Mobile),
+            10
+        );
+        for function in CURRENT.iter().chain(&LEGACY) {
             assert!(is_predefined(function.0), "{}", function.0);
         }
     }
 
     #[test]
     fn excluding_an_action_excludes_all_its_functions() {
-        let new = |place, action| excluded(Generation::New, place, action);
-        assert_eq!(new(Place::Desktop, "drag"), Some(vec!["drag_and_drop"]));
+        let new = |environment, action| excluded(FunctionVocabulary::Current, environment, action);
         assert_eq!(
-            new(Place::Desktop, "key"),
+            new(ToolEnvironment::Desktop, "drag"),
+            Some(vec!["drag_and_drop"])
+        );
+        assert_eq!(
+            new(ToolEnvironment::Desktop, "key"),
             Some(vec!["press_key", "hotkey"])
         );
-        assert_eq!(new(Place::Desktop, "hotkey"), Some(vec!["hotkey"]));
-        assert_eq!(new(Place::Mobile, "click"), Some(vec!["click"]));
         assert_eq!(
-            new(Place::Browser, "click").map(|names| names.len()),
+            new(ToolEnvironment::Desktop, "hotkey"),
+            Some(vec!["hotkey"])
+        );
+        assert_eq!(new(ToolEnvironment::Mobile, "click"), Some(vec!["click"]));
+        assert_eq!(
+            new(ToolEnvironment::Browser, "click").map(|names| names.len()),
             Some(5)
         );
-        assert_eq!(new(Place::Desktop, "navigate"), None);
-        let old = excluded(Generation::Old, Place::Browser, "scroll");
+        assert_eq!(new(ToolEnvironment::Desktop, "navigate"), None);
+        let old = excluded(
+            FunctionVocabulary::Legacy,
+            ToolEnvironment::Browser,
+            "scroll",
+        );
         assert_eq!(old, Some(vec!["scroll_document", "scroll_at"]));
     }
 }

@@ -13,7 +13,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 pub(super) use write::content_of;
 
-use super::declare::{Style, declare};
+use super::declare::{DeclarationStyle, declare};
 use crate::stream::StreamDecoder;
 use crate::wire::{ChatApi, Codec};
 use crate::{
@@ -48,7 +48,7 @@ impl Codec for GenerateContent {
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare(offer, Style::Parts)
+        declare(offer, DeclarationStyle::Parts)
     }
 
     fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
@@ -56,7 +56,7 @@ impl Codec for GenerateContent {
     }
 
     fn image_base64(&self) -> usize {
-        super::media::IMAGE_BASE64
+        super::media::MAX_IMAGE_BASE64
     }
 
     /// Every result of a computer call needs a screenshot.
@@ -65,10 +65,10 @@ impl Codec for GenerateContent {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(stream::Chunks::default()))
+        Some(Box::new(stream::ChunkDecoder::default()))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::GenerateTalk)
+        Some(&chat_api::GenerateChat)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::ImageLimit;
 use crate::conversation::text_of;
 
-const GONE: &str = "[An older screenshot was removed to save room.]";
+const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
 
 /// The number of images in an item: in the responses of a content, or in a step.
 pub(super) fn count(item: &Value) -> usize {
@@ -56,7 +56,7 @@ fn strip(item: &mut Value) {
     if let Some(Value::Array(parts)) = item.get_mut("parts") {
         for part in parts {
             if part.get("inlineData").is_some() {
-                *part = json!({"text": GONE});
+                *part = json!({"text": REMOVED_NOTE});
             } else if let Some(response) = part
                 .get_mut("functionResponse")
                 .and_then(Value::as_object_mut)
@@ -68,7 +68,7 @@ fn strip(item: &mut Value) {
     for name in ["content", "result"] {
         if let Some(Value::Array(parts)) = item.get_mut(name) {
             for part in parts.iter_mut().filter(|part| is_image(part)) {
-                *part = json!({"type": "text", "text": GONE});
+                *part = json!({"type": "text", "text": REMOVED_NOTE});
             }
         }
     }

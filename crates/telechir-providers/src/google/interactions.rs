@@ -11,7 +11,7 @@ mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::declare::{Style, declare};
+use super::declare::{DeclarationStyle, declare};
 use crate::stream::{Events, StreamDecoder};
 use crate::wire::{ChatApi, Codec};
 use crate::{
@@ -46,7 +46,7 @@ impl Codec for Interactions {
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare(offer, Style::Steps)
+        declare(offer, DeclarationStyle::Steps)
     }
 
     fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
@@ -54,7 +54,7 @@ impl Codec for Interactions {
     }
 
     fn image_base64(&self) -> usize {
-        super::media::IMAGE_BASE64
+        super::media::MAX_IMAGE_BASE64
     }
 
     /// Every result of a computer call needs a screenshot.
@@ -63,10 +63,10 @@ impl Codec for Interactions {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::Arriving::default())))
+        Some(Box::new(Events::new(stream::InteractionBuilder::default())))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::InteractionsTalk)
+        Some(&chat_api::InteractionsChat)
     }
 }

@@ -8,26 +8,26 @@ use crate::numbers::RoundedNumbers;
 
 /// Parser state between two pushes.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct JsonStream {
     value: Vec<u8>,
     depth: usize,
     in_string: bool,
     is_escaped: bool,
-    list: List,
+    list: ListState,
     number: usize,
     rounded: RoundedNumbers,
 }
 
 /// Whether the values are elements of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum List {
+enum ListState {
     #[default]
     None,
     Open,
     Closed,
 }
 
-impl Pieces {
+impl JsonStream {
     /// Takes bytes and returns the values that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Value>, StreamError> {
         let mut values = Vec::new();
@@ -53,10 +53,10 @@ impl Pieces {
     fn between(&mut self, byte: u8) -> Result<(), StreamError> {
         match (byte, self.list) {
             (b' ' | b'\t' | b'\r' | b'\n', _) => {}
-            (b'[', List::None) if self.number == 0 => self.list = List::Open,
-            (b']', List::Open) => self.list = List::Closed,
-            (b',', List::Open) if self.number > 0 => {}
-            (b'{', List::None | List::Open) => self.depth = 1,
+            (b'[', ListState::None) if self.number == 0 => self.list = ListState::Open,
+            (b']', ListState::Open) => self.list = ListState::Closed,
+            (b',', ListState::Open) if self.number > 0 => {}
+            (b'{', ListState::None | ListState::Open) => self.depth = 1,
             _ => {
                 return Err(StreamError::BadEvent {
                     number: self.number + 1,
@@ -101,7 +101,7 @@ impl Pieces {
         if self.depth > 0 {
             return truncated(format!("value {} is incomplete", self.number + 1));
         }
-        if self.list == List::Open {
+        if self.list == ListState::Open {
             return truncated("the closing bracket of the list".to_owned());
         }
         rounded.absorb(self.rounded);
@@ -113,35 +113,35 @@ impl Pieces {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Pieces, RoundedNumbers};
+    use super::{JsonStream, RoundedNumbers};
 
     #[test]
     fn values_are_the_same_wherever_the_bytes_are_cut() {
         let text = "[{\"a\": \"}\\\"]{\"}\n,\r\n{\"b\": [{}, \"gr\u{fc}\u{df}e\"]}]\n";
         let expected = [json!({"a": "}\"]{"}), json!({"b": [{}, "gr\u{fc}\u{df}e"]})];
         for cut in 0..=text.len() {
-            let mut pieces = Pieces::default();
-            let mut values = pieces.push(&text.as_bytes()[..cut]).expect("pieces");
-            values.extend(pieces.push(&text.as_bytes()[cut..]).expect("pieces"));
+            let mut stream = JsonStream::default();
+            let mut values = stream.push(&text.as_bytes()[..cut]).expect("values");
+            values.extend(stream.push(&text.as_bytes()[cut..]).expect("values"));
             assert_eq!(values, expected, "cut at {cut}");
-            pieces
+            stream
                 .finish(&mut RoundedNumbers::default())
                 .expect("an end");
         }
-        let mut pieces = Pieces::default();
+        let mut stream = JsonStream::default();
         let bytewise: Vec<Value> = text
             .bytes()
-            .flat_map(|byte| pieces.push(&[byte]).expect("pieces"))
+            .flat_map(|byte| stream.push(&[byte]).expect("values"))
             .collect();
         assert_eq!(bytewise, expected);
     }
 
     #[test]
     fn rejects_truncated_and_foreign_bytes() {
-        let mut pieces = Pieces::default();
-        pieces.push(b"[{\"a\": 1}").expect("pieces");
-        assert!(pieces.finish(&mut RoundedNumbers::default()).is_err());
-        assert!(Pieces::default().push(b"[{}] x").is_err());
-        assert!(Pieces::default().push(b"[nonsense]").is_err());
+        let mut stream = JsonStream::default();
+        stream.push(b"[{\"a\": 1}").expect("values");
+        assert!(stream.finish(&mut RoundedNumbers::default()).is_err());
+        assert!(JsonStream::default().push(b"[{}] x").is_err());
+        assert!(JsonStream::default().push(b"[nonsense]").is_err());
     }
 }

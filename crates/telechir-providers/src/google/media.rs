@@ -60,19 +60,19 @@ pub(super) fn size_of(media: &Media) -> Option<Size> {
 
 /// Maximum base64 characters of one image. A request is limited to 20 MB, which includes the
 /// conversation's other images.
-pub(super) const IMAGE_BASE64: usize = 7 * 1024 * 1024;
+pub(super) const MAX_IMAGE_BASE64: usize = 7 * 1024 * 1024;
 
 /// The size to which a screenshot is scaled. Coordinates do not depend on it; a larger image costs
 /// more without showing more.
 pub(super) fn screenshot_size(size: Size) -> Size {
-    const SIDE: u32 = 3072;
+    const MAX_SIDE_PX: u32 = 3072;
     let longest = size.width.max(size.height);
-    if longest <= SIDE {
+    if longest <= MAX_SIDE_PX {
         return size;
     }
     let scaled = |side: u32| {
-        let scaled = u64::from(side) * u64::from(SIDE) / u64::from(longest);
-        u32::try_from(scaled).unwrap_or(SIDE).max(1)
+        let scaled = u64::from(side) * u64::from(MAX_SIDE_PX) / u64::from(longest);
+        u32::try_from(scaled).unwrap_or(MAX_SIDE_PX).max(1)
     };
     Size::new(scaled(size.width), scaled(size.height))
 }

@@ -9,7 +9,7 @@ use super::args::Args;
 pub(super) const COMMAND_LINE: &str = "run_shell_command";
 
 /// Whether this is the name of one of our functions, or of one that is decoded like them.
-pub(super) fn is_ours(name: &str) -> bool {
+pub(super) fn is_own_function(name: &str) -> bool {
     const NAMES: [&str; 10] = [
         "browser",
         "execute_browser",
@@ -49,7 +49,7 @@ pub(super) fn write(call: &ShellCall) -> Option<Map<String, Value>> {
     let [Command::Line(line)] = call.commands.as_slice() else {
         return None;
     };
-    let unsaid = call.timeout_ms.is_some()
+    let has_more = call.timeout_ms.is_some()
         || call.max_output.is_some()
         || !call.env.is_empty()
         || call.user.is_some();
@@ -58,7 +58,7 @@ pub(super) fn write(call: &ShellCall) -> Option<Map<String, Value>> {
         ShellAction::Start => true,
         _ => return None,
     };
-    if unsaid {
+    if has_more {
         return None;
     }
     let mut args = Map::new();

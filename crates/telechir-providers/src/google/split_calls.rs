@@ -21,8 +21,8 @@ fn part_of(content: &Content) -> Option<(bool, &str, usize, usize)> {
         Content::ComputerResult(result) => (true, &result.call_id),
         _ => return None,
     };
-    let (base, place) = id.as_str().rsplit_once('-')?;
-    let (number, count) = place.split_once("of")?;
+    let (base, part) = id.as_str().rsplit_once('-')?;
+    let (number, count) = part.split_once("of")?;
     Some((is_result, base, number.parse().ok()?, count.parse().ok()?))
 }
 
@@ -31,24 +31,24 @@ pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
     let mut joined = Vec::new();
     let mut run: Vec<Content> = Vec::new();
     for content in contents {
-        let goes_on = match (part_of(&content), run.last().and_then(part_of)) {
+        let continues = match (part_of(&content), run.last().and_then(part_of)) {
             (Some((result, base, number, count)), Some((last_result, last_base, last, total))) => {
                 (result, base, count) == (last_result, last_base, total) && number == last + 1
             }
             _ => false,
         };
-        if !goes_on {
+        if !continues {
             joined.append(&mut run);
         }
-        let begins = matches!(part_of(&content), Some((_, _, 1, count)) if count > 1);
-        if !goes_on && !begins {
+        let starts = matches!(part_of(&content), Some((_, _, 1, count)) if count > 1);
+        if !continues && !starts {
             joined.push(content);
             continue;
         }
         let is_last = matches!(part_of(&content), Some((_, _, number, count)) if number == count);
         run.push(content);
         if is_last {
-            match whole(&run) {
+            match joined_content(&run) {
                 Some(content) => {
                     joined.push(content);
                     run.clear();
@@ -62,7 +62,7 @@ pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
 }
 
 /// Joins all parts of a call or a result.
-fn whole(parts: &[Content]) -> Option<Content> {
+fn joined_content(parts: &[Content]) -> Option<Content> {
     let (_, base, ..) = parts.first().and_then(part_of)?;
     let base = CallId::from(base);
     if let Some(calls) = all(parts, |part| match part {
@@ -120,24 +120,24 @@ fn call(id: CallId, calls: &[&ComputerCall]) -> Option<ComputerCall> {
 /// The screenshot is the one of the last part.
 fn result(id: CallId, results: &[&ComputerResult]) -> Option<ComputerResult> {
     let last = *results.last()?;
-    let said: Vec<&str> = results
+    let texts: Vec<&str> = results
         .iter()
         .filter_map(|result| result.text_output.as_deref())
         .collect();
     let failures = || results.iter().filter_map(|result| result.error.clone());
     let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
     let before = &results[..results.len() - 1];
-    let says_more = |result: &&ComputerResult| {
+    let has_more = |result: &&ComputerResult| {
         result.screenshot.is_some() || result.error.is_some() || result.text_output.is_some()
     };
-    let steps = if first.is_some() || before.iter().any(says_more) {
+    let steps = if first.is_some() || before.iter().any(has_more) {
         results.iter().map(|result| step(result)).collect()
     } else {
         Vec::new()
     };
     Some(ComputerResult {
         call_id: id,
-        text_output: (!said.is_empty()).then(|| said.join("\n")),
+        text_output: (!texts.is_empty()).then(|| texts.join("\n")),
         error: first.or_else(|| failures().next()),
         screenshot: results
             .iter()

@@ -8,10 +8,10 @@ use telechir_protocol::{
 };
 
 use super::call::CHECK;
-use super::context::{Kind, Known};
-use super::encode_call::Asked;
+use super::context::{GoogleCallKind, RecordedCall};
+use super::encode_call::EncodedFunctionCall;
 use super::media::media;
-use super::{PROVIDER, unsaid};
+use super::{PROVIDER, report_losses};
 use crate::Report;
 use crate::anthropic::shell_text;
 
@@ -26,19 +26,24 @@ const WITHIN_OUTPUT: &str = "within_output";
 
 /// The response of a function.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct FunctionResponse {
     pub(super) response: Map<String, Value>,
     pub(super) media: Vec<Media>,
     pub(super) is_error: bool,
 }
 
 /// Decodes a response into the result of a call of this kind.
-pub(super) fn read(known: &Known, id: CallId, answer: Answer, meta: Meta) -> Content {
+pub(super) fn read(
+    known: &RecordedCall,
+    id: CallId,
+    answer: FunctionResponse,
+    meta: Meta,
+) -> Content {
     match &known.kind {
-        Kind::Computer(family) => screen(known, family.clone(), id, answer, meta),
-        Kind::Shell => shell(id, answer, meta),
-        Kind::Edit => edit(id, answer, meta),
-        Kind::Function => function(known, id, answer, meta),
+        GoogleCallKind::Computer(family) => screen(known, family.clone(), id, answer, meta),
+        GoogleCallKind::Shell => shell(id, answer, meta),
+        GoogleCallKind::Edit => edit(id, answer, meta),
+        GoogleCallKind::Function => function(known, id, answer, meta),
     }
 }
 
@@ -53,7 +58,7 @@ fn string(response: &mut Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// The error of a response, with its kind if we encoded it.
-fn failure(answer: &mut Answer) -> Option<Failure> {
+fn failure(answer: &mut FunctionResponse) -> Option<Failure> {
     let message = string(&mut answer.response, "error");
     let kind = answer
         .response
@@ -65,25 +70,25 @@ fn failure(answer: &mut Answer) -> Option<Failure> {
             Some(Failure::new(kind.unwrap_or_default(), message))
         }
         None if answer.is_error => {
-            let said = string(&mut answer.response, "output");
-            let said = said.unwrap_or_else(|| "The call failed without a reason.".to_owned());
-            Some(Failure::new(FailureKind::Device, said))
+            let message = string(&mut answer.response, "output");
+            let message = message.unwrap_or_else(|| "The call failed without a reason.".to_owned());
+            Some(Failure::new(FailureKind::Device, message))
         }
         None => None,
     }
 }
 
-fn keep_rest(meta: &mut Meta, response: Map<String, Value>) {
+fn keep_unknown(meta: &mut Meta, response: Map<String, Value>) {
     if !response.is_empty() {
         meta.set_property(PROVIDER, RESPONSE, response.into());
     }
 }
 
 fn screen(
-    known: &Known,
+    known: &RecordedCall,
     family: Option<String>,
     id: CallId,
-    mut answer: Answer,
+    mut answer: FunctionResponse,
     mut meta: Meta,
 ) -> Content {
     let mut result = ComputerResult::new(id);
@@ -123,7 +128,7 @@ fn screen(
     }
     result.screenshot = images.pop();
     result.group = family;
-    keep_rest(&mut meta, answer.response);
+    keep_unknown(&mut meta, answer.response);
     result.meta = meta;
     Content::ComputerResult(result)
 }
@@ -153,20 +158,20 @@ fn read_steps(steps: &Value, images: &[Media]) -> Option<Vec<StepOutcome>> {
     steps.as_array()?.iter().map(read).collect()
 }
 
-fn shell(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
+fn shell(id: CallId, mut answer: FunctionResponse, mut meta: Meta) -> Content {
     let error = string(&mut answer.response, "error");
     let is_error = error.is_some() || answer.is_error;
-    let said = error.or_else(|| string(&mut answer.response, "output"));
-    let mut result = shell_text::parse(id, &said.unwrap_or_default(), is_error);
-    keep_rest(&mut meta, answer.response);
+    let message = error.or_else(|| string(&mut answer.response, "output"));
+    let mut result = shell_text::parse(id, &message.unwrap_or_default(), is_error);
+    keep_unknown(&mut meta, answer.response);
     result.meta = meta;
     Content::ShellResult(result)
 }
 
-fn edit(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
+fn edit(id: CallId, mut answer: FunctionResponse, mut meta: Meta) -> Content {
     let error = failure(&mut answer);
     let text = string(&mut answer.response, "output");
-    keep_rest(&mut meta, answer.response);
+    keep_unknown(&mut meta, answer.response);
     Content::EditResult(EditResult {
         call_id: id,
         text,
@@ -176,7 +181,12 @@ fn edit(id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
 }
 
 /// Without `output` and `error`, the object itself is the function's result.
-fn function(known: &Known, id: CallId, mut answer: Answer, mut meta: Meta) -> Content {
+fn function(
+    known: &RecordedCall,
+    id: CallId,
+    mut answer: FunctionResponse,
+    mut meta: Meta,
+) -> Content {
     let only = |names: &[&str], response: &Map<String, Value>| {
         !response.is_empty() && response.keys().all(|name| names.contains(&name.as_str()))
     };
@@ -190,8 +200,8 @@ fn function(known: &Known, id: CallId, mut answer: Answer, mut meta: Meta) -> Co
             meta.set_property(PROVIDER, WITHIN_OUTPUT, true.into());
         }
     } else if answer.is_error {
-        let said = Value::Object(std::mem::take(&mut answer.response)).to_string();
-        error = Some(Failure::new(FailureKind::Device, said));
+        let message = Value::Object(std::mem::take(&mut answer.response)).to_string();
+        error = Some(Failure::new(FailureKind::Device, message));
     } else if !answer.response.is_empty() || answer.media.is_empty() {
         result = Some(answer.response.into());
     }
@@ -206,31 +216,35 @@ fn function(known: &Known, id: CallId, mut answer: Answer, mut meta: Meta) -> Co
 }
 
 /// Encodes a result: one response for each function call that its call was encoded as, in order.
-pub(super) fn write(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Answer> {
-    let place = result
+pub(super) fn write(
+    encoded: &[EncodedFunctionCall],
+    result: &ToolResult,
+    report: &mut Report,
+) -> Vec<FunctionResponse> {
+    let location = result
         .call_id()
         .map_or_else(|| "a result".to_owned(), |id| format!("result {id}"));
     match result {
         ToolResult::Computer(result) => {
-            unsaid(
+            report_losses(
                 report,
-                &place,
+                &location,
                 &result.meta,
                 result.item_id.as_deref(),
                 None,
             );
-            let mut answers: Vec<Answer> = asked
+            let mut answers: Vec<FunctionResponse> = encoded
                 .iter()
-                .take(asked.len().saturating_sub(1))
-                .map(|asked| of_step(result, asked.action.unwrap_or_default()))
+                .take(encoded.len().saturating_sub(1))
+                .map(|encoded| of_step(result, encoded.action.unwrap_or_default()))
                 .collect();
-            answers.push(of_screen(result, asked.len() > 1));
+            answers.push(of_screen(result, encoded.len() > 1));
             answers
         }
         ToolResult::Shell(result) => {
-            unsaid(
+            report_losses(
                 report,
-                &place,
+                &location,
                 &result.meta,
                 result.item_id.as_deref(),
                 None,
@@ -238,23 +252,23 @@ pub(super) fn write(asked: &[Asked], result: &ToolResult, report: &mut Report) -
             vec![of_shell(result)]
         }
         ToolResult::Edit(result) => {
-            unsaid(report, &place, &result.meta, None, None);
+            report_losses(report, &location, &result.meta, None, None);
             vec![of_edit(result)]
         }
         ToolResult::Function(result) => {
-            unsaid(report, &place, &result.meta, None, None);
-            vec![of_function(result, &place, report)]
+            report_losses(report, &location, &result.meta, None, None);
+            vec![of_function(result, &location, report)]
         }
     }
 }
 
 fn put_failure(response: &mut Map<String, Value>, failure: &Failure) {
-    let said = if failure.message.trim().is_empty() {
+    let message = if failure.message.trim().is_empty() {
         "It failed."
     } else {
         &failure.message
     };
-    response.insert("error".to_owned(), said.into());
+    response.insert("error".to_owned(), message.into());
     if failure.kind != FailureKind::Device {
         let kind = serde_json::to_value(failure.kind).unwrap_or_default();
         response.insert("error_kind".to_owned(), kind);
@@ -262,7 +276,7 @@ fn put_failure(response: &mut Map<String, Value>, failure: &Failure) {
 }
 
 /// Adds the fields that were kept beside the neutral values.
-fn put_rest(response: &mut Map<String, Value>, meta: &Meta) {
+fn put_unknown(response: &mut Map<String, Value>, meta: &Meta) {
     let rest = meta.property(PROVIDER, RESPONSE).and_then(Value::as_object);
     for (name, value) in rest.into_iter().flatten() {
         response.entry(name).or_insert_with(|| value.clone());
@@ -279,8 +293,8 @@ fn put_url(response: &mut Map<String, Value>, result: &ComputerResult) {
 }
 
 /// The response for one action inside a batch.
-fn of_step(result: &ComputerResult, at: usize) -> Answer {
-    let mut answer = Answer::default();
+fn of_step(result: &ComputerResult, at: usize) -> FunctionResponse {
+    let mut answer = FunctionResponse::default();
     put_url(&mut answer.response, result);
     let Some(step) = result.steps.get(at) else {
         // The step's outcome is unknown: if the batch failed, it may not have run.
@@ -291,7 +305,7 @@ fn of_step(result: &ComputerResult, at: usize) -> Answer {
     };
     match &step.state {
         StepState::Failed { failure } => put_failure(&mut answer.response, failure),
-        StepState::NotStarted => put_failure(&mut answer.response, &not_begun()),
+        StepState::NotStarted => put_failure(&mut answer.response, &not_started()),
         StepState::Delivered | StepState::Confirmed => {}
     }
     if let Some(text) = &step.text {
@@ -303,7 +317,7 @@ fn of_step(result: &ComputerResult, at: usize) -> Answer {
     answer
 }
 
-fn not_begun() -> Failure {
+fn not_started() -> Failure {
     Failure::new(
         FailureKind::NotExecuted,
         "It was not started because an earlier action of the same turn failed.",
@@ -311,14 +325,14 @@ fn not_begun() -> Failure {
 }
 
 /// The response with the call's result. `is_last`: other responses of the batch precede it.
-fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
-    let mut answer = Answer::default();
+fn of_screen(result: &ComputerResult, is_last: bool) -> FunctionResponse {
+    let mut answer = FunctionResponse::default();
     let response = &mut answer.response;
     put_url(response, result);
     let last = result.steps.last();
     let own = last.filter(|_| is_last).map(|step| &step.state);
     match (own, &result.error) {
-        (Some(StepState::NotStarted), _) => put_failure(response, &not_begun()),
+        (Some(StepState::NotStarted), _) => put_failure(response, &not_started()),
         (Some(StepState::Delivered | StepState::Confirmed), _) | (_, None) => {}
         (_, Some(failure)) => put_failure(response, failure),
     }
@@ -331,16 +345,16 @@ fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
         texts.collect()
     };
     // The texts of the other actions are in their responses.
-    let own_words = result
+    let own_text = result
         .text_output
         .clone()
         .filter(|_| !is_last || of_steps.is_empty());
-    let is_said_before = is_last && result.steps.iter().any(|step| step.text.is_some());
-    let words = own_words
-        .filter(|_| !is_said_before)
+    let is_in_other_responses = is_last && result.steps.iter().any(|step| step.text.is_some());
+    let output = own_text
+        .filter(|_| !is_in_other_responses)
         .or_else(|| (!of_steps.is_empty()).then(|| of_steps.join("\n")));
-    if let Some(words) = words {
-        response.insert("output".to_owned(), words.into());
+    if let Some(output) = output {
+        response.insert("output".to_owned(), output.into());
     }
     if !result.tabs.is_empty() {
         let tabs = serde_json::to_value(&result.tabs).unwrap_or_default();
@@ -358,12 +372,12 @@ fn of_screen(result: &ComputerResult, is_last: bool) -> Answer {
             answer.media.extend(result.screenshot.clone());
         }
     }
-    put_rest(&mut answer.response, &result.meta);
+    put_unknown(&mut answer.response, &result.meta);
     answer
 }
 
 /// Adds the screenshots of steps and, if there are several steps, their outcomes.
-fn put_steps(result: &ComputerResult, answer: &mut Answer) {
+fn put_steps(result: &ComputerResult, answer: &mut FunctionResponse) {
     let mut steps = Vec::new();
     for step in &result.steps {
         let mut step = step.clone();
@@ -380,21 +394,21 @@ fn put_steps(result: &ComputerResult, answer: &mut Answer) {
     }
 }
 
-fn of_shell(result: &ShellResult) -> Answer {
+fn of_shell(result: &ShellResult) -> FunctionResponse {
     let text = shell_text::write(result);
     let name = if result.error.is_some() {
         "error"
     } else {
         "output"
     };
-    let mut answer = Answer::default();
+    let mut answer = FunctionResponse::default();
     answer.response.insert(name.to_owned(), text.into());
-    put_rest(&mut answer.response, &result.meta);
+    put_unknown(&mut answer.response, &result.meta);
     answer
 }
 
-fn of_edit(result: &EditResult) -> Answer {
-    let mut answer = Answer::default();
+fn of_edit(result: &EditResult) -> FunctionResponse {
+    let mut answer = FunctionResponse::default();
     if let Some(failure) = &result.error {
         put_failure(&mut answer.response, failure);
     }
@@ -403,12 +417,12 @@ fn of_edit(result: &EditResult) -> Answer {
             .response
             .insert("output".to_owned(), text.as_str().into());
     }
-    put_rest(&mut answer.response, &result.meta);
+    put_unknown(&mut answer.response, &result.meta);
     answer
 }
 
-fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Answer {
-    let mut answer = Answer::default();
+fn of_function(result: &FunctionResult, location: &str, report: &mut Report) -> FunctionResponse {
+    let mut answer = FunctionResponse::default();
     let response = &mut answer.response;
     let is_within = result.meta.property(PROVIDER, WITHIN_OUTPUT).is_some();
     let is_ambiguous = |members: &Map<String, Value>| {
@@ -430,38 +444,38 @@ fn of_function(result: &FunctionResult, place: &str, report: &mut Report) -> Ans
     if let Some(failure) = &result.error {
         put_failure(response, failure);
     }
-    let mut words = Vec::new();
+    let mut texts = Vec::new();
     for item in &result.items {
         if let Some(image) = media(item) {
             answer.media.push(image);
         } else if let Content::Text(text) = item {
-            words.push(text.text.as_str());
+            texts.push(text.text.as_str());
         } else {
             report.lost(
                 "a content of a result",
-                place,
+                location,
                 "results contain only text and images",
             );
         }
     }
-    if !words.is_empty() {
-        let words = words.join("\n");
-        let said = response.entry("output").or_insert(Value::Null);
-        *said = match said.take() {
-            Value::Null => words.into(),
-            Value::String(text) => format!("{text}\n{words}").into(),
-            other => format!("{other}\n{words}").into(),
+    if !texts.is_empty() {
+        let texts = texts.join("\n");
+        let output = response.entry("output").or_insert(Value::Null);
+        *output = match output.take() {
+            Value::Null => texts.into(),
+            Value::String(text) => format!("{text}\n{texts}").into(),
+            other => format!("{other}\n{texts}").into(),
         };
     }
-    put_rest(response, &result.meta);
+    put_unknown(response, &result.meta);
     answer
 }
 
 /// The response for a call without a known result.
-pub(super) fn unknown(call: &Content) -> Answer {
-    let mut answer = Answer::default();
-    let said = "The result is unknown.";
-    answer.response.insert("error".to_owned(), said.into());
+pub(super) fn unknown(call: &Content) -> FunctionResponse {
+    let mut answer = FunctionResponse::default();
+    let message = "The result is unknown.";
+    answer.response.insert("error".to_owned(), message.into());
     if matches!(call, Content::ComputerCall(_)) {
         answer.response.insert("url".to_owned(), "".into());
     }
@@ -480,9 +494,9 @@ pub(super) fn note_unacknowledged(turn: &AnsweredTurn, report: &mut Report) {
             let known = &result.acknowledged_safety_checks;
             if !known.iter().any(|known| known.id == check.id) {
                 let what = "the denial of a safety check";
-                let place = format!("call {}", call.call_id);
+                let location = format!("call {}", call.call_id);
                 let why = "only an approval can be encoded; without it the provider rejects the next request";
-                report.lost(what, place, why);
+                report.lost(what, location, why);
             }
         }
     }

@@ -7,49 +7,49 @@ use serde_json::Value;
 use telechir_protocol::{CallId, Content, Message, Role, Size, ToolResult};
 
 use super::PROVIDER;
-use super::call::kept;
+use super::call::property;
 use super::context::{call_id, result_id};
-use super::encode_call::Asked;
+use super::encode_call::EncodedFunctionCall;
 use super::media::{media, size_of};
 use crate::{Envelope, Report};
 
 /// The author of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum TurnAuthor {
     Model,
     User,
 }
 
 /// An element of a turn.
 #[derive(Clone, Debug)]
-pub(super) enum Entry<'a> {
+pub(super) enum TurnEntry<'a> {
     /// A content and its location in the history.
     Content(&'a Content, String),
     /// The missing result of this call.
     Missing(&'a Content),
 }
 
-/// Consecutive contents of one speaker.
+/// Consecutive contents of one author.
 #[derive(Clone, Debug)]
-pub(super) struct Turn<'a> {
-    pub(super) side: Side,
+pub(super) struct AuthoredTurn<'a> {
+    pub(super) author: TurnAuthor,
     /// The original JSON around the message; absent if the turn combines several messages.
     pub(super) around: Option<&'a Value>,
-    pub(super) entries: Vec<Entry<'a>>,
+    pub(super) entries: Vec<TurnEntry<'a>>,
 }
 
-/// The speaker of a content.
-fn side(role: &Role, content: &Content) -> Side {
+/// The author of a content.
+fn author_of(role: &Role, content: &Content) -> TurnAuthor {
     match content {
-        _ if result_id(content).is_some() => Side::User,
-        _ if call_id(content).is_some() => Side::Model,
+        _ if result_id(content).is_some() => TurnAuthor::User,
+        _ if call_id(content).is_some() => TurnAuthor::Model,
         Content::Reasoning(_)
         | Content::CommandCall(_)
         | Content::CommandResult(_)
         | Content::ImageGenerationCall(_)
-        | Content::ImageGenerationResult(_) => Side::Model,
-        _ if *role == Role::Assistant => Side::Model,
-        _ => Side::User,
+        | Content::ImageGenerationResult(_) => TurnAuthor::Model,
+        _ if *role == Role::Assistant => TurnAuthor::Model,
+        _ => TurnAuthor::User,
     }
 }
 
@@ -59,64 +59,64 @@ pub(super) fn turns<'a>(
     first: usize,
     around: impl Fn(&'a Message) -> Option<&'a Value>,
     report: &mut Report,
-) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+) -> Vec<AuthoredTurn<'a>> {
+    let mut turns: Vec<AuthoredTurn<'a>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
-        let place = |index| format!("messages[{}].contents[{index}]", at + first);
-        let entry = |(index, content)| Entry::Content(content, place(index));
+        let location = |index| format!("messages[{}].contents[{index}]", at + first);
+        let entry = |(index, content)| TurnEntry::Content(content, location(index));
         if let Some(around) = around(message) {
-            let side = if message.role == Role::Assistant {
-                Side::Model
+            let author = if message.role == Role::Assistant {
+                TurnAuthor::Model
             } else {
-                Side::User
+                TurnAuthor::User
             };
-            turns.push(Turn {
-                side,
+            turns.push(AuthoredTurn {
+                author,
                 around: Some(around),
                 entries: message.contents.iter().enumerate().map(entry).collect(),
             });
             continue;
         }
         for (index, content) in message.contents.iter().enumerate() {
-            let side = side(&message.role, content);
-            let entry = Entry::Content(content, place(index));
+            let author = author_of(&message.role, content);
+            let entry = TurnEntry::Content(content, location(index));
             match turns.last_mut() {
-                Some(last) if last.side == side && last.around.is_none() => {
+                Some(last) if last.author == author && last.around.is_none() => {
                     last.entries.push(entry);
                 }
-                _ => turns.push(Turn {
-                    side,
+                _ => turns.push(AuthoredTurn {
+                    author,
                     around: None,
                     entries: vec![entry],
                 }),
             }
         }
     }
-    paired(turns, report)
+    pair_results(turns, report)
 }
 
-fn answer_of<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
+fn result_call_id<'a>(entry: &TurnEntry<'a>) -> Option<&'a CallId> {
     match entry {
-        Entry::Content(content, _) => result_id(content),
-        Entry::Missing(_) => None,
+        TurnEntry::Content(content, _) => result_id(content),
+        TurnEntry::Missing(_) => None,
     }
 }
 
-fn called_by<'a>(entry: &Entry<'a>) -> Option<&'a CallId> {
+fn entry_call_id<'a>(entry: &TurnEntry<'a>) -> Option<&'a CallId> {
     match entry {
-        Entry::Content(content, _) => call_id(content),
-        Entry::Missing(_) => None,
+        TurnEntry::Content(content, _) => call_id(content),
+        TurnEntry::Missing(_) => None,
     }
 }
 
 /// The turns in which calls and results with the same id occur.
 #[derive(Debug, Default)]
-struct Homes {
+struct CallSites {
     calls: VecDeque<usize>,
     answers: VecDeque<usize>,
 }
 
-impl Homes {
+impl CallSites {
     /// The turn with the result for a call in turn `at`: a later one, before the id is used again.
     fn answer(&mut self, at: usize) -> Option<usize> {
         for turns in [&mut self.calls, &mut self.answers] {
@@ -124,45 +124,59 @@ impl Homes {
                 turns.pop_front();
             }
         }
-        let again = self.calls.iter().find(|turn| **turn > at);
-        let is_next = |home: &usize| again.is_none_or(|again| home < again);
+        let reused = self.calls.iter().find(|turn| **turn > at);
+        let is_next = |turn_index: &usize| reused.is_none_or(|reused| turn_index < reused);
         self.answers.front().copied().filter(is_next)?;
         self.answers.pop_front()
     }
 }
 
 /// Moves each result into the turn after its call.
-fn paired<'a>(mut turns: Vec<Turn<'a>>, report: &mut Report) -> Vec<Turn<'a>> {
-    let mut homes: HashMap<CallId, Homes> = HashMap::new();
+fn pair_results<'a>(
+    mut turns: Vec<AuthoredTurn<'a>>,
+    report: &mut Report,
+) -> Vec<AuthoredTurn<'a>> {
+    let mut call_sites: HashMap<CallId, CallSites> = HashMap::new();
     for (at, turn) in turns.iter().enumerate() {
-        for id in turn.entries.iter().filter_map(answer_of) {
-            homes.entry(id.clone()).or_default().answers.push_back(at);
+        for id in turn.entries.iter().filter_map(result_call_id) {
+            call_sites
+                .entry(id.clone())
+                .or_default()
+                .answers
+                .push_back(at);
         }
-        for id in turn.entries.iter().filter_map(called_by) {
-            homes.entry(id.clone()).or_default().calls.push_back(at);
+        for id in turn.entries.iter().filter_map(entry_call_id) {
+            call_sites
+                .entry(id.clone())
+                .or_default()
+                .calls
+                .push_back(at);
         }
     }
     let mut ordered = Vec::with_capacity(turns.len());
     for at in 0..turns.len() {
         let calls: Vec<&Content> = open_calls(&turns[at]);
-        if turns[at].side == Side::Model && !calls.is_empty() {
+        if turns[at].author == TurnAuthor::Model && !calls.is_empty() {
             let is_last = turns[at + 1..].iter().all(|turn| turn.entries.is_empty());
-            let mut answers = answers(&mut turns, at, &calls, &mut homes, report);
+            let mut answers = answers(&mut turns, at, &calls, &mut call_sites, report);
             let is_open = is_last
                 && answers
                     .iter()
-                    .all(|entry| matches!(entry, Entry::Missing(_)));
+                    .all(|entry| matches!(entry, TurnEntry::Missing(_)));
             ordered.push(turns[at].clone());
             if is_open || answers.is_empty() {
                 continue;
             }
-            match turns.get_mut(at + 1).filter(|next| next.side == Side::User) {
+            match turns
+                .get_mut(at + 1)
+                .filter(|next| next.author == TurnAuthor::User)
+            {
                 Some(next) => {
                     answers.append(&mut next.entries);
                     next.entries = answers;
                 }
-                None => ordered.push(Turn {
-                    side: Side::User,
+                None => ordered.push(AuthoredTurn {
+                    author: TurnAuthor::User,
                     around: None,
                     entries: answers,
                 }),
@@ -175,9 +189,9 @@ fn paired<'a>(mut turns: Vec<Turn<'a>>, report: &mut Report) -> Vec<Turn<'a>> {
     ordered
 }
 
-fn open_calls<'a>(turn: &Turn<'a>) -> Vec<&'a Content> {
-    let call = |entry: &Entry<'a>| match entry {
-        Entry::Content(content, _) if call_id(content).is_some() => Some(*content),
+fn open_calls<'a>(turn: &AuthoredTurn<'a>) -> Vec<&'a Content> {
+    let call = |entry: &TurnEntry<'a>| match entry {
+        TurnEntry::Content(content, _) if call_id(content).is_some() => Some(*content),
         _ => None,
     };
     turn.entries.iter().filter_map(call).collect()
@@ -186,32 +200,34 @@ fn open_calls<'a>(turn: &Turn<'a>) -> Vec<&'a Content> {
 /// The results for these calls, removed from their turns; empty if the next turn already has all of
 /// them.
 fn answers<'a>(
-    turns: &mut [Turn<'a>],
+    turns: &mut [AuthoredTurn<'a>],
     at: usize,
     calls: &[&'a Content],
-    homes: &mut HashMap<CallId, Homes>,
+    call_sites: &mut HashMap<CallId, CallSites>,
     report: &mut Report,
-) -> Vec<Entry<'a>> {
+) -> Vec<TurnEntry<'a>> {
     if turns.get(at + 1).is_some_and(|next| has_all(next, calls)) {
         return Vec::new();
     }
     let mut answers = Vec::new();
     for call in calls {
         let Some(id) = call_id(call) else { continue };
-        let home = homes.get_mut(id).and_then(|homes| homes.answer(at));
-        let found = home.and_then(|home| {
-            let is_answer = |entry: &Entry<'_>| answer_of(entry) == Some(id);
-            let entries = &mut turns[home].entries;
-            let place = entries.iter().position(is_answer)?;
+        let turn_index = call_sites
+            .get_mut(id)
+            .and_then(|call_sites| call_sites.answer(at));
+        let found = turn_index.and_then(|turn_index| {
+            let is_answer = |entry: &TurnEntry<'_>| result_call_id(entry) == Some(id);
+            let entries = &mut turns[turn_index].entries;
+            let index = entries.iter().position(is_answer)?;
             // Moving is normal for other dialects, but an anomaly in Google's own JSON.
-            if home > at + 1 && came_from_here(&entries[place]) {
+            if turn_index > at + 1 && has_google_raw(&entries[index]) {
                 report.kept(
                     "a late result",
                     format!("call {id}"),
                     "the turn after a call must have its result",
                     "in that turn",
                 );
-            } else if place > 0 && entries[..=place].iter().any(came_from_here) {
+            } else if index > 0 && entries[..=index].iter().any(has_google_raw) {
                 report.kept(
                     "a result after other contents",
                     format!("call {id}"),
@@ -219,23 +235,24 @@ fn answers<'a>(
                     "at its position among them",
                 );
             }
-            Some(entries.remove(place))
+            Some(entries.remove(index))
         });
-        answers.push(found.unwrap_or(Entry::Missing(call)));
+        answers.push(found.unwrap_or(TurnEntry::Missing(call)));
     }
     answers
 }
 
 /// Whether a turn already has a result for each call: inside an original message, or in leading
 /// results from Google's JSON, whose order the service accepted.
-fn has_all(turn: &Turn<'_>, calls: &[&Content]) -> bool {
-    let is_answer = |entry: &&Entry<'_>| answer_of(entry).is_some() && came_from_here(entry);
+fn has_all(turn: &AuthoredTurn<'_>, calls: &[&Content]) -> bool {
+    let is_answer =
+        |entry: &&TurnEntry<'_>| result_call_id(entry).is_some() && has_google_raw(entry);
     let begins = match turn.around {
         Some(_) => turn.entries.len(),
         None => turn.entries.iter().take_while(is_answer).count(),
     };
     let mut answers: HashMap<&CallId, usize> = HashMap::new();
-    for id in turn.entries[..begins].iter().filter_map(answer_of) {
+    for id in turn.entries[..begins].iter().filter_map(result_call_id) {
         *answers.entry(id).or_default() += 1;
     }
     let mut ids = calls.iter().filter_map(|call| call_id(call));
@@ -248,12 +265,12 @@ fn has_all(turn: &Turn<'_>, calls: &[&Content]) -> bool {
     })
 }
 
-fn came_from_here(entry: &Entry<'_>) -> bool {
+fn has_google_raw(entry: &TurnEntry<'_>) -> bool {
     match entry {
-        Entry::Content(content, _) => content
+        TurnEntry::Content(content, _) => content
             .meta()
             .is_some_and(|meta| super::raw_of(meta).is_some()),
-        Entry::Missing(_) => false,
+        TurnEntry::Missing(_) => false,
     }
 }
 
@@ -266,7 +283,7 @@ pub(super) fn results(messages: &[Message]) -> HashMap<CallId, &Content> {
 }
 
 /// The size of the image in a content.
-pub(super) fn image_of(content: &Content) -> Option<Size> {
+pub(super) fn image_size(content: &Content) -> Option<Size> {
     match content {
         Content::ComputerResult(result) => {
             let own = result.screenshot.as_ref().and_then(size_of);
@@ -288,38 +305,38 @@ pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
 }
 
 /// The function call of a result that records its function's name.
-pub(super) fn asked_by_name(result: &ToolResult) -> Option<Vec<Asked>> {
+pub(super) fn encoded_by_name(result: &ToolResult) -> Option<Vec<EncodedFunctionCall>> {
     let meta = match result {
         ToolResult::Computer(result) => &result.meta,
         ToolResult::Shell(result) => &result.meta,
         ToolResult::Edit(result) => &result.meta,
         ToolResult::Function(result) => &result.meta,
     };
-    let kept = meta.property(PROVIDER, kept::FUNCTION);
-    let kept = kept.and_then(Value::as_str).map(str::to_owned);
+    let stored = meta.property(PROVIDER, property::FUNCTION);
+    let stored = stored.and_then(Value::as_str).map(str::to_owned);
     let own = match result {
         ToolResult::Function(function) => function.name.clone(),
         _ => None,
     };
-    Some(vec![Asked {
+    Some(vec![EncodedFunctionCall {
         id: result.call_id()?.clone(),
-        name: kept.or(own)?,
+        name: stored.or(own)?,
         args: Value::Null,
         action: None,
     }])
 }
 
 /// The text of a message.
-pub(super) fn words_of(message: &Message) -> String {
-    let words = message.contents.iter().filter_map(|content| match content {
+pub(super) fn joined_text(message: &Message) -> String {
+    let texts = message.contents.iter().filter_map(|content| match content {
         Content::Text(text) => Some(text.text.as_str()),
         _ => None,
     });
-    words.collect::<Vec<_>>().join("\n\n")
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Reports the fields around a history of another dialect, which a list cannot represent.
-pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
+pub(super) fn report_foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
     let Envelope::Object {
         dialect,
         member,
@@ -348,13 +365,13 @@ pub(super) fn foreign_envelope(envelope: &Envelope, own: &str, report: &mut Repo
 }
 
 /// Reports instructions outside the request's own field, which become user messages.
-pub(super) fn note_instructions(messages: &[Message], first: usize, report: &mut Report) {
+pub(super) fn report_instructions(messages: &[Message], first: usize, report: &mut Report) {
     for (at, message) in messages.iter().enumerate() {
         let is_system = matches!(message.role, Role::System | Role::Developer);
         if is_system && super::raw_of(&message.meta).is_none() {
             let why = "only a request has a field for them, and only for leading ones";
-            let place = format!("messages[{}]", at + first);
-            report.kept("instructions", place, why, "as a user message");
+            let location = format!("messages[{}]", at + first);
+            report.kept("instructions", location, why, "as a user message");
         }
     }
 }

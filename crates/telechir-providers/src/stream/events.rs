@@ -25,15 +25,15 @@ const DONE: &str = "[DONE]";
 /// Decodes a stream of server-sent events.
 pub(crate) struct Events<A> {
     reader: SseReader,
-    assemble: A,
+    assembler: A,
     rounded: RoundedNumbers,
 }
 
 impl<A: EventAssembler> Events<A> {
-    pub(crate) fn new(assemble: A) -> Self {
+    pub(crate) fn new(assembler: A) -> Self {
         Self {
             reader: SseReader::default(),
-            assemble,
+            assembler,
             rounded: RoundedNumbers::default(),
         }
     }
@@ -45,7 +45,7 @@ impl<A: EventAssembler> StreamDecoder for Events<A> {
         let mut deltas = Vec::new();
         for (at, event) in self.reader.push(bytes)?.into_iter().enumerate() {
             if event.data.trim() == DONE {
-                self.assemble.done();
+                self.assembler.done();
                 continue;
             }
             let json =
@@ -54,7 +54,7 @@ impl<A: EventAssembler> StreamDecoder for Events<A> {
                     problem: format!("its data is not JSON: {error}"),
                 })?;
             self.rounded.look(event.data.as_bytes(), "");
-            deltas.extend(self.assemble.event(event.name.as_deref(), json)?);
+            deltas.extend(self.assembler.event(event.name.as_deref(), json)?);
         }
         Ok(deltas)
     }
@@ -68,6 +68,6 @@ impl<A: EventAssembler> StreamDecoder for Events<A> {
             })?;
         }
         rounded.absorb(self.rounded);
-        self.assemble.finish(rounded)
+        self.assembler.finish(rounded)
     }
 }

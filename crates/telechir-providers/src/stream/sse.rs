@@ -22,7 +22,7 @@ pub(crate) struct SseReader {
     /// The last byte was a CR; a LF that follows belongs to the same line ending.
     after_return: bool,
     /// The first line was read; only that line may start with a byte order mark.
-    is_begun: bool,
+    is_started: bool,
     open: SseEvent,
     has_data: bool,
     number: usize,
@@ -67,7 +67,7 @@ impl SseReader {
     }
 
     fn line(&mut self, line: &[u8]) -> Result<Option<SseEvent>, StreamError> {
-        let line = if std::mem::replace(&mut self.is_begun, true) {
+        let line = if std::mem::replace(&mut self.is_started, true) {
             line
         } else {
             line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)

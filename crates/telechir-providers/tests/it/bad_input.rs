@@ -126,11 +126,11 @@ fn a_call_with_invalid_input_gets_an_error_result() {
         let again: Vec<Content> = serde_json::from_value(neutral).unwrap();
         assert_eq!(again.len(), turn.contents().len(), "{response}");
         // It is encoded unchanged.
-        let whole = dialect
+        let history = dialect
             .decode_history(response.to_string().as_bytes())
             .unwrap()
             .0;
-        assert_eq!(dialect.encode_history(&whole).unwrap().0, response);
+        assert_eq!(dialect.encode_history(&history).unwrap().0, response);
     }
 }
 
@@ -192,13 +192,13 @@ fn invalid_documents_are_errors_with_a_path() {
             "looks like openai-responses",
         ),
     ];
-    for (dialect, document, place) in odd {
+    for (dialect, document, path) in odd {
         let error = dialect
             .decode_response(document.as_bytes())
             .unwrap_err()
             .to_string();
         let start: String = document.chars().take(60).collect();
-        assert!(error.contains(place), "{start}: {error}");
+        assert!(error.contains(path), "{start}: {error}");
     }
 }
 
@@ -239,11 +239,11 @@ fn keeps_unknown_values() {
     for (dialect, document) in documents {
         let turn = read(dialect, &document).unwrap();
         assert_eq!(turn.calls().len(), 1);
-        let whole = dialect
+        let history = dialect
             .decode_history(document.to_string().as_bytes())
             .unwrap()
             .0;
-        assert_eq!(dialect.encode_history(&whole).unwrap().0, document);
+        assert_eq!(dialect.encode_history(&history).unwrap().0, document);
     }
 }
 
@@ -275,9 +275,9 @@ fn reports_a_rounded_number() {
     ] {
         let (_, report) = to.encode_history(&history).unwrap();
         let found = losses(&report);
-        let told = found.iter().find(|(loss, _)| *loss == what());
+        let loss = found.iter().find(|(loss, _)| *loss == what());
         assert!(
-            told.is_some_and(|(_, at)| at.ends_with(": account")),
+            loss.is_some_and(|(_, at)| at.ends_with(": account")),
             "{to}: {report:?}"
         );
     }

@@ -29,7 +29,7 @@ pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut 
             return;
         }
     };
-    for (place, was, is) in differences(document, &again) {
+    for (path, was, is) in differences(document, &again) {
         // For optional fields, null and absent are equivalent.
         if was.as_ref().or(is.as_ref()) == Some(&Value::Null) && (was.is_none() || is.is_none()) {
             continue;
@@ -38,31 +38,31 @@ pub(crate) fn note(dialect: Dialect, document: &Value, name: &str, losses: &mut 
             let text = value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
             text.chars().take(160).collect::<String>()
         };
-        let pattern = pattern(document, &place);
+        let pattern = pattern(document, &path);
         losses
             .entry(pattern)
-            .or_insert_with(|| format!("{name}{place}: {} became {}", show(was), show(is)));
+            .or_insert_with(|| format!("{name}{path}: {} became {}", show(was), show(is)));
     }
 }
 
 /// A path with types instead of indexes: `computer_call.status`.
-fn pattern(document: &Value, place: &str) -> String {
+fn pattern(document: &Value, path: &str) -> String {
     let mut value = document;
     let mut named = match document["type"].as_str() {
         Some(kind) if document.get("content").is_none() => format!("[{kind}]"),
         _ => String::new(),
     };
-    let place = place.replace('[', ".[");
-    for step in place.split('.').filter(|step| !step.is_empty()) {
-        let number = step
+    let path = path.replace('[', ".[");
+    for segment in path.split('.').filter(|segment| !segment.is_empty()) {
+        let number = segment
             .strip_prefix('[')
-            .and_then(|step| step.strip_suffix(']'));
+            .and_then(|segment| segment.strip_suffix(']'));
         match number {
             Some(number) => value = &value[number.parse::<usize>().unwrap()],
             None => {
-                value = &value[step];
+                value = &value[segment];
                 named.push('.');
-                named.push_str(step);
+                named.push_str(segment);
             }
         }
         if number.is_some() {
@@ -83,7 +83,7 @@ pub(crate) fn check(losses: &Losses, allowed: &[(&str, &str)]) {
     let lost: Vec<String> = losses
         .iter()
         .filter(|(pattern, _)| !is_allowed(pattern))
-        .map(|(pattern, place)| format!("{pattern}\n    {place}"))
+        .map(|(pattern, path)| format!("{pattern}\n    {path}"))
         .collect();
     assert!(
         lost.is_empty(),

@@ -23,12 +23,12 @@ pub(crate) fn told(first: &Value, second: &Value) -> String {
     let lines = differences(first, second);
     let lines = lines
         .iter()
-        .map(|(place, was, is)| format!("{place}: {} became {}\n", short(was), short(is)));
+        .map(|(path, was, is)| format!("{path}: {} became {}\n", short(was), short(is)));
     lines.collect()
 }
 
 fn compare(
-    place: String,
+    path: String,
     first: Option<&Value>,
     second: Option<&Value>,
     found: &mut Vec<Difference>,
@@ -37,17 +37,17 @@ fn compare(
         (Some(Value::Object(first)), Some(Value::Object(second))) => {
             let added = second.keys().filter(|name| !first.contains_key(*name));
             for name in first.keys().chain(added) {
-                let place = format!("{place}.{name}");
-                compare(place, first.get(name), second.get(name), found);
+                let path = format!("{path}.{name}");
+                compare(path, first.get(name), second.get(name), found);
             }
         }
         (Some(Value::Array(first)), Some(Value::Array(second))) => {
             for at in 0..first.len().max(second.len()) {
-                let place = format!("{place}[{at}]");
-                compare(place, first.get(at), second.get(at), found);
+                let path = format!("{path}[{at}]");
+                compare(path, first.get(at), second.get(at), found);
             }
         }
         (first, second) if first == second => {}
-        (first, second) => found.push((place, first.cloned(), second.cloned())),
+        (first, second) => found.push((path, first.cloned(), second.cloned())),
     }
 }

@@ -13,10 +13,10 @@ type Pair = fn(&str, usize) -> [Value; 2];
 
 const KINDS: [(&str, Pair); 3] = [
     ("function", |id, at| {
-        let word = ["moon", "sun"][at];
-        let result = json!([{"type": "text", "text": format!("It is {word}.")}]);
+        let noun = ["moon", "sun"][at];
+        let result = json!([{"type": "text", "text": format!("It is {noun}.")}]);
         [
-            json!({"type": "function_call", "call_id": id, "name": "look_up", "arguments": {"word": word}}),
+            json!({"type": "function_call", "call_id": id, "name": "look_up", "arguments": {"word": noun}}),
             json!({"type": "function_result", "call_id": id, "name": "look_up", "items": result}),
         ]
     }),
@@ -53,16 +53,16 @@ fn message(role: &str, contents: &[Value]) -> Value {
 fn histories(pair: Pair, ids: [&str; 2]) -> [Vec<Message>; 2] {
     let [one, first] = pair(ids[0], 0);
     let [two, second] = pair(ids[1], 1);
-    let asked = message("user", &[json!({"type": "text", "text": "Find out."})]);
+    let task = message("user", &[json!({"type": "text", "text": "Find out."})]);
     let in_turns = vec![
-        asked.clone(),
+        task.clone(),
         message("assistant", slice::from_ref(&one)),
         message("tool", slice::from_ref(&first)),
         message("assistant", slice::from_ref(&two)),
         message("tool", slice::from_ref(&second)),
     ];
     let at_once = vec![
-        asked,
+        task,
         message("assistant", &[one, two]),
         message("tool", &[first, second]),
     ];
@@ -70,7 +70,7 @@ fn histories(pair: Pair, ids: [&str; 2]) -> [Vec<Message>; 2] {
 }
 
 /// Removes ids and bookkeeping.
-fn bare(value: &mut Value) {
+fn without_ids(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for name in [
@@ -81,9 +81,9 @@ fn bare(value: &mut Value) {
             ] {
                 members.shift_remove(name);
             }
-            members.values_mut().for_each(bare);
+            members.values_mut().for_each(without_ids);
         }
-        Value::Array(items) => items.iter_mut().for_each(bare),
+        Value::Array(items) => items.iter_mut().for_each(without_ids),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -105,7 +105,7 @@ fn answered(messages: &[Message]) -> Vec<[Value; 2]> {
             .map(|value| {
                 let id = value["call_id"].as_str().unwrap_or_default().to_owned();
                 let mut value = value.clone();
-                bare(&mut value);
+                without_ids(&mut value);
                 (id, value)
             })
             .collect()
@@ -141,10 +141,10 @@ fn calls_with_the_same_id_keep_their_results_in_every_dialect() {
         for (apart, same) in apart.iter().zip(&same) {
             for dialect in Dialect::ALL {
                 let (wanted, _) = there_and_back(dialect, apart);
-                let (is, is_said) = there_and_back(dialect, same);
+                let (is, is_reported) = there_and_back(dialect, same);
                 assert_eq!(is, wanted, "{dialect}, {kind}");
                 assert_eq!(
-                    is_said,
+                    is_reported,
                     dialect != Dialect::AgentFramework,
                     "{dialect}, {kind}"
                 );

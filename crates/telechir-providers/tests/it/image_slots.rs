@@ -26,18 +26,18 @@ pub(crate) fn vectors() -> Vec<PathBuf> {
 }
 
 /// The paths of all strings in a document.
-fn strings(value: &Value, place: String, all: &mut Vec<String>) {
+fn strings(value: &Value, path: String, all: &mut Vec<String>) {
     match value {
-        Value::String(_) => all.push(place),
+        Value::String(_) => all.push(path),
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                strings(item, format!("{place}/{at}"), all);
+                strings(item, format!("{path}/{at}"), all);
             }
         }
         Value::Object(members) => {
             for (name, value) in members {
                 let name = name.replace('~', "~0").replace('/', "~1");
-                strings(value, format!("{place}/{name}"), all);
+                strings(value, format!("{path}/{name}"), all);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -73,24 +73,24 @@ fn outcome(dialect: Dialect, other: Dialect, document: String) -> Value {
 }
 
 /// The last names of a path, which classify a string.
-fn kind_of(place: &str) -> String {
-    let names = place.split('/').rev();
+fn kind_of(path: &str) -> String {
+    let names = path.split('/').rev();
     let names = names.filter(|name| name.parse::<usize>().is_err());
     names.take(3).collect::<Vec<_>>().join(" of ")
 }
 
 /// The first path at which two values differ, with both values.
 fn difference(one: &Value, other: &Value) -> String {
-    let mut places = Vec::new();
-    strings(one, String::new(), &mut places);
-    let differs = |place: &&String| one.pointer(place) != other.pointer(place);
-    let place = places.iter().find(differs);
+    let mut paths = Vec::new();
+    strings(one, String::new(), &mut paths);
+    let differs = |path: &&String| one.pointer(path) != other.pointer(path);
+    let path = paths.iter().find(differs);
     let shown = |value: &Value| {
-        let text = place.and_then(|place| value.pointer(place));
+        let text = path.and_then(|path| value.pointer(path));
         text.map_or_else(String::new, ToString::to_string)
     };
     let (one, other) = (shown(one), shown(other));
-    format!("{place:?} is {one:.300} and {other:.300}")
+    format!("{path:?} is {one:.300} and {other:.300}")
 }
 
 /// The same document without slots: an escape in a string prevents one.
@@ -111,8 +111,8 @@ fn long_strings() -> [String; 2] {
 #[test]
 fn a_long_string_decodes_identically_at_every_path() {
     let mut seen = HashSet::new();
-    for path in vectors() {
-        let vector: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for file in vectors() {
+        let vector: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let vector = vector.get("body").cloned().unwrap_or(vector);
         let of = |dialect: &&Dialect| {
             let document = vector.to_string();
@@ -121,15 +121,15 @@ fn a_long_string_decodes_identically_at_every_path() {
         let Some(dialect) = Dialect::ALL.iter().find(of) else {
             continue;
         };
-        let mut places = Vec::new();
-        strings(&vector, String::new(), &mut places);
-        for (at, place) in places.iter().enumerate() {
-            if !seen.insert((dialect.name(), kind_of(place))) {
+        let mut paths = Vec::new();
+        strings(&vector, String::new(), &mut paths);
+        for (at, path) in paths.iter().enumerate() {
+            if !seen.insert((dialect.name(), kind_of(path))) {
                 continue;
             }
             let other = Dialect::ALL[at % Dialect::ALL.len()];
             let mut long = vector.clone();
-            *long.pointer_mut(place).unwrap() = long_strings()[at % 2].as_str().into();
+            *long.pointer_mut(path).unwrap() = long_strings()[at % 2].as_str().into();
             let document = long.to_string();
             let plainly = without_slots(&document);
             assert!(plainly.len() > document.len());
@@ -139,8 +139,8 @@ fn a_long_string_decodes_identically_at_every_path() {
             );
             assert!(
                 with == without,
-                "{dialect}: {place} of {}: {}",
-                path.display(),
+                "{dialect}: {path} of {}: {}",
+                file.display(),
                 difference(&with, &without)
             );
         }

@@ -27,7 +27,7 @@ struct Rule {
 }
 
 /// Documents that violate a rule but are encoded unchanged because they were received like this.
-const CAME_SO: [(&str, &str); 6] = [
+const KNOWN_VIOLATIONS: [(&str, &str); 6] = [
     (
         "openai-responses: input.computer_call_output.null_ack.json",
         "a single output of the preview, which permits null",
@@ -112,8 +112,8 @@ fn texts<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-fn holds(holds: bool, what: &Value) -> Result<(), String> {
-    if holds {
+fn holds(is_met: bool, what: &Value) -> Result<(), String> {
+    if is_met {
         return Ok(());
     }
     let text = what.to_string();
@@ -131,7 +131,7 @@ fn all<'a>(
 
 #[test]
 fn everything_we_encode_follows_the_rules_of_live_services() {
-    let (mut broken, mut came_so) = (Vec::new(), HashSet::new());
+    let (mut broken, mut violations_seen) = (Vec::new(), HashSet::new());
     for dialect in Dialect::ALL {
         let own: Vec<&Rule> = rules()
             .filter(|rule| rule.dialects.contains(&dialect))
@@ -144,17 +144,20 @@ fn everything_we_encode_follows_the_rules_of_live_services() {
                 let Err(problem) = (rule.check)(&document.json) else {
                     continue;
                 };
-                match CAME_SO.iter().find(|(name, _)| *name == document.name) {
-                    Some((name, _)) => _ = came_so.insert(*name),
+                match KNOWN_VIOLATIONS
+                    .iter()
+                    .find(|(name, _)| *name == document.name)
+                {
+                    Some((name, _)) => _ = violations_seen.insert(*name),
                     None => broken.push(format!("{}: {}: {problem}", document.name, rule.says)),
                 }
             }
         }
     }
     assert_eq!(
-        came_so.len(),
-        CAME_SO.len(),
-        "some of these violate no rule: {came_so:?}"
+        violations_seen.len(),
+        KNOWN_VIOLATIONS.len(),
+        "some of these violate no rule: {violations_seen:?}"
     );
     assert!(
         broken.is_empty(),

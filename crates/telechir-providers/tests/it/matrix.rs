@@ -24,7 +24,7 @@ fn unnamed(cells: &[Cell]) -> Vec<String> {
 
 #[test]
 fn every_difference_is_named_in_a_report() {
-    let unnamed = unnamed(&cells(cell::Raw::Kept));
+    let unnamed = unnamed(&cells(cell::Raw::Retained));
     assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
 }
 
@@ -36,7 +36,7 @@ fn every_difference_is_named_without_raw_json() {
 
 #[test]
 fn the_same_dialect_loses_nothing() {
-    for cell in cells(cell::Raw::Kept)
+    for cell in cells(cell::Raw::Retained)
         .iter()
         .filter(|cell| cell.from == cell.to)
     {
@@ -49,7 +49,7 @@ fn the_same_dialect_loses_nothing() {
 fn the_fidelity_page_is_current() {
     let file = page::file();
     let written = fs::read_to_string(&file).unwrap_or_default();
-    let fresh = page::page(&cells(cell::Raw::Kept), &cells(cell::Raw::Removed));
+    let fresh = page::page(&cells(cell::Raw::Retained), &cells(cell::Raw::Removed));
     assert!(
         written == fresh,
         "{} is stale: run `cargo run -p telechir-providers --example fidelity` and review the changes",

@@ -97,11 +97,11 @@ fn its_calls_target_the_browser_in_every_dialect_with_functions() {
                 result.text_output = Some("what it says".to_owned());
                 let answered = turn.answer(vec![ToolResult::Computer(result)]).unwrap();
                 let answer = dialect.encode_answers(&answered).unwrap();
-                let said = serde_json::to_string(&answer.items).unwrap();
-                assert!(said.contains("what it says"), "{dialect}: {said}");
-                assert!(said.contains("call_1"), "{dialect}: {said}");
+                let encoded = serde_json::to_string(&answer.items).unwrap();
+                assert!(encoded.contains("what it says"), "{dialect}: {encoded}");
+                assert!(encoded.contains("call_1"), "{dialect}: {encoded}");
                 if dialect.name() == "google-generate-content" {
-                    assert!(said.contains("execute_browser"), "{said}");
+                    assert!(encoded.contains("execute_browser"), "{encoded}");
                 }
                 count += 1;
             }

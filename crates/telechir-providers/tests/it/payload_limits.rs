@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use telechir_providers::{DecodeError, Dialect};
 
 use crate::mutations::failed;
-use shapes::{Call, Said, response};
+use shapes::{Call, ResponsePart, response};
 
 /// The id of every call here; ids of an agent's calls are derived from it.
 const ID: &str = "i-1";
@@ -36,7 +36,10 @@ const TOOLS: [&str; 12] = [
 ];
 
 fn call(dialect: Dialect, name: &str, arguments: Value) -> Value {
-    response(dialect, &[Said::Call(Call::new(ID, name, arguments))])
+    response(
+        dialect,
+        &[ResponsePart::Call(Call::new(ID, name, arguments))],
+    )
 }
 
 fn nested(depth: usize) -> Value {
@@ -44,15 +47,15 @@ fn nested(depth: usize) -> Value {
 }
 
 /// Whether the error has something to look for in the document.
-fn names_a_place(error: &str) -> bool {
+fn names_a_path(error: &str) -> bool {
     error.contains(['`', '[', '"']) || error.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Decodes a response and checks the result. Returns the number of its calls, or what is wrong.
-fn judged(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
+fn checked(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
     let turn = match dialect.decode_response(document) {
         Err(DecodeError::ProviderError { .. }) => return Ok(None),
-        Err(error) if names_a_place(&error.to_string()) => return Ok(None),
+        Err(error) if names_a_path(&error.to_string()) => return Ok(None),
         Err(error) => return Err(format!("the error names no path: {error}")),
         Ok((turn, _)) => turn,
     };
@@ -65,7 +68,7 @@ fn judged(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
         return Err("its call has no result".to_owned());
     }
     let (history, report) = match dialect.decode_history(document) {
-        Err(error) if names_a_place(&error.to_string()) => return Ok(Some(calls.len())),
+        Err(error) if names_a_path(&error.to_string()) => return Ok(Some(calls.len())),
         Err(error) => return Err(format!("the error names no path: {error}")),
         Ok(read) => read,
     };
@@ -89,7 +92,7 @@ fn all_hold(cases: impl Iterator<Item = (Dialect, Value)>, calls: Option<usize>)
     for (dialect, document) in cases {
         let document = document.to_string();
         count += 1;
-        let problem = match judged(dialect, &document) {
+        let problem = match checked(dialect, &document) {
             Err(problem) => problem,
             Ok(read) if calls.is_none() || read == calls => continue,
             Ok(read) => format!("{read:?} calls"),
@@ -158,11 +161,11 @@ fn a_call_with_invalid_arguments_gets_an_error_result() {
 }
 
 /// The paths of all values inside a document.
-fn places(value: &Value, place: &str, all: &mut Vec<String>) {
+fn paths(value: &Value, path: &str, all: &mut Vec<String>) {
     let mut visit = |name: &str, value: &Value| {
-        let place = format!("{place}/{name}");
-        all.push(place.clone());
-        places(value, &place, all);
+        let path = format!("{path}/{name}");
+        all.push(path.clone());
+        paths(value, &path, all);
     };
     match value {
         Value::Array(items) => (0..)
@@ -173,9 +176,9 @@ fn places(value: &Value, place: &str, all: &mut Vec<String>) {
     }
 }
 
-fn without(document: &Value, place: &str) -> Value {
+fn without(document: &Value, path: &str) -> Value {
     let mut document = document.clone();
-    let (parent, name) = place.rsplit_once('/').unwrap();
+    let (parent, name) = path.rsplit_once('/').unwrap();
     match document.pointer_mut(parent).unwrap() {
         Value::Object(members) => drop(members.shift_remove(name)),
         Value::Array(items) => drop(items.remove(name.parse().unwrap())),
@@ -185,33 +188,36 @@ fn without(document: &Value, place: &str) -> Value {
 }
 
 /// A response with a text and a call.
-fn whole(dialect: Dialect) -> Value {
+fn complete(dialect: Dialect) -> Value {
     let call = Call::new(ID, "look_up", json!({"word": "moon"}));
-    let said = [Said::Words("I look.".to_owned()), Said::Call(call)];
-    let said = match dialect {
+    let parts = [
+        ResponsePart::Text("I look.".to_owned()),
+        ResponsePart::Call(call),
+    ];
+    let parts = match dialect {
         // Its responses contain calls only.
-        Dialect::BedrockAgents => &said[1..],
-        _ => &said[..],
+        Dialect::BedrockAgents => &parts[1..],
+        _ => &parts[..],
     };
-    response(dialect, said)
+    response(dialect, parts)
 }
 
 #[test]
-fn a_response_without_a_field_is_rejected_or_kept() {
+fn a_response_without_a_field_is_rejected_or_preserved() {
     let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
-        let document = whole(dialect);
+        let document = complete(dialect);
         let mut all = Vec::new();
-        places(&document, "", &mut all);
+        paths(&document, "", &mut all);
         let removed = all
             .into_iter()
-            .map(move |place| (dialect, without(&document, &place)));
+            .map(move |path| (dialect, without(&document, &path)));
         removed.collect::<Vec<_>>()
     });
     all_hold(cases, None);
 }
 
 #[test]
-fn a_field_with_an_invalid_value_is_rejected_or_kept() {
+fn a_field_with_an_invalid_value_is_rejected_or_preserved() {
     let odd = [
         json!(null),
         json!(true),
@@ -227,14 +233,14 @@ fn a_field_with_an_invalid_value_is_rejected_or_kept() {
         json!([{}]),
     ];
     let cases = Dialect::ALL.into_iter().flat_map(|dialect| {
-        let document = whole(dialect);
+        let document = complete(dialect);
         let mut all = Vec::new();
-        places(&document, "", &mut all);
+        paths(&document, "", &mut all);
         let mut changed = Vec::new();
-        for place in all {
+        for path in all {
             for odd in &odd {
                 let mut document = document.clone();
-                *document.pointer_mut(&place).unwrap() = odd.clone();
+                *document.pointer_mut(&path).unwrap() = odd.clone();
                 changed.push((dialect, document));
             }
         }
@@ -244,25 +250,25 @@ fn a_field_with_an_invalid_value_is_rejected_or_kept() {
 }
 
 #[test]
-fn a_response_of_another_dialect_is_rejected_or_kept() {
+fn a_response_of_another_dialect_is_rejected_or_preserved() {
     let pairs = Dialect::ALL
         .into_iter()
-        .flat_map(|dialect| Dialect::ALL.map(|other| (dialect, whole(other))));
+        .flat_map(|dialect| Dialect::ALL.map(|other| (dialect, complete(other))));
     all_hold(pairs, None);
 }
 
 #[test]
 fn duplicate_call_ids_are_an_error_with_the_id() {
     for dialect in Dialect::ALL {
-        let call = Said::Call(Call::new(ID, "look_up", json!({})));
+        let call = ResponsePart::Call(Call::new(ID, "look_up", json!({})));
         let document = response(dialect, &[call.clone(), call]);
         // Calls of one invocation have no ids; their positions identify them.
-        let judged = dialect.decode_response(document.to_string());
+        let decoded = dialect.decode_response(document.to_string());
         if dialect == Dialect::BedrockAgents {
-            assert_eq!(judged.unwrap().0.calls().len(), 2);
+            assert_eq!(decoded.unwrap().0.calls().len(), 2);
             continue;
         }
-        let error = judged.map(|_| document).unwrap_err().to_string();
+        let error = decoded.map(|_| document).unwrap_err().to_string();
         assert!(error.contains(ID), "{dialect}: {error}");
     }
 }
@@ -292,7 +298,7 @@ fn invalid_numbers_are_an_error_with_their_position() {
                 let document = document.replace(mark, number);
                 // Where arguments are a text, the document is valid JSON and the call has the
                 // error.
-                if let Err(problem) = judged(dialect, &document) {
+                if let Err(problem) = checked(dialect, &document) {
                     panic!("{dialect}: {document}: {problem}");
                 }
             }

@@ -118,7 +118,7 @@ fn stream(dialect: Dialect) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_number_in_a_stream_is_kept_or_reported_as_rounded() {
+fn a_number_in_a_stream_is_exact_or_reported_as_rounded() {
     for dialect in Dialect::ALL {
         let Some(bytes) = stream(dialect) else {
             assert!(dialect.stream().is_none(), "{dialect}");

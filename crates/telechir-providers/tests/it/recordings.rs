@@ -91,13 +91,13 @@ fn cassette(text: &str) -> Vec<Sent> {
         .into_iter()
         .flat_map(|name| list(&cassette[name]));
     let mut sent = Vec::new();
-    for said in sides.chain(apart) {
-        if said["parsed_body"].is_object() {
-            sent.push(Sent::Document(said["parsed_body"].clone()));
+    for message in sides.chain(apart) {
+        if message["parsed_body"].is_object() {
+            sent.push(Sent::Document(message["parsed_body"].clone()));
         }
-        let body = said["body"]["string"]
+        let body = message["body"]["string"]
             .as_str()
-            .or_else(|| said["body"].as_str());
+            .or_else(|| message["body"].as_str());
         sent.extend(body.map(body_of));
     }
     sent

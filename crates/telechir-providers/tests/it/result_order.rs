@@ -9,15 +9,15 @@ use telechir_providers::{Dialect, Envelope, History};
 use crate::mutations::check;
 
 fn history() -> History {
-    let words = json!({"type": "text", "text": "Go."});
+    let text = json!({"type": "text", "text": "Go."});
     let call = |id| json!({"type": "function_call", "call_id": id, "name": "roll", "arguments": {"sides": 6}});
     let answer =
         |id| json!({"type": "function_result", "call_id": id, "name": "roll", "result": id});
     let messages = json!([
-        {"role": "user", "contents": [words]},
+        {"role": "user", "contents": [text]},
         {"role": "assistant", "contents": [call("a1"), call("a2")]},
         {"role": "tool", "contents": [answer("a1"), answer("a2")]},
-        {"role": "user", "contents": [words]},
+        {"role": "user", "contents": [text]},
     ]);
     History {
         messages: serde_json::from_value(messages).unwrap(),
@@ -26,11 +26,11 @@ fn history() -> History {
 }
 
 /// The paths of all values in a document.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+fn paths(value: &Value, at: &str, found: &mut Vec<String>) {
     let mut go = |name: &str, value| {
         let at = format!("{at}/{name}");
         found.push(at.clone());
-        places(value, &at, found);
+        paths(value, &at, found);
     };
     match value {
         Value::Object(members) => members.iter().for_each(|(name, value)| go(name, value)),
@@ -43,16 +43,16 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-fn changed(document: &Value, place: &str, change: impl FnOnce(&mut Value)) -> Value {
+fn changed(document: &Value, path: &str, change: impl FnOnce(&mut Value)) -> Value {
     let mut document = document.clone();
-    change(document.pointer_mut(place).unwrap());
+    change(document.pointer_mut(path).unwrap());
     document
 }
 
 /// The document, and one variant for each pair of neighbors that is swapped.
 fn exchanged(document: &Value) -> Vec<Value> {
     let mut lists = vec![String::new()];
-    places(document, "", &mut lists);
+    paths(document, "", &mut lists);
     let mut all = vec![document.clone()];
     for list in lists {
         let items = document.pointer(&list).and_then(Value::as_array);
@@ -77,8 +77,8 @@ fn the_order_of_results_survives_a_round_trip_or_is_reported() {
         for document in exchanged(&document) {
             let mut damaged = vec![document.clone()];
             let mut found = Vec::new();
-            places(&document, "", &mut found);
-            let damage = |place: &String| changed(&document, place, |value| *value = json!({}));
+            paths(&document, "", &mut found);
+            let damage = |path: &String| changed(&document, path, |value| *value = json!({}));
             damaged.extend(found.iter().map(damage));
             for document in damaged {
                 let bytes = document.to_string().into_bytes();

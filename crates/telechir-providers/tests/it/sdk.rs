@@ -32,7 +32,7 @@ const SDKS: [(&str, &str, &str); 13] = [
 
 /// Rejections by an SDK's types that the live API accepts: dialect, part of the message, and the
 /// reason to send it nonetheless.
-const TAKEN_LIVE: [(&str, &str, &str); 6] = [
+const ACCEPTED_LIVE: [(&str, &str, &str); 6] = [
     (
         "openai-responses",
         "['.call_id']",
@@ -70,7 +70,7 @@ const FRAMED: [&str; 1] = ["invoke.stream"];
 
 /// Rejections by an SDK's types of what live services send: document, part of the message, and the
 /// explanation. We must decode all of it.
-const ON_THE_WIRE: [(&str, &str, &str); 29] = [
+const SENT_LIVE: [(&str, &str, &str); 29] = [
     (
         "openai-responses: output.computer_call.ga_live",
         "validation errors for union",
@@ -247,10 +247,10 @@ fn check(sdk: &str) {
     }
     assert!(!sent.is_empty(), "no dialect uses {sdk}");
     let refused = refusals(sdk, &sent);
-    let rows = || TAKEN_LIVE.iter().chain(&ON_THE_WIRE);
+    let rows = || ACCEPTED_LIVE.iter().chain(&SENT_LIVE);
     let unknown: Vec<String> = refused
         .iter()
-        .filter(|refusal| !rows().any(|row| is_said(row, refusal)))
+        .filter(|refusal| !rows().any(|row| matches_row(row, refusal)))
         .map(|Refusal { name, problem }| format!("{name}: {problem}"))
         .collect();
     let count = sent.len();
@@ -263,14 +263,14 @@ fn check(sdk: &str) {
     // An unused row would hide later rejections.
     for row in rows().filter(|row| sent.iter().any(|document| document.name.starts_with(row.0))) {
         assert!(
-            refused.iter().any(|refusal| is_said(row, refusal)),
+            refused.iter().any(|refusal| matches_row(row, refusal)),
             "{row:?} is not needed"
         );
     }
 }
 
-fn is_said((name, words, _): &(&str, &str, &str), refusal: &Refusal) -> bool {
-    refusal.name.starts_with(name) && refusal.problem.contains(words)
+fn matches_row((name, message, _): &(&str, &str, &str), refusal: &Refusal) -> bool {
+    refusal.name.starts_with(name) && refusal.problem.contains(message)
 }
 
 #[test]

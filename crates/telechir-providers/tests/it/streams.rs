@@ -35,40 +35,40 @@ fn outcome<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
 }
 
 /// Maximum length of a stream that is split in two at every byte. Longer streams are split into
-/// pieces of [`PIECE`] bytes, so that a piece starts at every byte.
-const SHORT: usize = 4_000;
-const PIECE: usize = 61;
+/// pieces of [`PIECE_BYTES`] bytes, so that a piece starts at every byte.
+const MAX_FULLY_SPLIT_BYTES: usize = 4_000;
+const PIECE_BYTES: usize = 61;
 
 /// Checks that every split, and single bytes, give the same result.
 pub(crate) fn is_the_same_however_cut(dialect: Dialect, bytes: &[u8], about: &str) -> Outcome {
-    let whole = outcome(dialect, [bytes]);
-    let cuts = if bytes.len() <= SHORT {
+    let expected = outcome(dialect, [bytes]);
+    let cuts = if bytes.len() <= MAX_FULLY_SPLIT_BYTES {
         0..=bytes.len()
     } else {
-        0..=PIECE
+        0..=PIECE_BYTES
     };
     for cut in cuts {
         let (first, second) = bytes.split_at(cut);
-        let rest = if bytes.len() <= SHORT {
+        let rest = if bytes.len() <= MAX_FULLY_SPLIT_BYTES {
             bytes.len()
         } else {
-            PIECE
+            PIECE_BYTES
         };
         let pieces = std::iter::once(first).chain(second.chunks(rest.max(1)));
         let parts = outcome(dialect, pieces);
-        assert_eq!(parts.1, whole.1, "{about}, split at {cut}");
+        assert_eq!(parts.1, expected.1, "{about}, split at {cut}");
         assert!(
-            whole.1.is_err() || parts.0 == whole.0,
+            expected.1.is_err() || parts.0 == expected.0,
             "{about}, split at {cut}: different deltas"
         );
     }
     let single = outcome(dialect, bytes.chunks(1));
-    assert_eq!(single.1, whole.1, "{about}, byte by byte");
+    assert_eq!(single.1, expected.1, "{about}, byte by byte");
     assert!(
-        whole.1.is_err() || single.0 == whole.0,
+        expected.1.is_err() || single.0 == expected.0,
         "{about}, byte by byte: different deltas"
     );
-    whole
+    expected
 }
 
 /// Checks that a stream is not a response before its last event.

@@ -11,19 +11,19 @@ use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
 /// The API for conversations with `generateContent`.
-pub(super) struct GenerateTalk;
+pub(super) struct GenerateChat;
 
-impl ChatApi for GenerateTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"role": "user", "parts": [{"text": words}]})
+impl ChatApi for GenerateChat {
+    fn first_message(&self, task: &str) -> Value {
+        json!({"role": "user", "parts": [{"text": task}]})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("x-goog-api-key", key.to_owned())
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(options, items)
     }
 
     fn failure(&self, response: &Value) -> Option<StopReason> {
@@ -32,8 +32,8 @@ impl ChatApi for GenerateTalk {
         if reason.is_empty() {
             return None;
         }
-        let said = text_of(feedback, "blockReasonMessage");
-        let parts = [reason, said].into_iter().filter(|part| !part.is_empty());
+        let detail = text_of(feedback, "blockReasonMessage");
+        let parts = [reason, detail].into_iter().filter(|part| !part.is_empty());
         let reason = parts.collect::<Vec<_>>().join(": ");
         Some(StopReason::Refused { reason })
     }
@@ -44,7 +44,7 @@ impl ChatApi for GenerateTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        take(response, has_calls, items)
+        push_response(response, has_calls, items)
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
@@ -59,51 +59,55 @@ impl ChatApi for GenerateTalk {
     }
 }
 
-fn request(opening: &RequestOptions, contents: &mut [Value]) -> Request {
-    images::prune(contents, opening.images);
+fn request(options: &RequestOptions, contents: &mut [Value]) -> Request {
+    images::prune(contents, options.images);
     let mut body = Map::new();
-    if let Some(system) = &opening.system {
+    if let Some(system) = &options.system {
         let system = json!({"parts": [{"text": system}]});
         body.insert("systemInstruction".into(), system);
     }
     body.insert("contents".into(), contents.to_vec().into());
-    if !opening.declaration.tools.is_empty() {
-        let tools = opening.declaration.tools.clone();
-        if combines(&tools) {
+    if !options.declaration.tools.is_empty() {
+        let tools = options.declaration.tools.clone();
+        if combines_hosted_tools(&tools) {
             let config = json!({"includeServerSideToolInvocations": true});
             body.insert("toolConfig".into(), config);
         }
         body.insert("tools".into(), tools.into());
     }
-    if let Some(max_tokens) = opening.max_tokens {
+    if let Some(max_tokens) = options.max_tokens {
         let config = json!({"maxOutputTokens": max_tokens});
         body.insert("generationConfig".into(), config);
     }
-    let model = opening.model.trim_start_matches("models/");
+    let model = options.model.trim_start_matches("models/");
     Request {
         path: format!("/models/{model}:generateContent"),
-        headers: opening.declaration.headers.clone(),
+        headers: options.declaration.headers.clone(),
         body: body.into(),
         images: contents.iter().map(images::count).sum(),
     }
 }
 
 /// Whether hosted tools are combined with calls that we execute, which a request must declare.
-fn combines(tools: &[Value]) -> bool {
-    const OURS: [&str; 2] = ["functionDeclarations", "computerUse"];
+fn combines_hosted_tools(tools: &[Value]) -> bool {
+    const OWN: [&str; 2] = ["functionDeclarations", "computerUse"];
     let names = || {
         tools
             .iter()
             .filter_map(Value::as_object)
             .flat_map(Map::keys)
     };
-    let has_ours = names().any(|name| OURS.contains(&name.as_str()));
-    let has_theirs = names().any(|name| !OURS.contains(&name.as_str()) && name != "codeExecution");
-    has_ours && has_theirs
+    let has_own = names().any(|name| OWN.contains(&name.as_str()));
+    let has_hosted = names().any(|name| !OWN.contains(&name.as_str()) && name != "codeExecution");
+    has_own && has_hosted
 }
 
 /// Adds the content unchanged, because its signatures belong to its parts.
-fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (StopReason, UsageContent) {
+fn push_response(
+    body: &Value,
+    has_calls: bool,
+    contents: &mut Vec<Value>,
+) -> (StopReason, UsageContent) {
     let none = Value::Null;
     let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
     let candidate = candidate.unwrap_or(&none);
@@ -122,10 +126,12 @@ fn take(body: &Value, has_calls: bool, contents: &mut Vec<Value>) -> (StopReason
 }
 
 fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> StopReason {
-    let said = text_of(candidate, "finishMessage").to_owned();
+    let detail = text_of(candidate, "finishMessage").to_owned();
     let reason = text_of(candidate, "finishReason");
     let refused = || {
-        let parts = [reason, &said].into_iter().filter(|part| !part.is_empty());
+        let parts = [reason, &detail]
+            .into_iter()
+            .filter(|part| !part.is_empty());
         let reason = parts.collect::<Vec<_>>().join(": ");
         StopReason::Refused { reason }
     };
@@ -153,10 +159,10 @@ fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> StopReason {
         // For example a missing signature or too many calls: not a refusal, and a retry would not
         // help.
         _ => StopReason::Incomplete {
-            reason: if said.is_empty() {
+            reason: if detail.is_empty() {
                 reason.to_owned()
             } else {
-                format!("{reason}: {said}")
+                format!("{reason}: {detail}")
             },
         },
     }
@@ -171,7 +177,7 @@ fn usage(body: &Value) -> UsageContent {
     let count = |name: &str| member(usage, name).and_then(Value::as_u64);
     let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {
         (None, None) => None,
-        (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
+        (output, thought) => Some(output.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
     };
     UsageContent {
         input_token_count: count("promptTokenCount"),

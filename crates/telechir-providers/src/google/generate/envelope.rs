@@ -9,8 +9,8 @@ use telechir_protocol::{
 
 use super::part::{self, DATA, own_id};
 use super::{DIALECT, stream};
-use crate::google::context::{self, Scene};
-use crate::google::{PROVIDER, made_up_id, member, raw, snake, split_calls, text};
+use crate::google::context::{self, GoogleContext};
+use crate::google::{PROVIDER, generated_id, member, raw, snake, split_calls, text};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields for a document that is one content, a list of parts, or one part.
@@ -31,7 +31,7 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
             "expected a response, found a request with `contents`",
         ));
     }
-    let mut reader = Reader::new(&found);
+    let mut reader = ContentsReader::new(&found);
     let mut contents = Vec::new();
     for (at, content) in found.contents.iter().enumerate() {
         contents.extend(reader.content(content, at)?.contents);
@@ -48,11 +48,11 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
 /// Decodes a history: a request, its list of contents, a response, one content or its parts.
 pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
     let found = find(document)?;
-    let mut reader = Reader::new(&found);
+    let mut reader = ContentsReader::new(&found);
     let mut messages = Vec::new();
     if found.member == Some(CONTENTS) {
-        let said = INSTRUCTIONS.iter().find_map(|name| found.rest.get(*name));
-        messages.extend(said.and_then(instructions));
+        let field = INSTRUCTIONS.iter().find_map(|name| found.rest.get(*name));
+        messages.extend(field.and_then(instructions));
     }
     for (at, content) in found.contents.iter().enumerate() {
         messages.push(reader.content(content, at)?);
@@ -68,7 +68,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
     Ok((History { messages, envelope }, reader.report))
 }
 
-struct Found {
+struct ParsedContents {
     contents: Vec<Value>,
     /// Absent for a list of contents.
     member: Option<&'static str>,
@@ -83,8 +83,8 @@ fn wrong(problem: impl Into<String>) -> DecodeError {
     }
 }
 
-fn alone(member: &'static str, content: Value) -> Found {
-    Found {
+fn alone(member: &'static str, content: Value) -> ParsedContents {
+    ParsedContents {
         contents: vec![content],
         member: Some(member),
         rest: Map::new(),
@@ -104,7 +104,7 @@ fn is_part(value: &Value) -> bool {
     })
 }
 
-fn parts_alone(parts: Vec<Value>, member: &'static str) -> Found {
+fn parts_alone(parts: Vec<Value>, member: &'static str) -> ParsedContents {
     let answers = parts
         .iter()
         .filter_map(Value::as_object)
@@ -116,7 +116,7 @@ fn parts_alone(parts: Vec<Value>, member: &'static str) -> Found {
     alone(member, content.into())
 }
 
-fn find(document: Value) -> Result<Found, DecodeError> {
+fn find(document: Value) -> Result<ParsedContents, DecodeError> {
     refuse_other(&document)?;
     match document {
         Value::Array(items) => list(items),
@@ -125,27 +125,27 @@ fn find(document: Value) -> Result<Found, DecodeError> {
     }
 }
 
-fn list(items: Vec<Value>) -> Result<Found, DecodeError> {
+fn list(items: Vec<Value>) -> Result<ParsedContents, DecodeError> {
     let is_chunk = |item: &Value| {
         ["candidates", "usageMetadata", "promptFeedback", "error"]
             .iter()
             .any(|name| item.get(*name).is_some())
     };
     if !items.is_empty() && items.iter().all(is_chunk) {
-        let whole = stream::merged(items).map_err(|problem| wrong(problem.to_string()))?;
-        return find(whole);
+        let merged = stream::merged(items).map_err(|problem| wrong(problem.to_string()))?;
+        return find(merged);
     }
     if !items.is_empty() && items.iter().all(is_part) {
         return Ok(parts_alone(items, PARTS));
     }
-    Ok(Found {
+    Ok(ParsedContents {
         contents: items,
         member: None,
         rest: Map::new(),
     })
 }
 
-fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
+fn object(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError> {
     if let Some(error) = rest.get("error").and_then(Value::as_object) {
         return Err(provider_error(error));
     }
@@ -153,7 +153,7 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
         let Some(Value::Array(contents)) = rest.insert(CONTENTS.to_owned(), Value::Null) else {
             return Err(wrong("`contents` is not a list"));
         };
-        return Ok(Found {
+        return Ok(ParsedContents {
             contents,
             member: Some(CONTENTS),
             rest,
@@ -173,11 +173,11 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
     if rest.contains_key("parts") || rest.contains_key("role") {
         return Ok(alone(ALONE, rest.into()));
     }
-    let whole = Value::Object(rest);
-    if is_part(&whole) {
-        return Ok(parts_alone(vec![whole], PART));
+    let object = Value::Object(rest);
+    if is_part(&object) {
+        return Ok(parts_alone(vec![object], PART));
     }
-    let names = whole.as_object().into_iter().flatten().take(6);
+    let names = object.as_object().into_iter().flatten().take(6);
     let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
     let names = names.join("`, `");
     Err(wrong(format!(
@@ -186,7 +186,7 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
 }
 
 /// Takes the content of the first candidate; the others stay in the envelope.
-fn response(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
+fn response(mut rest: Map<String, Value>) -> Result<ParsedContents, DecodeError> {
     let mut contents = Vec::new();
     match rest.get_mut(CANDIDATES) {
         None | Some(Value::Null) => {}
@@ -202,7 +202,7 @@ fn response(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
         }
         Some(_) => return Err(wrong("`candidates` is not a list")),
     }
-    Ok(Found {
+    Ok(ParsedContents {
         contents,
         member: Some(CANDIDATES),
         rest,
@@ -214,10 +214,10 @@ fn has_parts(content: &Value) -> bool {
 }
 
 fn provider_error(error: &Map<String, Value>) -> DecodeError {
-    let said = text(error, "message").unwrap_or("no message");
+    let detail = text(error, "message").unwrap_or("no message");
     let code = error.get("code").map(Value::to_string);
     let status = text(error, "status").map(str::to_owned).or(code);
-    let message = status.map_or_else(|| said.to_owned(), |status| format!("{status}: {said}"));
+    let message = status.map_or_else(|| detail.to_owned(), |status| format!("{status}: {detail}"));
     DecodeError::ProviderError { message }
 }
 
@@ -248,14 +248,14 @@ fn refuse_other(document: &Value) -> Result<(), DecodeError> {
 }
 
 /// The request's instructions as its first message.
-fn instructions(said: &Value) -> Option<Message> {
-    let said = said.as_object()?;
-    let parts = said.get("parts")?.as_array()?;
-    let scene = Scene::default();
-    let read = |part: &Value| Some(part::read(part.as_object()?, &CallId::from(""), &scene));
+fn instructions(field: &Value) -> Option<Message> {
+    let field = field.as_object()?;
+    let parts = field.get("parts")?.as_array()?;
+    let context = GoogleContext::default();
+    let read = |part: &Value| Some(part::read(part.as_object()?, &CallId::from(""), &context));
     let contents: Option<Vec<Content>> = parts.iter().map(read).collect();
     let mut message = Message::new(Role::System, contents?);
-    message.meta = raw(DIALECT, Value::Object(without_parts(said)));
+    message.meta = raw(DIALECT, Value::Object(without_parts(field)));
     Some(message)
 }
 
@@ -266,20 +266,20 @@ fn without_parts(content: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Decodes contents one after another.
-struct Reader {
-    scene: Scene,
+struct ContentsReader {
+    context: GoogleContext,
     report: Report,
     /// Part of generated ids: the response's id, or absent for a history.
-    place: Option<String>,
+    id_prefix: Option<String>,
     /// Calls without a result so far, with their function's name and the index of their content.
     open: VecDeque<(CallId, String, usize)>,
     /// The index of the current content.
     at: usize,
 }
 
-impl Reader {
-    fn new(found: &Found) -> Self {
-        let place = match found.member {
+impl ContentsReader {
+    fn new(found: &ParsedContents) -> Self {
+        let id_prefix = match found.member {
             Some(CANDIDATES) => Some(text(&found.rest, "responseId").unwrap_or("0").to_owned()),
             _ => None,
         };
@@ -296,9 +296,9 @@ impl Reader {
             );
         }
         Self {
-            scene: Scene::of_functions(context::declared(member(&found.rest, "tools"))),
+            context: GoogleContext::of_functions(context::declared(member(&found.rest, "tools"))),
             report,
-            place,
+            id_prefix,
             open: VecDeque::new(),
             at: 0,
         }
@@ -306,12 +306,12 @@ impl Reader {
 
     fn content(&mut self, value: &Value, at: usize) -> Result<Message, DecodeError> {
         self.at = at;
-        let place = format!("contents[{at}]");
+        let location = format!("contents[{at}]");
         let Some(content) = value.as_object() else {
-            return Err(wrong(format!("{place} is not an object")));
+            return Err(wrong(format!("{location} is not an object")));
         };
         if !content.contains_key("parts") && !content.contains_key("role") {
-            return Err(wrong(format!("{place} lacks both `role` and `parts`")));
+            return Err(wrong(format!("{location} lacks both `role` and `parts`")));
         }
         let role = match text(content, "role") {
             Some("model") => Role::Assistant,
@@ -320,22 +320,22 @@ impl Reader {
             Some("system") => Role::System,
             Some(odd) => {
                 return Err(wrong(format!(
-                    "{place} has the role `{odd}`, expected user or model"
+                    "{location} has the role `{odd}`, expected user or model"
                 )));
             }
         };
         let parts = match content.get("parts") {
             None | Some(Value::Null) => &[][..],
             Some(Value::Array(parts)) => parts.as_slice(),
-            Some(_) => return Err(wrong(format!("{place}.parts is not a list"))),
+            Some(_) => return Err(wrong(format!("{location}.parts is not a list"))),
         };
-        let ids = self.place.clone().unwrap_or_else(|| at.to_string());
+        let ids = self.id_prefix.clone().unwrap_or_else(|| at.to_string());
         let mut contents = Vec::new();
         for (index, part) in parts.iter().enumerate() {
             let Some(part) = part.as_object() else {
-                return Err(wrong(format!("{place}.parts[{index}] is not an object")));
+                return Err(wrong(format!("{location}.parts[{index}] is not an object")));
             };
-            let content = self.part(part, &made_up_id(&ids, index), contents.last());
+            let content = self.part(part, &generated_id(&ids, index), contents.last());
             contents.push(content);
         }
         let mut message = Message::new(role, split_calls::join(contents));
@@ -349,13 +349,13 @@ impl Reader {
     fn part(
         &mut self,
         part: &Map<String, Value>,
-        made_up: &str,
+        generated: &str,
         before: Option<&Content>,
     ) -> Content {
-        let held = |name| member(part, name).and_then(Value::as_object);
-        let id = if let Some(answered) = held("functionResponse") {
+        let payload = |name| member(part, name).and_then(Value::as_object);
+        let id = if let Some(answered) = payload("functionResponse") {
             self.answered(text(answered, "name").unwrap_or_default(), own_id(part))
-        } else if held("codeExecutionResult").is_some() {
+        } else if payload("codeExecutionResult").is_some() {
             // Code and result of older models have no id; they follow each other.
             match before {
                 Some(Content::CommandCall(call)) => call.call_id.clone(),
@@ -364,11 +364,11 @@ impl Reader {
         } else {
             None
         };
-        let id = id.unwrap_or_else(|| CallId::from(made_up));
-        let content = part::read(part, &id, &self.scene);
-        if let Some(called) = held("functionCall") {
+        let id = id.unwrap_or_else(|| CallId::from(generated));
+        let content = part::read(part, &id, &self.context);
+        if let Some(called) = payload("functionCall") {
             let name = text(called, "name").unwrap_or_default();
-            self.scene.note(&content, name);
+            self.context.note(&content, name);
             if let Some(id) = context::call_id(&content) {
                 self.open.push_back((id.clone(), name.to_owned(), self.at));
             }
@@ -392,9 +392,9 @@ impl Reader {
     /// Records a call that was joined from parts under its own id, too.
     fn note_joined(&mut self, content: &Content) {
         if let Content::ComputerCall(call) = content
-            && self.scene.call(&call.call_id).is_none()
+            && self.context.call(&call.call_id).is_none()
         {
-            self.scene.note(content, "");
+            self.context.note(content, "");
         }
     }
 }
@@ -414,8 +414,8 @@ fn ended(rest: &Map<String, Value>) -> Option<Content> {
     if let Some(feedback) = member(rest, "promptFeedback").and_then(Value::as_object)
         && let Some(reason) = text(feedback, "blockReason")
     {
-        let said = text(feedback, "blockReasonMessage").unwrap_or("no message");
-        let message = format!("the provider blocked the request: {reason}: {said}");
+        let detail = text(feedback, "blockReasonMessage").unwrap_or("no message");
+        let message = format!("the provider blocked the request: {reason}: {detail}");
         return error(message, reason, Some(feedback.clone().into()));
     }
     let candidate = rest.get(CANDIDATES)?.get(0)?.as_object()?;
@@ -423,10 +423,10 @@ fn ended(rest: &Map<String, Value>) -> Option<Content> {
     if matches!(reason, "STOP" | "FINISH_REASON_UNSPECIFIED") {
         return None;
     }
-    let said = text(candidate, "finishMessage");
-    let message = said.map_or_else(
+    let detail = text(candidate, "finishMessage");
+    let message = detail.map_or_else(
         || format!("the response ended with {reason}"),
-        |said| format!("the response ended with {reason}: {said}"),
+        |detail| format!("the response ended with {reason}: {detail}"),
     );
     error(message, reason, None)
 }
@@ -436,7 +436,7 @@ fn cost(usage: &Map<String, Value>, rest: &Map<String, Value>) -> Content {
     let count = |name: &str| member(usage, name).and_then(Value::as_u64);
     let written = match (count("candidatesTokenCount"), count("thoughtsTokenCount")) {
         (None, None) => None,
-        (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
+        (output, thought) => Some(output.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
     };
     let mut meta = Meta {
         raw_representation: Some(Raw::new(DIALECT, Value::Object(usage.clone()))),

@@ -9,32 +9,32 @@ use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolR
 use super::DIALECT;
 use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS};
 use super::write::{call_parts, called, plain, response, responses, unchanged};
-use crate::google::context::{self, Scene};
-use crate::google::encode_action::Speaker;
-use crate::google::encode_call::{self, Asked, Asking};
-use crate::google::encoded_calls::Calls;
-use crate::google::functions::Generation;
+use crate::google::context::{self, GoogleContext};
+use crate::google::encode_action::GoogleActionEncoder;
+use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
+use crate::google::encoded_calls::EncodedCalls;
+use crate::google::functions::FunctionVocabulary;
 use crate::google::tool_result;
-use crate::google::turns::{self, Entry, Side, Turn};
+use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
 use crate::google::{PLACEHOLDER, member};
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Encodes a history in its envelope, or as a list of contents.
 pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
-    let envelope = Around::of(&history.envelope);
+    let envelope = OwnEnvelope::of(&history.envelope);
     let mut report = Report::default();
     let (system, messages) = instructions(history, &envelope);
     let tools = envelope.rest.and_then(|rest| member(rest, "tools"));
-    let mut writer = Writer {
-        scene: Scene::of_functions(context::declared(tools)),
+    let mut writer = ContentsWriter {
+        context: GoogleContext::of_functions(context::declared(tools)),
         results: turns::results(&history.messages),
-        calls: Calls::default(),
+        calls: EncodedCalls::default(),
         image: None,
         report: Report::default(),
     };
-    turns::foreign_envelope(&history.envelope, DIALECT, &mut report);
+    turns::report_foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
-    turns::note_instructions(messages, first, &mut report);
+    turns::report_instructions(messages, first, &mut report);
     let turns = turns::turns(messages, first, own_around, &mut report);
     let mut contents = Vec::new();
     for turn in &turns {
@@ -51,12 +51,12 @@ fn own_around(message: &Message) -> Option<&Value> {
 }
 
 /// The history's envelope, if it is of this dialect.
-struct Around<'a> {
+struct OwnEnvelope<'a> {
     member: Option<&'static str>,
     rest: Option<&'a Map<String, Value>>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> OwnEnvelope<'a> {
     fn of(envelope: &'a Envelope) -> Self {
         match envelope {
             Envelope::Object {
@@ -113,7 +113,10 @@ impl<'a> Around<'a> {
 }
 
 /// The instructions for the request's field, and the remaining messages.
-fn instructions<'a>(history: &'a History, around: &Around<'_>) -> (Option<Value>, &'a [Message]) {
+fn instructions<'a>(
+    history: &'a History,
+    around: &OwnEnvelope<'_>,
+) -> (Option<Value>, &'a [Message]) {
     let messages = history.messages.as_slice();
     let Some((first, rest)) = messages.split_first() else {
         return (None, messages);
@@ -126,13 +129,13 @@ fn instructions<'a>(history: &'a History, around: &Around<'_>) -> (Option<Value>
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
-    let scene = Scene::default();
+    let context = GoogleContext::default();
     let mut ignored = Report::default();
     let parts: Vec<Value> = first
         .contents
         .iter()
         .flat_map(|content| {
-            unchanged(content, &scene).unwrap_or_else(|| {
+            unchanged(content, &context).unwrap_or_else(|| {
                 plain(content, "messages[0]", &mut ignored)
                     .into_iter()
                     .collect()
@@ -143,39 +146,40 @@ fn instructions<'a>(history: &'a History, around: &Around<'_>) -> (Option<Value>
     (Some(content.into()), rest)
 }
 
-struct Writer<'a> {
-    scene: Scene,
+struct ContentsWriter<'a> {
+    context: GoogleContext,
     results: HashMap<CallId, &'a Content>,
     /// How each call was encoded.
-    calls: Calls,
+    calls: EncodedCalls,
     /// The size of the newest image.
     image: Option<Size>,
     report: Report,
 }
 
-impl Writer<'_> {
-    fn turn(&mut self, turn: &Turn<'_>) -> Option<Value> {
+impl ContentsWriter<'_> {
+    fn turn(&mut self, turn: &AuthoredTurn<'_>) -> Option<Value> {
         let mut parts: Vec<Value> = Vec::new();
         for entry in &turn.entries {
             match entry {
-                Entry::Content(content, place) => {
+                TurnEntry::Content(content, location) => {
                     let is_first = !parts.iter().any(is_call);
-                    let as_it_came = self.as_it_came(content);
-                    let is_made_here = as_it_came.is_none();
-                    let mut said = as_it_came.unwrap_or_else(|| self.content(content, place));
+                    let unchanged_parts = self.unchanged_parts(content);
+                    let is_made_here = unchanged_parts.is_none();
+                    let mut encoded =
+                        unchanged_parts.unwrap_or_else(|| self.content(content, location));
                     if is_first && is_made_here {
-                        sign(&mut said);
+                        sign(&mut encoded);
                     }
-                    parts.append(&mut said);
+                    parts.append(&mut encoded);
                 }
-                Entry::Missing(call) => parts.extend(self.missing(call)),
+                TurnEntry::Missing(call) => parts.extend(self.missing(call)),
             }
         }
         let mut content = match turn.around {
             Some(Value::Object(around)) => around.clone(),
             _ if parts.is_empty() => return None,
             _ => {
-                let role = if turn.side == Side::Model {
+                let role = if turn.author == TurnAuthor::Model {
                     "model"
                 } else {
                     "user"
@@ -187,74 +191,76 @@ impl Writer<'_> {
         Some(content.into())
     }
 
-    fn as_it_came(&mut self, content: &Content) -> Option<Vec<Value>> {
+    fn unchanged_parts(&mut self, content: &Content) -> Option<Vec<Value>> {
         self.see(content);
-        let parts = unchanged(content, &self.scene)?;
+        let parts = unchanged(content, &self.context)?;
         if context::call_id(content).is_some() {
             self.note(content, called(&parts, content));
         }
         Some(parts)
     }
 
-    fn content(&mut self, content: &Content, place: &str) -> Vec<Value> {
+    fn content(&mut self, content: &Content, location: &str) -> Vec<Value> {
         if context::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
-            return self.call(content, place);
+            return self.call(content, location);
         }
         if let Some(result) = turns::result_of(content) {
-            return self.result(&result, place);
+            return self.result(&result, location);
         }
-        plain(content, place, &mut self.report)
+        plain(content, location, &mut self.report)
             .into_iter()
             .collect()
     }
 
-    fn call(&mut self, content: &Content, place: &str) -> Vec<Value> {
+    fn call(&mut self, content: &Content, location: &str) -> Vec<Value> {
         let result = context::call_id(content).and_then(|id| self.results.get(id).copied());
         let acknowledged: &[SafetyCheck] = match result {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],
         };
-        let coming = || result.and_then(turns::image_of);
-        let speaker = Speaker {
-            generation: Generation::New,
+        let coming = || result.and_then(turns::image_size);
+        let action_encoder = GoogleActionEncoder {
+            vocabulary: FunctionVocabulary::Current,
             image: self.image.or_else(coming),
         };
-        let mut asking = Asking {
-            speaker,
+        let mut encoder = FunctionCallEncoder {
+            action_encoder,
             acknowledged,
             report: &mut self.report,
         };
-        let asked = encode_call::write(content, &mut asking, place);
-        let parts = call_parts(content, &asked);
-        self.note(content, asked);
+        let encoded = encode_call::write(content, &mut encoder, location);
+        let parts = call_parts(content, &encoded);
+        self.note(content, encoded);
         parts
     }
 
-    fn note(&mut self, content: &Content, asked: Vec<Asked>) {
-        self.scene.note_asked(content, &asked);
-        self.calls.note(content, asked);
+    fn note(&mut self, content: &Content, encoded: Vec<EncodedFunctionCall>) {
+        self.context.note_encoded(content, &encoded);
+        self.calls.note(content, encoded);
     }
 
-    fn result(&mut self, result: &ToolResult, place: &str) -> Vec<Value> {
-        let asked = self.calls.answered_by(result, place, &mut self.report);
-        if asked.is_empty() {
+    fn result(&mut self, result: &ToolResult, location: &str) -> Vec<Value> {
+        let encoded = self
+            .calls
+            .calls_of_result(result, location, &mut self.report);
+        if encoded.is_empty() {
             return Vec::new();
         }
-        responses(&asked, result, &mut self.report)
+        responses(&encoded, result, &mut self.report)
     }
 
     /// Encodes an error response for a call without a result.
     fn missing(&mut self, call: &Content) -> Vec<Value> {
-        let asked = self.calls.unanswered(call, &mut self.report);
-        asked
+        let encoded = self.calls.calls_without_result(call, &mut self.report);
+        encoded
             .iter()
-            .map(|asked| response(asked, tool_result::unknown(call), &mut self.report))
+            .map(|encoded| response(encoded, tool_result::unknown(call), &mut self.report))
             .collect()
     }
 
     /// Records the size of the newest image, which pixels refer to.
     fn see(&mut self, content: &Content) {
-        self.image = turns::image_of(content).or(self.image);
+        self.image = turns::image_size(content).or(self.image);
     }
 }
 

@@ -7,13 +7,13 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use crate::google::call::{self, Called};
-use crate::google::context::Scene;
+use crate::google::call::{self, RawCall};
+use crate::google::context::GoogleContext;
 use crate::google::media::standard;
-use crate::google::tool_result::{self, Answer};
+use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, raw, text};
 
-pub(super) type Part = Map<String, Value>;
+pub(super) type PartFields = Map<String, Value>;
 
 /// The property in which a content keeps unknown fields of the part.
 const BESIDE: &str = "part";
@@ -35,8 +35,8 @@ pub(super) const DATA: [&str; 7] = [
 ];
 
 /// The id that a call or a response has in its part.
-pub(super) fn own_id(part: &Part) -> Option<&str> {
-    let held = [
+pub(super) fn own_id(part: &PartFields) -> Option<&str> {
+    let payload = [
         "functionCall",
         "functionResponse",
         "executableCode",
@@ -44,27 +44,27 @@ pub(super) fn own_id(part: &Part) -> Option<&str> {
     ]
     .into_iter()
     .find_map(|name| member(part, name))?;
-    text(held.as_object()?, "id").filter(|id| !id.is_empty())
+    text(payload.as_object()?, "id").filter(|id| !id.is_empty())
 }
 
 /// Decodes a part. `id` is used for a call or response without an id. A part that is not understood
 /// is kept unchanged.
-pub(super) fn read(part: &Part, id: &CallId, scene: &Scene) -> Content {
+pub(super) fn read(part: &PartFields, id: &CallId, context: &GoogleContext) -> Content {
     let id = own_id(part).map_or_else(|| id.clone(), CallId::from);
-    let held = |name| member(part, name).and_then(Value::as_object);
-    let known = if let Some(words) = text(part, "text") {
-        Some(spoken(part, words))
-    } else if let Some(data) = held("inlineData") {
+    let payload = |name| member(part, name).and_then(Value::as_object);
+    let known = if let Some(content_text) = text(part, "text") {
+        Some(decode_text(part, content_text))
+    } else if let Some(data) = payload("inlineData") {
         inline(data).map(|media| of_media(part, media))
-    } else if let Some(file) = held("fileData") {
+    } else if let Some(file) = payload("fileData") {
         filed(file).map(|media| of_media(part, media))
-    } else if let Some(called) = held("functionCall") {
-        Some(function_call(part, called, id, scene))
-    } else if let Some(answered) = held("functionResponse") {
-        function_response(part, answered, id, scene)
-    } else if let Some(code) = held("executableCode") {
+    } else if let Some(called) = payload("functionCall") {
+        Some(function_call(part, called, id, context))
+    } else if let Some(answered) = payload("functionResponse") {
+        function_response(part, answered, id, context)
+    } else if let Some(code) = payload("executableCode") {
         executable_code(part, code, id)
-    } else if let Some(result) = held("codeExecutionResult") {
+    } else if let Some(result) = payload("codeExecutionResult") {
         code_execution_result(part, result, id)
     } else {
         None
@@ -72,7 +72,7 @@ pub(super) fn read(part: &Part, id: &CallId, scene: &Scene) -> Content {
     known.unwrap_or_else(|| other(part))
 }
 
-fn other(part: &Part) -> Content {
+fn other(part: &PartFields) -> Content {
     let mut json = Map::new();
     json.insert("type".to_owned(), WRAPPED.into());
     json.insert("part".to_owned(), Value::Object(part.clone()));
@@ -84,12 +84,18 @@ fn other(part: &Part) -> Content {
 
 /// A meta with the part as raw representation, its signature and its unknown fields. The
 /// placeholder does not count as a signature.
-fn meta(part: &Part, held: &[&str]) -> Meta {
+fn meta(part: &PartFields, payload: &[&str]) -> Meta {
     let mut meta = raw(DIALECT, Value::Object(part.clone()));
-    if let Some(signature) = text(part, "thoughtSignature").filter(|said| *said != PLACEHOLDER) {
+    if let Some(signature) =
+        text(part, "thoughtSignature").filter(|signature| *signature != PLACEHOLDER)
+    {
         meta.set_property(PROVIDER, SIGNATURE, signature.into());
     }
-    let known: Vec<&str> = held.iter().copied().chain(["thoughtSignature"]).collect();
+    let known: Vec<&str> = payload
+        .iter()
+        .copied()
+        .chain(["thoughtSignature"])
+        .collect();
     let beside = others(part, &known);
     if !beside.is_empty() {
         meta.set_property(PROVIDER, BESIDE, beside.into());
@@ -97,24 +103,27 @@ fn meta(part: &Part, held: &[&str]) -> Meta {
     meta
 }
 
-fn keep_within(meta: &mut Meta, held: &Map<String, Value>, known: &[&str]) {
-    let within = others(held, known);
+fn keep_within(meta: &mut Meta, payload: &Map<String, Value>, known: &[&str]) {
+    let within = others(payload, known);
     if !within.is_empty() {
         meta.set_property(PROVIDER, WITHIN, within.into());
     }
 }
 
-fn spoken(part: &Part, words: &str) -> Content {
-    let words = words.to_owned();
+fn decode_text(part: &PartFields, content_text: &str) -> Content {
+    let content_text = content_text.to_owned();
     if part.get("thought") != Some(&Value::Bool(true)) {
         let meta = meta(part, &["text"]);
-        return Content::Text(TextContent { text: words, meta });
+        return Content::Text(TextContent {
+            text: content_text,
+            meta,
+        });
     }
     let mut meta = meta(part, &["text", "thought"]);
     meta.set_property(PROVIDER, "thought", true.into());
     let signature = text(part, "thoughtSignature").map(str::to_owned);
     Content::Reasoning(ReasoningContent {
-        text: Some(words),
+        text: Some(content_text),
         item_id: None,
         protected_data: signature,
         meta,
@@ -143,7 +152,7 @@ fn filed(file: &Map<String, Value>) -> Option<Media> {
     }))
 }
 
-fn of_media(part: &Part, media: Media) -> Content {
+fn of_media(part: &PartFields, media: Media) -> Content {
     let around = meta(part, &["inlineData", "fileData"]);
     let join = |own: Meta| {
         let mut meta = around;
@@ -165,7 +174,12 @@ fn of_media(part: &Part, media: Media) -> Content {
     }
 }
 
-fn function_call(part: &Part, called: &Map<String, Value>, id: CallId, scene: &Scene) -> Content {
+fn function_call(
+    part: &PartFields,
+    called: &Map<String, Value>,
+    id: CallId,
+    context: &GoogleContext,
+) -> Content {
     let mut meta = meta(part, &["functionCall"]);
     keep_within(&mut meta, called, &["id", "name", "args"]);
     let is_open = member(called, "willContinue") == Some(&Value::Bool(true))
@@ -173,23 +187,23 @@ fn function_call(part: &Part, called: &Map<String, Value>, id: CallId, scene: &S
     let name = text(called, "name").unwrap_or_default();
     let unfinished = format!("`{name}`: the model did not complete the call.");
     call::read(
-        Called {
+        RawCall {
             id,
             name,
             args: called.get("args"),
             unfinished: is_open.then_some(unfinished),
             meta,
         },
-        scene,
+        context,
     )
 }
 
 /// Decodes a response by the type of its call. A response with unreadable images is kept unchanged.
 fn function_response(
-    part: &Part,
+    part: &PartFields,
     answered: &Map<String, Value>,
     id: CallId,
-    scene: &Scene,
+    context: &GoogleContext,
 ) -> Option<Content> {
     let name = text(answered, "name")?;
     let response = match answered.get("response") {
@@ -205,12 +219,12 @@ fn function_response(
         .collect::<Option<Vec<Media>>>()?;
     let mut meta = meta(part, &["functionResponse"]);
     keep_within(&mut meta, answered, &["id", "name", "response", "parts"]);
-    let known = scene.answered(&id, name);
-    if scene.call(&id).is_none() {
-        meta.set_property(PROVIDER, call::kept::FUNCTION, name.into());
+    let known = context.answered(&id, name);
+    if context.call(&id).is_none() {
+        meta.set_property(PROVIDER, call::property::FUNCTION, name.into());
     }
     let is_error = false;
-    let answer = Answer {
+    let answer = FunctionResponse {
         response,
         media,
         is_error,
@@ -220,13 +234,13 @@ fn function_response(
 
 fn answer_media(part: &Value) -> Option<Media> {
     let part = part.as_object()?;
-    let held = |name| member(part, name).and_then(Value::as_object);
-    held("inlineData")
+    let payload = |name| member(part, name).and_then(Value::as_object);
+    payload("inlineData")
         .and_then(inline)
-        .or_else(|| held("fileData").and_then(filed))
+        .or_else(|| payload("fileData").and_then(filed))
 }
 
-fn executable_code(part: &Part, code: &Map<String, Value>, id: CallId) -> Option<Content> {
+fn executable_code(part: &PartFields, code: &Map<String, Value>, id: CallId) -> Option<Content> {
     let mut meta = meta(part, &["executableCode"]);
     if let Some(language) = text(code, "language") {
         meta.set_property(PROVIDER, "language", language.into());
@@ -240,7 +254,11 @@ fn executable_code(part: &Part, code: &Map<String, Value>, id: CallId) -> Option
     }))
 }
 
-fn code_execution_result(part: &Part, result: &Map<String, Value>, id: CallId) -> Option<Content> {
+fn code_execution_result(
+    part: &PartFields,
+    result: &Map<String, Value>,
+    id: CallId,
+) -> Option<Content> {
     let mut meta = meta(part, &["codeExecutionResult"]);
     keep_within(&mut meta, result, &["id", "outcome", "output"]);
     Some(Content::CommandResult(HostedCall {
@@ -256,20 +274,20 @@ fn code_execution_result(part: &Part, result: &Map<String, Value>, id: CallId) -
 }
 
 /// Restores the unknown fields of a part and of its data.
-pub(super) fn put_kept(part: &mut Value, held: &str, meta: &Meta) {
+pub(super) fn restore_fields(part: &mut Value, payload: &str, meta: &Meta) {
     if let Some(signature) = meta.property(PROVIDER, SIGNATURE) {
         part["thoughtSignature"] = signature.clone();
     }
     let put = |object: &mut Value, name: &str| {
-        let kept = meta.property(PROVIDER, name).and_then(Value::as_object);
-        for (name, value) in kept.into_iter().flatten() {
+        let stored = meta.property(PROVIDER, name).and_then(Value::as_object);
+        for (name, value) in stored.into_iter().flatten() {
             if object.get(name).is_none() {
                 object[name.as_str()] = value.clone();
             }
         }
     };
     put(part, BESIDE);
-    if let Some(held) = part.get_mut(held) {
-        put(held, WITHIN);
+    if let Some(payload) = part.get_mut(payload) {
+        put(payload, WITHIN);
     }
 }

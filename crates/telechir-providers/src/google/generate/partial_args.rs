@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use crate::google::{member, text};
 
 /// Maximum nesting of arguments.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A segment of a JSON path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathSegment {
     Member(String),
     Element(usize),
 }
@@ -21,9 +21,9 @@ pub(super) fn put(args: &mut Map<String, Value>, piece: &Value) -> Result<(Strin
     let piece = piece.as_object().ok_or("it is not an object")?;
     let path = text(piece, "jsonPath").ok_or("it has no `jsonPath`")?;
     let steps = steps(path).ok_or_else(|| format!("its path {path:?} is invalid"))?;
-    let goes_on = member(piece, "willContinue") == Some(&Value::Bool(true));
-    let value = if let Some(words) = text(piece, "stringValue") {
-        Value::from(words)
+    let continues = member(piece, "willContinue") == Some(&Value::Bool(true));
+    let value = if let Some(text) = text(piece, "stringValue") {
+        Value::from(text)
     } else if let Some(number) = member(piece, "numberValue").filter(|value| value.is_number()) {
         number.clone()
     } else if let Some(flag) = member(piece, "boolValue").filter(|value| value.is_boolean()) {
@@ -33,19 +33,19 @@ pub(super) fn put(args: &mut Map<String, Value>, piece: &Value) -> Result<(Strin
     } else {
         return Err("it has no value".to_owned());
     };
-    let place =
+    let target =
         find(args, &steps).ok_or_else(|| format!("the arguments have no value at {path:?}"))?;
-    match (place, value) {
+    match (target, value) {
         (Value::String(before), Value::String(more)) => before.push_str(&more),
-        (place @ Value::Null, value) => *place = value,
+        (target @ Value::Null, value) => *target = value,
         (before, value) if *before == value => {}
         _ => return Err(format!("there is already another value at {path:?}")),
     }
-    Ok((path.to_owned(), goes_on))
+    Ok((path.to_owned(), continues))
 }
 
 /// Parses `$.a[0].b` and `$['a'][0]["b"]`.
-fn steps(path: &str) -> Option<Vec<Step>> {
+fn steps(path: &str) -> Option<Vec<PathSegment>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -55,7 +55,7 @@ fn steps(path: &str) -> Option<Vec<Step>> {
             if name.is_empty() {
                 return None;
             }
-            steps.push(Step::Member(name.to_owned()));
+            steps.push(PathSegment::Member(name.to_owned()));
             rest = left;
         } else {
             let after = rest.strip_prefix('[')?;
@@ -63,7 +63,7 @@ fn steps(path: &str) -> Option<Vec<Step>> {
             steps.push(step);
             rest = left;
         }
-        if steps.len() > DEEPEST {
+        if steps.len() > MAX_DEPTH {
             return None;
         }
     }
@@ -71,11 +71,11 @@ fn steps(path: &str) -> Option<Vec<Step>> {
 }
 
 /// Parses the text after a `[`: a number, or a name in quotes.
-fn bracketed(text: &str) -> Option<(Step, &str)> {
+fn bracketed(text: &str) -> Option<(PathSegment, &str)> {
     let quote = text.chars().next()?;
     if quote != '\'' && quote != '"' {
         let (number, left) = text.split_once(']')?;
-        return Some((Step::Element(number.trim().parse().ok()?), left));
+        return Some((PathSegment::Element(number.trim().parse().ok()?), left));
     }
     let mut name = String::new();
     let mut chars = text[1..].char_indices();
@@ -84,7 +84,7 @@ fn bracketed(text: &str) -> Option<(Step, &str)> {
             '\\' => name.push(chars.next()?.1),
             _ if c == quote => {
                 let left = text[1 + at + 1..].strip_prefix(']')?;
-                return Some((Step::Member(name), left));
+                return Some((PathSegment::Member(name), left));
             }
             _ => name.push(c),
         }
@@ -94,36 +94,36 @@ fn bracketed(text: &str) -> Option<(Step, &str)> {
 
 /// The value at a path; creates objects and lists on the way. An index is that of an existing
 /// element or of the next one.
-fn find<'a>(args: &'a mut Map<String, Value>, steps: &[Step]) -> Option<&'a mut Value> {
+fn find<'a>(args: &'a mut Map<String, Value>, steps: &[PathSegment]) -> Option<&'a mut Value> {
     let (first, rest) = steps.split_first()?;
-    let Step::Member(name) = first else {
+    let PathSegment::Member(name) = first else {
         return None;
     };
-    let mut place = args.entry(name.as_str()).or_insert(Value::Null);
+    let mut target = args.entry(name.as_str()).or_insert(Value::Null);
     for step in rest {
         match step {
-            Step::Member(name) => {
-                if place.is_null() {
-                    *place = Value::Object(Map::new());
+            PathSegment::Member(name) => {
+                if target.is_null() {
+                    *target = Value::Object(Map::new());
                 }
-                place = place
+                target = target
                     .as_object_mut()?
                     .entry(name.as_str())
                     .or_insert(Value::Null);
             }
-            Step::Element(at) => {
-                if place.is_null() {
-                    *place = Value::Array(Vec::new());
+            PathSegment::Element(at) => {
+                if target.is_null() {
+                    *target = Value::Array(Vec::new());
                 }
-                let list = place.as_array_mut()?;
+                let list = target.as_array_mut()?;
                 if *at == list.len() {
                     list.push(Value::Null);
                 }
-                place = list.get_mut(*at)?;
+                target = list.get_mut(*at)?;
             }
         }
     }
-    Some(place)
+    Some(target)
 }
 
 #[cfg(test)]
@@ -142,11 +142,11 @@ mod tests {
             json!({"jsonPath": "$['flags'][0][\"it's\"]", "boolValue": true}),
             json!({"jsonPath": "$.flags[1]", "nullValue": "NULL_VALUE"}),
         ];
-        let goes_on: Vec<bool> = pieces
+        let continues: Vec<bool> = pieces
             .iter()
             .map(|piece| put(&mut args, piece).expect("a piece").1)
             .collect();
-        assert_eq!(goes_on, [true, false, false, false, false]);
+        assert_eq!(continues, [true, false, false, false, false]);
         let expected = json!({"command": "cargo", "flags": [{"level": 2.5, "it's": true}, null]});
         assert_eq!(Value::Object(args), expected);
     }

@@ -8,29 +8,29 @@ use serde_json::{Map, Value};
 use super::envelope::CANDIDATES;
 use super::partial_args;
 use crate::StreamError;
-use crate::google::json_stream::Pieces;
+use crate::google::json_stream::JsonStream;
 use crate::google::{member, text};
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler, Events, StreamDecoder};
 
 /// Decodes chunks in either framing.
 #[derive(Default)]
-pub(super) enum Chunks {
+pub(super) enum ChunkDecoder {
     /// Only white space was received.
     #[default]
     Unknown,
-    Events(Box<Events<Merged>>),
-    Json(Pieces, Box<Merged>),
+    Events(Box<Events<ChunkMerger>>),
+    Json(JsonStream, Box<ChunkMerger>),
 }
 
-impl StreamDecoder for Chunks {
+impl StreamDecoder for ChunkDecoder {
     fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         if matches!(self, Self::Unknown) {
             bytes = bytes.trim_ascii_start();
             *self = match bytes.first() {
                 None => return Ok(Vec::new()),
-                Some(b'[' | b'{') => Self::Json(Pieces::default(), Box::default()),
-                Some(_) => Self::Events(Box::new(Events::new(Merged::default()))),
+                Some(b'[' | b'{') => Self::Json(JsonStream::default(), Box::default()),
+                Some(_) => Self::Events(Box::new(Events::new(ChunkMerger::default()))),
             };
         }
         match self {
@@ -66,7 +66,7 @@ fn truncated(missing: &str) -> StreamError {
 
 /// Merges chunks into one response.
 pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
-    let mut merged = Merged::default();
+    let mut merged = ChunkMerger::default();
     for chunk in chunks {
         merged.event(None, chunk)?;
     }
@@ -76,14 +76,14 @@ pub(super) fn merged(chunks: Vec<Value>) -> Result<Value, StreamError> {
 
 /// Merges chunks into a response.
 #[derive(Default)]
-pub(super) struct Merged {
+pub(super) struct ChunkMerger {
     members: Map<String, Value>,
     candidates: BTreeMap<u64, Candidate>,
     chunks: usize,
 }
 
 /// Maximum number of candidates of a response.
-const MOST_CANDIDATES: usize = 64;
+const MAX_CANDIDATES: usize = 64;
 
 #[derive(Default)]
 struct Candidate {
@@ -92,10 +92,10 @@ struct Candidate {
     has_content: bool,
     parts: Vec<Value>,
     /// The call whose arguments are being received.
-    open: Option<Open>,
+    open: Option<OpenCall>,
 }
 
-struct Open {
+struct OpenCall {
     at: usize,
     args: Map<String, Value>,
     /// Paths whose value continues in the next piece.
@@ -104,7 +104,7 @@ struct Open {
     odd: Vec<Value>,
 }
 
-impl EventAssembler for Merged {
+impl EventAssembler for ChunkMerger {
     fn event(&mut self, _name: Option<&str>, chunk: Value) -> Result<Vec<Delta>, StreamError> {
         self.chunks += 1;
         let Value::Object(chunk) = chunk else {
@@ -112,8 +112,8 @@ impl EventAssembler for Merged {
         };
         if let Some(error) = chunk.get("error").and_then(Value::as_object) {
             let status = text(error, "status").unwrap_or("error");
-            let said = text(error, "message").unwrap_or("no message");
-            let message = format!("{status}: {said}");
+            let message = text(error, "message").unwrap_or("no message");
+            let message = format!("{status}: {message}");
             return Err(StreamError::Provider { message });
         }
         let mut deltas = Vec::new();
@@ -150,14 +150,17 @@ impl EventAssembler for Merged {
             return Err(truncated("the chunk with the finish reason"));
         }
         if !candidates.is_empty() {
-            let whole = candidates.into_values().map(Candidate::whole).collect();
-            members.insert(CANDIDATES.to_owned(), Value::Array(whole));
+            let values = candidates
+                .into_values()
+                .map(Candidate::into_value)
+                .collect();
+            members.insert(CANDIDATES.to_owned(), Value::Array(values));
         }
         Ok(members.into())
     }
 }
 
-impl Merged {
+impl ChunkMerger {
     fn bad(&self, problem: &str) -> StreamError {
         StreamError::BadEvent {
             number: self.chunks,
@@ -175,7 +178,7 @@ impl Merged {
             number,
             problem: problem.to_owned(),
         };
-        if self.candidates.len() == MOST_CANDIDATES && !self.candidates.contains_key(&index) {
+        if self.candidates.len() == MAX_CANDIDATES && !self.candidates.contains_key(&index) {
             return Err(bad("it has too many candidates"));
         }
         let content = candidate.shift_remove("content");
@@ -215,7 +218,7 @@ fn has_parts(content: Option<&Value>) -> bool {
 }
 
 impl Candidate {
-    fn whole(mut self) -> Value {
+    fn into_value(mut self) -> Value {
         if self.has_content {
             if !self.parts.is_empty() {
                 self.content.insert("parts".to_owned(), self.parts.into());
@@ -231,9 +234,9 @@ impl Candidate {
             return self.call(part, deltas);
         }
         let index = self.parts.len() as u64;
-        if let Some(words) = text(&part, "text") {
+        if let Some(content_text) = text(&part, "text") {
             let is_thought = part.get("thought") == Some(&Value::Bool(true));
-            let words = words.to_owned();
+            let content_text = content_text.to_owned();
             let joins = self
                 .parts
                 .last()
@@ -241,15 +244,21 @@ impl Candidate {
             let index = if joins { index - 1 } else { index };
             if joins && let Some(last) = self.parts.last_mut() {
                 let before = last["text"].as_str().unwrap_or_default();
-                last["text"] = format!("{before}{words}").into();
+                last["text"] = format!("{before}{content_text}").into();
             } else {
                 self.parts.push(part.into());
             }
-            if !words.is_empty() {
+            if !content_text.is_empty() {
                 deltas.push(if is_thought {
-                    Delta::Reasoning { index, text: words }
+                    Delta::Reasoning {
+                        index,
+                        text: content_text,
+                    }
                 } else {
-                    Delta::Text { index, text: words }
+                    Delta::Text {
+                        index,
+                        text: content_text,
+                    }
                 });
             }
             return;
@@ -271,15 +280,15 @@ impl Candidate {
         let Some(Value::Object(mut call)) = part.shift_remove(name) else {
             return;
         };
-        let goes_on = member(&call, "willContinue") == Some(&Value::Bool(true));
+        let continues = member(&call, "willContinue") == Some(&Value::Bool(true));
         let partial: Vec<Value> = ["partialArgs", "partial_args"]
             .into_iter()
             .filter_map(|name| call.shift_remove(name))
             .filter_map(|list| list.as_array().cloned())
             .flatten()
             .collect();
-        let begins = text(&call, "name").is_some() || self.open.is_none();
-        if begins {
+        let starts = text(&call, "name").is_some() || self.open.is_none();
+        if starts {
             self.close(deltas);
             if call.is_empty() && partial.is_empty() {
                 // It closes a call that is already closed.
@@ -301,7 +310,7 @@ impl Candidate {
             }));
             part.insert("functionCall".to_owned(), call.into());
             self.parts.push(part.into());
-            self.open = Some(Open {
+            self.open = Some(OpenCall {
                 at,
                 args,
                 unfinished: Vec::new(),
@@ -324,7 +333,7 @@ impl Candidate {
         if let Some(open) = &mut self.open {
             open.take(partial);
         }
-        if !goes_on {
+        if !continues {
             self.close(deltas);
         }
     }
@@ -333,7 +342,7 @@ impl Candidate {
     fn close(&mut self, deltas: &mut Vec<Delta>) {
         let Some(open) = self.open.take() else { return };
         let index = open.at as u64;
-        let is_whole = open.unfinished.is_empty() && open.odd.is_empty();
+        let is_complete = open.unfinished.is_empty() && open.odd.is_empty();
         let arguments = Value::Object(open.args.clone()).to_string();
         let call = &mut self.parts[open.at]["functionCall"];
         if !open.args.is_empty() || call.get("args").is_some() {
@@ -350,19 +359,19 @@ impl Candidate {
             arguments,
             ..CallDelta::default()
         }));
-        if is_whole {
+        if is_complete {
             deltas.push(Delta::CallEnd { index });
         }
     }
 }
 
-impl Open {
+impl OpenCall {
     fn take(&mut self, pieces: Vec<Value>) {
         for piece in pieces {
             match partial_args::put(&mut self.args, &piece) {
-                Ok((path, goes_on)) => {
+                Ok((path, continues)) => {
                     self.unfinished.retain(|open| *open != path);
-                    if goes_on {
+                    if continues {
                         self.unfinished.push(path);
                     }
                 }

@@ -7,13 +7,15 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use super::part::{self, WRAPPED, put_kept};
-use crate::google::encode_action::Speaker;
-use crate::google::encode_call::{self, Asked, Asking};
-use crate::google::functions::Generation;
+use super::part::{self, WRAPPED, restore_fields};
+use crate::google::encode_action::GoogleActionEncoder;
+use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
+use crate::google::functions::FunctionVocabulary;
 use crate::google::media::base64_of;
-use crate::google::tool_result::{self, Answer};
-use crate::google::{MADE_UP, PROVIDER, context::Scene, split_calls, unsaid};
+use crate::google::tool_result::{self, FunctionResponse};
+use crate::google::{
+    GENERATED_ID_PREFIX, PROVIDER, context::GoogleContext, report_losses, split_calls,
+};
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn as the parts of the next content, in the order of the calls.
@@ -21,10 +23,10 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
     let mut reply = EncodedReply::default();
     for (call, result) in turn.pairs() {
         let content = content_of(&call);
-        let asked = asked(&content, result);
+        let encoded = function_calls(&content, result);
         reply
             .items
-            .extend(responses(&asked, result, &mut reply.report));
+            .extend(responses(&encoded, result, &mut reply.report));
     }
     tool_result::note_unacknowledged(turn, &mut reply.report);
     Ok(reply)
@@ -40,8 +42,8 @@ pub(in crate::google) fn content_of(call: &ToolCall) -> Content {
 }
 
 /// The function calls of the model; for a call of another dialect, the ones it would be encoded as.
-fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
-    if let Some(parts) = unchanged(content, &Scene::default()) {
+fn function_calls(content: &Content, result: &ToolResult) -> Vec<EncodedFunctionCall> {
+    if let Some(parts) = unchanged(content, &GoogleContext::default()) {
         return called(&parts, content);
     }
     let acknowledged = match result {
@@ -49,20 +51,20 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
         _ => &[],
     };
     let mut report = Report::default();
-    let speaker = Speaker {
-        generation: Generation::New,
+    let action_encoder = GoogleActionEncoder {
+        vocabulary: FunctionVocabulary::Current,
         image: None,
     };
-    let mut asking = Asking {
-        speaker,
+    let mut encoder = FunctionCallEncoder {
+        action_encoder,
         acknowledged,
         report: &mut report,
     };
-    encode_call::write(content, &mut asking, "")
+    encode_call::write(content, &mut encoder, "")
 }
 
 /// The function calls in unchanged parts.
-pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
+pub(super) fn called(parts: &[Value], content: &Content) -> Vec<EncodedFunctionCall> {
     let count = parts.len();
     let id = crate::google::context::call_id(content).cloned();
     let id = id.unwrap_or_else(|| CallId::from(""));
@@ -70,7 +72,7 @@ pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
         let part = part.as_object()?;
         let call = crate::google::member(part, "functionCall")?.as_object()?;
         let own = crate::google::text(call, "id").filter(|id| !id.is_empty());
-        Some(Asked {
+        Some(EncodedFunctionCall {
             id: own.map_or_else(|| split_calls::part_id(&id, at + 1, count), CallId::from),
             name: crate::google::text(call, "name")
                 .unwrap_or_default()
@@ -83,7 +85,7 @@ pub(super) fn called(parts: &[Value], content: &Content) -> Vec<Asked> {
 }
 
 /// The original parts of a content, if it still means the same.
-pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
+pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Vec<Value>> {
     if let Content::Other(other) = content {
         return passed_on(other).map(|part| vec![Value::Object(part.clone())]);
     }
@@ -95,13 +97,13 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
     let id = id_of(content).cloned().unwrap_or_else(|| CallId::from(""));
     match raw.template() {
         Value::Object(json) => {
-            (part::read(json, &id, scene) == *content).then(|| vec![raw.template().clone()])
+            (part::read(json, &id, context) == *content).then(|| vec![raw.template().clone()])
         }
         Value::Array(parts) => {
             let count = parts.len();
             let read = |(at, part): (usize, &Value)| {
                 let id = split_calls::part_id(&id, at + 1, count);
-                Some(part::read(part.as_object()?, &id, scene))
+                Some(part::read(part.as_object()?, &id, context))
             };
             let read: Option<Vec<Content>> = parts.iter().enumerate().map(read).collect();
             (split_calls::join(read?).as_slice() == std::slice::from_ref(content))
@@ -127,19 +129,19 @@ fn passed_on(other: &UnknownContent) -> Option<&Map<String, Value>> {
 }
 
 /// Encodes a call as parts.
-pub(super) fn call_parts(content: &Content, asked: &[Asked]) -> Vec<Value> {
-    let write = |asked: &Asked| {
+pub(super) fn call_parts(content: &Content, encoded: &[EncodedFunctionCall]) -> Vec<Value> {
+    let write = |encoded: &EncodedFunctionCall| {
         let mut call = Map::new();
-        put_id(&mut call, &asked.id);
-        call.insert("name".to_owned(), asked.name.as_str().into());
-        call.insert("args".to_owned(), asked.args.clone());
+        put_id(&mut call, &encoded.id);
+        call.insert("name".to_owned(), encoded.name.as_str().into());
+        call.insert("args".to_owned(), encoded.args.clone());
         let mut part = json!({"functionCall": call});
         if let Some(meta) = content.meta() {
-            put_kept(&mut part, "functionCall", meta);
+            restore_fields(&mut part, "functionCall", meta);
         }
         part
     };
-    let mut parts: Vec<Value> = asked.iter().map(write).collect();
+    let mut parts: Vec<Value> = encoded.iter().map(write).collect();
     // A signature belongs to one call only.
     for part in parts.iter_mut().skip(1).filter_map(Value::as_object_mut) {
         part.shift_remove("thoughtSignature");
@@ -149,38 +151,46 @@ pub(super) fn call_parts(content: &Content, asked: &[Asked]) -> Vec<Value> {
 
 /// Generated ids are not sent.
 fn put_id(object: &mut Map<String, Value>, id: &CallId) {
-    if !id.as_str().is_empty() && !id.as_str().starts_with(MADE_UP) {
+    if !id.as_str().is_empty() && !id.as_str().starts_with(GENERATED_ID_PREFIX) {
         object.insert("id".to_owned(), id.as_str().into());
     }
 }
 
 /// Encodes the responses to these function calls.
-pub(super) fn responses(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
-    let answers = tool_result::write(asked, result, report);
+pub(super) fn responses(
+    encoded: &[EncodedFunctionCall],
+    result: &ToolResult,
+    report: &mut Report,
+) -> Vec<Value> {
+    let answers = tool_result::write(encoded, result, report);
     let meta = match result {
         ToolResult::Computer(result) => &result.meta,
         ToolResult::Shell(result) => &result.meta,
         ToolResult::Edit(result) => &result.meta,
         ToolResult::Function(result) => &result.meta,
     };
-    let write = |(asked, answer): (&Asked, Answer)| {
-        let mut part = response(asked, answer, report);
-        put_kept(&mut part, "functionResponse", meta);
+    let write = |(encoded, answer): (&EncodedFunctionCall, FunctionResponse)| {
+        let mut part = response(encoded, answer, report);
+        restore_fields(&mut part, "functionResponse", meta);
         part
     };
-    asked.iter().zip(answers).map(write).collect()
+    encoded.iter().zip(answers).map(write).collect()
 }
 
-pub(super) fn response(asked: &Asked, answer: Answer, report: &mut Report) -> Value {
+pub(super) fn response(
+    encoded: &EncodedFunctionCall,
+    answer: FunctionResponse,
+    report: &mut Report,
+) -> Value {
     let mut response = Map::new();
-    put_id(&mut response, &asked.id);
-    response.insert("name".to_owned(), asked.name.as_str().into());
+    put_id(&mut response, &encoded.id);
+    response.insert("name".to_owned(), encoded.name.as_str().into());
     response.insert("response".to_owned(), answer.response.into());
-    let place = format!("result {}", asked.id);
+    let location = format!("result {}", encoded.id);
     let parts: Vec<Value> = answer
         .media
         .iter()
-        .filter_map(|media| media_part(media, &place, report))
+        .filter_map(|media| media_part(media, &location, report))
         .collect();
     if !parts.is_empty() {
         response.insert("parts".to_owned(), parts.into());
@@ -189,33 +199,37 @@ pub(super) fn response(asked: &Asked, answer: Answer, report: &mut Report) -> Va
 }
 
 /// Encodes an image or file; `None` if that is impossible, which is reported.
-fn media_part(media: &Media, place: &str, report: &mut Report) -> Option<Value> {
+fn media_part(media: &Media, location: &str, report: &mut Report) -> Option<Value> {
     match media {
         Media::Data(data) => {
             let Some(bytes) = base64_of(data) else {
-                report.lost("a file with unreadable data", place, "files must be base64");
+                report.lost(
+                    "a file with unreadable data",
+                    location,
+                    "files must be base64",
+                );
                 return None;
             };
             let kind = data.media_type().unwrap_or("application/octet-stream");
-            let mut held = json!({"mimeType": kind, "data": bytes});
+            let mut payload = json!({"mimeType": kind, "data": bytes});
             if let Some(name) = &data.name {
-                held["displayName"] = name.as_str().into();
+                payload["displayName"] = name.as_str().into();
             }
-            Some(json!({"inlineData": held}))
+            Some(json!({"inlineData": payload}))
         }
         Media::Uri(uri) => {
-            let mut held = json!({"fileUri": uri.uri});
+            let mut payload = json!({"fileUri": uri.uri});
             if let Some(kind) = &uri.media_type {
-                held["mimeType"] = kind.as_str().into();
+                payload["mimeType"] = kind.as_str().into();
             }
             if let Some(name) = uri.meta.property(PROVIDER, "display_name") {
-                held["displayName"] = name.clone();
+                payload["displayName"] = name.clone();
             }
-            Some(json!({"fileData": held}))
+            Some(json!({"fileData": payload}))
         }
         Media::HostedFile(file) => {
             let what = format!("file {}", file.file_id);
-            report.lost(what, place, "another provider stores it");
+            report.lost(what, location, "another provider stores it");
             None
         }
     }
@@ -223,24 +237,24 @@ fn media_part(media: &Media, place: &str, report: &mut Report) -> Option<Value> 
 
 /// Encodes a content that is neither a call nor a result; `None` if it cannot be encoded, which is
 /// reported, or is not part of a conversation.
-pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
+pub(super) fn plain(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
     if let Some(meta) = content.meta() {
-        unsaid(report, place, meta, None, None);
+        report_losses(report, location, meta, None, None);
     }
     let mut part = match content {
         Content::Text(text) => {
             if !text.meta.annotations.is_empty() {
                 let what = format!("{} annotations", text.meta.annotations.len());
-                report.lost(what, place, "they belong to a response, not to a part");
+                report.lost(what, location, "they belong to a response, not to a part");
             }
             json!({"text": text.text})
         }
-        Content::Reasoning(reasoning) => thought(reasoning, place, report)?,
-        Content::CommandCall(call) => executable(call, place, report),
-        Content::CommandResult(result) => executed(result, place, report),
+        Content::Reasoning(reasoning) => thought(reasoning, location, report)?,
+        Content::CommandCall(call) => executable(call, location, report),
+        Content::CommandResult(result) => executed(result, location, report),
         Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
             let media = crate::google::media::media(content)?;
-            media_part(&media, place, report)?
+            media_part(&media, location, report)?
         }
         // Usage and finish reasons are not part of a conversation.
         Content::Usage(_) => return None,
@@ -248,14 +262,14 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
             return None;
         }
         other => {
-            report.lost(name(other), place, "there is no such part");
+            report.lost(name(other), location, "there is no such part");
             return None;
         }
     };
-    let held = ["executableCode", "codeExecutionResult"];
-    let held = held.into_iter().find(|name| part.get(*name).is_some());
+    let payload = ["executableCode", "codeExecutionResult"];
+    let payload = payload.into_iter().find(|name| part.get(*name).is_some());
     if let Some(meta) = content.meta() {
-        put_kept(&mut part, held.unwrap_or_default(), meta);
+        restore_fields(&mut part, payload.unwrap_or_default(), meta);
     }
     Some(part)
 }
@@ -276,10 +290,10 @@ fn name(content: &Content) -> String {
 }
 
 /// Reasoning is only accepted by the provider that created it.
-fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
+fn thought(reasoning: &ReasoningContent, location: &str, report: &mut Report) -> Option<Value> {
     if reasoning.meta.property(PROVIDER, "thought").is_none() {
         let why = "the provider accepts only its own reasoning";
-        report.lost("reasoning", place, why);
+        report.lost("reasoning", location, why);
         return None;
     }
     let mut part = json!({"text": reasoning.text.as_deref().unwrap_or_default(), "thought": true});
@@ -289,56 +303,56 @@ fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Op
     Some(part)
 }
 
-fn words_of(contents: &[Content], place: &str, report: &mut Report) -> Option<String> {
-    let mut words = Vec::new();
+fn joined_text(contents: &[Content], location: &str, report: &mut Report) -> Option<String> {
+    let mut texts = Vec::new();
     for content in contents {
         match content {
-            Content::Text(text) => words.push(text.text.as_str()),
-            Content::Error(error) => words.push(&error.message),
-            _ => report.lost("a file of hosted code", place, "code returns only text"),
+            Content::Text(text) => texts.push(text.text.as_str()),
+            Content::Error(error) => texts.push(&error.message),
+            _ => report.lost("a file of hosted code", location, "code returns only text"),
         }
     }
-    (!words.is_empty()).then(|| words.join("\n"))
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-fn executable(call: &HostedCall, place: &str, report: &mut Report) -> Value {
+fn executable(call: &HostedCall, location: &str, report: &mut Report) -> Value {
     let own = call.meta.property(PROVIDER, "language");
     let is_bash = call.meta.property("anthropic", "name") == Some(&"bash_code_execution".into());
-    let otherwise = if is_bash {
+    let default = if is_bash {
         "LANGUAGE_UNSPECIFIED"
     } else {
         "PYTHON"
     };
-    let language = own.cloned().unwrap_or_else(|| otherwise.into());
-    let code = words_of(&call.inputs, place, report).unwrap_or_default();
-    let mut held = Map::new();
+    let language = own.cloned().unwrap_or_else(|| default.into());
+    let code = joined_text(&call.inputs, location, report).unwrap_or_default();
+    let mut payload = Map::new();
     if let Some(id) = &call.call_id {
-        put_id(&mut held, id);
+        put_id(&mut payload, id);
     }
-    held.insert("language".to_owned(), language);
-    held.insert("code".to_owned(), code.into());
-    json!({"executableCode": held})
+    payload.insert("language".to_owned(), language);
+    payload.insert("code".to_owned(), code.into());
+    json!({"executableCode": payload})
 }
 
-fn executed(result: &HostedCall, place: &str, report: &mut Report) -> Value {
+fn executed(result: &HostedCall, location: &str, report: &mut Report) -> Value {
     let failed = result
         .results
         .iter()
         .any(|content| matches!(content, Content::Error(_)));
     let own = result.status.as_deref();
     let own = own.filter(|status| status.starts_with("OUTCOME_"));
-    let otherwise = if failed {
+    let default = if failed {
         "OUTCOME_FAILED"
     } else {
         "OUTCOME_OK"
     };
-    let mut held = Map::new();
+    let mut payload = Map::new();
     if let Some(id) = &result.call_id {
-        put_id(&mut held, id);
+        put_id(&mut payload, id);
     }
-    held.insert("outcome".to_owned(), own.unwrap_or(otherwise).into());
-    if let Some(words) = words_of(&result.results, place, report) {
-        held.insert("output".to_owned(), words.into());
+    payload.insert("outcome".to_owned(), own.unwrap_or(default).into());
+    if let Some(output) = joined_text(&result.results, location, report) {
+        payload.insert("output".to_owned(), output.into());
     }
-    json!({"codeExecutionResult": held})
+    json!({"codeExecutionResult": payload})
 }

@@ -10,19 +10,19 @@ use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
 /// The API for conversations with Interactions.
-pub(super) struct InteractionsTalk;
+pub(super) struct InteractionsChat;
 
-impl ChatApi for InteractionsTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"type": "user_input", "content": [{"type": "text", "text": words}]})
+impl ChatApi for InteractionsChat {
+    fn first_message(&self, task: &str) -> Value {
+        json!({"type": "user_input", "content": [{"type": "text", "text": task}]})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("x-goog-api-key", key.to_owned())
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(options, items)
     }
 
     fn failure(&self, response: &Value) -> Option<StopReason> {
@@ -55,26 +55,26 @@ impl ChatApi for InteractionsTalk {
 }
 
 /// Builds a request with all steps so far and without storage by the provider.
-fn request(opening: &RequestOptions, steps: &mut [Value]) -> Request {
-    images::prune(steps, opening.images);
+fn request(options: &RequestOptions, steps: &mut [Value]) -> Request {
+    images::prune(steps, options.images);
     let mut body = Map::new();
-    let model = opening.model.trim_start_matches("models/");
+    let model = options.model.trim_start_matches("models/");
     body.insert("model".into(), model.into());
-    if let Some(system) = &opening.system {
+    if let Some(system) = &options.system {
         body.insert("system_instruction".into(), system.clone().into());
     }
     body.insert("input".into(), steps.to_vec().into());
-    if !opening.declaration.tools.is_empty() {
-        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    if !options.declaration.tools.is_empty() {
+        body.insert("tools".into(), options.declaration.tools.clone().into());
     }
-    if let Some(max_tokens) = opening.max_tokens {
+    if let Some(max_tokens) = options.max_tokens {
         let config = json!({"max_output_tokens": max_tokens});
         body.insert("generation_config".into(), config);
     }
     body.insert("store".into(), false.into());
     Request {
         path: "/interactions".to_owned(),
-        headers: opening.declaration.headers.clone(),
+        headers: options.declaration.headers.clone(),
         body: body.into(),
         images: steps.iter().map(images::count).sum(),
     }

@@ -21,15 +21,15 @@ const KIND: &str = "content_type";
 pub(super) fn read(content: &Map<String, Value>) -> Content {
     let kind = text(content, "type").unwrap_or_default();
     let known = match kind {
-        "text" => spoken(content),
+        "text" => decode_text(content),
         "image" | "audio" | "document" | "video" => file(content, kind).map(Content::from),
         _ => None,
     };
-    known.unwrap_or_else(|| whole(content))
+    known.unwrap_or_else(|| verbatim(content))
 }
 
 /// A content that carries an object unchanged.
-pub(super) fn whole(object: &Map<String, Value>) -> Content {
+pub(super) fn verbatim(object: &Map<String, Value>) -> Content {
     let content = Content::Other(UnknownContent {
         kind: text(object, "type").map(str::to_owned),
         json: object.clone(),
@@ -68,8 +68,8 @@ fn meta(content: &Map<String, Value>, known: &[&str]) -> Meta {
     meta
 }
 
-fn spoken(content: &Map<String, Value>) -> Option<Content> {
-    let words = content.get("text")?.as_str()?.to_owned();
+fn decode_text(content: &Map<String, Value>) -> Option<Content> {
+    let content_text = content.get("text")?.as_str()?.to_owned();
     let mut meta = meta(content, &["type", "text", "annotations"]);
     match content.get("annotations") {
         Some(Value::Array(annotations)) => {
@@ -79,7 +79,10 @@ fn spoken(content: &Map<String, Value>) -> Option<Content> {
         None | Some(Value::Null) => {}
         Some(odd) => meta.set_property(PROVIDER, "annotations", odd.clone()),
     }
-    Some(Content::Text(TextContent { text: words, meta }))
+    Some(Content::Text(TextContent {
+        text: content_text,
+        meta,
+    }))
 }
 
 /// An image or file, as data or as a URL.
@@ -90,8 +93,8 @@ pub(super) fn file(content: &Map<String, Value>, kind: &str) -> Option<Media> {
         meta.set_property(PROVIDER, KIND, kind.into());
     }
     if let Some(data) = text(content, "data") {
-        let whole = DataContent::from_base64(media_type.as_deref()?, &standard(data));
-        return Some(Media::Data(DataContent { meta, ..whole }));
+        let data = DataContent::from_base64(media_type.as_deref()?, &standard(data));
+        return Some(Media::Data(DataContent { meta, ..data }));
     }
     Some(Media::Uri(UriContent {
         uri: text(content, "uri")?.to_owned(),
@@ -122,45 +125,49 @@ pub(super) fn unchanged(content: &Content) -> Option<&Value> {
 
 /// Encodes a content; `None` if it is another kind of content, or if it cannot be encoded, which is
 /// reported.
-pub(super) fn write(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
+pub(super) fn write(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
     if let Some(json) = unchanged(content) {
         return Some(json.clone());
     }
-    let mut said = match content {
+    let mut encoded = match content {
         Content::Text(text) => {
-            let mut said = json!({"type": "text", "text": text.text});
+            let mut encoded = json!({"type": "text", "text": text.text});
             let count = text.meta.annotations.len();
             if let Some(odd) = text.meta.property(PROVIDER, "annotations") {
-                said["annotations"] = odd.clone();
+                encoded["annotations"] = odd.clone();
             } else if text.meta.property(PROVIDER, OWN).is_some() {
-                said["annotations"] = text.meta.annotations.clone().into();
+                encoded["annotations"] = text.meta.annotations.clone().into();
             } else if count > 0 {
                 let why = "citations have a different form";
-                report.lost(format!("{count} annotations"), place, why);
+                report.lost(format!("{count} annotations"), location, why);
             }
-            said
+            encoded
         }
-        content => of_media(&media(content)?, place, report)?,
+        content => of_media(&media(content)?, location, report)?,
     };
-    put_beside(&mut said, content.meta());
-    Some(said)
+    restore_fields(&mut encoded, content.meta());
+    Some(encoded)
 }
 
-fn put_beside(said: &mut Value, meta: Option<&Meta>) {
+fn restore_fields(encoded: &mut Value, meta: Option<&Meta>) {
     let beside = meta.and_then(|meta| meta.property(PROVIDER, BESIDE)?.as_object());
     for (name, value) in beside.into_iter().flatten() {
-        if said.get(name).is_none() {
-            said[name.as_str()] = value.clone();
+        if encoded.get(name).is_none() {
+            encoded[name.as_str()] = value.clone();
         }
     }
 }
 
 /// Encodes an image or file; `None` if that is impossible, which is reported.
-pub(super) fn of_media(media: &Media, place: &str, report: &mut Report) -> Option<Value> {
-    let (mut said, media_type, meta) = match media {
+pub(super) fn of_media(media: &Media, location: &str, report: &mut Report) -> Option<Value> {
+    let (mut encoded, media_type, meta) = match media {
         Media::Data(data) => {
             let Some(bytes) = base64_of(data) else {
-                report.lost("a file with unreadable data", place, "files must be base64");
+                report.lost(
+                    "a file with unreadable data",
+                    location,
+                    "files must be base64",
+                );
                 return None;
             };
             (json!({"data": bytes}), data.media_type(), &data.meta)
@@ -172,15 +179,15 @@ pub(super) fn of_media(media: &Media, place: &str, report: &mut Report) -> Optio
         ),
         Media::HostedFile(file) => {
             let what = format!("file {}", file.file_id);
-            report.lost(what, place, "another provider stores it");
+            report.lost(what, location, "another provider stores it");
             return None;
         }
     };
     let kind = meta.property(PROVIDER, KIND).and_then(Value::as_str);
-    said["type"] = kind.unwrap_or_else(|| kind_of(media_type)).into();
+    encoded["type"] = kind.unwrap_or_else(|| kind_of(media_type)).into();
     if let Some(media_type) = media_type {
-        said["mime_type"] = media_type.into();
+        encoded["mime_type"] = media_type.into();
     }
-    put_beside(&mut said, Some(meta));
-    Some(said)
+    restore_fields(&mut encoded, Some(meta));
+    Some(encoded)
 }

@@ -6,8 +6,8 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use super::step::{self, Step};
-use crate::google::context::{self, Scene};
+use super::step::{self, StepFields};
+use crate::google::context::{self, GoogleContext};
 use crate::google::{PLACEHOLDER, PROVIDER, raw, split_calls, text};
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -18,8 +18,8 @@ pub(super) const INPUT: &str = "input";
 pub(super) const INSTRUCTIONS: &str = "system_instruction";
 
 /// The form of a request's input that is not a list of steps.
-pub(super) mod form {
-    pub(in crate::google::interactions) const WORDS: &str = "words";
+pub(super) mod input_form {
+    pub(in crate::google::interactions) const TEXT: &str = "words";
     pub(in crate::google::interactions) const CONTENT: &str = "content";
     pub(in crate::google::interactions) const CONTENTS: &str = "contents";
 }
@@ -33,7 +33,7 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
         ));
     }
     refuse_unfinished(&found.rest)?;
-    let mut reader = Reader::new(&found);
+    let mut reader = StepsReader::new(&found);
     let mut contents: Vec<Content> = Vec::new();
     for message in reader.steps(&found.steps)? {
         contents.extend(message.contents);
@@ -48,12 +48,12 @@ pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), Deco
 /// Decodes a history: a request, an interaction, its list of steps, or one step.
 pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
     let found = find(document)?;
-    let mut reader = Reader::new(&found);
+    let mut reader = StepsReader::new(&found);
     let mut messages = Vec::new();
     if found.member == Some(INPUT)
-        && let Some(words) = text(&found.rest, INSTRUCTIONS)
+        && let Some(content_text) = text(&found.rest, INSTRUCTIONS)
     {
-        messages.push(instructions(words));
+        messages.push(instructions(content_text));
     }
     messages.extend(reader.steps(&found.steps)?);
     let envelope = match found.member {
@@ -68,14 +68,14 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
 }
 
 /// The request's instructions as its first message.
-fn instructions(words: &str) -> Message {
-    let text = TextContent::new(words);
+fn instructions(content_text: &str) -> Message {
+    let text = TextContent::new(content_text);
     let mut message = Message::new(Role::System, vec![Content::Text(text)]);
-    message.meta = raw(DIALECT, words.into());
+    message.meta = raw(DIALECT, content_text.into());
     message
 }
 
-struct Found {
+struct ParsedSteps {
     steps: Vec<Value>,
     /// Absent for a list of steps.
     member: Option<&'static str>,
@@ -90,10 +90,10 @@ fn wrong(problem: impl Into<String>) -> DecodeError {
     }
 }
 
-fn find(document: Value) -> Result<Found, DecodeError> {
+fn find(document: Value) -> Result<ParsedSteps, DecodeError> {
     refuse_other(&document)?;
     match document {
-        Value::Array(steps) => Ok(Found {
+        Value::Array(steps) => Ok(ParsedSteps {
             steps,
             member: None,
             rest: Map::new(),
@@ -103,7 +103,7 @@ fn find(document: Value) -> Result<Found, DecodeError> {
     }
 }
 
-fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
+fn object(mut rest: Map<String, Value>) -> Result<ParsedSteps, DecodeError> {
     let is_step = text(&rest, "type").is_some();
     if let Some(error) = rest
         .get("error")
@@ -118,19 +118,19 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
         )));
     }
     if is_step {
-        return Ok(Found {
+        return Ok(ParsedSteps {
             steps: vec![rest.into()],
             member: Some(ALONE),
             rest: Map::new(),
         });
     }
     if rest.contains_key(INPUT) {
-        let said = rest.insert(INPUT.to_owned(), Value::Null);
-        let (steps, form) = input(said.unwrap_or_default())?;
+        let field = rest.insert(INPUT.to_owned(), Value::Null);
+        let (steps, form) = input(field.unwrap_or_default())?;
         if let Some(form) = form {
             rest.insert(INPUT.to_owned(), form.into());
         }
-        return Ok(Found {
+        return Ok(ParsedSteps {
             steps,
             member: Some(INPUT),
             rest,
@@ -140,14 +140,14 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
         let Some(Value::Array(steps)) = rest.insert(STEPS.to_owned(), Value::Null) else {
             return Err(wrong("`steps` is not a list"));
         };
-        return Ok(Found {
+        return Ok(ParsedSteps {
             steps,
             member: Some(STEPS),
             rest,
         });
     }
     if rest.contains_key("status") && rest.contains_key("id") {
-        return Ok(Found {
+        return Ok(ParsedSteps {
             steps: Vec::new(),
             member: Some("steps_left_out"),
             rest,
@@ -161,7 +161,7 @@ fn object(mut rest: Map<String, Value>) -> Result<Found, DecodeError> {
 }
 
 /// The input as steps, and its form if it is not a list of steps.
-fn input(said: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError> {
+fn input(field: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError> {
     let user = |contents: Value| {
         let mut step = Map::new();
         step.insert("type".to_owned(), "user_input".into());
@@ -175,24 +175,24 @@ fn input(said: Value) -> Result<(Vec<Value>, Option<&'static str>), DecodeError>
             Some("text" | "image" | "audio" | "document" | "video")
         )
     };
-    Ok(match said {
-        Value::String(words) => {
-            let content = serde_json::json!({"type": "text", "text": words});
-            (user(Value::Array(vec![content])), Some(form::WORDS))
+    Ok(match field {
+        Value::String(content_text) => {
+            let content = serde_json::json!({"type": "text", "text": content_text});
+            (user(Value::Array(vec![content])), Some(input_form::TEXT))
         }
         Value::Array(items) if !items.is_empty() && items.iter().all(is_content) => {
-            (user(items.into()), Some(form::CONTENTS))
+            (user(items.into()), Some(input_form::CONTENTS))
         }
         Value::Array(steps) => (steps, None),
         content @ Value::Object(_) if is_content(&content) => {
-            (user(Value::Array(vec![content])), Some(form::CONTENT))
+            (user(Value::Array(vec![content])), Some(input_form::CONTENT))
         }
         _ => return Err(wrong("`input` is not a text, contents or steps")),
     })
 }
 
 fn provider_error(error: &Map<String, Value>) -> DecodeError {
-    let said = text(error, "message").unwrap_or("no message");
+    let detail = text(error, "message").unwrap_or("no message");
     let code = text(error, "status").map(str::to_owned);
     let code = code.or_else(|| {
         error.get("code").map(|code| match code {
@@ -200,7 +200,7 @@ fn provider_error(error: &Map<String, Value>) -> DecodeError {
             other => other.to_string(),
         })
     });
-    let message = code.map_or_else(|| said.to_owned(), |code| format!("{code}: {said}"));
+    let message = code.map_or_else(|| detail.to_owned(), |code| format!("{code}: {detail}"));
     DecodeError::ProviderError { message }
 }
 
@@ -293,7 +293,7 @@ pub(super) fn counts(usage: &Map<String, Value>) -> UsageContent {
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
     let written = match (count("total_output_tokens"), count("total_thought_tokens")) {
         (None, None) => None,
-        (said, thought) => Some(said.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
+        (output, thought) => Some(output.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
     };
     UsageContent {
         input_token_count: count("total_input_tokens"),
@@ -304,22 +304,22 @@ pub(super) fn counts(usage: &Map<String, Value>) -> UsageContent {
 }
 
 /// Decodes steps one after another.
-struct Reader {
-    scene: Scene,
+struct StepsReader {
+    context: GoogleContext,
     report: Report,
 }
 
-impl Reader {
-    fn new(found: &Found) -> Self {
+impl StepsReader {
+    fn new(found: &ParsedSteps) -> Self {
         Self {
-            scene: Scene::of_functions(context::declared(found.rest.get("tools"))),
+            context: GoogleContext::of_functions(context::declared(found.rest.get("tools"))),
             report: Report::default(),
         }
     }
 
     fn steps(&mut self, steps: &[Value]) -> Result<Vec<Message>, DecodeError> {
         let mut messages: Vec<Message> = Vec::new();
-        let mut stand_in: Option<&Value> = None;
+        let mut placeholder: Option<&Value> = None;
         for (at, step) in steps.iter().enumerate() {
             let Some(object) = step.as_object() else {
                 return Err(wrong(format!("step {at} is not an object")));
@@ -328,17 +328,17 @@ impl Reader {
             let next = steps.get(at + 1);
             let before_call =
                 next.and_then(|next| next.get("type")) == Some(&"function_call".into());
-            if is_stand_in(object) && before_call {
-                stand_in = Some(step);
+            if is_placeholder(object) && before_call {
+                placeholder = Some(step);
                 continue;
             }
-            let mut message = step::read(object, &self.scene);
-            if let Some(stand_in) = stand_in.take() {
-                put_before(&mut message, stand_in);
+            let mut message = step::read(object, &self.context);
+            if let Some(placeholder) = placeholder.take() {
+                put_before(&mut message, placeholder);
             }
             let name = text(object, "name").unwrap_or_default();
             for content in &message.contents {
-                self.scene.note(content, name);
+                self.context.note(content, name);
             }
             messages.push(message);
         }
@@ -347,19 +347,19 @@ impl Reader {
 }
 
 /// Whether a step is a thought with only the placeholder signature.
-pub(super) fn is_stand_in(step: &Step) -> bool {
+pub(super) fn is_placeholder(step: &StepFields) -> bool {
     text(step, "type") == Some("thought")
         && text(step, "signature") == Some(PLACEHOLDER)
         && !step.contains_key("summary")
 }
 
 /// Stores the placeholder with the call that it was encoded for.
-fn put_before(message: &mut Message, stand_in: &Value) {
+fn put_before(message: &mut Message, placeholder: &Value) {
     let meta = message.contents.first_mut().and_then(Content::meta_mut);
     let raw = meta.and_then(|meta| meta.raw_representation.as_mut());
     if let Some(raw) = raw {
         let step = std::mem::take(raw.template_mut());
-        *raw.template_mut() = Value::Array(vec![stand_in.clone(), step]);
+        *raw.template_mut() = Value::Array(vec![placeholder.clone(), step]);
     }
 }
 
@@ -372,13 +372,13 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
             return;
         };
         let contents = run.iter().flat_map(|message| message.contents.clone());
-        let whole = split_calls::join(contents.collect());
-        if whole.len() == run.len() {
+        let contents = split_calls::join(contents.collect());
+        if contents.len() == run.len() {
             joined.append(run);
             return;
         }
         run.clear();
-        for content in whole {
+        for content in contents {
             joined.push(Message {
                 contents: vec![content],
                 ..first.clone()
@@ -387,8 +387,8 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
     };
     for message in messages {
         let is_part = message.meta.raw_representation.is_none() && message.contents.len() == 1;
-        let goes_on = run.first().is_none_or(|first| first.role == message.role);
-        if !is_part || !goes_on {
+        let continues = run.first().is_none_or(|first| first.role == message.role);
+        if !is_part || !continues {
             flush(&mut run, &mut joined);
         }
         if is_part {
@@ -402,7 +402,7 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
 }
 
 /// Rejects a call without an id, because its result could not refer to it.
-fn refuse_unanswerable(step: &Step, at: usize) -> Result<(), DecodeError> {
+fn refuse_unanswerable(step: &StepFields, at: usize) -> Result<(), DecodeError> {
     let has_id = text(step, "id").is_some_and(|id| !id.is_empty());
     if text(step, "type") == Some("function_call") && !has_id {
         let name = text(step, "name").unwrap_or("a function");

@@ -8,15 +8,15 @@ use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolR
 
 use super::DIALECT;
 use super::content;
-use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, form};
+use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, input_form};
 use super::write::{call_steps, called, plain, result_step, results, unchanged};
-use crate::google::context::{self, Scene};
-use crate::google::encode_action::Speaker;
-use crate::google::encode_call::{self, Asked, Asking};
-use crate::google::encoded_calls::Calls;
-use crate::google::functions::Generation;
+use crate::google::context::{self, GoogleContext};
+use crate::google::encode_action::GoogleActionEncoder;
+use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
+use crate::google::encoded_calls::EncodedCalls;
+use crate::google::functions::FunctionVocabulary;
 use crate::google::tool_result;
-use crate::google::turns::{self, Entry, Side, Turn};
+use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
 use crate::google::{PLACEHOLDER, text};
 use crate::{Envelope, History, Report};
 
@@ -33,18 +33,18 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut report = Report::default();
     let (system, messages) = instructions(history, around.map(|(member, _)| member));
     let tools = around.and_then(|(_, rest)| rest.get("tools"));
-    let mut writer = Writer {
-        scene: Scene::of_functions(context::declared(tools)),
+    let mut writer = StepsWriter {
+        context: GoogleContext::of_functions(context::declared(tools)),
         results: turns::results(&history.messages),
-        calls: Calls::default(),
+        calls: EncodedCalls::default(),
         image: None,
         report: Report::default(),
         steps: Vec::new(),
-        said: Vec::new(),
+        pending: Vec::new(),
     };
-    turns::foreign_envelope(&history.envelope, DIALECT, &mut report);
+    turns::report_foreign_envelope(&history.envelope, DIALECT, &mut report);
     let first = history.messages.len() - messages.len();
-    turns::note_instructions(messages, first, &mut report);
+    turns::report_instructions(messages, first, &mut report);
     for turn in turns::turns(messages, first, own_around, &mut report) {
         writer.turn(&turn);
     }
@@ -76,8 +76,8 @@ fn close(
             body.insert(STEPS.to_owned(), steps.into());
         }
         INPUT => {
-            let said = input(rest.get(INPUT), steps);
-            body.insert(INPUT.to_owned(), said);
+            let contents = input(rest.get(INPUT), steps);
+            body.insert(INPUT.to_owned(), contents);
             if let Some(system) = system {
                 body.insert(INSTRUCTIONS.to_owned(), system.into());
             }
@@ -102,13 +102,13 @@ fn input(form: Option<&Value>, steps: Vec<Value>) -> Value {
     let Some(mut contents) = contents else {
         return steps.into();
     };
-    let is_words = |content: &Value| {
+    let is_plain_text = |content: &Value| {
         text_of(content, "type") == "text" && content.as_object().is_some_and(|c| c.len() == 2)
     };
     match (form, contents.as_slice()) {
-        (form::WORDS, [only]) if is_words(only) => only["text"].clone(),
-        (form::CONTENT, [_]) => contents.remove(0),
-        (form::WORDS | form::CONTENT | form::CONTENTS, _) => contents.into(),
+        (input_form::TEXT, [only]) if is_plain_text(only) => only["text"].clone(),
+        (input_form::CONTENT, [_]) => contents.remove(0),
+        (input_form::TEXT | input_form::CONTENT | input_form::CONTENTS, _) => contents.into(),
         _ => steps.into(),
     }
 }
@@ -124,48 +124,50 @@ fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<Strin
         Some((first, rest))
             if member == Some(INPUT) && matches!(first.role, Role::System | Role::Developer) =>
         {
-            (Some(turns::words_of(first)), rest)
+            (Some(turns::joined_text(first)), rest)
         }
         _ => (None, messages),
     }
 }
 
-struct Writer<'a> {
-    scene: Scene,
+struct StepsWriter<'a> {
+    context: GoogleContext,
     results: HashMap<CallId, &'a Content>,
     /// How each call was encoded.
-    calls: Calls,
+    calls: EncodedCalls,
     /// The size of the newest image.
     image: Option<Size>,
     report: Report,
     steps: Vec<Value>,
     /// Contents for the next input or output step.
-    said: Vec<Value>,
+    pending: Vec<Value>,
 }
 
-impl Writer<'_> {
-    fn turn(&mut self, turn: &Turn<'_>) {
-        let begins = self.steps.len();
-        let kind = if turn.side == Side::Model {
+impl StepsWriter<'_> {
+    fn turn(&mut self, turn: &AuthoredTurn<'_>) {
+        let start = self.steps.len();
+        let kind = if turn.author == TurnAuthor::Model {
             "model_output"
         } else {
             "user_input"
         };
         for entry in &turn.entries {
             match entry {
-                Entry::Content(content, place) => {
-                    self.image = turns::image_of(content).or(self.image);
-                    if let Some(said) = self.words(content, place, turn.around.is_some()) {
-                        self.said.push(said);
+                TurnEntry::Content(content, location) => {
+                    self.image = turns::image_size(content).or(self.image);
+                    if let Some(contents) =
+                        self.step_content(content, location, turn.around.is_some())
+                    {
+                        self.pending.push(contents);
                         continue;
                     }
                     if turn.around.is_none() {
-                        self.say(kind);
+                        self.flush(kind);
                     }
-                    let steps = self.content(content, place, begins);
+                    let steps = self.content(content, location, start);
                     self.steps.extend(steps);
                 }
-                Entry::Missing(call) => {
+                TurnEntry::Missing(call) => {
                     let steps = self.missing(call);
                     self.steps.extend(steps);
                 }
@@ -174,31 +176,36 @@ impl Writer<'_> {
         match turn.around.and_then(Value::as_object) {
             Some(around) => {
                 let mut step = around.clone();
-                let said = std::mem::take(&mut self.said);
-                if step.contains_key("content") || !said.is_empty() {
-                    step.insert("content".to_owned(), said.into());
+                let contents = std::mem::take(&mut self.pending);
+                if step.contains_key("content") || !contents.is_empty() {
+                    step.insert("content".to_owned(), contents.into());
                 }
                 self.steps.push(step.into());
             }
-            None => self.say(kind),
+            None => self.flush(kind),
         }
     }
 
-    fn say(&mut self, kind: &str) {
-        if !self.said.is_empty() {
-            let said = std::mem::take(&mut self.said);
-            self.steps.push(json!({"type": kind, "content": said}));
+    fn flush(&mut self, kind: &str) {
+        if !self.pending.is_empty() {
+            let contents = std::mem::take(&mut self.pending);
+            self.steps.push(json!({"type": kind, "content": contents}));
         }
     }
 
     /// Encodes a content of an input or output step; `None` for a content that is a step by itself.
-    fn words(&mut self, content: &Content, place: &str, is_within: bool) -> Option<Value> {
+    fn step_content(
+        &mut self,
+        content: &Content,
+        location: &str,
+        is_within: bool,
+    ) -> Option<Value> {
         match content {
             Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
                 if let (Some(meta), None) = (content.meta(), content::unchanged(content)) {
-                    crate::google::unsaid(&mut self.report, place, meta, None, None);
+                    crate::google::report_losses(&mut self.report, location, meta, None, None);
                 }
-                content::write(content, place, &mut self.report)
+                content::write(content, location, &mut self.report)
             }
             Content::Other(other) if is_within => {
                 Some(Value::Object(content::passed_on(other).clone()))
@@ -207,55 +214,55 @@ impl Writer<'_> {
         }
     }
 
-    fn content(&mut self, content: &Content, place: &str, begins: usize) -> Vec<Value> {
+    fn content(&mut self, content: &Content, location: &str, start: usize) -> Vec<Value> {
         if matches!(content, Content::HostedFile(_)) {
             return Vec::new();
         }
-        if let Some(steps) = unchanged(content, &self.scene) {
+        if let Some(steps) = unchanged(content, &self.context) {
             if context::call_id(content).is_some() {
                 self.note(content, called(&steps));
             }
             return steps;
         }
         if context::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
-            return self.call(content, place, begins);
+            return self.call(content, location, start);
         }
         if let Some(result) = turns::result_of(content) {
-            return self.result(&result, place);
+            return self.result(&result, location);
         }
-        plain(content, place, &mut self.report)
+        plain(content, location, &mut self.report)
             .into_iter()
             .collect()
     }
 
-    fn call(&mut self, content: &Content, place: &str, begins: usize) -> Vec<Value> {
+    fn call(&mut self, content: &Content, location: &str, start: usize) -> Vec<Value> {
         let result = context::call_id(content).and_then(|id| self.results.get(id).copied());
         let acknowledged: &[SafetyCheck] = match result {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],
         };
-        let speaker = Speaker {
-            generation: Generation::New,
-            image: self.image.or_else(|| result.and_then(turns::image_of)),
+        let action_encoder = GoogleActionEncoder {
+            vocabulary: FunctionVocabulary::Current,
+            image: self.image.or_else(|| result.and_then(turns::image_size)),
         };
-        let mut asking = Asking {
-            speaker,
+        let mut encoder = FunctionCallEncoder {
+            action_encoder,
             acknowledged,
             report: &mut self.report,
         };
-        let asked = encode_call::write(content, &mut asking, place);
-        let mut steps = call_steps(content, &asked);
-        if self.is_unsigned(begins) && !steps.is_empty() {
-            let stand_in = json!({"type": "thought", "signature": PLACEHOLDER});
-            steps.insert(0, stand_in);
+        let encoded = encode_call::write(content, &mut encoder, location);
+        let mut steps = call_steps(content, &encoded);
+        if self.is_unsigned(start) && !steps.is_empty() {
+            let placeholder = json!({"type": "thought", "signature": PLACEHOLDER});
+            steps.insert(0, placeholder);
         }
-        self.note(content, asked);
+        self.note(content, encoded);
         steps
     }
 
     /// Whether no thought or call precedes in this turn: the first call needs a signature.
-    fn is_unsigned(&self, begins: usize) -> bool {
-        self.steps[begins..]
+    fn is_unsigned(&self, start: usize) -> bool {
+        self.steps[start..]
             .iter()
             .filter_map(Value::as_object)
             .all(|step| {
@@ -264,25 +271,27 @@ impl Writer<'_> {
             })
     }
 
-    fn note(&mut self, content: &Content, asked: Vec<Asked>) {
-        self.scene.note_asked(content, &asked);
-        self.calls.note(content, asked);
+    fn note(&mut self, content: &Content, encoded: Vec<EncodedFunctionCall>) {
+        self.context.note_encoded(content, &encoded);
+        self.calls.note(content, encoded);
     }
 
-    fn result(&mut self, result: &ToolResult, place: &str) -> Vec<Value> {
-        let asked = self.calls.answered_by(result, place, &mut self.report);
-        if asked.is_empty() {
+    fn result(&mut self, result: &ToolResult, location: &str) -> Vec<Value> {
+        let encoded = self
+            .calls
+            .calls_of_result(result, location, &mut self.report);
+        if encoded.is_empty() {
             return Vec::new();
         }
-        results(&asked, result, &mut self.report)
+        results(&encoded, result, &mut self.report)
     }
 
     /// Encodes an error result for a call without a result.
     fn missing(&mut self, call: &Content) -> Vec<Value> {
-        let asked = self.calls.unanswered(call, &mut self.report);
-        asked
+        let encoded = self.calls.calls_without_result(call, &mut self.report);
+        encoded
             .iter()
-            .map(|asked| result_step(asked, tool_result::unknown(call), None, &mut self.report))
+            .map(|encoded| result_step(encoded, tool_result::unknown(call), None, &mut self.report))
             .collect()
     }
 }

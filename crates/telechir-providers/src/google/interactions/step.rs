@@ -6,14 +6,14 @@ use telechir_protocol::{
     bounded,
 };
 
-use super::content::{self, whole};
+use super::content::{self, verbatim};
 use super::{DIALECT, content::file};
-use crate::google::call::{self, Called};
-use crate::google::context::Scene;
-use crate::google::tool_result::{self, Answer};
+use crate::google::call::{self, RawCall};
+use crate::google::context::GoogleContext;
+use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{PLACEHOLDER, PROVIDER, others, raw, text};
 
-pub(super) type Step = Map<String, Value>;
+pub(super) type StepFields = Map<String, Value>;
 
 /// The property for fields of a step without a neutral name.
 const BESIDE: &str = "step";
@@ -21,27 +21,33 @@ const BESIDE: &str = "step";
 pub(super) const FORM: &str = "result_form";
 
 /// Decodes a step. A step that is not understood is kept unchanged.
-pub(super) fn read(step: &Step, scene: &Scene) -> Message {
+pub(super) fn read(step: &StepFields, context: &GoogleContext) -> Message {
     let known = match text(step, "type").unwrap_or_default() {
-        "user_input" => spoken(Role::User, step),
-        "model_output" => spoken(Role::Assistant, step),
-        "thought" => Some(said(Role::Assistant, thought(step))),
-        "function_call" => function_call(step, scene).map(|call| said(Role::Assistant, call)),
-        "function_result" => function_result(step, scene).map(|result| said(Role::Tool, result)),
-        "code_execution_call" => code_call(step).map(|call| said(Role::Assistant, call)),
-        "code_execution_result" => code_result(step).map(|result| said(Role::Assistant, result)),
+        "user_input" => input_or_output(Role::User, step),
+        "model_output" => input_or_output(Role::Assistant, step),
+        "thought" => Some(message_of(Role::Assistant, thought(step))),
+        "function_call" => {
+            function_call(step, context).map(|call| message_of(Role::Assistant, call))
+        }
+        "function_result" => {
+            function_result(step, context).map(|result| message_of(Role::Tool, result))
+        }
+        "code_execution_call" => code_call(step).map(|call| message_of(Role::Assistant, call)),
+        "code_execution_result" => {
+            code_result(step).map(|result| message_of(Role::Assistant, result))
+        }
         _ => None,
     };
-    known.unwrap_or_else(|| said(Role::Assistant, whole(step)))
+    known.unwrap_or_else(|| message_of(Role::Assistant, verbatim(step)))
 }
 
 /// A message with one content, whose meta has the step.
-fn said(role: Role, content: Content) -> Message {
+fn message_of(role: Role, content: Content) -> Message {
     Message::new(role, vec![content])
 }
 
 /// A meta with the step as raw representation, and its unknown fields.
-fn meta(step: &Step, known: &[&str]) -> Meta {
+fn meta(step: &StepFields, known: &[&str]) -> Meta {
     let mut meta = raw(DIALECT, Value::Object(step.clone()));
     let known: Vec<&str> = known.iter().copied().chain(["type"]).collect();
     let beside = others(step, &known);
@@ -52,9 +58,9 @@ fn meta(step: &Step, known: &[&str]) -> Meta {
 }
 
 /// Restores the unknown fields of a step.
-pub(super) fn put_kept(step: &mut Value, meta: &Meta) {
-    let kept = meta.property(PROVIDER, BESIDE).and_then(Value::as_object);
-    for (name, value) in kept.into_iter().flatten() {
+pub(super) fn restore_fields(step: &mut Value, meta: &Meta) {
+    let stored = meta.property(PROVIDER, BESIDE).and_then(Value::as_object);
+    for (name, value) in stored.into_iter().flatten() {
         if step.get(name).is_none() {
             step[name.as_str()] = value.clone();
         }
@@ -62,7 +68,7 @@ pub(super) fn put_kept(step: &mut Value, meta: &Meta) {
 }
 
 /// Decodes an input or output step; the message's meta keeps the step around the contents.
-fn spoken(role: Role, step: &Step) -> Option<Message> {
+fn input_or_output(role: Role, step: &StepFields) -> Option<Message> {
     let contents = match step.get("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(contents)) => contents
@@ -98,21 +104,21 @@ fn failed(error: &Map<String, Value>) -> Content {
     })
 }
 
-fn thought(step: &Step) -> Content {
+fn thought(step: &StepFields) -> Content {
     let summary = step.get("summary").and_then(Value::as_array);
-    let words: Vec<&str> = summary
+    let texts: Vec<&str> = summary
         .into_iter()
         .flatten()
         .filter_map(|part| part.get("text")?.as_str())
         .collect();
     let mut meta = meta(step, &["signature", "summary"]);
     meta.set_property(PROVIDER, "thought", true.into());
-    if let Some(summary) = step.get("summary").filter(|_| !is_plain(step, words.len())) {
+    if let Some(summary) = step.get("summary").filter(|_| !is_plain(step, texts.len())) {
         meta.set_property(PROVIDER, "summary", summary.clone());
     }
     let signature = text(step, "signature").filter(|signature| *signature != PLACEHOLDER);
     Content::Reasoning(ReasoningContent {
-        text: (!words.is_empty()).then(|| words.join("\n")),
+        text: (!texts.is_empty()).then(|| texts.join("\n")),
         item_id: None,
         protected_data: signature.map(str::to_owned),
         meta,
@@ -120,7 +126,7 @@ fn thought(step: &Step) -> Content {
 }
 
 /// Whether a summary is absent or one plain text.
-fn is_plain(step: &Step, texts: usize) -> bool {
+fn is_plain(step: &StepFields, texts: usize) -> bool {
     let parts = step.get("summary").and_then(Value::as_array);
     let members = |part: &Value| part.as_object().map_or(0, Map::len);
     match parts {
@@ -131,24 +137,24 @@ fn is_plain(step: &Step, texts: usize) -> bool {
     }
 }
 
-fn function_call(step: &Step, scene: &Scene) -> Option<Content> {
+fn function_call(step: &StepFields, context: &GoogleContext) -> Option<Content> {
     let id = text(step, "id").filter(|id| !id.is_empty())?;
-    let called = Called {
+    let called = RawCall {
         id: CallId::from(id),
         name: text(step, "name").unwrap_or_default(),
         args: step.get("arguments"),
         unfinished: None,
         meta: meta(step, &["id", "name", "arguments"]),
     };
-    Some(call::read(called, scene))
+    Some(call::read(called, context))
 }
 
 /// Decodes a function's result: a text that may be JSON, images beside it, or an object.
-fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
+fn function_result(step: &StepFields, context: &GoogleContext) -> Option<Content> {
     let id = CallId::from(text(step, "call_id")?);
     let known = match text(step, "name") {
-        Some(name) => scene.answered(&id, name),
-        None => scene.call(&id)?.clone(),
+        Some(name) => context.answered(&id, name),
+        None => context.call(&id)?.clone(),
     };
     let mut meta = meta(
         step,
@@ -160,20 +166,20 @@ fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
             tool_result::ACKNOWLEDGED,
         ],
     );
-    if let (None, Some(name)) = (scene.call(&id), text(step, "name")) {
-        meta.set_property(PROVIDER, call::kept::FUNCTION, name.into());
+    if let (None, Some(name)) = (context.call(&id), text(step, "name")) {
+        meta.set_property(PROVIDER, call::property::FUNCTION, name.into());
     }
-    let mut answer = Answer {
+    let mut answer = FunctionResponse {
         is_error: step.get("is_error") == Some(&Value::Bool(true)),
-        ..Answer::default()
+        ..FunctionResponse::default()
     };
     match step.get("result")? {
         Value::Object(response) => {
             answer.response = response.clone();
             meta.set_property(PROVIDER, FORM, "object".into());
         }
-        Value::String(words) => {
-            answer.response = response_of(words);
+        Value::String(string) => {
+            answer.response = response_of(string);
             meta.set_property(PROVIDER, FORM, "text".into());
         }
         Value::Array(contents) => read_contents(contents, &mut answer)?,
@@ -189,30 +195,30 @@ fn function_result(step: &Step, scene: &Scene) -> Option<Content> {
     Some(tool_result::read(&known, id, answer, meta))
 }
 
-fn read_contents(contents: &[Value], answer: &mut Answer) -> Option<()> {
-    let mut words = Vec::new();
+fn read_contents(contents: &[Value], answer: &mut FunctionResponse) -> Option<()> {
+    let mut texts = Vec::new();
     for content in contents {
         let content = content.as_object()?;
         match text(content, "type")? {
-            "text" => words.push(content.get("text")?.as_str()?),
+            "text" => texts.push(content.get("text")?.as_str()?),
             kind => answer.media.push(file(content, kind)? as Media),
         }
     }
-    if !words.is_empty() {
-        answer.response = response_of(&words.join("\n"));
+    if !texts.is_empty() {
+        answer.response = response_of(&texts.join("\n"));
     }
     Some(())
 }
 
 /// A text that is a JSON object is the response; any other text is its output.
-fn response_of(words: &str) -> Map<String, Value> {
-    match bounded::parse(words.as_bytes()) {
+fn response_of(string: &str) -> Map<String, Value> {
+    match bounded::parse(string.as_bytes()) {
         Ok(Value::Object(response)) => response,
-        _ => Map::from_iter([("output".to_owned(), words.into())]),
+        _ => Map::from_iter([("output".to_owned(), string.into())]),
     }
 }
 
-fn code_call(step: &Step) -> Option<Content> {
+fn code_call(step: &StepFields) -> Option<Content> {
     let arguments = step.get("arguments")?.as_object()?;
     let mut meta = meta(step, &["id", "arguments"]);
     let beside = others(arguments, &["code"]);
@@ -227,10 +233,10 @@ fn code_call(step: &Step) -> Option<Content> {
     }))
 }
 
-fn code_result(step: &Step) -> Option<Content> {
+fn code_result(step: &StepFields) -> Option<Content> {
     let mut meta = meta(step, &["call_id", "result"]);
     let results = match step.get("result")? {
-        Value::String(words) => vec![Content::text(words.as_str())],
+        Value::String(string) => vec![Content::text(string.as_str())],
         Value::Array(contents) => {
             meta.set_property(PROVIDER, FORM, "contents".into());
             contents

@@ -11,16 +11,16 @@ use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Assembles an interaction from its events.
 #[derive(Default)]
-pub(super) struct Arriving {
+pub(super) struct InteractionBuilder {
     interaction: Map<String, Value>,
-    steps: BTreeMap<u64, Open>,
+    steps: BTreeMap<u64, StepBuilder>,
     is_complete: bool,
     number: usize,
     /// The id of the newest event, which a resumed stream may repeat.
     last_id: Option<String>,
 }
 
-struct Open {
+struct StepBuilder {
     step: Map<String, Value>,
     /// The text of a call's arguments so far.
     arguments: String,
@@ -28,9 +28,9 @@ struct Open {
 }
 
 /// Maximum number of steps of an interaction.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
-impl EventAssembler for Arriving {
+impl EventAssembler for InteractionBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
@@ -86,7 +86,7 @@ impl EventAssembler for Arriving {
         let own = self.interaction.get("steps").and_then(Value::as_array);
         if own.is_none_or(Vec::is_empty) && !self.steps.is_empty() {
             let steps = self.steps.into_values();
-            let steps = steps.map(|step| step.whole(rounded)).collect();
+            let steps = steps.map(|step| step.into_step(rounded)).collect();
             self.interaction
                 .insert("steps".to_owned(), Value::Array(steps));
         }
@@ -107,12 +107,12 @@ fn failed(event: &Map<String, Value>) -> StreamError {
         Some(code) => code.to_string(),
         None => "error".to_owned(),
     };
-    let said = text(error, "message").unwrap_or("no message");
-    let message = format!("{code}: {said}");
+    let message = text(error, "message").unwrap_or("no message");
+    let message = format!("{code}: {message}");
     StreamError::Provider { message }
 }
 
-impl Arriving {
+impl InteractionBuilder {
     fn bad(&self, problem: &str) -> StreamError {
         StreamError::BadEvent {
             number: self.number,
@@ -139,7 +139,7 @@ impl Arriving {
         if self.steps.contains_key(&index) {
             return Err(self.bad("the step was already started"));
         }
-        if self.steps.len() == MOST_STEPS {
+        if self.steps.len() == MAX_STEPS {
             return Err(self.bad("too many steps"));
         }
         let mut deltas = Vec::new();
@@ -151,7 +151,7 @@ impl Arriving {
                 arguments: String::new(),
             }));
         }
-        let open = Open {
+        let open = StepBuilder {
             step,
             arguments: String::new(),
             is_open: true,
@@ -196,9 +196,9 @@ fn call_name(step: &Map<String, Value>) -> Option<&str> {
     text(step, "name").filter(|_| is_call)
 }
 
-impl Open {
+impl StepBuilder {
     /// The step as it would be sent without streaming.
-    fn whole(self, rounded: &mut RoundedNumbers) -> Value {
+    fn into_step(self, rounded: &mut RoundedNumbers) -> Value {
         let Self {
             mut step,
             arguments,
@@ -206,8 +206,8 @@ impl Open {
         } = self;
         if !arguments.is_empty() {
             // Arguments that are not JSON stay a text, which cannot be executed.
-            let said = numbers::read(arguments, rounded);
-            step.insert("arguments".to_owned(), said);
+            let message = numbers::read(arguments, rounded);
+            step.insert("arguments".to_owned(), message);
         }
         // An empty signature means none; a step that is not streamed omits it.
         if text(&step, "signature") == Some("") {
@@ -222,22 +222,22 @@ impl Open {
         mut delta: Map<String, Value>,
     ) -> Result<Vec<Delta>, &'static str> {
         let kind = text(&delta, "type").unwrap_or_default().to_owned();
-        let words = |delta: &Map<String, Value>, name| text(delta, name).map(str::to_owned);
+        let string = |delta: &Map<String, Value>, name| text(delta, name).map(str::to_owned);
         let deltas = match kind.as_str() {
             "text" => {
-                let text = words(&delta, "text").ok_or("its `text` is not a text")?;
+                let text = string(&delta, "text").ok_or("its `text` is not a text")?;
                 self.add_text(&text)?;
                 vec![Delta::Text { index, text }]
             }
             "thought_summary" => {
                 let content = delta.shift_remove("content").unwrap_or_default();
-                let said = content.get("text").and_then(Value::as_str);
-                let text = said.unwrap_or_default().to_owned();
+                let message = content.get("text").and_then(Value::as_str);
+                let text = message.unwrap_or_default().to_owned();
                 self.list("summary")?.push(content);
                 vec![Delta::Reasoning { index, text }]
             }
             "thought_signature" => {
-                let more = words(&delta, "signature").ok_or("its `signature` is not a text")?;
+                let more = string(&delta, "signature").ok_or("its `signature` is not a text")?;
                 let before = text(&self.step, "signature").unwrap_or_default();
                 let signature = format!("{before}{more}");
                 self.step.insert("signature".to_owned(), signature.into());
@@ -245,7 +245,7 @@ impl Open {
             }
             "arguments_delta" => {
                 let arguments =
-                    words(&delta, "arguments").ok_or("its `arguments` are not a text")?;
+                    string(&delta, "arguments").ok_or("its `arguments` are not a text")?;
                 self.arguments.push_str(&arguments);
                 vec![Delta::Call(CallDelta {
                     index,
@@ -289,8 +289,8 @@ impl Open {
         let last = contents.last_mut().and_then(Value::as_object_mut);
         if let Some(last) = last.filter(|last| text(last, "type") == Some("text")) {
             let before = text(last, "text").unwrap_or_default();
-            let whole = format!("{before}{more}");
-            last.insert("text".to_owned(), whole.into());
+            let joined = format!("{before}{more}");
+            last.insert("text".to_owned(), joined.into());
         } else {
             contents.push(serde_json::json!({"type": "text", "text": more}));
         }

@@ -7,15 +7,15 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use super::content::{of_media, passed_on};
-use super::envelope::is_stand_in;
-use super::step::{self, FORM, put_kept};
-use crate::google::context::Scene;
-use crate::google::encode_action::Speaker;
-use crate::google::encode_call::{self, Asked, Asking};
-use crate::google::functions::Generation;
+use super::envelope::is_placeholder;
+use super::step::{self, FORM, restore_fields};
+use crate::google::context::GoogleContext;
+use crate::google::encode_action::GoogleActionEncoder;
+use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
+use crate::google::functions::FunctionVocabulary;
 use crate::google::generate::content_of;
-use crate::google::tool_result::{self, ACKNOWLEDGED, Answer};
-use crate::google::{PROVIDER, split_calls, text, unsaid};
+use crate::google::tool_result::{self, ACKNOWLEDGED, FunctionResponse};
+use crate::google::{PROVIDER, report_losses, split_calls, text};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as the steps of the next input, in the order of the calls.
@@ -23,18 +23,18 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
     let mut reply = EncodedReply::default();
     for (call, result) in turn.pairs() {
         let content = content_of(&call);
-        let asked = asked(&content, result);
+        let encoded = function_calls(&content, result);
         reply
             .items
-            .extend(results(&asked, result, &mut reply.report));
+            .extend(results(&encoded, result, &mut reply.report));
     }
     tool_result::note_unacknowledged(turn, &mut reply.report);
     reply
 }
 
 /// The function calls of the model; for a call of another dialect, the ones it would be encoded as.
-fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
-    if let Some(steps) = unchanged(content, &Scene::default()) {
+fn function_calls(content: &Content, result: &ToolResult) -> Vec<EncodedFunctionCall> {
+    if let Some(steps) = unchanged(content, &GoogleContext::default()) {
         return called(&steps);
     }
     let acknowledged = match result {
@@ -42,26 +42,26 @@ fn asked(content: &Content, result: &ToolResult) -> Vec<Asked> {
         _ => &[],
     };
     let mut report = Report::default();
-    let speaker = Speaker {
-        generation: Generation::New,
+    let action_encoder = GoogleActionEncoder {
+        vocabulary: FunctionVocabulary::Current,
         image: None,
     };
-    let mut asking = Asking {
-        speaker,
+    let mut encoder = FunctionCallEncoder {
+        action_encoder,
         acknowledged,
         report: &mut report,
     };
-    encode_call::write(content, &mut asking, "")
+    encode_call::write(content, &mut encoder, "")
 }
 
 /// The function calls in unchanged steps.
-pub(super) fn called(steps: &[Value]) -> Vec<Asked> {
-    let stands = |step: &&Value| !step.as_object().is_some_and(is_stand_in);
+pub(super) fn called(steps: &[Value]) -> Vec<EncodedFunctionCall> {
+    let stands = |step: &&Value| !step.as_object().is_some_and(is_placeholder);
     let calls: Vec<&Value> = steps.iter().filter(stands).collect();
     let count = calls.len();
     let call = |(at, step): (usize, &Value)| {
         let step = step.as_object()?;
-        Some(Asked {
+        Some(EncodedFunctionCall {
             id: text(step, "id")?.into(),
             name: text(step, "name").unwrap_or_default().to_owned(),
             args: Value::Null,
@@ -73,7 +73,7 @@ pub(super) fn called(steps: &[Value]) -> Vec<Asked> {
 
 /// The original steps of a content, if it still means the same. Texts and images are not steps by
 /// themselves.
-pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> {
+pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Vec<Value>> {
     if let Content::Other(other) = content {
         return own(other).map(|step| vec![Value::Object(step.clone())]);
     }
@@ -82,22 +82,22 @@ pub(super) fn unchanged(content: &Content, scene: &Scene) -> Option<Vec<Value>> 
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    let read = |step: &Value| step::read(step.as_object()?, scene).contents.pop();
-    let stands = |step: &&Value| !step.as_object().is_some_and(is_stand_in);
+    let read = |step: &Value| step::read(step.as_object()?, context).contents.pop();
+    let stands = |step: &&Value| !step.as_object().is_some_and(is_placeholder);
     match raw.template() {
         Value::Object(json) if is_step(json) => {
             (read(raw.template()).as_ref() == Some(content)).then(|| vec![raw.template().clone()])
         }
         Value::Array(steps) => {
             let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();
-            let mut again = split_calls::join(read?);
+            let mut joined = split_calls::join(read?);
             // Joined parts keep all their steps.
-            if let [only] = again.as_mut_slice()
+            if let [only] = joined.as_mut_slice()
                 && let Some(meta) = only.meta_mut()
             {
                 meta.raw_representation = Some(raw.clone());
             }
-            (again.as_slice() == std::slice::from_ref(content)).then(|| steps.clone())
+            (joined.as_slice() == std::slice::from_ref(content)).then(|| steps.clone())
         }
         _ => None,
     }
@@ -152,56 +152,60 @@ fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
 }
 
 /// Encodes a call as steps.
-pub(super) fn call_steps(content: &Content, asked: &[Asked]) -> Vec<Value> {
-    let write = |asked: &Asked| {
+pub(super) fn call_steps(content: &Content, encoded: &[EncodedFunctionCall]) -> Vec<Value> {
+    let write = |encoded: &EncodedFunctionCall| {
         let mut step = json!({
             "type": "function_call",
-            "id": asked.id.as_str(),
-            "name": asked.name,
-            "arguments": asked.args,
+            "id": encoded.id.as_str(),
+            "name": encoded.name,
+            "arguments": encoded.args,
         });
         if let Some(meta) = content.meta() {
-            put_kept(&mut step, meta);
+            restore_fields(&mut step, meta);
         }
         step
     };
-    asked.iter().map(write).collect()
+    encoded.iter().map(write).collect()
 }
 
 /// Encodes the results for these function calls.
-pub(super) fn results(asked: &[Asked], result: &ToolResult, report: &mut Report) -> Vec<Value> {
-    let answers = tool_result::write(asked, result, report);
+pub(super) fn results(
+    encoded: &[EncodedFunctionCall],
+    result: &ToolResult,
+    report: &mut Report,
+) -> Vec<Value> {
+    let answers = tool_result::write(encoded, result, report);
     let meta = match result {
         ToolResult::Computer(result) => &result.meta,
         ToolResult::Shell(result) => &result.meta,
         ToolResult::Edit(result) => &result.meta,
         ToolResult::Function(result) => &result.meta,
     };
-    let write = |(asked, answer): (&Asked, Answer)| {
+    let write = |(encoded, answer): (&EncodedFunctionCall, FunctionResponse)| {
         let form = meta.property(PROVIDER, FORM).and_then(Value::as_str);
         let is_error = meta.property(PROVIDER, "is_error").is_some();
-        let mut step = result_step(asked, answer, form, report);
+        let mut step = result_step(encoded, answer, form, report);
         if is_error && step.get("is_error").is_none() {
             step["is_error"] = false.into();
         }
-        put_kept(&mut step, meta);
+        restore_fields(&mut step, meta);
         step
     };
-    asked.iter().zip(answers).map(write).collect()
+    encoded.iter().zip(answers).map(write).collect()
 }
 
 /// Encodes one result. The documentation does not say whether the approval belongs beside the
 /// result or inside it, so it is in both.
 pub(super) fn result_step(
-    asked: &Asked,
-    mut answer: Answer,
+    encoded: &EncodedFunctionCall,
+    mut answer: FunctionResponse,
     form: Option<&str>,
     report: &mut Report,
 ) -> Value {
     let mut step = json!({
         "type": "function_result",
-        "call_id": asked.id.as_str(),
-        "name": asked.name,
+        "call_id": encoded.id.as_str(),
+        "name": encoded.name,
     });
     if answer.response.contains_key("error") || answer.is_error {
         step["is_error"] = true.into();
@@ -210,12 +214,12 @@ pub(super) fn result_step(
         answer.response.insert(ACKNOWLEDGED.to_owned(), true.into());
         step[ACKNOWLEDGED] = true.into();
     }
-    let said = ["output", "error"]
+    let only = ["output", "error"]
         .iter()
         .find_map(|name| Some((*name, answer.response.get(*name)?.as_str()?)));
-    let plain = match said {
-        Some((name, words)) if answer.response.len() == 1 => {
-            (name == "output" || form == Some("text")).then(|| words.to_owned())
+    let plain = match only {
+        Some((name, text)) if answer.response.len() == 1 => {
+            (name == "output" || form == Some("text")).then(|| text.to_owned())
         }
         _ => None,
     };
@@ -227,15 +231,17 @@ pub(super) fn result_step(
             plain.unwrap_or_else(json).into()
         }
         _ => {
-            let place = format!("result {}", asked.id);
+            let location = format!("result {}", encoded.id);
             let mut contents = Vec::new();
             if !answer.response.is_empty() || is_bare {
                 let json = || Value::Object(answer.response.clone()).to_string();
-                let words = plain.filter(|_| is_words(&answer)).unwrap_or_else(json);
-                contents.push(json!({"type": "text", "text": words}));
+                let text = plain
+                    .filter(|_| is_plain_text(&answer))
+                    .unwrap_or_else(json);
+                contents.push(json!({"type": "text", "text": text}));
             }
             let media = answer.media.iter();
-            contents.extend(media.filter_map(|media| of_media(media, &place, report)));
+            contents.extend(media.filter_map(|media| of_media(media, &location, report)));
             contents.into()
         }
     };
@@ -243,21 +249,21 @@ pub(super) fn result_step(
 }
 
 /// Whether the output decodes as text again, not as an object.
-fn is_words(answer: &Answer) -> bool {
-    let words = answer.response.get("output").and_then(Value::as_str);
-    words.is_some_and(|words| !words.trim_start().starts_with('{'))
+fn is_plain_text(answer: &FunctionResponse) -> bool {
+    let output = answer.response.get("output").and_then(Value::as_str);
+    output.is_some_and(|output| !output.trim_start().starts_with('{'))
 }
 
 /// Encodes a content that is neither a call, a result nor text; `None` if it cannot be encoded,
 /// which is reported, or is not part of a conversation.
-pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Option<Value> {
+pub(super) fn plain(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
     if let Some(meta) = content.meta() {
-        unsaid(report, place, meta, None, None);
+        report_losses(report, location, meta, None, None);
     }
     let mut step = match content {
-        Content::Reasoning(reasoning) => thought(reasoning, place, report)?,
-        Content::CommandCall(call) => code_call(call, place, report),
-        Content::CommandResult(result) => code_result(result, place, report),
+        Content::Reasoning(reasoning) => thought(reasoning, location, report)?,
+        Content::CommandCall(call) => code_call(call, location, report),
+        Content::CommandResult(result) => code_result(result, location, report),
         // Usage is not part of a conversation, and an error is in the step around it.
         Content::Usage(_) => return None,
         Content::Error(error) if error.meta.property(PROVIDER, "step_error").is_some() => {
@@ -278,21 +284,21 @@ pub(super) fn plain(content: &Content, place: &str, report: &mut Report) -> Opti
                 Content::ApprovalResponse(given) => format!("approval response {}", given.id),
                 _ => "a content".to_owned(),
             };
-            report.lost(what, place, "there is no such step");
+            report.lost(what, location, "there is no such step");
             return None;
         }
     };
     if let Some(meta) = content.meta() {
-        put_kept(&mut step, meta);
+        restore_fields(&mut step, meta);
     }
     Some(step)
 }
 
 /// Reasoning is only accepted by the provider that created it.
-fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
+fn thought(reasoning: &ReasoningContent, location: &str, report: &mut Report) -> Option<Value> {
     if reasoning.meta.property(PROVIDER, "thought").is_none() {
         let why = "the provider accepts only its own reasoning";
-        report.lost("reasoning", place, why);
+        report.lost("reasoning", location, why);
         return None;
     }
     let mut step = json!({"type": "thought"});
@@ -301,20 +307,20 @@ fn thought(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Op
     }
     if let Some(summary) = reasoning.meta.property(PROVIDER, "summary") {
         step["summary"] = summary.clone();
-    } else if let Some(words) = reasoning.text.as_deref().filter(|words| !words.is_empty()) {
-        step["summary"] = json!([{"type": "text", "text": words}]);
+    } else if let Some(text) = reasoning.text.as_deref().filter(|text| !text.is_empty()) {
+        step["summary"] = json!([{"type": "text", "text": text}]);
     }
     Some(step)
 }
 
-fn code_call(call: &HostedCall, place: &str, report: &mut Report) -> Value {
+fn code_call(call: &HostedCall, location: &str, report: &mut Report) -> Value {
     let mut arguments = Map::new();
     match call
         .meta
         .property(PROVIDER, "arguments")
         .and_then(Value::as_object)
     {
-        Some(kept) => arguments.extend(kept.clone()),
+        Some(stored) => arguments.extend(stored.clone()),
         None => {
             let language = call.meta.property(PROVIDER, "language");
             let is_bash =
@@ -326,22 +332,22 @@ fn code_call(call: &HostedCall, place: &str, report: &mut Report) -> Value {
             }
         }
     }
-    let code = words_of(&call.inputs, place, report).unwrap_or_default();
+    let code = joined_text(&call.inputs, location, report).unwrap_or_default();
     arguments.insert("code".to_owned(), code.into());
     let id = call.call_id.as_ref().map_or("", |id| id.as_str());
     json!({"type": "code_execution_call", "id": id, "arguments": arguments})
 }
 
-fn code_result(result: &HostedCall, place: &str, report: &mut Report) -> Value {
+fn code_result(result: &HostedCall, location: &str, report: &mut Report) -> Value {
     let id = result.call_id.as_ref().map_or("", |id| id.as_str());
     let is_list = result.meta.property(PROVIDER, FORM).is_some();
-    let said: Value = if is_list {
+    let output: Value = if is_list {
         let contents = result.results.iter();
         contents
-            .filter_map(|content| super::content::write(content, place, report))
+            .filter_map(|content| super::content::write(content, location, report))
             .collect()
     } else {
-        words_of(&result.results, place, report)
+        joined_text(&result.results, location, report)
             .unwrap_or_default()
             .into()
     };
@@ -351,21 +357,21 @@ fn code_result(result: &HostedCall, place: &str, report: &mut Report) -> Value {
         .any(|content| matches!(content, Content::Error(_)));
     let status = result.status.as_deref().unwrap_or_default();
     let failed = failed || (status.starts_with("OUTCOME_") && status != "OUTCOME_OK");
-    let mut step = json!({"type": "code_execution_result", "call_id": id, "result": said});
+    let mut step = json!({"type": "code_execution_result", "call_id": id, "result": output});
     if failed {
         step["is_error"] = true.into();
     }
     step
 }
 
-fn words_of(contents: &[Content], place: &str, report: &mut Report) -> Option<String> {
-    let mut words = Vec::new();
+fn joined_text(contents: &[Content], location: &str, report: &mut Report) -> Option<String> {
+    let mut texts = Vec::new();
     for content in contents {
         match content {
-            Content::Text(text) => words.push(text.text.as_str()),
-            Content::Error(error) => words.push(&error.message),
-            _ => report.lost("a file of hosted code", place, "code returns only text"),
+            Content::Text(text) => texts.push(text.text.as_str()),
+            Content::Error(error) => texts.push(&error.message),
+            _ => report.lost("a file of hosted code", location, "code returns only text"),
         }
     }
-    (!words.is_empty()).then(|| words.join("\n"))
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }

@@ -1,4 +1,4 @@
-//! Our own functions: a shell's input, edits and a browser arrive as function calls and go back so.
+//! Our own functions: shell input, edits and a browser as function calls of the framework.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -18,14 +18,14 @@ fn response(contents: &[Value]) -> Value {
     json!({"messages": [{"type": "message", "role": "assistant", "contents": contents}]})
 }
 
-/// The calls of the vector, in its order.
+/// The test vector with calls of our functions.
 fn vector() -> Value {
     let text = include_str!("../../vectors/agent-framework/history__own_functions.json");
     serde_json::from_str(text).unwrap()
 }
 
 #[test]
-fn a_function_of_ours_is_the_call_it_stands_for() {
+fn decodes_our_functions_as_calls_of_our_tools() {
     let calls = [
         function(
             "1",
@@ -84,9 +84,9 @@ fn a_function_of_ours_is_the_call_it_stands_for() {
     );
 }
 
-/// The framework carries it out itself, or only tells of it.
+/// The framework executes the call itself or only reports it.
 #[test]
-fn a_function_that_is_not_ours_to_carry_out_stays_one() {
+fn keeps_a_function_call_that_is_not_executed_here() {
     let mut call = function("1", "shell", json!({"command": "ls"}));
     call["informational_only"] = true.into();
     let (turn, _) = DIALECT
@@ -97,7 +97,7 @@ fn a_function_that_is_not_ours_to_carry_out_stays_one() {
 }
 
 #[test]
-fn a_call_that_came_as_a_function_is_answered_as_one() {
+fn answers_a_function_call_with_a_function_result() {
     let calls = [
         function(
             "1",
@@ -148,9 +148,9 @@ fn a_call_that_came_as_a_function_is_answered_as_one() {
     assert_eq!(contents[2]["items"][1]["type"], "data");
 }
 
-/// What is read of the vector, each call with its result, without the framework's own JSON.
+/// Decodes the vector and drops its raw representations.
 #[test]
-fn calls_and_results_are_functions_again_from_neutral_values_alone() {
+fn encodes_functions_from_neutral_values_only() {
     let mut messages = read(&vector()).messages;
     for content in messages
         .iter_mut()
@@ -163,8 +163,8 @@ fn calls_and_results_are_functions_again_from_neutral_values_alone() {
     let kinds = |value: &Value| -> Vec<(Value, Value)> {
         let messages = value.as_array().unwrap().iter();
         let contents = messages.flat_map(|message| message["contents"].as_array().unwrap());
-        let said = contents.map(|content| (content["type"].clone(), content["name"].clone()));
-        said.collect()
+        let kinds = contents.map(|content| (content["type"].clone(), content["name"].clone()));
+        kinds.collect()
     };
     assert_eq!(kinds(&value), kinds(&vector()));
     assert_eq!(through(messages.clone()), messages);
@@ -181,16 +181,16 @@ fn calls_and_results_are_functions_again_from_neutral_values_alone() {
     assert!(page.screenshot.is_some());
 }
 
-/// What a service's own tools cannot be asked stands there as a function of ours, whoever said it.
+/// Shell actions that a service's own tool lacks become calls of our function.
 #[test]
-fn what_another_dialect_asks_of_a_shell_is_a_function_there() {
+fn encodes_other_shell_actions_as_functions() {
     let history = json!([
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": [
             {"type": "tool_use", "id": "t", "name": "bash", "input": {"restart": true}},
             {"type": "tool_use", "id": "u", "name": "bash", "input": {"command": "ls"}}]},
         {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "t", "content": "anew"},
+            {"type": "tool_result", "tool_use_id": "t", "content": "restarted"},
             {"type": "tool_result", "tool_use_id": "u", "content": "a"}]},
     ]);
     let read = Dialect::AnthropicMessages.decode_history(history.to_string());
@@ -214,21 +214,20 @@ fn editors_are_declared_as_functions() {
     let offer = ToolOffer { tools, model: None };
     let (declared, report) = DIALECT.declare(&offer).unwrap();
     assert!(report.is_lossless(), "{report:?}");
-    let said = |tool: &Value| {
+    let name_of = |tool: &Value| {
         let name = tool["name"].as_str().or_else(|| tool["type"].as_str());
         name.unwrap().to_owned()
     };
-    let said: Vec<String> = declared.tools.iter().map(said).collect();
+    let names: Vec<String> = declared.tools.iter().map(name_of).collect();
     let functions = ["str_replace_based_edit_tool", "memory", "apply_patch"];
-    assert_eq!(said[..2], ["shell", "shell_session"]);
-    assert_eq!(said[2..5], functions);
-    assert_eq!(said[5], "web_search");
+    assert_eq!(names[..2], ["shell", "shell_session"]);
+    assert_eq!(names[2..5], functions);
+    assert_eq!(names[5], "web_search");
 }
 
-/// A function has other members than the call or result that it stands for: what is none of a
-/// function's is not taken for one of those.
+/// Unknown fields of a function call must not be decoded as fields of the tool call.
 #[test]
-fn members_beside_our_functions_do_not_become_those_of_what_they_stand_for() {
+fn unknown_fields_of_a_function_call_stay_unknown() {
     let arguments = r#"{"action":"navigate","url":"https://example.com/"}"#;
     let steps = json!([{"action": "click", "coordinate": [1, 2], "button": "left"}]);
     let document = json!([

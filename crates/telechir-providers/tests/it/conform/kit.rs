@@ -89,11 +89,11 @@ fn a_truncated_stream_fails() {
 
 #[test]
 fn reads_both_formats_of_a_manifest() {
-    let ours = json!({"dialect": "openai-responses", "files": [
+    let own = json!({"dialect": "openai-responses", "files": [
         {"file": "a.json", "kind": "request", "expect": "valid", "about": "x"},
         {"file": "b.json", "kind": "request", "expect": "invalid", "about": "y", "dialect": "anthropic-messages"},
     ]});
-    let theirs = json!({"sdk": "openai 3.51.0", "vectors": [
+    let vendor = json!({"sdk": "openai 3.51.0", "vectors": [
         {"file": "a.json", "kind": "request", "expect": "accept", "note": "x"},
         {"file": "b.json", "kind": "request", "expect": "reject"},
     ]});
@@ -102,11 +102,11 @@ fn reads_both_formats_of_a_manifest() {
             .unwrap()
             .vectors
     };
-    let (ours, theirs) = (read(ours), read(theirs));
-    assert_eq!(ours[0], theirs[0]);
-    assert_eq!(ours[1].dialect, Ok(Dialect::AnthropicMessages));
+    let (own, vendor) = (read(own), read(vendor));
+    assert_eq!(own[0], vendor[0]);
+    assert_eq!(own[1].dialect, Ok(Dialect::AnthropicMessages));
     assert_eq!(
-        (ours[1].expect, theirs[1].expect),
+        (own[1].expect, vendor[1].expect),
         (Expect::Invalid, Expect::Valid)
     );
 }

@@ -32,9 +32,9 @@ fn click(button: Button, count: ClickCount) -> Action {
     }
 }
 
-fn scroll(place: Option<Target>, dx: f64, dy: f64, unit: ScrollUnit) -> Action {
+fn scroll(at_target: Option<Target>, dx: f64, dy: f64, unit: ScrollUnit) -> Action {
     Action::Scroll {
-        at: place,
+        at: at_target,
         dx,
         dy,
         unit,
@@ -42,10 +42,10 @@ fn scroll(place: Option<Target>, dx: f64, dy: f64, unit: ScrollUnit) -> Action {
     }
 }
 
-fn typed(text: &str, place: Option<Target>, clear_first: bool, submit: bool) -> Action {
+fn typed(text: &str, at_target: Option<Target>, clear_first: bool, submit: bool) -> Action {
     Action::Type {
         text: text.to_owned(),
-        at: place,
+        at: at_target,
         clear_first,
         submit,
     }
@@ -356,12 +356,12 @@ fn decodes_the_first_candidate_and_keeps_and_reports_the_others() {
         json!({"candidates": [candidate(0), candidate(1), candidate(2)], "responseId": "r"});
     let (turn, report) = PARTS.decode_response(response.to_string()).unwrap();
     assert_eq!(turn.calls().len(), 1);
-    let kept = &report.losses[0];
+    let loss = &report.losses[0];
     assert_eq!(
-        (kept.what.as_str(), kept.place.as_str()),
+        (loss.what.as_str(), loss.place.as_str()),
         ("2 other candidates", "candidates[1]")
     );
-    assert!(kept.kept.is_some(), "{kept:?}");
+    assert!(loss.kept.is_some(), "{loss:?}");
     let (history, _) = PARTS.decode_history(response.to_string()).unwrap();
     assert_eq!(PARTS.encode_history(&history).unwrap().0, response);
 }

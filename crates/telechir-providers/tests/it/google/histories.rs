@@ -431,8 +431,11 @@ fn a_history_of_another_provider_survives_a_round_trip() {
         );
         let (back, _) = written(Dialect::AnthropicMessages, &history(dialect, &value));
         let text = back.to_string();
-        for word in ["toolu_1", "toolu_2", "screenshot", "\"bash\"", PNG] {
-            assert!(text.contains(word), "{dialect}: {word} is not in {text}");
+        for expected in ["toolu_1", "toolu_2", "screenshot", "\"bash\"", PNG] {
+            assert!(
+                text.contains(expected),
+                "{dialect}: {expected} is not in {text}"
+            );
         }
         assert!(
             !text.contains(PLACEHOLDER) && !text.contains("gemini-"),
@@ -499,7 +502,7 @@ fn decodes_url_safe_base64() {
 /// A user message between a call and its result is moved after the result, which is reported.
 #[test]
 fn reports_moving_a_result_directly_after_its_call() {
-    let words = json!({"type": "user_input", "content": [{"type": "text", "text": "Go."}]});
+    let text = json!({"type": "user_input", "content": [{"type": "text", "text": "Go."}]});
     let call = json!({
         "type": "function_call", "id": "call_1", "name": "roll", "arguments": {"sides": 6}
     });
@@ -507,10 +510,10 @@ fn reports_moving_a_result_directly_after_its_call() {
         "type": "function_result", "call_id": "call_1", "name": "roll",
         "result": [{"type": "text", "text": "4"}]
     });
-    let steps = json!([words, call, words, answer]);
+    let steps = json!([text, call, text, answer]);
     let (read, _) = STEPS.decode_history(steps.to_string()).unwrap();
     let (sent, report) = STEPS.encode_history(&read).unwrap();
-    assert_eq!(sent, json!([words, call, answer, words]));
+    assert_eq!(sent, json!([text, call, answer, text]));
     assert!(!report.is_lossless(), "{report:?}");
 }
 

@@ -10,8 +10,8 @@ use crate::streams::receive;
 
 fn identical(dialect: Dialect, document: &Value, name: &str) {
     let (again, report) = written(dialect, &history(dialect, document));
-    let told = told(document, &again);
-    assert!(told.is_empty(), "{name}:\n{told}");
+    let differences = told(document, &again);
+    assert!(differences.is_empty(), "{name}:\n{differences}");
     assert_eq!(report, Report::default(), "{name}");
 }
 

@@ -19,7 +19,7 @@ fn failed(kind: FailureKind, message: &str) -> ToolResult {
     ToolResult::Computer(ComputerResult::err("c1", Failure::new(kind, message)))
 }
 
-fn asking() -> Value {
+fn confirmation() -> Value {
     json!({"decision": "require_confirmation", "explanation": "Buying."})
 }
 
@@ -44,16 +44,16 @@ fn a_failure_has_an_error_a_kind_and_a_url() {
         ),
     ];
     for (kind, expected) in table {
-        let said = answer("click", json!({"x": 1, "y": 2}), failed(kind, "No."));
-        assert_eq!(said["response"], expected);
-        assert_eq!(said.get("parts"), None);
+        let encoded = answer("click", json!({"x": 1, "y": 2}), failed(kind, "No."));
+        assert_eq!(encoded["response"], expected);
+        assert_eq!(encoded.get("parts"), None);
     }
-    let said = answer(
+    let encoded = answer(
         "click",
         json!({"x": 1, "y": 2}),
         failed(FailureKind::Denied, " "),
     );
-    assert_eq!(said["response"]["error"], "It failed.");
+    assert_eq!(encoded["response"]["error"], "It failed.");
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn a_failed_step_is_marked_as_error() {
     );
     assert_eq!(reply.items[0]["is_error"], true);
     let text = reply.items[0]["result"][0]["text"].as_str().unwrap();
-    let said: Value = serde_json::from_str(text).unwrap();
+    let encoded: Value = serde_json::from_str(text).unwrap();
     assert_eq!(
-        said,
+        encoded,
         json!({"url": "", "error": "No.", "error_kind": "denied"})
     );
 }
@@ -83,18 +83,18 @@ fn encodes_text_tabs_and_url() {
         url: "https://example.com/".to_owned(),
         active: true,
     }];
-    let said = answer(
+    let encoded = answer(
         "take_screenshot",
         json!({}),
         ToolResult::Computer(result.clone()),
     );
-    assert_eq!(said["response"]["output"], "Here.");
-    assert_eq!(said["response"]["url"], "https://example.com/");
-    assert_eq!(said["response"]["tabs"][0]["title"], "Example");
+    assert_eq!(encoded["response"]["output"], "Here.");
+    assert_eq!(encoded["response"]["url"], "https://example.com/");
+    assert_eq!(encoded["response"]["tabs"][0]["title"], "Example");
     // Decode it again.
     let contents = json!([
         {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "take_screenshot", "args": {}}}]},
-        {"role": "user", "parts": [{"functionResponse": said}]},
+        {"role": "user", "parts": [{"functionResponse": encoded}]},
     ]);
     let Content::ComputerResult(read) = history(PARTS, &contents).messages[1].contents[0].clone()
     else {
@@ -111,7 +111,7 @@ fn encodes_text_tabs_and_url() {
 fn a_required_confirmation_is_a_safety_check_and_only_an_approval_is_encoded() {
     let call = computer(call(
         "click",
-        json!({"x": 1, "y": 2, "safety_decision": asking()}),
+        json!({"x": 1, "y": 2, "safety_decision": confirmation()}),
     ));
     let [check] = call.pending_safety_checks.as_slice() else {
         panic!("{call:?}");
@@ -119,12 +119,12 @@ fn a_required_confirmation_is_a_safety_check_and_only_an_approval_is_encoded() {
     assert_eq!(check.source, SafetySource::Google);
     assert_eq!(check.message.as_deref(), Some("Buying."));
     assert_eq!(call.exception, None);
-    let args = json!({"x": 1, "y": 2, "safety_decision": asking()});
+    let args = json!({"x": 1, "y": 2, "safety_decision": confirmation()});
     let mut agreed = ComputerResult::ok("c1", image());
     agreed.acknowledged_safety_checks = vec![check.clone()];
-    let said = answer("click", args.clone(), ToolResult::Computer(agreed.clone()));
+    let encoded = answer("click", args.clone(), ToolResult::Computer(agreed.clone()));
     assert_eq!(
-        said["response"],
+        encoded["response"],
         json!({"url": "", "safety_acknowledgement": "true"})
     );
     // A step has it in both positions.
@@ -179,15 +179,15 @@ fn rejects_a_confirmation_for_a_call_that_cannot_carry_one() {
     for (name, args) in [
         (
             "shell",
-            json!({"command": "ls", "safety_decision": asking()}),
+            json!({"command": "ls", "safety_decision": confirmation()}),
         ),
         (
             "run_shell_command",
-            json!({"command": "ls", "safety_decision": asking()}),
+            json!({"command": "ls", "safety_decision": confirmation()}),
         ),
         (
             "get_weather",
-            json!({"city": "Basel", "safety_decision": asking()}),
+            json!({"city": "Basel", "safety_decision": confirmation()}),
         ),
     ] {
         let exception = match call(name, args) {
@@ -213,8 +213,8 @@ fn a_shell_result_survives_a_round_trip_as_text() {
         {"functionCall": {"id": "c1", "name": "shell", "args": {"command": "ls"}}},
         {"functionCall": {"id": "c2", "name": "run_shell_command", "args": {"command": "pwd", "dir_path": "src", "description": "Look."}}},
     ]);
-    let asked = turn(&parts);
-    assert_eq!(shell_calls(&asked), 2);
+    let turn = turn(&parts);
+    assert_eq!(shell_calls(&turn), 2);
     let output = CommandOutput {
         stdout: "a\n".to_owned(),
         stderr: "b".to_owned(),
@@ -226,11 +226,11 @@ fn a_shell_result_survives_a_round_trip_as_text() {
     let mut second = ShellResult::new("c2", Vec::new());
     second.error = Some(Failure::new(FailureKind::Denied, "Not there."));
     let results = vec![ToolResult::Shell(first), ToolResult::Shell(second.clone())];
-    let said = reply(PARTS, asked, results);
-    assert!(said.report.is_lossless(), "{:?}", said.report);
-    assert!(said.items[1]["functionResponse"]["response"]["error"].is_string());
+    let encoded = reply(PARTS, turn, results);
+    assert!(encoded.report.is_lossless(), "{:?}", encoded.report);
+    assert!(encoded.items[1]["functionResponse"]["response"]["error"].is_string());
     let contents =
-        json!([{"role": "model", "parts": parts}, {"role": "user", "parts": said.items}]);
+        json!([{"role": "model", "parts": parts}, {"role": "user", "parts": encoded.items}]);
     let read = history(PARTS, &contents);
     let Content::ShellResult(back) = &read.messages[1].contents[0] else {
         panic!();
@@ -284,20 +284,20 @@ fn encodes_function_results_of_every_type() {
         (result(None, Vec::new(), None), json!({})),
     ];
     for (result, expected) in table {
-        let said = answer(
+        let encoded = answer(
             "get_weather",
             json!({"city": "Basel"}),
             ToolResult::Function(result),
         );
-        assert_eq!(said["response"], expected);
+        assert_eq!(encoded["response"], expected);
     }
     let shown = result(None, vec![Content::from(image())], None);
-    let said = answer(
+    let encoded = answer(
         "get_weather",
         json!({"city": "Basel"}),
         ToolResult::Function(shown),
     );
-    assert_eq!(said["parts"][0]["inlineData"]["data"], super::PNG);
+    assert_eq!(encoded["parts"][0]["inlineData"]["data"], super::PNG);
 }
 
 #[test]

@@ -99,13 +99,13 @@ pub(super) const RULES: &[Rule] = &[
                 calls
                     .zip(parts(&pair[1], "functionResponse"))
                     .try_for_each(|(call, answer)| {
-                        let asked =
+                        let requires_confirmation =
                             call["args"]["safety_decision"]["decision"] == "require_confirmation";
                         let response = &answer["response"];
-                        let said = ["safety_acknowledgement", "error"]
+                        let is_answered = ["safety_acknowledgement", "error"]
                             .iter()
                             .any(|name| response.get(*name).is_some());
-                        holds(!asked || said, answer)
+                        holds(!requires_confirmation || is_answered, answer)
                     })
             })
         },
@@ -169,10 +169,10 @@ pub(super) const RULES: &[Rule] = &[
             let results = steps
                 .iter()
                 .filter(|step| step["type"] == "function_result");
-            let places: Vec<usize> = results
+            let positions: Vec<usize> = results
                 .filter_map(|step| calls.iter().position(|id| *id == texts(step, "call_id")))
                 .collect();
-            holds(places.is_sorted(), document)
+            holds(positions.is_sorted(), document)
         },
         broken: || {
             json!([

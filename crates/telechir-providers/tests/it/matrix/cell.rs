@@ -11,7 +11,7 @@ use super::differences::{Difference, differences, name_of};
 /// Whether raw representations are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Raw {
-    Kept,
+    Retained,
     Removed,
 }
 
@@ -42,14 +42,14 @@ fn cell(from: Dialect, to: Dialect, raw: Raw) -> Cell {
     let (document, _) = write(from, common());
     let (read_once, _) = read(from, &document);
     let source = match raw {
-        Raw::Kept => read_once,
+        Raw::Retained => read_once,
         Raw::Removed => bare(read_once),
     };
     let (there, mut losses) = write(to, source.clone());
     let (arrived, reading) = read(to, &there);
     losses.extend(reading);
     let returned = match raw {
-        Raw::Kept => arrived.clone(),
+        Raw::Retained => arrived.clone(),
         Raw::Removed => bare(arrived.clone()),
     };
     let (back, mut returning) = write(from, returned);
@@ -100,7 +100,7 @@ fn read(dialect: Dialect, document: &Value) -> (Vec<Message>, Vec<Loss>) {
 }
 
 /// Terms that reports use for a field.
-const WORDS: [(&str, &[&str]); 13] = [
+const TERMS: [(&str, &[&str]); 13] = [
     ("pending_safety_checks", &["safety"]),
     ("acknowledged_safety_checks", &["safety"]),
     ("timeout_ms", &["timeout", "time"]),
@@ -127,11 +127,11 @@ pub(crate) fn is_named(difference: &Difference, losses: &[Loss], of: &[Message])
         // A moved content is reported at its original position.
         let elsewhere = ["message", "text", "item"];
         return losses.iter().any(|loss| {
-            let is_kept = loss
+            let is_preserved = loss
                 .kept
                 .as_deref()
-                .is_some_and(|kept| says(kept, &elsewhere));
-            is_kept || is_about(&loss.place, difference, of)
+                .is_some_and(|how| mentions(how, &elsewhere));
+            is_preserved || is_about(&loss.place, difference, of)
         });
     };
     losses.iter().any(|loss| {
@@ -147,34 +147,34 @@ fn is_by_id(loss: &Loss, member: &str, before: &Value) -> bool {
         "acknowledged_safety_checks" | "pending_safety_checks" => before[0]["id"].as_str(),
         _ => None,
     };
-    id.is_some_and(|id| loss.what.contains(id)) && says(&loss.what, &["id `", "safety"])
+    id.is_some_and(|id| loss.what.contains(id)) && mentions(&loss.what, &["id `", "safety"])
 }
 
 fn is_of_member(what: &str, member: &str) -> bool {
-    let words = WORDS.iter().find(|(name, _)| *name == member);
-    match words {
-        Some((_, words)) => says(what, words) || says(what, &[member]),
+    let terms = TERMS.iter().find(|(name, _)| *name == member);
+    match terms {
+        Some((_, terms)) => mentions(what, terms) || mentions(what, &[member]),
         // A loss about an action names the action; terms of other fields exclude that.
-        None if member == "actions" => !says(what, &["item id", "safety"]),
-        None => says(what, &[member]),
+        None if member == "actions" => !mentions(what, &["item id", "safety"]),
+        None => mentions(what, &[member]),
     }
 }
 
-fn says(text: &str, words: &[&str]) -> bool {
+fn mentions(text: &str, terms: &[&str]) -> bool {
     let text = text.to_lowercase();
-    words.iter().any(|word| text.contains(word))
+    terms.iter().any(|term| text.contains(term))
 }
 
 /// Whether a loss's location is this content: by its call id or by its indexes.
-fn is_about(place: &str, difference: &Difference, of: &[Message]) -> bool {
+fn is_about(location: &str, difference: &Difference, of: &[Message]) -> bool {
     let call_id = difference.content.split(' ').nth(1).unwrap_or_default();
-    if place
+    if location
         .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .any(|word| word == call_id)
+        .any(|term| term == call_id)
     {
         return true;
     }
-    let mut numbers = place
+    let mut numbers = location
         .split(['[', ']'])
         .filter_map(|part| part.parse::<usize>().ok());
     let Some(message) = numbers.next().and_then(|at| of.get(at)) else {

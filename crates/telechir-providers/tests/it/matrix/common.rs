@@ -9,7 +9,7 @@ pub(crate) const IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAA
 /// The history in neutral values, one message per line.
 pub(crate) fn common() -> Vec<Message> {
     let mut messages = vec![
-        said(Role::User, "Find the penguin and count its files."),
+        text_message(Role::User, "Find the penguin and count its files."),
         Message::new(
             Role::Assistant,
             vec![
@@ -22,7 +22,7 @@ pub(crate) fn common() -> Vec<Message> {
     messages.extend(screen());
     messages.extend(shell());
     messages.extend(refused());
-    messages.push(said(Role::Assistant, "There are two files."));
+    messages.push(text_message(Role::Assistant, "There are two files."));
     messages
 }
 
@@ -102,7 +102,7 @@ fn refused() -> Vec<Message> {
     messages
 }
 
-fn said(role: Role, text: &str) -> Message {
+fn text_message(role: Role, text: &str) -> Message {
     Message::new(role, vec![Content::text(text)])
 }
 

@@ -114,7 +114,7 @@ fn losses(to: Dialect, cells: &[Cell]) -> String {
     }
     let mut text = "| what | why | kept |\n|---|---|---|\n".to_owned();
     for ((what, why), loss) in rows {
-        let kept = loss
+        let preserved = loss
             .kept
             .as_deref()
             .map_or_else(|| "no".to_owned(), without_ids);
@@ -123,7 +123,7 @@ fn losses(to: Dialect, cells: &[Cell]) -> String {
             "| {} | {} | {} |",
             escape(&what),
             escape(why),
-            escape(&kept)
+            escape(&preserved)
         );
     }
     text

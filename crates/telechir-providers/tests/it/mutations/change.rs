@@ -29,14 +29,14 @@ impl Dice {
 /// Changes a document at one or two paths.
 pub(crate) fn document(value: &mut Value, dice: &mut Dice) {
     for _ in 0..=dice.roll(2) {
-        let donor = place(value, dice.roll(10_000)).clone();
+        let donor = node_at(value, dice.roll(10_000)).clone();
         let target = dice.roll(10_000);
-        change(place(value, target), donor, dice);
+        change(node_at(value, target), donor, dice);
     }
 }
 
 /// The node that a number selects.
-fn place(value: &mut Value, mut way: usize) -> &mut Value {
+fn node_at(value: &mut Value, mut way: usize) -> &mut Value {
     let mut at = value;
     loop {
         let children = match &*at {

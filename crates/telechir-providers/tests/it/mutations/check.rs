@@ -97,13 +97,13 @@ fn is_bounded(neutral: &[u8], document: &[u8]) {
 /// A stream ends in the same turn or in an error for every split. Returns whether it ended in a
 /// turn.
 pub(crate) fn stream(dialect: Dialect, bytes: &[u8], piece: usize) -> bool {
-    let (deltas, whole) = outcome(dialect, std::iter::once(bytes));
+    let (deltas, complete) = outcome(dialect, std::iter::once(bytes));
     let (deltas_in_pieces, in_pieces) = outcome(dialect, bytes.chunks(piece.max(1)));
     // Error messages may differ, because they refer to the first faulty piece.
-    let (received, in_pieces) = match (whole, in_pieces) {
-        (Ok(whole), Ok(in_pieces)) => (whole, in_pieces),
+    let (received, in_pieces) = match (complete, in_pieces) {
+        (Ok(complete), Ok(in_pieces)) => (complete, in_pieces),
         (Err(_), Err(_)) => return false,
-        (whole, in_pieces) => panic!("{whole:?}, in pieces of {piece} {in_pieces:?}"),
+        (complete, in_pieces) => panic!("{complete:?}, in pieces of {piece} {in_pieces:?}"),
     };
     assert_eq!(received, in_pieces, "in pieces of {piece}");
     assert_eq!(deltas, deltas_in_pieces, "in pieces of {piece}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use telechir_providers::Dialect;
 
 use super::meter::peak;
-use super::shapes::{Call, Said, around, response};
+use super::shapes::{Call, ResponsePart, around, response};
 
 /// Size of a payload: small enough for a debug build unless `make soak` sets it.
 #[expect(
@@ -14,22 +14,22 @@ use super::shapes::{Call, Said, around, response};
     reason = "TELECHIR_BODY_BYTES sets the payload size"
 )]
 fn length() -> usize {
-    let said = std::env::var("TELECHIR_BODY_BYTES").ok();
-    said.map_or(500_000, |bytes| bytes.parse().unwrap())
+    let bytes = std::env::var("TELECHIR_BODY_BYTES").ok();
+    bytes.map_or(500_000, |bytes| bytes.parse().unwrap())
 }
 
 /// Maximum memory for a payload, as a multiple of its size.
-const MOST: f64 = 12.0;
+const MAX_RATIO: f64 = 12.0;
 
 /// CPU time of this thread, which other load does not affect.
-fn worked() -> Duration {
-    let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    let nanoseconds = said.split(' ').next().unwrap().parse().unwrap();
+fn cpu_time() -> Duration {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanoseconds = schedstat.split(' ').next().unwrap().parse().unwrap();
     Duration::from_nanos(nanoseconds)
 }
 
 /// Peak memory of decoding a document as a response or as a history.
-fn held(dialect: Dialect, document: &[u8]) -> usize {
+fn peak_bytes(dialect: Dialect, document: &[u8]) -> usize {
     let ((), as_response) = peak(|| drop(dialect.decode_response(document)));
     let ((), as_history) = peak(|| drop(dialect.decode_history(document)));
     as_response.max(as_history)
@@ -44,14 +44,14 @@ struct Body {
 
 fn bodies(dialect: Dialect, size: usize) -> Vec<Body> {
     let call = Call::new("i-1", "look_up", json!({"text": "HERE"}));
-    let called = response(dialect, &[Said::Call(call)]).to_string();
+    let called = response(dialect, &[ResponsePart::Call(call)]).to_string();
     let quoted = called.replacen("HERE", "@@", 1);
     // Where arguments are JSON in a text, errors in them belong to the call.
     let is_in_text = called.contains(r#"\"HERE\""#);
     let bare = called
         .replacen(r#"\"HERE\""#, "@@", 1)
         .replacen(r#""HERE""#, "@@", 1);
-    let words = response(dialect, &[Said::Words("HERE".to_owned())]).to_string();
+    let message = response(dialect, &[ResponsePart::Text("HERE".to_owned())]).to_string();
     let of = |what, around: &str, filling: String, is_read| Body {
         what,
         document: around.replacen("@@", &filling, 1),
@@ -68,7 +68,7 @@ fn bodies(dialect: Dialect, size: usize) -> Vec<Body> {
         )
     };
     vec![
-        of("text", &words.replacen("HERE", "@@", 1), text(), true),
+        of("text", &message.replacen("HERE", "@@", 1), text(), true),
         of("text in a call", &quoted, text(), true),
         of("base64", &quoted, "QUJD".repeat(size / 4), true),
         of("nesting in a call", &bare, nest(), is_in_text),
@@ -95,30 +95,31 @@ fn a_huge_payload_takes_bounded_memory_and_linear_time() {
     table += "|\n";
     for dialect in Dialect::ALL {
         table += &format!("| `{dialect}` |");
-        let begun = worked();
+        let start_of_all = cpu_time();
         for body in bodies(dialect, size) {
             let Body {
                 what,
                 document,
                 is_read,
             } = body;
-            let start = worked();
+            let start = cpu_time();
             let read = dialect.decode_response(&document).map(|_| ());
             assert_eq!(read.is_ok(), is_read, "{dialect}: {what}: {read:?}");
-            let held = held(dialect, document.as_bytes()).max(piecewise(dialect, &document));
-            let took = worked() - start;
-            let times = held as f64 / document.len() as f64;
+            let peak_bytes =
+                peak_bytes(dialect, document.as_bytes()).max(piecewise(dialect, &document));
+            let took = cpu_time() - start;
+            let times = peak_bytes as f64 / document.len() as f64;
             let refused = if is_read { "" } else { "rejected, " };
             table += &format!(" {refused}{times:.1} |");
             assert!(
-                times <= MOST,
+                times <= MAX_RATIO,
                 "{dialect}: {what} takes {times:.1} times its size"
             );
             // Unoptimized code needs a third of this limit.
             let limit = Duration::from_secs(5) + Duration::from_micros(size as u64);
             assert!(took <= limit, "{dialect}: {what} takes {took:?}");
         }
-        table += &format!(" {:.0?} |\n", worked() - begun);
+        table += &format!(" {:.0?} |\n", cpu_time() - start_of_all);
     }
     println!("{table}");
 }
@@ -147,12 +148,15 @@ fn rejects_an_endless_stream() {
         let Some(mut stream) = dialect.stream() else {
             continue;
         };
-        let (error, held) = peak(|| stream.push(&endless).unwrap_err().to_string());
+        let (error, peak_bytes) = peak(|| stream.push(&endless).unwrap_err().to_string());
         assert!(
             error.contains("exceeds 268435456 bytes"),
             "{dialect}: {error}"
         );
-        assert!(held < 1 << 20, "{dialect}: {held} bytes for a rejection");
+        assert!(
+            peak_bytes < 1 << 20,
+            "{dialect}: {peak_bytes} bytes for a rejection"
+        );
         let error = stream.push(b"\n").unwrap_err().to_string();
         assert!(error.contains("after an error"), "{dialect}: {error}");
     }
@@ -167,7 +171,7 @@ fn many_small_parts_take_bounded_memory_each() {
         for part in ["{}", "0", "\"\"", "[]"] {
             let value: Value = serde_json::from_str(part).unwrap();
             let document = around(dialect, vec![value; COUNT]).to_string();
-            let bytes = held(dialect, document.as_bytes()) / COUNT;
+            let bytes = peak_bytes(dialect, document.as_bytes()) / COUNT;
             table += &format!("{dialect}, {part}: {bytes}\n");
             assert!(bytes <= 6_000, "{dialect}: each {part} takes {bytes} bytes");
         }
@@ -180,11 +184,15 @@ fn many_small_parts_take_bounded_memory_each() {
 fn rejects_too_many_small_parts_before_allocating() {
     let document = format!("[{}0]", "0,".repeat(1_000_001));
     for dialect in Dialect::ALL {
-        let (error, held) = peak(|| dialect.decode_response(&document).unwrap_err().to_string());
+        let (error, peak_bytes) =
+            peak(|| dialect.decode_response(&document).unwrap_err().to_string());
         assert!(
             error.contains("more than 1000000 values"),
             "{dialect}: {error}"
         );
-        assert!(held < 1_000_000, "{dialect}: {held} bytes for a rejection");
+        assert!(
+            peak_bytes < 1_000_000,
+            "{dialect}: {peak_bytes} bytes for a rejection"
+        );
     }
 }

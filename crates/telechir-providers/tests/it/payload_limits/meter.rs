@@ -3,21 +3,21 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-struct Counting;
+struct CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 thread_local! {
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
+    static CURRENT: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
 fn changed(by: isize) {
     // Thread-local storage is gone while a thread exits.
-    let _ended = NOW.try_with(|now| {
+    let _ended = CURRENT.try_with(|now| {
         now.set(now.get().saturating_add(by));
-        MOST.try_with(|most| most.set(most.get().max(now.get())))
+        PEAK.try_with(|most| most.set(most.get().max(now.get())))
     });
 }
 
@@ -30,7 +30,7 @@ fn signed(size: usize) -> isize {
     reason = "an allocator is unsafe; this one forwards to the system's"
 )]
 // SAFETY: every call goes to the system's allocator unchanged; only sizes are recorded.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         changed(signed(layout.size()));
         // SAFETY: the caller upholds the contract of `alloc`.
@@ -52,9 +52,9 @@ unsafe impl GlobalAlloc for Counting {
 
 /// The result of `work` and this thread's peak memory during it, relative to the start.
 pub(super) fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = NOW.get();
-    MOST.set(before);
+    let before = CURRENT.get();
+    PEAK.set(before);
     let done = work();
-    let most = MOST.get().saturating_sub(before);
+    let most = PEAK.get().saturating_sub(before);
     (done, usize::try_from(most).unwrap_or(0))
 }

@@ -23,14 +23,14 @@ impl Call {
 
 /// A content of a response.
 #[derive(Clone)]
-pub(super) enum Said {
-    Words(String),
+pub(super) enum ResponsePart {
+    Text(String),
     Call(Call),
 }
 
 /// A response with these contents in order.
-pub(super) fn response(dialect: Dialect, said: &[Said]) -> Value {
-    let parts: Vec<Value> = said.iter().map(|one| part(dialect, one)).collect();
+pub(super) fn response(dialect: Dialect, parts: &[ResponsePart]) -> Value {
+    let parts: Vec<Value> = parts.iter().map(|one| encode(dialect, one)).collect();
     around(dialect, parts)
 }
 
@@ -58,9 +58,9 @@ pub(super) fn around(dialect: Dialect, parts: Vec<Value>) -> Value {
         }
         Dialect::Functions | Dialect::FunctionsInline | Dialect::MistralChat => {
             let is_call = |part: &Value| part.get("function").is_some();
-            let (calls, words): (Vec<Value>, Vec<Value>) = parts.into_iter().partition(is_call);
-            let mut message = json!({"role": "assistant", "content": words});
-            if words.is_empty() {
+            let (calls, texts): (Vec<Value>, Vec<Value>) = parts.into_iter().partition(is_call);
+            let mut message = json!({"role": "assistant", "content": texts});
+            if texts.is_empty() {
                 message["content"] = Value::Null;
             }
             if !calls.is_empty() {
@@ -74,41 +74,40 @@ pub(super) fn around(dialect: Dialect, parts: Vec<Value>) -> Value {
     }
 }
 
-fn part(dialect: Dialect, said: &Said) -> Value {
-    match said {
-        Said::Words(words) => words_of(dialect, words),
-        Said::Call(call) => call_of(dialect, call),
+fn encode(dialect: Dialect, part: &ResponsePart) -> Value {
+    match part {
+        ResponsePart::Text(text) => text_part(dialect, text),
+        ResponsePart::Call(call) => call_part(dialect, call),
     }
 }
 
-fn words_of(dialect: Dialect, words: &str) -> Value {
+fn text_part(dialect: Dialect, text: &str) -> Value {
     match dialect {
         Dialect::OpenaiResponses => {
-            json!({"type": "message", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": words}]})
+            json!({"type": "message", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": text}]})
         }
-        Dialect::BedrockConverse | Dialect::GoogleGenerateContent => json!({"text": words}),
+        Dialect::BedrockConverse | Dialect::GoogleGenerateContent => json!({"text": text}),
         Dialect::GoogleInteractions => {
-            json!({"type": "model_output", "content": [{"type": "text", "text": words}]})
+            json!({"type": "model_output", "content": [{"type": "text", "text": text}]})
         }
         Dialect::MistralConversations => {
-            json!({"object": "entry", "type": "message.output", "role": "assistant", "content": words})
+            json!({"object": "entry", "type": "message.output", "role": "assistant", "content": text})
         }
         // Its responses have no texts, so a call carries it.
-        Dialect::BedrockAgents => call_of(
-            dialect,
-            &Call::new("i-1", "look_up", json!({"text": words})),
-        ),
+        Dialect::BedrockAgents => {
+            call_part(dialect, &Call::new("i-1", "look_up", json!({"text": text})))
+        }
         Dialect::AnthropicMessages
         | Dialect::BedrockMessages
         | Dialect::BedrockInvoke
         | Dialect::AgentFramework
         | Dialect::Functions
         | Dialect::FunctionsInline
-        | Dialect::MistralChat => json!({"type": "text", "text": words}),
+        | Dialect::MistralChat => json!({"type": "text", "text": text}),
     }
 }
 
-fn call_of(dialect: Dialect, call: &Call) -> Value {
+fn call_part(dialect: Dialect, call: &Call) -> Value {
     let Call {
         id,
         name,

@@ -56,19 +56,21 @@ pub(crate) fn refusals(sdk: &str, documents: &[Document]) -> Vec<Refusal> {
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
     assert!(output.status.success(), "{sdk}: {:?}", output.status);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let lines = said.lines().map(|line| serde_json::from_str(line).unwrap());
-    let mut said: Vec<Value> = lines.collect();
-    let last = said.pop().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let lines = output
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let mut replies: Vec<Value> = lines.collect();
+    let last = replies.pop().unwrap();
     assert_eq!(
         last["checked"],
         documents.len(),
         "{sdk} did not validate all documents"
     );
-    let text = |said: &Value, name: &str| said[name].as_str().unwrap().to_owned();
-    let refusal = |said: &Value| Refusal {
-        name: text(said, "name"),
-        problem: text(said, "problem"),
+    let text = |reply: &Value, name: &str| reply[name].as_str().unwrap().to_owned();
+    let refusal = |reply: &Value| Refusal {
+        name: text(reply, "name"),
+        problem: text(reply, "problem"),
     };
-    said.iter().map(refusal).collect()
+    replies.iter().map(refusal).collect()
 }

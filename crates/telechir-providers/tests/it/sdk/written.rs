@@ -61,8 +61,9 @@ pub(crate) fn vectors(dialect: Dialect) -> Vec<Document> {
             .iter()
             .find_map(|name| fs::read(folder.join(name)).ok());
         for vector in Manifest::read(&manifest.unwrap(), None).unwrap().vectors {
-            let is_ours = vector.dialect == Ok(dialect) && KINDS.contains(&vector.kind.as_str());
-            if !is_ours || vector.expect == Expect::Invalid {
+            let is_selected =
+                vector.dialect == Ok(dialect) && KINDS.contains(&vector.kind.as_str());
+            if !is_selected || vector.expect == Expect::Invalid {
                 continue;
             }
             let mut json: Value =
@@ -180,8 +181,8 @@ const MODELS: [(&str, &str); 12] = [
 /// Requests of conversations: the first one, and one after each response of the vectors whose calls
 /// got results.
 pub(crate) fn requests(dialect: Dialect) -> Vec<Document> {
-    let opening = opening(dialect);
-    let Ok(first) = Conversation::new(dialect, opening) else {
+    let options = options(dialect);
+    let Ok(first) = Conversation::new(dialect, options) else {
         return Vec::new();
     };
     let document = |name: &str, mut conversation: Conversation| Document {
@@ -209,7 +210,7 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<Document> {
     all
 }
 
-fn opening(dialect: Dialect) -> RequestOptions {
+fn options(dialect: Dialect) -> RequestOptions {
     let model = MODELS.iter().find(|(name, _)| *name == dialect.name());
     let model = model.map_or("", |(_, model)| model).to_owned();
     let screen = ComputerUseTool {
