@@ -1,10 +1,10 @@
-"""What a Python program does with a request, by Anthropic's own SDK; prints a line a round:
-seconds of the SDK, seconds of its types.
+"""Measures a request with Anthropic's Python SDK; prints one line per round: seconds with the SDK,
+seconds with its types.
 
-The SDK: the JSON is read, and `messages.create` is called with it, up to the transport, which
-answers at once instead of sending; requests are dictionaries there, which the SDK walks and
-writes as JSON again. Its types: the same bytes through pydantic, which checks every member; no
-program of the SDK's does that to a request, and it does most of it in Rust.
+The SDK: parses the JSON and calls `messages.create` with it, up to the transport, which responds
+immediately instead of sending. Requests are dictionaries, which the SDK walks and serializes again.
+Its types: validates the same bytes with pydantic, mostly in Rust; the SDK itself does not do that
+with requests.
 """
 
 import json
@@ -34,7 +34,7 @@ ANSWER = {
 
 
 class Transport:
-    """Notes what is to be sent, and when."""
+    """Records the request and the time of sending."""
 
     def __call__(self, request):
         self.at = time.perf_counter()
@@ -64,7 +64,7 @@ def main():
     transport = Transport()
     inner = httpx2.Client(transport=httpx2.MockTransport(transport))
     client = anthropic.Anthropic(api_key="key", max_retries=0, http_client=inner)
-    # The SDK types lists as iterables, which pydantic would read only when they are used.
+    # The SDK types lists as iterables, which pydantic would validate lazily.
     for name, module in list(sys.modules.items()):
         if name.startswith("anthropic.types") and hasattr(module, "Iterable"):
             module.Iterable = typing.List

@@ -298,10 +298,7 @@ fn note(verdict: &mut Verdict, passed: bool) {
 }
 
 /// The exceptions of the calls that will be answered with an error.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "every other content is no call"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other content is a call")]
 fn exceptions(history: &History) -> Vec<String> {
     let contents = history
         .messages

@@ -116,7 +116,7 @@ mod tests {
     use super::{JsonStream, RoundedNumbers};
 
     #[test]
-    fn values_are_the_same_wherever_the_bytes_are_cut() {
+    fn every_split_gives_the_same_values() {
         let text = "[{\"a\": \"}\\\"]{\"}\n,\r\n{\"b\": [{}, \"gr\u{fc}\u{df}e\"]}]\n";
         let expected = [json!({"a": "}\"]{"}), json!({"b": [{}, "gr\u{fc}\u{df}e"]})];
         for cut in 0..=text.len() {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_wherever_the_bytes_are_cut() {
+    fn every_split_gives_the_same_events() {
         let text = "\u{feff}event: a\r\ndata: {\"x\":\r\ndata:1}\r\n\r\n: still here\n\nid: 7\ndata: gr\u{fc}\u{df}e \u{1f600}\r\rdata\n\nevent: none\n\ndata: open";
         let expected = [
             event(Some("a"), "{\"x\":\n1}"),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_named() {
+    fn invalid_utf8_is_an_error_with_the_event_number() {
         let error = SseReader::default().push(b"data: \xff\n\n").unwrap_err();
         assert!(error.to_string().contains("event 1"), "{error}");
     }

@@ -1,8 +1,8 @@
-"""Checks documents against the types of the providers' own SDKs.
+"""Validates documents with the types of the providers' SDKs.
 
-Reads one JSON document a line from standard input: {"name", "kind", "document"}. Writes one line
-for each that the SDK refuses: {"name", "problem"}. The argument says which SDK. Unknown members
-are mistakes: what the SDK would drop or refuse, the service may refuse too.
+Reads one JSON document per line from stdin: {"name", "kind", "document"}. Prints one line for each
+document that the SDK rejects: {"name", "problem"}. The argument selects the SDK. Unknown fields are
+errors, because the service may reject what the SDK would drop.
 """
 
 import importlib
@@ -17,7 +17,7 @@ def main(sdk):
         entry = json.loads(line)
         try:
             kinds[entry["kind"]](entry["document"])
-        except Exception as error:  # every SDK has errors of its own
+        except Exception as error:  # each SDK has its own exceptions
             problem = f"{type(error).__name__}: {error}"
             print(json.dumps({"name": entry["name"], "problem": problem[:600]}))
         checked += 1

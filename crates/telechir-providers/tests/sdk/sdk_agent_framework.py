@@ -1,24 +1,24 @@
-"""Agent Framework: its own classes read the messages and write them again as they came."""
+"""Agent Framework: its classes decode the messages and encode them unchanged."""
 
 import warnings
 
 from agent_framework import ChatResponse, Content, Message
 
-# Members of the framework that it calls experimental.
+# Parts of the framework that are marked experimental.
 warnings.simplefilter("ignore")
 
 
-def same(before, after, place):
-    """The framework writes a fixed word for every exception; all else must be the same."""
+def same(before, after, path):
+    """The framework replaces every exception by a fixed text; everything else must be equal."""
     for name in set(before) | set(after):
         if name == "exception" and name in before and name in after:
             continue
         if before.get(name) != after.get(name):
-            raise ValueError(f"{place}.{name} comes back as another")
+            raise ValueError(f"{path}.{name} is encoded differently")
 
 
-def content(document, place):
-    same(document, Content.from_dict(document).to_dict(), place)
+def content(document, path):
+    same(document, Content.from_dict(document).to_dict(), path)
 
 
 def history(document):

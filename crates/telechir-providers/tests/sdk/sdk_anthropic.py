@@ -17,12 +17,12 @@ from anthropic.types.beta import message_create_params
 import wire
 
 
-# Some types allow more members and say so; that is right for those.
+# Some types explicitly allow additional fields.
 warnings.filterwarnings("ignore", message="TypedDict class")
 
 
 def make_strict():
-    """Unknown members are mistakes, and lists are read at once instead of when looked at."""
+    """Makes unknown fields errors and validates lists eagerly."""
     for name, module in list(sys.modules.items()):
         if not name.startswith("anthropic.types"):
             continue
@@ -43,7 +43,7 @@ TOOL = pydantic.TypeAdapter(beta.BetaToolUnionParam)
 
 
 def check_pairs(messages):
-    """Every call is answered in the next message, once."""
+    """Every call has exactly one result in the next message."""
     for at, message in enumerate(messages):
         content = message["content"] if isinstance(message["content"], list) else []
         calls = [block["id"] for block in content if block["type"] == "tool_use"]
@@ -65,8 +65,8 @@ def history(document):
 
 
 def invoke(document):
-    """A body behind InvokeModel: the model is in the path, version and betas are members, and
-    older models take what the newest refuse."""
+    """A body for InvokeModel: the model is in the path, version and betas are fields, and older
+    models accept what the newest reject."""
     if isinstance(document, dict):
         document = dict(document)
         for member in ("anthropic_version", "anthropic_beta", "temperature", "top_p", "top_k"):
@@ -93,7 +93,7 @@ def response(document):
 
 
 def stream(document):
-    """Each event alone, and all of them by the SDK's own hand."""
+    """Each event separately, and all of them with the SDK's accumulator."""
     snapshot, buffers = None, {}
     for event in wire.events(document):
         if event["type"] == "ping":
@@ -124,7 +124,7 @@ def without_nulls(value):
 
 
 def request(body):
-    """A whole request as a conversation sends it."""
+    """A complete request of a conversation."""
     streaming = message_create_params.MessageCreateParamsStreaming
     kind = pydantic.TypeAdapter(streaming) if body.get("stream") else REQUEST
     kind.validate_python(body)

@@ -1,4 +1,4 @@
-"""botocore: Converse and agents, against the services' models, enumerations and patterns included."""
+"""botocore: Converse and agents, validated with the service models, including enumerations and patterns."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ REQUEST = RUNTIME.operation_model("Converse").input_shape
 
 
 def native(value, shape):
-    """What travels as base64 is bytes within the SDK."""
+    """Converts base64 to the bytes that the SDK uses."""
     if getattr(shape, "is_document_type", False):
         return value
     if shape.type_name == "structure" and isinstance(value, dict):
@@ -83,13 +83,13 @@ def answers(items):
 
 
 def tools(tools):
-    """Ordinary tools; Anthropic's own ride beside them, as that SDK has them."""
+    """Ordinary tools, with Anthropic's own tools beside them in the form of its SDK."""
     specs = [tool for tool in tools if "toolSpec" in tool]
     check({"modelId": "m", "toolConfig": {"tools": specs}}, REQUEST)
 
 
 class Body:
-    """A response's body that comes in pieces."""
+    """A response body that arrives in pieces."""
 
     def __init__(self, pieces):
         self.pieces = pieces
@@ -113,7 +113,7 @@ def parsed(operation, body, kind="application/json"):
 
 
 def known(value, shape, place="$"):
-    """The members of a response that the service's model has no place for: the parser drops them."""
+    """The fields of a response that the service model lacks; the parser drops them."""
     if getattr(shape, "is_document_type", False) or value is None:
         return
     if shape.type_name == "structure" and isinstance(value, dict):
@@ -128,7 +128,7 @@ def known(value, shape, place="$"):
 
 
 def response(document):
-    """The parser reads it, its required members are there, and nothing is dropped."""
+    """The parser accepts it, required fields are present, and nothing is dropped."""
     operation = RUNTIME.operation_model("Converse")
     read = parsed(operation, json.dumps(document).encode())
     read.pop("ResponseMetadata")
@@ -166,7 +166,7 @@ def stream_of(operation):
 
 
 def invoke_stream(document):
-    """Frames by botocore, what is in them by the types of the model's maker."""
+    """Frames validated by botocore, payloads by the types of the model's vendor."""
     import sdk_anthropic
 
     events = []
@@ -194,7 +194,7 @@ INLINE_STATE = AGENTS.shape_for("InlineSessionState")
 
 
 def agent_answers(document):
-    """What goes into a request's `sessionState`, of an agent and of one that is described inline."""
+    """The `sessionState` of requests to a stored and to an inline agent."""
     state = document
     if isinstance(document, list) and all("returnControlInvocationResults" not in one for one in document):
         state = {"invocationId": "i", "returnControlInvocationResults": document}
@@ -213,7 +213,7 @@ AGENT = {"agentId": "AGENT12345", "agentAliasId": "TSTALIASID", "sessionId": "se
 
 
 def agent_history(document):
-    """Requests and responses in turn."""
+    """Alternating requests and responses."""
     document = document if isinstance(document, list) else [document]
     for item in document:
         if "completion" in item or "returnControl" in item or "invocationInputs" in item:
@@ -234,7 +234,7 @@ def agent_response(document):
 
 
 def agent_tools(tools):
-    """Action groups of an agent that is kept, and of one that is described inline."""
+    """Action groups of a stored and of an inline agent."""
     kept = {"agentId": "AGENT12345", "agentVersion": "DRAFT"}
     for tool in tools:
         check({**kept, **tool}, BUILD.operation_model("CreateAgentActionGroup").input_shape)

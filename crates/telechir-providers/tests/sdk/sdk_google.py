@@ -1,4 +1,4 @@
-"""Google's SDK: generateContent (unknown members are refused) and Interactions."""
+"""Google's SDK: generateContent (rejects unknown fields) and Interactions."""
 
 import json
 
@@ -27,7 +27,7 @@ def tools(tools):
 
 
 def unknown(value, place=""):
-    """Members and variants that the SDK keeps although it has no type for them."""
+    """Fields and variants that the SDK keeps without a type for them."""
     if isinstance(value, pydantic.BaseModel):
         for name in value.model_extra or {}:
             yield f"{place}.{name}"
@@ -40,13 +40,13 @@ def unknown(value, place=""):
             yield from unknown(inner, f"{place}[{at}]")
 
 
-# In real traffic, or demanded by the service, although the SDK has no field for it.
+# In recorded traffic or required by the service, although the SDK has no field for it.
 UNTYPED = {"object", "signature", "safety_acknowledgement"}
 
 
 def steps(document):
     if isinstance(document, dict):
-        # A request; its input may be contents alone.
+        # A request; its input may be a list of contents.
         found = [
             place
             for place in unknown(check(interactions.CreateModelInteraction, document))
@@ -91,7 +91,7 @@ def request(body):
 
 
 def stream(document):
-    """An error amid a stream is no response; the SDK raises it."""
+    """An error inside a stream is not a response; the SDK raises it."""
     for event in wire.events(document):
         if "error" not in event:
             check(types.GenerateContentResponse, event)

@@ -1,4 +1,4 @@
-"""Mistral's SDK: conversations and chat. It drops unknown members in silence; here they count."""
+"""Mistral's SDK: conversations and chat. It silently drops unknown fields; here they are errors."""
 
 import json
 
@@ -78,7 +78,7 @@ EVENTS = {
 
 
 def conversation_request(body):
-    """The union of entries is read by each entry's type below."""
+    """Entries are validated by their own type below."""
     check(models.ConversationRequest, {**body, "inputs": "go"})
     entries(body)
 

@@ -1,8 +1,8 @@
-"""OpenAI's SDK: the Responses interface and chat completions."""
+"""OpenAI's SDK: the Responses API and chat completions."""
 
 import typing
 
-# Lists are read at once instead of when looked at, and a text is no list.
+# Validates lists eagerly; a text is not a list.
 _iterable, typing.Iterable = typing.Iterable, typing.List
 
 import pydantic
@@ -39,7 +39,7 @@ def plain(value):
 
 
 def unknown(given, known, place=""):
-    """Members that the SDK has no place for."""
+    """Fields that the SDK's type lacks."""
     if isinstance(given, dict) and isinstance(known, dict):
         for name, value in given.items():
             if name in known:
@@ -68,7 +68,7 @@ def items(document):
     if isinstance(document, dict):
         document = document.get("input", [document])
     for item in document if isinstance(document, list) else []:
-        # The live interface takes `detail` of a screenshot, which the SDK's type lacks.
+        # The live API accepts `detail` on a screenshot, which the SDK's type lacks.
         check(ITEM, item, allowed=(".output.detail",))
 
 
@@ -96,10 +96,9 @@ KINDS = {
     "chat.tools": functions,
 }
 
-# One of the two ways to show pictures: inside a result, which OpenAI's own type refuses and other
-# servers of chat completions take.
+# Images inside a result, which OpenAI's own type rejects and other chat completions servers accept.
 def inline(document):
-    chat([without_pictures(message) for message in messages_of(document)])
+    chat([without_images(message) for message in messages_of(document)])
 
 
 def messages_of(document):
@@ -108,7 +107,7 @@ def messages_of(document):
     return document
 
 
-def without_pictures(message):
+def without_images(message):
     content = message.get("content")
     if message["role"] != "tool" or not isinstance(content, list):
         return message
@@ -125,7 +124,7 @@ CHAT_REQUEST = pydantic.TypeAdapter(CompletionCreateParamsNonStreaming)
 
 
 def read(adapter, document):
-    """What the service sends: its type, without a member that the type lacks."""
+    """What the service sends: valid, and without fields that the type lacks."""
     wire.refuse(wire.extras(adapter.validate_json(json_of(document), strict=True)))
 
 
@@ -145,7 +144,7 @@ def chat_stream(document):
 
 
 def inline_request(body):
-    body["messages"] = [without_pictures(message) for message in body["messages"]]
+    body["messages"] = [without_images(message) for message in body["messages"]]
     check(CHAT_REQUEST, body)
 
 

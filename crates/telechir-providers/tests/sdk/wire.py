@@ -1,18 +1,18 @@
-"""Streams as the vectors write them, taken apart by nobody's SDK."""
+"""Parses streams of the vectors without any SDK."""
 
 import base64
 import json
 
 
 def frames(document):
-    """The bytes of a stream of frames, in the pieces they came in."""
+    """The bytes of a stream of frames, as separate pieces."""
     if "bytes_base64" in document:
         return [base64.b64decode(document["bytes_base64"])]
     return [base64.b64decode(frame) for frame in document["frames"]]
 
 
 def raw(document):
-    """The bytes of server-sent events, when a document has them."""
+    """The bytes of server-sent events, if the document has them."""
     if isinstance(document, dict) and "raw" in document:
         return document["raw"].encode()
     if isinstance(document, dict) and "bytes_base64" in document:
@@ -21,7 +21,7 @@ def raw(document):
 
 
 def named_events(document):
-    """Pairs of an event's name, when it has one, and its data; what ends a stream is no event."""
+    """Pairs of an event's name (or None) and its data, without the end marker."""
     text = raw(document)
     if text is None:
         events = document["events"] if isinstance(document, dict) else document
@@ -52,7 +52,7 @@ def events(document):
 
 
 def extras(value, place=""):
-    """Members that an SDK keeps although its type lacks them, and variants it does not know."""
+    """Fields that an SDK keeps without a type for them, and unknown variants."""
     if isinstance(value, (list, tuple)):
         for at, inner in enumerate(value):
             yield from extras(inner, f"{place}[{at}]")
