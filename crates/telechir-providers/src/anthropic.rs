@@ -8,33 +8,33 @@
     reason = "a block has few of the forms that JSON and contents can have; any other is let be"
 )]
 
-mod action;
-mod answer;
-mod ask;
-mod block;
-mod call;
+mod chat_api;
 mod check;
-mod history;
-mod hosted;
+mod context;
+mod declare;
+mod decode_action;
+mod decode_block;
+mod decode_call;
+mod decode_history;
+mod decode_result;
+mod detect;
+mod encode_action;
+mod encode_call;
+mod encode_content;
+mod encode_history;
+mod encode_result;
+mod fixed_texts;
+mod hosted_code;
 pub(crate) mod image;
 mod input;
 mod limits;
 mod media;
-mod members;
 mod models;
-mod parts;
-mod result;
-mod scene;
-mod shape;
 pub(crate) mod shell_text;
-mod spelling;
+mod split_calls;
 mod stream;
 mod tabs;
-mod talk;
-mod tools;
-mod translate;
-mod words;
-mod write;
+mod xdotool_keys;
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
@@ -60,15 +60,15 @@ pub(crate) const JANUARY_2025: models::Version = models::Version::January2025;
 /// The newest version of the tools where no toolsets are served.
 pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
 
-pub(crate) use answer::write_answers;
-pub(crate) use history::{read_history, read_response};
+pub(crate) use chat_api::{MessagesTalk, unbound_thinking};
+pub(crate) use declare::declare;
+pub(crate) use decode_history::{read_history, read_response};
+pub(crate) use encode_content::LENT;
+pub(crate) use encode_history::write_history;
+pub(crate) use encode_result::write_answers;
 pub(crate) use image::screenshot_size;
 pub(crate) use models::{is_of_october_2024, takes_old_tools};
 pub(crate) use stream::Arriving;
-pub(crate) use talk::{MessagesTalk, unbound_thinking};
-pub(crate) use tools::declare;
-pub(crate) use translate::write_history;
-pub(crate) use write::LENT;
 
 /// The dialect.
 pub(crate) struct Messages;

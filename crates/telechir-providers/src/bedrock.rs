@@ -5,21 +5,21 @@
     reason = "a block has few of the forms that JSON and contents can have; any other is let be"
 )]
 
+mod adapt;
 mod agents;
-mod body;
+mod anthropic_body;
+mod anthropic_bridge;
 mod converse;
-mod fit;
-mod frame;
-mod framed;
+mod detect;
+mod event_stream;
+mod event_stream_response;
 mod media;
 mod models;
 mod names;
-mod own;
 mod path;
-mod shape;
 
 pub(crate) use agents::Agents;
-pub(crate) use body::{Invoke, Messages};
+pub(crate) use anthropic_body::{Invoke, Messages};
 pub(crate) use converse::Converse;
 
 /// Bytes of base64 that one picture may have.

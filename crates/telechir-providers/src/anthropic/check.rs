@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::block::{Block, text};
-use super::call::{BROWSER, COMPUTER};
+use super::decode_block::{Block, text};
+use super::decode_call::{BROWSER, COMPUTER};
+use super::decode_result::halt_sentence;
 use super::media::missing;
-use super::result::halt_sentence;
-use super::{tabs, tools};
+use super::{declare, tabs};
 use crate::EncodeError;
 
 /// Checks that calls and answers fit one another.
@@ -282,7 +282,7 @@ pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
         .into_iter()
         .flatten();
     for entry in entries.filter_map(Value::as_object) {
-        tools::refused(entry).map_or(Ok(()), |problem| Err(missing(problem)))?;
+        declare::refused(entry).map_or(Ok(()), |problem| Err(missing(problem)))?;
     }
     Ok(())
 }

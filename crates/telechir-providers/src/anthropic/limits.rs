@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::slots::length_of;
 
-use super::block::{Block, text};
+use super::decode_block::{Block, text};
 use super::image::{self, ImageTier};
 use super::media::missing;
 use crate::EncodeError;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use telechir_protocol::bounded;
 
-use super::block::{Block, text};
-use super::shape;
+use super::decode_block::{Block, text};
+use super::detect;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 use crate::{DecodeError, StreamError};
@@ -321,7 +321,7 @@ fn other(event: String, json: Block) -> Delta {
 /// An error instead of the rest; its type may stand in the event's name only.
 fn failed(mut event: Block) -> StreamError {
     event.insert("type".to_owned(), "error".into());
-    let message = match shape::provider_error(&Value::Object(event)) {
+    let message = match detect::provider_error(&Value::Object(event)) {
         Some(DecodeError::ProviderError { message }) => message,
         _ => "it says no more".to_owned(),
     };

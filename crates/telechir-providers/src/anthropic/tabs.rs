@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerResult, StateChange, TabState};
 
 use super::PROVIDER;
-use super::ask::Part;
+use super::encode_call::Part;
 use crate::Report;
 
 const MOST_TABS: usize = 100;

@@ -3,18 +3,18 @@
 //! The agent keeps the conversation; a history here is its responses and the requests between
 //! them. Calls become blocks of Anthropic's tools and are read as those.
 
-mod answer;
 mod declare;
+mod decode;
+mod encode;
+mod encode_result;
 mod ids;
 mod parameters;
-mod read;
 mod stream;
-mod write;
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::framed::Framed;
+use super::event_stream_response::Framed;
 use crate::anthropic;
 use crate::stream::StreamDecoder;
 use crate::wire::{ChatApi, Codec};
@@ -48,19 +48,19 @@ impl Codec for Agents {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        read::read_response(&document)
+        decode::read_response(&document)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        read::read_history(&document)
+        decode::read_history(&document)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        write::write_answers(turn)
+        encode::write_answers(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        write::write_history(history)
+        encode::write_history(history)
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {

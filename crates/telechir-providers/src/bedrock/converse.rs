@@ -3,19 +3,19 @@
 //! Its blocks are read by the readers of Anthropic's Messages and written by their writers, with
 //! `into_block` and `out_of_block` in between; a content keeps the block it came as.
 
+mod chat_api;
 mod check;
 mod declare;
-mod into_block;
-mod out_of_block;
-mod read;
+mod decode;
+mod decode_block;
+mod encode;
+mod encode_block;
 mod stream;
-mod talk;
-mod write;
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::framed::Framed;
+use super::event_stream_response::Framed;
 use crate::anthropic;
 use crate::stream::StreamDecoder;
 use crate::wire::{ChatApi, Codec};
@@ -44,19 +44,19 @@ impl Codec for Converse {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        read::read_response(&document)
+        decode::read_response(&document)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        read::read_history(document)
+        decode::read_history(document)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        write::write_answers(turn)
+        encode::write_answers(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        write::write_history(history)
+        encode::write_history(history)
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
@@ -80,6 +80,6 @@ impl Codec for Converse {
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&talk::ConverseTalk)
+        Some(&chat_api::ConverseTalk)
     }
 }

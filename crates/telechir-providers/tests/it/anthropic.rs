@@ -4,18 +4,18 @@
     reason = "a test names the content it wants and fails on any other"
 )]
 
-mod answers;
-mod bare;
 mod calls;
 mod declare;
+mod from_openai;
 mod histories;
 mod limits;
-mod order;
+mod malformed_input;
+mod message_order;
 mod recorded;
-mod robust;
+mod results;
 mod stream;
-mod translate;
 mod vectors;
+mod without_raw;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, DataContent, Media, ModelTurn, ToolResult};

@@ -5,11 +5,11 @@
 )]
 
 mod agents;
-mod bare;
-mod body;
+mod anthropic_body;
 mod converse;
 mod declare;
 mod recorded;
+mod without_raw;
 
 use serde_json::{Value, json};
 use telechir_protocol::{DataContent, Media, ModelTurn, ToolResult};

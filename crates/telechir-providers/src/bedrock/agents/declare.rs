@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 
 use super::DIALECT;
-use super::write::missing;
+use super::encode::missing;
 use crate::anthropic;
 use crate::companion;
 use crate::conversation::text_of;

@@ -7,7 +7,7 @@ use telechir_protocol::{HostedTool, Tool};
 use super::{DIALECT, check};
 use crate::anthropic;
 use crate::bedrock::models::{self, Maker};
-use crate::bedrock::{names, shape};
+use crate::bedrock::{detect, names};
 use crate::conversation::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 
@@ -69,7 +69,7 @@ impl Declaring {
     fn tool(&mut self, tool: &Tool) -> Result<(), EncodeError> {
         match (tool, self.maker) {
             (Tool::Raw(raw), _) if raw.dialect == DIALECT => {
-                if shape::is_typed(&raw.json) {
+                if detect::is_typed(&raw.json) {
                     return self.in_their_words(&raw.json);
                 }
                 self.tools.push(raw.json.clone());
@@ -137,7 +137,7 @@ impl Declaring {
             model: self.model.clone(),
         };
         let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_OLD)
-            .map_err(|error| shape::renamed_out(error, DIALECT))?;
+            .map_err(|error| detect::renamed_out(error, DIALECT))?;
         self.report.absorb(report);
         for entry in &declared.tools {
             self.entry(entry);
@@ -203,7 +203,7 @@ impl Declaring {
             .get("cache_control")
             .filter(|marker| !marker.is_null())
         {
-            self.tools.push(super::out_of_block::cache_point(marker));
+            self.tools.push(super::encode_block::cache_point(marker));
         }
     }
 }

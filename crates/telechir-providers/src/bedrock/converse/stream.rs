@@ -1,13 +1,13 @@
 //! A response of ConverseStream: blocks grow under their index. Words and thinking begin with
 //! their first piece, calls with an event of their own.
 
-mod growing;
+mod block_builder;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use growing::Growing;
+use block_builder::Growing;
 
 use crate::StreamError;
 use crate::numbers::RoundedNumbers;

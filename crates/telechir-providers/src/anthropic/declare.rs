@@ -1,0 +1,420 @@
+//! Declaring tools: the entry for each, in the version the model takes, and the headers.
+
+mod hosted;
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
+
+use super::decode_block::{Block, text};
+use super::media::missing;
+use super::models::{self, OCTOBER_2024_BETA, Version};
+use super::{DIALECT, PROVIDER};
+use crate::companion;
+use crate::declaration::hosted_settings;
+use crate::{Declaration, EncodeError, Report, ToolOffer};
+
+/// The version of the interface that all of this is about.
+const INTERFACE: &str = "2026-10-21";
+const BROWSER_TOOLSET: &str = "browser_toolset_20260801";
+
+const COMPUTER_MEMBERS: [&str; 17] = [
+    "screenshot",
+    "zoom",
+    "left_click",
+    "right_click",
+    "middle_click",
+    "double_click",
+    "triple_click",
+    "left_click_drag",
+    "mouse_move",
+    "left_mouse_down",
+    "left_mouse_up",
+    "cursor_position",
+    "scroll",
+    "type",
+    "key",
+    "hold_key",
+    "wait",
+];
+const BROWSER_MEMBERS: [&str; 31] = [
+    "navigate",
+    "list_tabs",
+    "new_tab",
+    "switch_tab",
+    "close_tab",
+    "read_page",
+    "get_page_text",
+    "read_console",
+    "read_network",
+    "find",
+    "form_input",
+    "file_upload",
+    "scroll_to",
+    "screenshot",
+    "zoom",
+    "left_click",
+    "right_click",
+    "middle_click",
+    "double_click",
+    "triple_click",
+    "hover",
+    "left_click_drag",
+    "left_mouse_down",
+    "left_mouse_up",
+    "mouse_move",
+    "scroll",
+    "type",
+    "key",
+    "hold_key",
+    "wait",
+    "javascript_exec",
+];
+
+/// Declares what is offered, in tools of `newest` or an older version.
+pub(crate) fn declare(
+    offer: &ToolOffer,
+    newest: Version,
+) -> Result<(Declaration, Report), EncodeError> {
+    let mut declaring = Declaring {
+        version: models::version(offer.model.as_deref()).map(|version| version.min(newest)),
+        model: offer.model.as_deref().unwrap_or_default(),
+        tools: Vec::new(),
+        betas: Vec::new(),
+        report: Report::default(),
+    };
+    for tool in &offer.tools {
+        declaring.tool(tool)?;
+    }
+    let Declaring {
+        tools,
+        betas,
+        report,
+        ..
+    } = declaring;
+    let mut headers = vec![("anthropic-version".to_owned(), INTERFACE.to_owned())];
+    if !betas.is_empty() {
+        headers.push(("anthropic-beta".to_owned(), betas.join(",")));
+    }
+    let declaration = Declaration {
+        tools,
+        headers,
+        ..Declaration::default()
+    };
+    Ok((declaration, report))
+}
+
+struct Declaring<'a> {
+    version: Option<Version>,
+    model: &'a str,
+    tools: Vec<Value>,
+    betas: Vec<&'static str>,
+    report: Report,
+}
+
+impl Declaring<'_> {
+    fn tool(&mut self, tool: &Tool) -> Result<(), EncodeError> {
+        match tool {
+            Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
+                self.browser(tool)?
+            }
+            Tool::ComputerUse(tool) => self.computer(tool)?,
+            Tool::Shell(tool) => {
+                let is_first = self.version == Some(Version::October2024);
+                let kind = if is_first {
+                    "bash_20241022"
+                } else {
+                    "bash_20250124"
+                };
+                if is_first {
+                    self.beta(OCTOBER_2024_BETA);
+                }
+                let entry = Map::from_iter([
+                    ("type".to_owned(), json!(kind)),
+                    ("name".to_owned(), json!("bash")),
+                ]);
+                self.add(entry, &tool.additional_properties, CLIENT_TOOL);
+                self.companion(companion::shell_tool(), &Map::new());
+            }
+            Tool::Function(tool) => self.function(tool),
+            Tool::CodeInterpreter {
+                additional_properties,
+            } => self.hosted("code_execution", additional_properties),
+            Tool::Hosted(tool) => self.hosted(&tool.hosted_type, &tool.additional_properties),
+            Tool::ImageGeneration { .. } => self.none("image_generation"),
+            Tool::Raw(tool) if tool.dialect == DIALECT => {
+                if let Some(problem) = tool.json.as_object().and_then(refused) {
+                    return Err(missing(problem));
+                }
+                let kind = tool.json.get("type").and_then(Value::as_str);
+                kind.and_then(models::beta)
+                    .into_iter()
+                    .for_each(|beta| self.beta(beta));
+                self.tools.push(tool.json.clone());
+            }
+            Tool::Raw(tool) => self.report.lost(
+                format!("a tool in the words of {}", tool.dialect),
+                "tools",
+                "another dialect's words",
+            ),
+        }
+        Ok(())
+    }
+
+    fn none(&mut self, what: &str) {
+        self.report.lost(
+            format!("tool {what}"),
+            "tools",
+            "this provider has no such tool",
+        );
+    }
+
+    fn beta(&mut self, beta: &'static str) {
+        if !self.betas.contains(&beta) {
+            self.betas.push(beta);
+        }
+    }
+
+    fn needed_version(&self) -> Result<Version, EncodeError> {
+        self.version.ok_or_else(|| {
+            missing(format!(
+                "a model that takes a computer tool; {} takes none",
+                self.model
+            ))
+        })
+    }
+
+    fn computer(&mut self, tool: &ComputerUseTool) -> Result<(), EncodeError> {
+        let version = self.needed_version()?;
+        let mut entry = Map::from_iter([("type".to_owned(), json!(version.computer_type()))]);
+        if version == Version::Toolset {
+            self.configs(&mut entry, tool, &COMPUTER_MEMBERS)?;
+            self.add(entry, &tool.additional_properties, TOOLSET);
+            return Ok(());
+        }
+        let size = tool.display_width.zip(tool.display_height);
+        let Some((width, height)) = size else {
+            return Err(missing(format!(
+                "a display's width and height, which {} demands",
+                version.computer_type()
+            )));
+        };
+        entry.insert("name".to_owned(), json!("computer"));
+        entry.insert("display_width_px".to_owned(), width.into());
+        entry.insert("display_height_px".to_owned(), height.into());
+        let mut allowed = vec!["display_number"];
+        if version == Version::November2025 {
+            allowed.push("enable_zoom");
+            entry.insert(
+                "enable_zoom".to_owned(),
+                (!tool.excluded_actions.iter().any(|name| name == "zoom")).into(),
+            );
+        }
+        for name in tool.excluded_actions.iter().filter(|name| *name != "zoom") {
+            self.report.lost(
+                format!("exclusion of {name}"),
+                "computer tool",
+                "this version cannot leave an action out",
+            );
+        }
+        version.beta().into_iter().for_each(|beta| self.beta(beta));
+        allowed.extend(CLIENT_TOOL);
+        self.add(entry, &tool.additional_properties, &allowed);
+        Ok(())
+    }
+
+    fn browser(&mut self, tool: &ComputerUseTool) -> Result<(), EncodeError> {
+        if self.version == Some(Version::Toolset) {
+            let mut entry = Map::from_iter([("type".to_owned(), json!(BROWSER_TOOLSET))]);
+            self.configs(&mut entry, tool, &BROWSER_MEMBERS)?;
+            self.add(entry, &tool.additional_properties, TOOLSET);
+            return Ok(());
+        }
+        let function = companion::tool(&tool.excluded_actions);
+        self.companion(function, &tool.additional_properties);
+        Ok(())
+    }
+
+    /// A function of ours in this provider's shape.
+    fn companion(&mut self, mut function: Value, settings: &Map<String, Value>) {
+        let entry = Map::from_iter([
+            ("name".to_owned(), function["name"].take()),
+            ("description".to_owned(), function["description"].take()),
+            ("input_schema".to_owned(), function["parameters"].take()),
+        ]);
+        self.add(entry, settings, CLIENT_TOOL);
+    }
+
+    /// Members that are switched off, those of the provider's own settings included.
+    fn configs(
+        &mut self,
+        entry: &mut Block,
+        tool: &ComputerUseTool,
+        members: &[&str],
+    ) -> Result<(), EncodeError> {
+        let mut configs = Map::new();
+        for name in &tool.excluded_actions {
+            let excluded = members_of(name, members);
+            if excluded.is_empty() {
+                self.report.lost(
+                    format!("exclusion of {name}"),
+                    "toolset",
+                    "it has no such member",
+                );
+            }
+            configs.extend(
+                excluded
+                    .into_iter()
+                    .map(|member| (member.to_owned(), json!({"enabled": false}))),
+            );
+        }
+        let own = tool
+            .additional_properties
+            .get(PROVIDER)
+            .and_then(|own| own.get("configs"));
+        for (name, config) in own.and_then(Value::as_object).into_iter().flatten() {
+            if !configs.contains_key(name) {
+                configs.insert(name.clone(), config.clone());
+            }
+        }
+        if !configs.is_empty() {
+            entry.insert("configs".to_owned(), Value::Object(configs));
+        }
+        refused(entry).map_or(Ok(()), |problem| Err(missing(problem)))
+    }
+
+    fn function(&mut self, tool: &FunctionTool) {
+        let mut entry = Map::from_iter([("name".to_owned(), json!(tool.name))]);
+        entry.extend(
+            tool.description
+                .as_ref()
+                .map(|words| ("description".to_owned(), json!(words))),
+        );
+        entry.insert("input_schema".to_owned(), tool.parameters.clone());
+        self.add(entry, &tool.additional_properties, FUNCTION);
+    }
+
+    /// Tools of the provider: the type says the name, in its newest version when no date does.
+    fn hosted(&mut self, kind: &str, settings: &Map<String, Value>) {
+        let kind = match kind {
+            "text_editor" => models::text_editor(self.model),
+            kind => kind,
+        };
+        let Some((dated, name)) = hosted::named(kind) else {
+            return self.none(kind);
+        };
+        models::beta(dated)
+            .into_iter()
+            .for_each(|beta| self.beta(beta));
+        let mut entry = Map::from_iter([("type".to_owned(), json!(dated))]);
+        entry.extend(name.map(|name| ("name".to_owned(), json!(name))));
+        entry.extend(hosted_settings(settings, PROVIDER));
+        self.tools.push(Value::Object(entry));
+    }
+
+    /// Adds an entry with those of the caller's settings that it may have.
+    fn add(&mut self, mut entry: Block, settings: &Map<String, Value>, allowed: &[&str]) {
+        let own = settings.get(PROVIDER).and_then(Value::as_object);
+        for (name, value) in own.into_iter().flatten() {
+            if allowed.contains(&name.as_str()) {
+                entry.entry(name.clone()).or_insert_with(|| value.clone());
+            } else if name != "configs" || !entry.contains_key("configs") {
+                let kind = text(&entry, "type")
+                    .or_else(|| text(&entry, "name"))
+                    .unwrap_or_default();
+                self.report.lost(
+                    format!("setting {name}"),
+                    format!("tool {kind}"),
+                    "the provider refuses it there",
+                );
+            }
+        }
+        self.tools.push(Value::Object(entry));
+    }
+}
+
+const TOOLSET: &[&str] = &["configs", "cache_control"];
+const CLIENT_TOOL: &[&str] = &[
+    "cache_control",
+    "defer_loading",
+    "strict",
+    "input_examples",
+    "allowed_callers",
+];
+const FUNCTION: &[&str] = &[
+    "cache_control",
+    "defer_loading",
+    "strict",
+    "input_examples",
+    "allowed_callers",
+    "eager_input_streaming",
+    "type",
+];
+
+/// The members an excluded action stands for: its own name, or what a neutral name covers.
+fn members_of<'a>(action: &str, members: &[&'a str]) -> Vec<&'a str> {
+    let covered: &[&str] = match action {
+        "click" => &[
+            "left_click",
+            "right_click",
+            "middle_click",
+            "double_click",
+            "triple_click",
+        ],
+        "move" => &["mouse_move"],
+        "mouse_down" => &["left_mouse_down"],
+        "mouse_up" => &["left_mouse_up"],
+        "drag" => &["left_click_drag"],
+        "page_text" => &["get_page_text"],
+        "javascript" => &["javascript_exec"],
+        other => &[other],
+    };
+    members
+        .iter()
+        .copied()
+        .filter(|member| covered.contains(member))
+        .collect()
+}
+
+/// Why the provider would refuse an entry of a toolset; none when it would not.
+pub(super) fn refused(entry: &Block) -> Option<String> {
+    let kind = text(entry, "type")?;
+    let members: &[&str] = match kind {
+        BROWSER_TOOLSET => &BROWSER_MEMBERS,
+        "computer_toolset_20260801" => &COMPUTER_MEMBERS,
+        _ => return None,
+    };
+    let allowed = ["type", "configs", "cache_control", "allowed_callers"];
+    if let Some(odd) = entry.keys().find(|name| !allowed.contains(&name.as_str())) {
+        return Some(format!("{kind} without `{odd}`, which it refuses"));
+    }
+    let configs = match entry.get("configs") {
+        None | Some(Value::Null) => return None,
+        Some(Value::Object(configs)) => configs,
+        Some(_) => return Some(format!("{kind} with `configs` as an object")),
+    };
+    for (name, config) in configs {
+        if !members.contains(&name.as_str()) {
+            return Some(format!(
+                "{kind} without a config for `{name}`, which is no member of it"
+            ));
+        }
+        let odd = config
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name);
+        if let Some(odd) = odd
+            .into_iter()
+            .find(|name| !matches!(name.as_str(), "enabled" | "defer_loading"))
+        {
+            return Some(format!("{kind} without `{odd}` in the config of `{name}`"));
+        }
+    }
+    let off = |member: &&&str| {
+        configs
+            .get(**member)
+            .is_some_and(|config| config.get("enabled") == Some(&Value::Bool(false)))
+    };
+    let all_off = members.iter().filter(off).count() == members.len();
+    all_off.then(|| format!("{kind} with one member that is not switched off"))
+}

@@ -1,0 +1,139 @@
+//! One content block as a neutral content.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Content, DataContent, HostedFileContent, Meta, Raw, ReasoningContent, TextContent,
+    UnknownContent, UriContent,
+};
+
+use super::context::Scene;
+use super::decode_call::FORM;
+use super::{DIALECT, PROVIDER, decode_call, decode_result, hosted_code};
+
+pub(super) type Block = Map<String, Value>;
+
+/// A member that is a string.
+pub(super) fn text<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
+    block.get(name)?.as_str()
+}
+
+/// Reads a block. Whatever is not understood comes out whole.
+pub(super) fn read(block: &Block, scene: &Scene) -> Content {
+    let known = match text(block, "type").unwrap_or_default() {
+        "text" => plain(block),
+        "thinking" => thinking(block),
+        "redacted_thinking" => redacted(block),
+        "image" => media(block),
+        "document" => media(block),
+        "tool_use" => Some(decode_call::read(block, scene)),
+        "tool_result" => decode_result::read(block, scene),
+        "server_tool_use" => hosted_code::call(block),
+        "bash_code_execution_tool_result" | "code_execution_tool_result" => {
+            hosted_code::result(block)
+        }
+        _ => None,
+    };
+    known.unwrap_or_else(|| other(block))
+}
+
+fn other(block: &Block) -> Content {
+    let kind = text(block, "type").map(str::to_owned);
+    Content::Other(UnknownContent {
+        kind,
+        json: block.clone(),
+    })
+}
+
+/// The block itself, and all its members but these under the provider's name.
+pub(super) fn meta(block: &Block, known: &[&str]) -> Meta {
+    let raw = Raw::new(DIALECT, Value::Object(block.clone()));
+    let mut meta = Meta {
+        raw_representation: Some(raw),
+        ..Meta::default()
+    };
+    let left = block
+        .iter()
+        .filter(|(name, _)| *name != "type" && !known.contains(&name.as_str()));
+    for (name, value) in left {
+        meta.set_property(PROVIDER, name, value.clone());
+    }
+    meta
+}
+
+fn plain(block: &Block) -> Option<Content> {
+    let words = text(block, "text")?.to_owned();
+    let mut meta = meta(block, &["text", "citations"]);
+    match block.get("citations") {
+        Some(Value::Array(citations)) => {
+            meta.annotations.clone_from(citations);
+            meta.set_property(PROVIDER, FORM, "citations".into());
+        }
+        None | Some(Value::Null) => {}
+        Some(odd) => meta.set_property(PROVIDER, "citations", odd.clone()),
+    }
+    Some(Content::Text(TextContent { text: words, meta }))
+}
+
+fn thinking(block: &Block) -> Option<Content> {
+    let mut meta = meta(block, &["thinking", "signature"]);
+    meta.set_property(PROVIDER, FORM, "thinking".into());
+    Some(Content::Reasoning(ReasoningContent {
+        text: Some(text(block, "thinking")?.to_owned()),
+        item_id: None,
+        protected_data: text(block, "signature").map(str::to_owned),
+        meta,
+    }))
+}
+
+fn redacted(block: &Block) -> Option<Content> {
+    let mut meta = meta(block, &["data"]);
+    meta.set_property(PROVIDER, FORM, "redacted_thinking".into());
+    Some(Content::Reasoning(ReasoningContent {
+        text: None,
+        item_id: None,
+        protected_data: Some(text(block, "data")?.to_owned()),
+        meta,
+    }))
+}
+
+/// A picture or document in any of the three forms that are one thing everywhere.
+pub(super) fn media(block: &Block) -> Option<Content> {
+    let source = block.get("source")?.as_object()?;
+    let meta = meta(block, &["source", "title"]);
+    let name = text(block, "title").map(str::to_owned);
+    let is_document = text(block, "type") == Some("document");
+    Some(match text(source, "type")? {
+        "base64" => {
+            let kind = text(source, "media_type")?;
+            let data = DataContent::from_base64(kind, text(source, "data")?);
+            Content::Data(DataContent { name, meta, ..data })
+        }
+        "url" => {
+            let uri = text(source, "url")?.to_owned();
+            let media_type = Some(
+                if is_document {
+                    "application/pdf"
+                } else {
+                    "image/*"
+                }
+                .to_owned(),
+            );
+            Content::Uri(UriContent {
+                uri,
+                media_type,
+                meta,
+            })
+        }
+        "file" => {
+            let file_id = text(source, "file_id")?.to_owned();
+            let media_type = (!is_document).then(|| "image/*".to_owned());
+            Content::HostedFile(HostedFileContent {
+                file_id,
+                media_type,
+                name,
+                meta,
+            })
+        }
+        _ => return None,
+    })
+}

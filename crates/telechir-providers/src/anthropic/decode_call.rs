@@ -1,0 +1,281 @@
+//! A `tool_use` block as a call. What cannot be understood is a call all the same, with the
+//! reason, so that it is answered.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Action, Arguments, Command, ComputerCall, Content, EditCall, EditOperation, EditTool,
+    FunctionCall, Meta, ShellAction, ShellCall,
+};
+
+use super::PROVIDER;
+use super::context::Scene;
+use super::decode_action;
+use super::decode_block::{Block, meta, text};
+use super::input::{Input, Read, shown};
+use super::stream::INVALID_INPUT;
+use crate::{companion, function_tools};
+
+pub(super) const COMPUTER: &str = "computer";
+pub(super) const BROWSER: &str = "browser";
+
+/// Reads a call.
+pub(super) fn read(block: &Block, scene: &Scene) -> Content {
+    let name = text(block, "name").unwrap_or_default();
+    let Some(id) = text(block, "id") else {
+        return function(block, name);
+    };
+    let input = match block.get("input") {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(members)) => match not_json(members) {
+            Some(words) => Err(format!("the input is no JSON object: {}", shown(words))),
+            None => Ok(members.clone()),
+        },
+        Some(odd) => Err(format!("the input is {}, not an object", shown(odd))),
+    };
+    // A function that the request itself calls `browser` is ours when it says an action.
+    let companion = || companion(block, id, name, input.as_ref().ok()?);
+    if text(block, "toolset_name").is_none()
+        && let Some(call) = companion()
+    {
+        return call;
+    }
+    match text(block, "toolset_name") {
+        Some(toolset) => member(block, id, toolset, name, input),
+        None if scene.is_function(name) => function(block, name),
+        None => match name {
+            BROWSER => {
+                let problem = input.and_then(|input| Err(not_taken_apart(&input)));
+                computer(
+                    block,
+                    id,
+                    BROWSER,
+                    problem.map_err(|problem| format!("{problem}.")),
+                )
+            }
+            COMPUTER => one_tool(block, id, input),
+            "bash" => bash(block, id, input),
+            "str_replace_based_edit_tool" | "str_replace_editor" => {
+                edit(block, id, EditTool::Editor, input)
+            }
+            "memory" => edit(block, id, EditTool::Memory, input),
+            _ => function(block, name),
+        },
+    }
+}
+
+/// The same call when its response ended before it did: what came of it is never carried out.
+pub(super) fn cut_off(mut content: Content) -> Content {
+    const WHY: &str = "the response reached its end before the call did.";
+    let exception = match &mut content {
+        Content::ComputerCall(call) => &mut call.exception,
+        Content::ShellCall(call) => &mut call.exception,
+        Content::EditCall(call) => &mut call.exception,
+        Content::FunctionCall(call) => &mut call.exception,
+        _ => return content,
+    };
+    exception.get_or_insert_with(|| WHY.to_owned());
+    content
+}
+
+/// The words of an input that the model did not write as an object, or not to its end.
+fn not_json(input: &Map<String, Value>) -> Option<&Value> {
+    input
+        .get(INVALID_INPUT)
+        .filter(|words| words.is_string() && input.len() == 1)
+}
+
+/// A member of a toolset.
+fn member(
+    block: &Block,
+    id: &str,
+    toolset: &str,
+    name: &str,
+    input: Read<Map<String, Value>>,
+) -> Content {
+    let read = input.and_then(|input| match toolset {
+        COMPUTER => decode_action::computer(name, &input, true),
+        BROWSER => decode_action::browser(name, &input),
+        _ => Err(format!("there is no toolset {toolset:?}")),
+    });
+    let read = read.map_err(|problem| format!("{name}: {problem}."));
+    computer(block, id, toolset, read)
+}
+
+/// The older tools: every action under one name. The same name without an action is a batch of
+/// the toolset that the provider could not take apart.
+fn one_tool(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content {
+    let read = input.and_then(|mut input| match input.shift_remove("action") {
+        Some(Value::String(name)) => decode_action::computer(&name, &input, false)
+            .map_err(|problem| format!("{name}: {problem}")),
+        Some(odd) => Err(format!("`action` is {}, not a string", shown(&odd))),
+        None => Err(not_taken_apart(&input)),
+    });
+    computer(
+        block,
+        id,
+        COMPUTER,
+        read.map_err(|problem| format!("{problem}.")),
+    )
+}
+
+/// A function of ours, which says its action in the neutral words.
+fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) -> Option<Content> {
+    let arguments = Arguments::Json(input.clone());
+    let mut content = match name {
+        companion::COMPUTER | companion::SHELL => function_tools::read(name, id, arguments),
+        _ => Content::ComputerCall(companion::computer_call(name, id, &arguments)?),
+    };
+    if let Some(own) = content.meta_mut() {
+        *own = meta(block, &["id", "name", "input"]);
+    }
+    Some(content)
+}
+
+/// Under this name a call keeps that it came as one of the older tools, all actions under one
+/// name.
+pub(super) const FORM: &str = "form";
+pub(super) const ONE_TOOL: &str = "one_tool";
+
+/// A call that cannot be read keeps its name and input, which nothing else says.
+fn call_meta(block: &Block, is_read: bool) -> Meta {
+    let known: &[&str] = if is_read {
+        &["id", "name", "input"]
+    } else {
+        &["id"]
+    };
+    meta(block, known)
+}
+
+fn not_taken_apart(input: &Map<String, Value>) -> String {
+    format!(
+        "the call names no action of its toolset; its `input` is {}",
+        shown(&Value::Object(input.clone()))
+    )
+}
+
+/// What a call of a screen is, and what cannot be read of it as it stands.
+fn computer(block: &Block, id: &str, family: &str, read: Read<Vec<Action>>) -> Content {
+    let is_read = read.is_ok();
+    let (actions, exception) = match read {
+        Ok(actions) => (actions, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
+    let mut call = ComputerCall::new(id, actions);
+    call.exception = exception;
+    call.target = (family == BROWSER).then(|| BROWSER.into());
+    call.group = Some(family.to_owned());
+    call.meta = call_meta(block, is_read);
+    if is_read && text(block, "toolset_name").is_none() {
+        call.meta.set_property(PROVIDER, FORM, ONE_TOOL.into());
+    }
+    Content::ComputerCall(call)
+}
+
+fn bash(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content {
+    let read = input.and_then(|input| {
+        let (restart, command) = (
+            Input(&input).flag("restart")?,
+            Input(&input).text("command")?,
+        );
+        match command {
+            _ if restart => Ok((ShellAction::Restart, Vec::new())),
+            Some(line) => Ok((ShellAction::Execute, vec![Command::Line(line)])),
+            None => Err("`command` is missing".to_owned()),
+        }
+    });
+    let mut call = ShellCall::execute(id, Vec::new());
+    match read {
+        Ok((action, commands)) => (call.action, call.commands) = (action, commands),
+        Err(problem) => call.exception = Some(format!("bash: {problem}.")),
+    }
+    call.meta = call_meta(block, call.exception.is_none());
+    Content::ShellCall(call)
+}
+
+fn edit(block: &Block, id: &str, tool: EditTool, input: Read<Map<String, Value>>) -> Content {
+    let (operations, exception) = match input.and_then(operation) {
+        Ok(operation) => (vec![operation], None),
+        Err(problem) => (Vec::new(), Some(format!("{problem}."))),
+    };
+    let mut meta = call_meta(block, exception.is_none());
+    if text(block, "name") == Some("str_replace_editor") {
+        meta.set_property(PROVIDER, "name", "str_replace_editor".into());
+    }
+    Content::EditCall(EditCall {
+        call_id: id.into(),
+        item_id: None,
+        tool,
+        operations,
+        exception,
+        meta,
+    })
+}
+
+fn operation(mut input: Map<String, Value>) -> Read<EditOperation> {
+    let name = Input(&input).needed_text("command")?;
+    let at = |problem| format!("{name}: {problem}");
+    let needed: &[&str] = match name.as_str() {
+        "create" => &["path", "file_text"],
+        "str_replace" => &["path", "old_str"],
+        "rename" => &["old_path", "new_path"],
+        "insert" => {
+            // The older editors call the new text `new_str`.
+            if !input.contains_key("insert_text")
+                && let Some(new) = input.shift_remove("new_str")
+            {
+                input.insert("insert_text".to_owned(), new);
+            }
+            Input(&input).needed_count("insert_line").map_err(at)?;
+            &["path", "insert_text"]
+        }
+        _ => &["path"],
+    };
+    for member in needed {
+        Input(&input).needed_text(member).map_err(at)?;
+    }
+    input.shift_remove("command");
+    let path = match input.shift_remove("path") {
+        Some(Value::String(path)) => Some(path),
+        Some(odd) => return Err(at(format!("`path` is {}, not a string", shown(&odd)))),
+        None => None,
+    };
+    Ok(EditOperation {
+        name,
+        path,
+        args: input,
+    })
+}
+
+/// Any other tool. A block without an id comes here too: nothing could answer it.
+fn function(block: &Block, name: &str) -> Content {
+    let (arguments, exception) = match block.get("input") {
+        None | Some(Value::Null) => (Arguments::Json(Map::new()), None),
+        Some(Value::Object(members)) => {
+            let problem = not_json(members)
+                .map(|words| format!("the input is no JSON object: {}.", shown(words)));
+            (Arguments::Json(members.clone()), problem)
+        }
+        Some(odd) => {
+            let problem = format!("the input is {}, not an object.", shown(odd));
+            (Arguments::Text(odd.to_string()), Some(problem))
+        }
+    };
+    let nameless = name
+        .is_empty()
+        .then(|| "the call names no tool.".to_owned());
+    Content::FunctionCall(FunctionCall {
+        call_id: text(block, "id").map(Into::into),
+        item_id: None,
+        name: name.to_owned(),
+        arguments,
+        requires_local_execution: true,
+        could_be_structured_output: false,
+        exception: exception.or(nameless),
+        meta: meta(block, &["id", "name", "input"]),
+    })
+}
+
+/// The name of the toolset a call came from, when it was one of a toolset.
+pub(super) fn toolset_name(meta: &Meta) -> Option<&str> {
+    meta.property(PROVIDER, "toolset_name")?.as_str()
+}

@@ -1,0 +1,301 @@
+//! Reading: a response as a turn; requests, lists and responses as a history.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{
+    Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, TextContent, UsageContent,
+};
+
+use super::context::Scene;
+use super::decode_block::{self, text};
+use super::{DIALECT, PROVIDER, decode_call, decode_result, detect, split_calls};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// Reads one response.
+pub(crate) fn read_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+    if let Some(error) = detect::provider_error(value) {
+        return Err(error);
+    }
+    let wanted = "it wants a message with a list `content`";
+    let Some(message) = value.as_object() else {
+        return Err(detect::wrong(wanted, value));
+    };
+    let is_answer = text(message, "role").is_none_or(|role| role == "assistant")
+        && text(message, "type").is_none_or(|kind| kind == "message");
+    let Some(content) = message.get("content").filter(|_| is_answer) else {
+        let problem = if message.contains_key("messages") {
+            "it wants one response, and this is a whole request"
+        } else {
+            wanted
+        };
+        return Err(detect::wrong(problem, value));
+    };
+    let mut scene = Scene::default();
+    let mut contents = Vec::new();
+    for (place, block) in blocks_of(content, "content", value)?.iter().enumerate() {
+        let content =
+            decode_block::read(object(block, &format!("content[{place}]"), value)?, &scene);
+        scene.note(&content);
+        contents.push(content);
+    }
+    if is_cut_off(message)
+        && let Some(last) = contents.pop()
+    {
+        contents.push(decode_call::cut_off(last));
+    }
+    contents.extend(refusal(message));
+    contents.extend(usage(message));
+    Ok((ModelTurn::new(contents)?, Report::default()))
+}
+
+/// Whether the last block may be no whole one.
+fn is_cut_off(message: &Map<String, Value>) -> bool {
+    let reasons = ["max_tokens", "model_context_window_exceeded", "refusal"];
+    text(message, "stop_reason").is_some_and(|reason| reasons.contains(&reason))
+}
+
+/// A refusal as an error that says why.
+fn refusal(message: &Map<String, Value>) -> Option<Content> {
+    if text(message, "stop_reason") != Some("refusal") {
+        return None;
+    }
+    let details = message
+        .get("stop_details")
+        .filter(|details| !details.is_null());
+    let why = details
+        .and_then(Value::as_object)
+        .and_then(|details| text(details, "explanation"));
+    let mut error = ErrorContent {
+        message: why.unwrap_or("The model refuses.").to_owned(),
+        error_code: Some("refusal".to_owned()),
+        error_details: details.cloned(),
+        meta: Meta::default(),
+    };
+    error
+        .meta
+        .set_property(PROVIDER, "stop_reason", "refusal".into());
+    Some(Content::Error(error))
+}
+
+fn usage(message: &Map<String, Value>) -> Option<Content> {
+    let usage = message.get("usage")?.as_object()?;
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let (input, output) = (count("input_tokens"), count("output_tokens"));
+    let mut content = UsageContent {
+        input_token_count: input,
+        output_token_count: output,
+        total_token_count: input
+            .zip(output)
+            .and_then(|(input, output)| input.checked_add(output)),
+        meta: Meta::default(),
+    };
+    for member in ["stop_reason", "model", "id", "container"] {
+        if let Some(value) = message.get(member).filter(|value| !value.is_null()) {
+            content.meta.set_property(PROVIDER, member, value.clone());
+        }
+    }
+    content
+        .meta
+        .set_property(PROVIDER, "usage", Value::Object(usage.clone()));
+    Some(Content::Usage(content))
+}
+
+/// Reads a whole request, a list of messages, a list of blocks, or one message or response.
+pub(crate) fn read_history(value: &Value) -> Result<(History, Report), DecodeError> {
+    if let Some(error) = detect::provider_error(value) {
+        return Err(error);
+    }
+    let mut reading = Reading {
+        scene: Scene::default(),
+        report: Report::default(),
+        whole: value,
+    };
+    let history = match value {
+        Value::Array(items) => reading.list(items)?,
+        Value::Object(all) => match (all.get("messages"), all.get("content")) {
+            (Some(Value::Array(items)), _) => {
+                reading.scene = Scene::of_request(all);
+                let messages = reading.messages(items, "messages")?;
+                History {
+                    messages,
+                    envelope: envelope(all, "messages"),
+                }
+            }
+            (None, Some(_)) if all.contains_key("role") => {
+                let message = reading.message(all, "the message")?;
+                History {
+                    messages: vec![message],
+                    envelope: envelope(all, "content"),
+                }
+            }
+            _ => return Err(detect::wrong("it wants `messages` or `content`", value)),
+        },
+        _ => return Err(detect::wrong("it wants an object or a list", value)),
+    };
+    Ok((history, reading.report))
+}
+
+fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
+    let mut rest = all.clone();
+    rest.insert(member.to_owned(), Value::Null);
+    Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    }
+}
+
+/// A message that is one string: its content is that string's.
+pub(super) fn string(words: &str) -> Content {
+    let raw = Raw::new(DIALECT, Value::from(words));
+    let meta = Meta {
+        raw_representation: Some(raw),
+        ..Meta::default()
+    };
+    Content::Text(TextContent {
+        text: words.to_owned(),
+        meta,
+    })
+}
+
+/// A history that is being read.
+struct Reading<'a> {
+    scene: Scene,
+    report: Report,
+    /// All of it, for what an error says.
+    whole: &'a Value,
+}
+
+impl Reading<'_> {
+    fn list(&mut self, items: &[Value]) -> Result<History, DecodeError> {
+        let is_block = |item: &Value| {
+            item.get("type").is_some_and(Value::is_string) && item.get("role").is_none()
+        };
+        if items.is_empty() || !items.iter().all(is_block) {
+            let messages = self.messages(items, "the list")?;
+            return Ok(History {
+                messages,
+                envelope: Envelope::List,
+            });
+        }
+        // Blocks without a message: an answer's, or a response's.
+        if items
+            .iter()
+            .filter_map(Value::as_object)
+            .any(detect::is_openai)
+        {
+            return Err(detect::wrong(
+                "it wants messages with a role and content",
+                self.whole,
+            ));
+        }
+        let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
+        let role = if items.iter().any(is_result) {
+            Role::User
+        } else {
+            Role::Assistant
+        };
+        let mut message = Message::new(role, self.contents(items, "the list")?);
+        let raw = Raw::new(DIALECT, Value::Null);
+        message.meta.raw_representation = Some(raw);
+        Ok(History {
+            messages: vec![message],
+            envelope: Envelope::List,
+        })
+    }
+
+    fn messages(&mut self, items: &[Value], place: &str) -> Result<Vec<Message>, DecodeError> {
+        let mut messages = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let place = format!("{place}[{at}]");
+            messages.push(self.message(object(item, &place, self.whole)?, &place)?);
+        }
+        Ok(messages)
+    }
+
+    fn message(&mut self, item: &Map<String, Value>, place: &str) -> Result<Message, DecodeError> {
+        let whole = self.whole;
+        let wrong = |problem: &str| Err(detect::wrong(format!("{place} {problem}"), whole));
+        let role = match text(item, "role") {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("system") => Role::System,
+            Some(_) => return wrong("has a role that is none of user, assistant and system"),
+            None => return wrong("has no `role`"),
+        };
+        let contents = match item.get("content") {
+            Some(Value::String(words)) => vec![string(words)],
+            Some(Value::Array(blocks)) => self.contents(blocks, &format!("{place}.content"))?,
+            _ => return wrong("wants `content` as a string or a list of blocks"),
+        };
+        let mut around = item.clone();
+        around.insert("content".to_owned(), Value::Null);
+        let mut message = Message::new(role, contents);
+        let raw = Raw::new(DIALECT, Value::Object(around));
+        message.meta.raw_representation = Some(raw);
+        Ok(message)
+    }
+
+    fn contents(&mut self, blocks: &[Value], place: &str) -> Result<Vec<Content>, DecodeError> {
+        let mut contents = Vec::new();
+        let mut at = 0;
+        for run in split_calls::runs(blocks) {
+            let mut singles = Vec::new();
+            for block in run {
+                singles.push(self.block(block, &format!("{place}[{at}]"))?);
+                at += 1;
+            }
+            for single in &singles {
+                self.scene.note(single);
+            }
+            match split_calls::read(run, &self.scene).filter(|_| run.len() > 1) {
+                Some(joined) => {
+                    self.scene.note(&joined);
+                    contents.push(joined);
+                }
+                None => contents.extend(singles),
+            }
+        }
+        Ok(contents)
+    }
+
+    fn block(&mut self, block: &Value, place: &str) -> Result<Content, DecodeError> {
+        let block = object(block, place, self.whole)?;
+        if detect::is_openai(block) {
+            return Err(detect::wrong(
+                format!("{place} is no block of this dialect"),
+                self.whole,
+            ));
+        }
+        let content = decode_block::read(block, &self.scene);
+        for kind in decode_result::unread(block, &content) {
+            let why = "results of this kind have no place for it";
+            self.report.kept(
+                format!("a block of type {kind}"),
+                place,
+                why,
+                "in its own JSON",
+            );
+        }
+        Ok(content)
+    }
+}
+
+fn blocks_of<'a>(
+    content: &'a Value,
+    place: &str,
+    whole: &Value,
+) -> Result<&'a [Value], DecodeError> {
+    content
+        .as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| detect::wrong(format!("`{place}` wants to be a list"), whole))
+}
+
+fn object<'a>(
+    item: &'a Value,
+    place: &str,
+    whole: &Value,
+) -> Result<&'a Map<String, Value>, DecodeError> {
+    item.as_object()
+        .ok_or_else(|| detect::wrong(format!("{place} wants to be an object"), whole))
+}

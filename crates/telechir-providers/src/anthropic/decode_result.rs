@@ -1,0 +1,224 @@
+//! A `tool_result` block as the result of the call it names.
+
+use serde_json::Value;
+use telechir_protocol::{
+    CallId, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult, Media,
+    StepOutcome, StepState, TabState,
+};
+
+use super::context::{Asked, Scene};
+use super::decode_block::{self, Block, meta, text};
+use super::{PROVIDER, shell_text};
+
+const KNOWN: &[&str] = &["tool_use_id", "content", "is_error"];
+
+/// What calls of a batch are told after one has failed, by family.
+pub(super) fn halt_sentence(family: &str) -> &'static str {
+    match family {
+        super::decode_call::BROWSER => "Not executed: an earlier action in this turn failed.",
+        _ => "Not executed: an earlier computer action in this turn failed.",
+    }
+}
+
+/// Reads a result; none when it names no call at all.
+pub(super) fn read(block: &Block, scene: &Scene) -> Option<Content> {
+    let id = CallId::from(text(block, "tool_use_id")?);
+    let is_error = block.get("is_error") == Some(&Value::Bool(true));
+    Some(match scene.asked(id.as_str()) {
+        Some(Asked::Computer { family, action }) => {
+            Content::ComputerResult(computer(block, id, family.clone(), action, is_error))
+        }
+        Some(Asked::Shell) => {
+            let mut result = shell_text::parse(id, &words(block), is_error);
+            result.meta = meta(block, KNOWN);
+            Content::ShellResult(result)
+        }
+        Some(Asked::Edit) => {
+            let (said, error) = said(block, is_error);
+            let meta = meta(block, KNOWN);
+            Content::EditResult(EditResult {
+                call_id: id,
+                text: said,
+                error,
+                meta,
+            })
+        }
+        Some(Asked::Function { name }) => function(block, id, Some(name.clone()), is_error),
+        None => function(block, id, None, is_error),
+    })
+}
+
+/// Types of a result's blocks that its content has no place for; they stay in its own JSON only.
+pub(super) fn unread<'a>(block: &'a Block, content: &Content) -> Vec<&'a str> {
+    let is_read = |kind: &&str| match content {
+        Content::ComputerResult(_) => matches!(*kind, "text" | "image" | "browser_state"),
+        Content::ShellResult(_) | Content::EditResult(_) => *kind == "text",
+        _ => true,
+    };
+    let kinds = parts(block)
+        .iter()
+        .filter_map(|part| part.get("type")?.as_str());
+    kinds.filter(|kind| !is_read(kind)).collect()
+}
+
+fn parts(block: &Block) -> &[Value] {
+    block
+        .get("content")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn of_type<'a>(block: &'a Block, kind: &'a str) -> impl Iterator<Item = &'a Block> {
+    let parts = parts(block).iter().filter_map(Value::as_object);
+    parts.filter(move |part| text(part, "type") == Some(kind))
+}
+
+/// All text of the result; blocks one under the other.
+fn words(block: &Block) -> String {
+    match block.get("content") {
+        Some(Value::String(words)) => words.clone(),
+        _ => of_type(block, "text")
+            .filter_map(|part| text(part, "text"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}
+
+fn has_words(block: &Block) -> bool {
+    block.get("content").is_some_and(Value::is_string) || of_type(block, "text").next().is_some()
+}
+
+/// What it says, or why it failed.
+fn said(block: &Block, is_error: bool) -> (Option<String>, Option<Failure>) {
+    let words = words(block);
+    if is_error {
+        (None, Some(Failure::new(failure_kind(&words), words)))
+    } else {
+        (has_words(block).then_some(words), None)
+    }
+}
+
+fn failure_kind(words: &str) -> FailureKind {
+    if [super::decode_call::COMPUTER, super::decode_call::BROWSER]
+        .map(halt_sentence)
+        .contains(&words)
+    {
+        FailureKind::NotExecuted
+    } else {
+        FailureKind::Device
+    }
+}
+
+fn computer(
+    block: &Block,
+    id: CallId,
+    family: Option<String>,
+    action: &str,
+    is_error: bool,
+) -> ComputerResult {
+    let mut result = ComputerResult::new(id);
+    (result.text_output, result.error) = said(block, is_error);
+    let mut images: Vec<Media> = of_type(block, "image").filter_map(image).collect();
+    result.screenshot = images.pop();
+    result.steps = images
+        .into_iter()
+        .map(|image| step(action, image))
+        .collect();
+    result.group = family;
+    result.meta = meta(block, KNOWN);
+    if let Some(state) = of_type(block, "browser_state").next() {
+        let tabs = state
+            .get("tabs")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        result.tabs = tabs
+            .filter_map(|tab| tab.as_object().and_then(read_tab))
+            .collect();
+        result.current_url = result
+            .tabs
+            .iter()
+            .find(|tab| tab.active)
+            .map(|tab| tab.url.clone());
+        if let Some(changes) = state.get("state_changes") {
+            result
+                .meta
+                .set_property(PROVIDER, "state_changes", changes.clone());
+        }
+    }
+    result
+}
+
+fn step(action: &str, image: Media) -> StepOutcome {
+    StepOutcome {
+        action: action.to_owned(),
+        state: StepState::Delivered,
+        text: None,
+        screenshot: Some(image),
+        duration_ms: None,
+    }
+}
+
+fn read_tab(tab: &Block) -> Option<TabState> {
+    Some(TabState {
+        tab_id: text(tab, "tab_id")?.to_owned(),
+        title: text(tab, "title").unwrap_or_default().to_owned(),
+        url: text(tab, "url").unwrap_or_default().to_owned(),
+        active: tab.get("active") == Some(&Value::Bool(true)),
+    })
+}
+
+/// A picture; its block is kept once, with the result around it.
+fn image(block: &Block) -> Option<Media> {
+    let mut image = match decode_block::media(block)? {
+        Content::Data(data) => Media::Data(data),
+        Content::Uri(uri) => Media::Uri(uri),
+        Content::HostedFile(file) => Media::HostedFile(file),
+        _ => return None,
+    };
+    let meta = match &mut image {
+        Media::Data(data) => &mut data.meta,
+        Media::Uri(uri) => &mut uri.meta,
+        Media::HostedFile(file) => &mut file.meta,
+    };
+    meta.raw_representation = None;
+    Some(image)
+}
+
+fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> Content {
+    let meta = meta(block, KNOWN);
+    let (mut items, mut result, mut error) = (Vec::new(), None, None);
+    match block.get("content") {
+        _ if is_error => error = said(block, true).1,
+        Some(Value::String(words)) => result = Some(Value::from(words.as_str())),
+        _ => {
+            let scene = Scene::default();
+            items.extend(
+                parts(block)
+                    .iter()
+                    .filter_map(Value::as_object)
+                    .map(|part| bare(decode_block::read(part, &scene))),
+            );
+        }
+    }
+    Content::FunctionResult(FunctionResult {
+        call_id: Some(id),
+        name,
+        items: std::mem::take(&mut items),
+        result,
+        error,
+        meta,
+    })
+}
+
+/// Without its own JSON, which the result around it has.
+fn bare(mut content: Content) -> Content {
+    match &mut content {
+        Content::Text(text) => text.meta.raw_representation = None,
+        Content::Data(data) => data.meta.raw_representation = None,
+        Content::Uri(uri) => uri.meta.raw_representation = None,
+        Content::HostedFile(file) => file.meta.raw_representation = None,
+        _ => {}
+    }
+    content
+}

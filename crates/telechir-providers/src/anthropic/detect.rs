@@ -1,0 +1,91 @@
+//! What a JSON value is as a whole, and which dialect it looks like when it is not ours.
+
+use serde_json::{Map, Value};
+
+use super::DIALECT;
+use super::decode_block::text;
+use crate::DecodeError;
+
+/// Types of items that only OpenAI's Responses have.
+const OPENAI_TYPES: [&str; 13] = [
+    "computer_call",
+    "computer_call_output",
+    "function_call",
+    "function_call_output",
+    "shell_call",
+    "shell_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "input_text",
+    "input_image",
+    "output_text",
+];
+
+/// JSON that is not what it should be at this place.
+pub(super) fn wrong(problem: impl Into<String>, value: &Value) -> DecodeError {
+    let looks_like = likely(value);
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: problem.into(),
+        looks_like,
+    }
+}
+
+/// An error of the provider, when the value is one.
+pub(super) fn provider_error(value: &Value) -> Option<DecodeError> {
+    let error = value
+        .as_object()
+        .filter(|all| text(all, "type") == Some("error"))?
+        .get("error")?;
+    let error = error.as_object()?;
+    let words = text(error, "message").unwrap_or("no message");
+    let kind = text(error, "type").unwrap_or("error");
+    Some(DecodeError::ProviderError {
+        message: format!("{kind}: {words}"),
+    })
+}
+
+fn likely(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Object(all) => likely_object(all),
+        Value::Array(items) => items.iter().find_map(|item| match item {
+            Value::Object(item) if is_openai(item) => Some("openai-responses"),
+            Value::Object(item) => item
+                .get("content")
+                .filter(|content| content.is_array())
+                .and_then(likely),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+fn likely_object(all: &Map<String, Value>) -> Option<&'static str> {
+    let has = |name: &str| all.contains_key(name);
+    if text(all, "object") == Some("response") || has("input") || is_openai(all) {
+        return Some("openai-responses");
+    }
+    if all.get("output").is_some_and(Value::is_array) {
+        return Some("openai-responses");
+    }
+    if has("candidates") || has("contents") {
+        return Some("google-generate-content");
+    }
+    if has("stopReason") && has("output") {
+        return Some("bedrock-converse");
+    }
+    if has("messages") || (has("content") && has("role")) {
+        return Some(DIALECT);
+    }
+    all.get("error")
+        .and_then(Value::as_object)
+        .filter(|error| error.contains_key("code"))
+        .map(|_| "openai-responses")
+}
+
+/// Whether an item or part is one that only OpenAI has.
+pub(super) fn is_openai(item: &Map<String, Value>) -> bool {
+    text(item, "type").is_some_and(|kind| OPENAI_TYPES.contains(&kind))
+}

@@ -1,0 +1,275 @@
+//! Neutral actions as members of the toolsets, or as inputs of the older computer tools.
+
+mod desktop;
+mod page;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Action, Button, ClickCount, Point, ScrollUnit, Space, Target};
+
+use super::models::Version;
+use super::xdotool_keys;
+use crate::Report;
+
+/// Pixels that one notch of a wheel stands for where a history counts in pixels.
+const PIXELS_A_NOTCH: f64 = 100.0;
+
+/// One block of a call: a member with its input.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    pub(super) name: &'static str,
+    pub(super) input: Map<String, Value>,
+    /// Which of the call's actions it belongs to.
+    pub(super) action: usize,
+}
+
+/// Where something is noted that can only be said in another way.
+pub(super) struct Notes<'a> {
+    pub(super) report: &'a mut Report,
+    pub(super) place: &'a str,
+}
+
+impl Notes<'_> {
+    fn kept(&mut self, what: &str, why: &str, how: impl Into<String>) {
+        self.report.kept(what, self.place, why, how);
+    }
+}
+
+type Steps = Option<Vec<(&'static str, Value)>>;
+
+fn one(name: &'static str, input: Value) -> Steps {
+    Some(vec![(name, input)])
+}
+
+/// The call's actions as members of the computer tool; none when one cannot be said.
+pub(super) fn computer(
+    actions: &[Action],
+    version: Version,
+    notes: &mut Notes<'_>,
+) -> Option<Vec<Member>> {
+    collect(actions, |action| desktop::steps(action, version, notes))
+}
+
+/// The call's actions as members of the browser toolset; none when one cannot be said.
+pub(super) fn browser(actions: &[Action], notes: &mut Notes<'_>) -> Option<Vec<Member>> {
+    // A switch to a tab before another action is that action's tab.
+    if let [Action::SwitchTab { tab }, action] = actions
+        && let Some(mut steps) = page::steps(action, notes).filter(|steps| steps.len() == 1)
+        && let Some((name, Value::Object(mut input))) = steps.pop()
+        && !["list_tabs", "new_tab", "switch_tab", "close_tab"].contains(&name)
+    {
+        input.insert("tab_id".to_owned(), tab.as_str().into());
+        return Some(vec![Member {
+            name,
+            input,
+            action: 1,
+        }]);
+    }
+    if let Some(text) = several_keys(actions) {
+        let input = Map::from_iter([("text".to_owned(), text.into())]);
+        return Some(vec![Member {
+            name: "key",
+            input,
+            action: actions.len() - 1,
+        }]);
+    }
+    collect(actions, |action| page::steps(action, notes))
+}
+
+fn several_keys(actions: &[Action]) -> Option<String> {
+    let key = |action: &Action| match action {
+        Action::Key { chord, repeat: 1 } => Some(xdotool_keys::chord(chord)),
+        _ => None,
+    };
+    let keys: Vec<String> = actions.iter().map(key).collect::<Option<_>>()?;
+    (keys.len() > 1).then(|| keys.join(" "))
+}
+
+fn collect(actions: &[Action], mut steps: impl FnMut(&Action) -> Steps) -> Option<Vec<Member>> {
+    let mut members = Vec::new();
+    for (index, action) in actions.iter().enumerate() {
+        for (name, input) in steps(action)? {
+            let Value::Object(input) = input else {
+                return None;
+            };
+            members.push(Member {
+                name,
+                input,
+                action: index,
+            });
+        }
+    }
+    Some(members)
+}
+
+/// An object without its nulls.
+fn said_members<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let said = members.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(said.map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn click_name(button: Button, count: ClickCount) -> Option<&'static str> {
+    Some(match (button, count) {
+        (Button::Left, ClickCount::Single) => "left_click",
+        (Button::Left, ClickCount::Double) => "double_click",
+        (Button::Left, ClickCount::Triple) => "triple_click",
+        (Button::Right, ClickCount::Single) => "right_click",
+        (Button::Middle, ClickCount::Single) => "middle_click",
+        (Button::Right | Button::Middle, ClickCount::Double | ClickCount::Triple)
+        | (Button::Back | Button::Forward, _) => return None,
+    })
+}
+
+fn click_at(at: &Target) -> Action {
+    Action::Click {
+        at: Some(at.clone()),
+        button: Button::Left,
+        count: ClickCount::Single,
+        modifiers: Vec::new(),
+    }
+}
+
+fn typed(text: &str, clear_first: bool, submit: bool) -> Vec<(&'static str, Value)> {
+    let mut steps = Vec::new();
+    if clear_first {
+        steps.push(("key", json!({"text": "ctrl+a"})));
+    }
+    steps.push(("type", json!({"text": text})));
+    if submit {
+        steps.push(("key", json!({"text": "Return"})));
+    }
+    steps
+}
+
+/// The older tools know no repetition: there it is said again.
+fn key(text: &str, repeat: u32, can_repeat: bool) -> Steps {
+    if !(1..=100).contains(&repeat) {
+        return None;
+    }
+    if repeat > 1 && !can_repeat {
+        return Some(
+            (0..repeat)
+                .map(|_| ("key", json!({"text": text})))
+                .collect(),
+        );
+    }
+    let repeat = if repeat == 1 {
+        Value::Null
+    } else {
+        json!(repeat)
+    };
+    one(
+        "key",
+        said_members([("text", json!(text)), ("repeat", repeat)]),
+    )
+}
+
+/// A point of the picture in whole pixels.
+fn place(point: Point, notes: &mut Notes<'_>) -> Option<(i64, i64)> {
+    if point.space != Space::Screenshot {
+        return None;
+    }
+    let (x, y) = (point.x.round(), point.y.round());
+    if (x, y) != (point.x, point.y) {
+        notes.kept("fractions of a pixel", "places are whole pixels", "rounded");
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float beyond the range becomes its end"
+    )]
+    Some((x as i64, y as i64))
+}
+
+fn spot(target: &Target, notes: &mut Notes<'_>) -> Option<Value> {
+    let (x, y) = place(target.point()?, notes)?;
+    Some(json!([x, y]))
+}
+
+fn target(target: &Target, notes: &mut Notes<'_>) -> Option<Value> {
+    match target {
+        Target::Point(point) => {
+            let (x, y) = place(*point, notes)?;
+            Some(json!({"type": "coordinate", "x": x, "y": y}))
+        }
+        Target::Ref { id, frame: _ } => Some(json!({"type": "ref", "ref": id})),
+        Target::Label { .. } | Target::Named(_) => None,
+    }
+}
+
+/// Distances as notches of the wheel, one entry a direction.
+fn notches(
+    dx: f64,
+    dy: f64,
+    unit: ScrollUnit,
+    notes: &mut Notes<'_>,
+) -> Option<Vec<(&'static str, u32)>> {
+    let scale = match unit {
+        ScrollUnit::Clicks => 1.0,
+        ScrollUnit::Pixels => PIXELS_A_NOTCH,
+        ScrollUnit::Thousandths => return None,
+    };
+    let count = |distance: f64| {
+        let whole = (distance.abs() / scale).ceil().min(f64::from(u32::MAX));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and the largest"
+        )]
+        let whole = whole as u32;
+        whole
+    };
+    let mut notches = Vec::new();
+    if dy != 0.0 || dx == 0.0 {
+        notches.push((if dy < 0.0 { "up" } else { "down" }, count(dy)));
+    }
+    if dx != 0.0 {
+        notches.push((if dx < 0.0 { "left" } else { "right" }, count(dx)));
+    }
+    if unit == ScrollUnit::Pixels {
+        notes.kept(
+            "scroll distance in pixels",
+            "a scroll counts notches of the wheel",
+            format!("as notches of {PIXELS_A_NOTCH} pixels: {}", show(&notches)),
+        );
+    } else if dx.fract() != 0.0 || dy.fract() != 0.0 {
+        notes.kept(
+            "fractions of a notch",
+            "a scroll counts whole notches",
+            format!("as {}", show(&notches)),
+        );
+    }
+    Some(notches)
+}
+
+fn show(notches: &[(&str, u32)]) -> String {
+    notches
+        .iter()
+        .map(|(direction, amount)| format!("{amount} {direction}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn wait(duration: Option<Duration>, notes: &mut Notes<'_>) -> Duration {
+    duration.unwrap_or_else(|| {
+        notes.kept(
+            "wait without a duration",
+            "a wait says its seconds",
+            "as a wait of 1 second",
+        );
+        Duration::from_secs(1)
+    })
+}
+
+/// A number without a fraction where it has none.
+fn number(seconds: f64) -> Value {
+    if seconds.fract() == 0.0 && seconds < 1e15 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, and small enough"
+        )]
+        return json!(seconds as u64);
+    }
+    json!(seconds)
+}

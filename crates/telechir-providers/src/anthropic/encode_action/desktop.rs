@@ -1,0 +1,198 @@
+//! One action as members of the computer toolset, or as actions of the older tools.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Action, Button, Target};
+
+use super::{
+    Notes, Steps, click_at, click_name, key, notches, number, one, place, said_members, spot,
+    typed, wait,
+};
+use crate::anthropic::models::Version;
+use crate::anthropic::xdotool_keys;
+
+pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) -> Steps {
+    let old = version == Version::October2024;
+    match action {
+        Action::Screenshot => one("screenshot", json!({})),
+        Action::CursorPosition => one("cursor_position", json!({})),
+        Action::Zoom { region } if version >= Version::November2025 => {
+            let (from, to) = (place(region.from, notes)?, place(region.to, notes)?);
+            one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
+        }
+        Action::Move { at } => one("mouse_move", json!({"coordinate": spot(at, notes)?})),
+        Action::Click {
+            at,
+            button,
+            count,
+            modifiers,
+        } => {
+            let name = click_name(*button, *count)?;
+            let mut input = Map::new();
+            let mut steps = Vec::new();
+            match at {
+                // The first version clicks where the pointer is.
+                Some(at) if old => {
+                    steps.push(("mouse_move", json!({"coordinate": spot(at, notes)?})))
+                }
+                Some(at) => {
+                    input.insert("coordinate".to_owned(), spot(at, notes)?);
+                }
+                None => {}
+            }
+            if let Some(text) = xdotool_keys::modifiers(modifiers) {
+                (!old).then_some(())?;
+                input.insert("text".to_owned(), text.into());
+            }
+            steps.push((name, Value::Object(input)));
+            Some(steps)
+        }
+        Action::MouseDown {
+            at,
+            button: Button::Left,
+        } if !old => held("left_mouse_down", at.as_ref(), notes),
+        Action::MouseUp {
+            at,
+            button: Button::Left,
+        } if !old => held("left_mouse_up", at.as_ref(), notes),
+        Action::Drag {
+            path,
+            button: Button::Left,
+            modifiers,
+            duration,
+        } => {
+            if duration.is_some() {
+                notes
+                    .report
+                    .lost("duration of a drag", notes.place, "a drag says no duration");
+            }
+            drag(path, xdotool_keys::modifiers(modifiers), old, notes)
+        }
+        Action::Scroll {
+            at,
+            dx,
+            dy,
+            unit,
+            modifiers,
+        } if !old => {
+            let coordinate = at
+                .as_ref()
+                .map(|at| spot(at, notes))
+                .map_or(Some(Value::Null), |spot| spot)?;
+            let text = xdotool_keys::modifiers(modifiers).map_or(Value::Null, Value::from);
+            let said = |direction, amount| {
+                let input = [
+                    ("coordinate", coordinate.clone()),
+                    ("scroll_direction", json!(direction)),
+                    ("scroll_amount", json!(amount)),
+                    ("text", text.clone()),
+                ];
+                ("scroll", said_members(input))
+            };
+            Some(
+                notches(*dx, *dy, *unit, notes)?
+                    .into_iter()
+                    .map(|(direction, amount)| said(direction, amount))
+                    .collect(),
+            )
+        }
+        Action::Type {
+            text,
+            at,
+            clear_first,
+            submit,
+        } => {
+            let mut steps = Vec::new();
+            if let Some(at) = at {
+                steps.extend(self::steps(&click_at(at), version, notes)?);
+            }
+            steps.extend(typed(text, *clear_first, *submit));
+            Some(steps)
+        }
+        Action::Key { chord, repeat } => key(
+            &xdotool_keys::chord(chord),
+            *repeat,
+            version == Version::Toolset,
+        ),
+        Action::HoldKey { chord, duration } if !old => one(
+            "hold_key",
+            json!({"text": xdotool_keys::chord(chord), "duration": seconds(*duration, version, notes)?}),
+        ),
+        Action::Wait { duration } if !old => one(
+            "wait",
+            json!({"duration": seconds(wait(*duration, notes), version, notes)?}),
+        ),
+        _ => None,
+    }
+}
+
+fn held(name: &'static str, at: Option<&Target>, notes: &mut Notes<'_>) -> Steps {
+    let mut steps = Vec::new();
+    if let Some(at) = at {
+        steps.push(("mouse_move", json!({"coordinate": spot(at, notes)?})));
+    }
+    steps.push((name, json!({})));
+    Some(steps)
+}
+
+/// A path of more than two points is said step by step, unless keys must be held meanwhile.
+fn drag(path: &[Target], text: Option<String>, old: bool, notes: &mut Notes<'_>) -> Steps {
+    let points: Vec<Value> = path
+        .iter()
+        .map(|point| spot(point, notes))
+        .collect::<Option<_>>()?;
+    match points.as_slice() {
+        [end] if old => one("left_click_drag", json!({"coordinate": end})),
+        [start, end] if !old => {
+            let text = text.map_or(Value::Null, Value::from);
+            one(
+                "left_click_drag",
+                said_members([
+                    ("start_coordinate", start.clone()),
+                    ("coordinate", end.clone()),
+                    ("text", text),
+                ]),
+            )
+        }
+        [start, end] if text.is_none() => Some(vec![
+            ("mouse_move", json!({"coordinate": start})),
+            ("left_click_drag", json!({"coordinate": end})),
+        ]),
+        [first, rest @ ..] if text.is_none() && !old => {
+            notes.kept(
+                "drag path",
+                "a drag has a start and an end",
+                "as button down, moves and button up",
+            );
+            let step = |point: &Value| ("mouse_move", json!({"coordinate": point}));
+            let mut steps = Vec::new();
+            let moves = if rest.is_empty() {
+                &points[..]
+            } else {
+                steps.push(step(first));
+                rest
+            };
+            steps.push(("left_mouse_down", json!({})));
+            steps.extend(moves.iter().map(step));
+            steps.push(("left_mouse_up", json!({})));
+            Some(steps)
+        }
+        _ => None,
+    }
+}
+
+fn seconds(duration: Duration, version: Version, notes: &mut Notes<'_>) -> Option<Value> {
+    if version != Version::Toolset {
+        return Some(number(duration.as_secs_f64()));
+    }
+    let whole = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    if duration.subsec_nanos() > 0 {
+        notes.kept(
+            "fractions of a second",
+            "durations are whole seconds",
+            format!("as {whole} seconds"),
+        );
+    }
+    (whole <= 300).then(|| whole.into())
+}

@@ -1,0 +1,208 @@
+//! One action as members of the browser toolset.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use telechir_protocol::{Action, Button, Target};
+
+use super::{
+    Notes, Steps, click_at, click_name, key, notches, number, one, place, said_members, target,
+    typed, wait,
+};
+use crate::anthropic::xdotool_keys;
+
+pub(super) fn steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
+    match action {
+        Action::Screenshot => one("screenshot", json!({})),
+        Action::Zoom { region } => {
+            let (from, to) = (place(region.from, notes)?, place(region.to, notes)?);
+            one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
+        }
+        Action::Click {
+            at: Some(at),
+            button,
+            count,
+            modifiers,
+        } => {
+            let modifiers = xdotool_keys::modifiers(modifiers).map_or(Value::Null, Value::from);
+            one(
+                click_name(*button, *count)?,
+                said_members([("target", target(at, notes)?), ("modifiers", modifiers)]),
+            )
+        }
+        Action::Hover { at } => one("hover", json!({"target": target(at, notes)?})),
+        Action::Move {
+            at: at @ Target::Point(_),
+        } => one("mouse_move", json!({"target": target(at, notes)?})),
+        Action::MouseDown {
+            at: Some(at @ Target::Point(_)),
+            button: Button::Left,
+        } => one("left_mouse_down", json!({"target": target(at, notes)?})),
+        Action::MouseUp {
+            at: Some(at @ Target::Point(_)),
+            button: Button::Left,
+        } => one("left_mouse_up", json!({"target": target(at, notes)?})),
+        Action::Drag {
+            path,
+            button: Button::Left,
+            modifiers,
+            duration: _,
+        } if modifiers.is_empty() => {
+            let [from @ Target::Point(_), to @ Target::Point(_)] = path.as_slice() else {
+                return None;
+            };
+            one(
+                "left_click_drag",
+                json!({"from": target(from, notes)?, "target": target(to, notes)?}),
+            )
+        }
+        Action::Scroll {
+            at: Some(at @ Target::Point(_)),
+            dx,
+            dy,
+            unit,
+            modifiers,
+        } if modifiers.is_empty() => {
+            let target = target(at, notes)?;
+            let said = |(direction, amount): (&str, u32)| {
+                // The member takes from 1 to 10.
+                let amount = amount.clamp(1, 10);
+                (
+                    "scroll",
+                    json!({"target": target, "scroll_direction": direction, "scroll_amount": amount}),
+                )
+            };
+            let notches = notches(*dx, *dy, *unit, notes)?;
+            if notches.iter().any(|(_, amount)| !(1..=10).contains(amount)) {
+                notes.kept(
+                    "scroll distance",
+                    "the browser scrolls by 1 to 10 notches",
+                    "as the nearest of these",
+                );
+            }
+            Some(notches.into_iter().map(said).collect())
+        }
+        Action::Type {
+            text,
+            at,
+            clear_first,
+            submit,
+        } => {
+            let mut steps = Vec::new();
+            if let Some(at) = at {
+                steps.extend(self::steps(&click_at(at), notes)?);
+            }
+            steps.extend(typed(text, *clear_first, *submit));
+            Some(steps)
+        }
+        Action::Key { chord, repeat } => key(&xdotool_keys::chord(chord), *repeat, true),
+        Action::HoldKey { chord, duration } => {
+            let seconds = seconds_up_to(*duration, 30)?;
+            one(
+                "hold_key",
+                json!({"text": xdotool_keys::chord(chord), "duration": seconds}),
+            )
+        }
+        Action::Wait { duration } => one(
+            "wait",
+            json!({"duration": seconds_up_to(wait(*duration, notes), 30)?}),
+        ),
+        _ => page_steps(action, notes),
+    }
+}
+
+fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
+    let navigate = |url: &str, tab: &Option<String>| {
+        one(
+            "navigate",
+            said_members([("url", json!(url)), ("tab_id", json!(tab))]),
+        )
+    };
+    let only_tab = |name, tab: &Option<String>| one(name, said_members([("tab_id", json!(tab))]));
+    match action {
+        Action::Navigate { url, tab } => navigate(url, tab),
+        Action::Back { tab } => navigate("back", tab),
+        Action::Forward { tab } => navigate("forward", tab),
+        Action::Reload { tab } => navigate("reload", tab),
+        Action::ListTabs => one("list_tabs", json!({})),
+        Action::NewTab { url: None } => one("new_tab", json!({})),
+        Action::NewTab { url: Some(url) } => Some(vec![
+            ("new_tab", json!({})),
+            ("navigate", json!({"url": url})),
+        ]),
+        Action::SwitchTab { tab } => one("switch_tab", json!({"tab_id": tab})),
+        Action::CloseTab { tab } => one("close_tab", json!({"tab_id": tab})),
+        Action::ReadPage {
+            filter,
+            depth,
+            root,
+            tab,
+        } => {
+            let root = match root {
+                None => Value::Null,
+                Some(Target::Ref { id, frame: _ }) => json!(id),
+                Some(Target::Point(_) | Target::Label { .. } | Target::Named(_)) => return None,
+            };
+            one(
+                "read_page",
+                said_members([
+                    ("filter", json!(filter)),
+                    ("depth", json!(depth)),
+                    ("ref", root),
+                    ("tab_id", json!(tab)),
+                ]),
+            )
+        }
+        Action::PageText { tab } => only_tab("get_page_text", tab),
+        Action::ReadConsole { tab } => only_tab("read_console", tab),
+        Action::ReadNetwork { tab } => only_tab("read_network", tab),
+        Action::Find { query, tab } => one(
+            "find",
+            said_members([("query", json!(query)), ("tab_id", json!(tab))]),
+        ),
+        Action::FormInput { at, value, tab } => one(
+            "form_input",
+            said_members([
+                ("target", target(at, notes)?),
+                ("value", value.clone()),
+                ("tab_id", json!(tab)),
+            ]),
+        ),
+        Action::FileUpload {
+            at,
+            paths,
+            documents,
+            tab,
+        } => {
+            let list = |items: &[String]| {
+                if items.is_empty() {
+                    Value::Null
+                } else {
+                    json!(items)
+                }
+            };
+            one(
+                "file_upload",
+                said_members([
+                    ("target", target(at, notes)?),
+                    ("paths", list(paths)),
+                    ("document_ids", list(documents)),
+                    ("tab_id", json!(tab)),
+                ]),
+            )
+        }
+        Action::ScrollTo { at, tab } => one(
+            "scroll_to",
+            said_members([("target", target(at, notes)?), ("tab_id", json!(tab))]),
+        ),
+        Action::Javascript { script, tab } => one(
+            "javascript_exec",
+            said_members([("text", json!(script)), ("tab_id", json!(tab))]),
+        ),
+        _ => None,
+    }
+}
+
+fn seconds_up_to(duration: Duration, most: u64) -> Option<Value> {
+    (duration <= Duration::from_secs(most)).then(|| number(duration.as_secs_f64()))
+}

@@ -1,0 +1,196 @@
+//! Calls of a screen or a browser as blocks.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Action, ComputerCall};
+
+use super::losses::{legal_id, unsaid};
+use super::{Style, Written, finish, place};
+use crate::Report;
+use crate::anthropic::decode_call::{BROWSER, COMPUTER, FORM, ONE_TOOL, toolset_name};
+use crate::anthropic::encode_action::{self, Member, Notes};
+use crate::anthropic::models::Version;
+use crate::anthropic::{PROVIDER, split_calls};
+use crate::companion;
+
+pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -> Written {
+    let place = place(&call.call_id);
+    unsaid(
+        report,
+        &place,
+        &call.meta,
+        call.item_id.as_deref(),
+        call.status.as_deref(),
+    );
+    if let Some(intent) = &call.intent {
+        report.lost(
+            format!("intent {intent:?}"),
+            &place,
+            "a call says no intent",
+        );
+    }
+    for check in &call.pending_safety_checks {
+        report.lost(
+            format!("safety check {}", check.id),
+            &place,
+            "a call carries no safety checks",
+        );
+    }
+    let is_browser = call.group.as_deref() == Some(BROWSER)
+        || call
+            .target
+            .as_ref()
+            .is_some_and(|target| target.as_str() == BROWSER);
+    // The version a changed call came in is still the one its model speaks.
+    let is_one_tool = call.meta.property(PROVIDER, FORM) == Some(&ONE_TOOL.into());
+    let version = match style.version {
+        _ if toolset_name(&call.meta).is_some() => Version::Toolset,
+        Version::Toolset if is_one_tool => Version::November2025,
+        version => version,
+    };
+    let style = Style { version, ..style };
+    if let Some(block) = unheard_of(call, is_one_tool) {
+        return finish(vec![(block, 0)], &call.meta);
+    }
+    let (places, actions) = answerable(call, style, report, &place);
+    let mut noted = Report::default();
+    let notes = &mut Notes {
+        report: &mut noted,
+        place: &place,
+    };
+    let members = if !is_browser {
+        encode_action::computer(&actions, style.version, notes)
+    } else if style.version == Version::Toolset && (style.tabs || !are_about_tabs(&actions)) {
+        encode_action::browser(&actions, notes)
+    } else {
+        None
+    };
+    let toolset =
+        (style.version == Version::Toolset).then_some(if is_browser { BROWSER } else { COMPUTER });
+    match members.filter(|members| !members.is_empty()) {
+        Some(members) => {
+            report.absorb(noted);
+            let count = members.len();
+            let base = legal_id(&call.call_id, report);
+            let blocks = members.into_iter().enumerate().map(|(at, mut member)| {
+                member.action = places.get(member.action).copied().unwrap_or(member.action);
+                member_block(&split_calls::part_id(&base, at + 1, count), member, toolset)
+            });
+            finish(blocks.collect::<Vec<_>>(), &call.meta)
+        }
+        None => neutral(call, is_browser, style.version, report),
+    }
+}
+
+/// A call of this dialect whose one action nobody knows, in the words it came in.
+fn unheard_of(call: &ComputerCall, is_one_tool: bool) -> Option<Value> {
+    let [Action::Other { name, args }] = call.actions.as_slice() else {
+        return None;
+    };
+    let id = call.call_id.as_str();
+    if is_one_tool {
+        let mut input = Map::from_iter([("action".to_owned(), name.as_str().into())]);
+        input.extend(args.clone());
+        return Some(json!({"type": "tool_use", "id": id, "name": COMPUTER, "input": input}));
+    }
+    let toolset = toolset_name(&call.meta)?;
+    Some(
+        json!({"type": "tool_use", "id": id, "name": name, "toolset_name": toolset, "input": args}),
+    )
+}
+
+/// A screenshot amid a batch has no answer of its own where only the last picture is known.
+/// What is left of the actions, with their places.
+fn answerable(
+    call: &ComputerCall,
+    style: Style,
+    report: &mut Report,
+    place: &str,
+) -> (Vec<usize>, Vec<Action>) {
+    let last = call.actions.len().saturating_sub(1);
+    let stays = |(at, action): &(usize, &Action)| {
+        style.images || *at == last || !matches!(action, Action::Screenshot | Action::Zoom { .. })
+    };
+    let kept = call.actions.iter().enumerate().filter(stays);
+    let kept: (Vec<usize>, Vec<Action>) = kept.map(|(at, action)| (at, action.clone())).unzip();
+    if kept.0.len() < call.actions.len() {
+        report.kept(
+            "a screenshot amid the batch",
+            place,
+            "its picture is not known",
+            "as the batch's one picture",
+        );
+    }
+    kept
+}
+
+/// Whether a part of them is a call about tabs; a switch before another action is that one's tab.
+fn are_about_tabs(actions: &[Action]) -> bool {
+    match actions {
+        [Action::SwitchTab { .. }, action] => is_about_tabs(action),
+        actions => actions.iter().any(is_about_tabs),
+    }
+}
+
+fn is_about_tabs(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::ListTabs
+            | Action::NewTab { .. }
+            | Action::SwitchTab { .. }
+            | Action::CloseTab { .. }
+    )
+}
+
+fn member_block(id: &str, member: Member, toolset: Option<&str>) -> (Value, usize) {
+    let block = match toolset {
+        Some(toolset) => {
+            json!({"type": "tool_use", "id": id, "name": member.name, "toolset_name": toolset, "input": member.input})
+        }
+        None => {
+            let mut input = Map::from_iter([("action".to_owned(), member.name.into())]);
+            input.extend(member.input);
+            json!({"type": "tool_use", "id": id, "name": COMPUTER, "input": input})
+        }
+    };
+    (block, member.action)
+}
+
+/// As a call of a function of ours, whose arguments are the neutral actions.
+fn neutral(
+    call: &ComputerCall,
+    is_browser: bool,
+    version: Version,
+    report: &mut Report,
+) -> Written {
+    let (mut name, arguments) = companion::of_computer_call(call);
+    let mut input: Value = serde_json::from_str(&arguments).unwrap_or_default();
+    if is_browser && version == Version::Toolset {
+        // Beside the toolset nothing else may be called `browser`.
+        name = companion::COMPUTER;
+        input["target"] = BROWSER.into();
+    }
+    // The older models get the browser as this very function.
+    if !is_browser || version == Version::Toolset {
+        let names = call
+            .actions
+            .iter()
+            .map(Action::name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        report.kept(
+            format!("computer call {names}"),
+            place(&call.call_id),
+            "the provider's tools have no such action",
+            format!("as a call of a function named {name}"),
+        );
+    }
+    let id = legal_id(&call.call_id, report);
+    let last = call.actions.len().saturating_sub(1);
+    finish(
+        vec![(
+            json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+            last,
+        )],
+        &call.meta,
+    )
+}

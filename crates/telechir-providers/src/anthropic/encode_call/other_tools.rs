@@ -1,0 +1,186 @@
+//! Calls of shells, editors and functions as blocks.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction, ShellCall};
+
+use super::losses::{legal, legal_id, unsaid};
+use super::{Style, Written, finish, place};
+use crate::anthropic::{PROVIDER, split_calls};
+use crate::{Report, companion, numbers};
+
+pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Written {
+    let place = place(&call.call_id);
+    unsaid(
+        report,
+        &place,
+        &call.meta,
+        call.item_id.as_deref(),
+        call.status.as_deref(),
+    );
+    let limits = [
+        ("timeout", call.timeout_ms.is_some()),
+        ("output limit", call.max_output.is_some()),
+        ("folder", call.cwd.is_some()),
+        ("variables", !call.env.is_empty()),
+        ("user", call.user.is_some()),
+    ];
+    for (what, _) in limits.into_iter().filter(|(_, said)| *said) {
+        report.lost(what, &place, "bash takes a command and nothing else");
+    }
+    let id = legal_id(&call.call_id, report);
+    let lines: Vec<String> = call
+        .commands
+        .iter()
+        .map(telechir_protocol::Command::to_line)
+        .collect();
+    let inputs = match &call.action {
+        ShellAction::Restart => vec![json!({"restart": true})],
+        ShellAction::Execute if lines.len() > 1 && style.outputs != lines.len() => {
+            report.kept(
+                "a list of commands",
+                &place,
+                "bash takes one command",
+                "as one script, a line each",
+            );
+            vec![json!({"command": lines.join("\n")})]
+        }
+        ShellAction::Execute => lines.iter().map(|line| json!({"command": line})).collect(),
+        ShellAction::Start
+        | ShellAction::SendText(_)
+        | ShellAction::SendKey(_)
+        | ShellAction::CloseInput
+        | ShellAction::Interrupt
+        | ShellAction::List
+        | ShellAction::Read(_)
+        | ShellAction::Stop(_)
+        | ShellAction::Other(_) => match companion::of_shell_call(call) {
+            Some(arguments) => {
+                report.kept(
+                    "a shell action",
+                    &place,
+                    "bash has no such action",
+                    "as a call of a function named shell_session",
+                );
+                let input: Value = serde_json::from_str(&arguments).unwrap_or_default();
+                let block =
+                    json!({"type": "tool_use", "id": id, "name": companion::SHELL, "input": input});
+                return finish(vec![(block, 0)], &call.meta);
+            }
+            None => Vec::new(),
+        },
+    };
+    let inputs = if inputs.is_empty() {
+        vec![json!({})]
+    } else {
+        inputs
+    };
+    let count = inputs.len();
+    let block = |(at, input): (usize, Value)| {
+        let id = split_calls::part_id(&id, at + 1, count);
+        (
+            json!({"type": "tool_use", "id": id, "name": "bash", "input": input}),
+            at,
+        )
+    };
+    finish(
+        inputs.into_iter().enumerate().map(block).collect(),
+        &call.meta,
+    )
+}
+
+pub(super) fn edit(call: &EditCall, report: &mut Report) -> Written {
+    let place = place(&call.call_id);
+    unsaid(report, &place, &call.meta, call.item_id.as_deref(), None);
+    let id = legal_id(&call.call_id, report);
+    let old_name = call.meta.property(PROVIDER, "name").and_then(Value::as_str);
+    let name = match call.tool {
+        EditTool::Editor => old_name.unwrap_or("str_replace_based_edit_tool"),
+        EditTool::Memory => "memory",
+        EditTool::Patch => "apply_patch",
+    };
+    let (EditTool::Editor | EditTool::Memory, [operation]) =
+        (call.tool, call.operations.as_slice())
+    else {
+        report.kept(
+            "file edits",
+            &place,
+            "the text editor has no such operations",
+            format!("as a call of a function named {name}"),
+        );
+        let input = json!({"operations": call.operations});
+        return finish(
+            vec![(
+                json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+                0,
+            )],
+            &call.meta,
+        );
+    };
+    let mut input = Map::from_iter([("command".to_owned(), operation.name.as_str().into())]);
+    input.extend(
+        operation
+            .path
+            .as_ref()
+            .map(|path| ("path".to_owned(), path.as_str().into())),
+    );
+    input.extend(operation.args.clone());
+    // The older editors call the new text so.
+    if name == "str_replace_editor"
+        && let Some(new) = input.shift_remove("insert_text")
+    {
+        input.insert("new_str".to_owned(), new);
+    }
+    finish(
+        vec![(
+            json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+            0,
+        )],
+        &call.meta,
+    )
+}
+
+pub(super) fn function(call: &FunctionCall, report: &mut Report) -> Written {
+    let place = call
+        .call_id
+        .as_ref()
+        .map_or_else(|| format!("call of {}", call.name), place);
+    unsaid(report, &place, &call.meta, call.item_id.as_deref(), None);
+    let Some(id) = &call.call_id else {
+        return Written::default();
+    };
+    let input = match call.arguments.to_value() {
+        Ok(Value::Object(input)) => {
+            if let Arguments::Text(text) = &call.arguments {
+                numbers::report(text.as_bytes(), &place, report);
+            }
+            Value::Object(input)
+        }
+        Ok(_) | Err(_) => {
+            let arguments = call.arguments.to_text();
+            report.kept(
+                "arguments that are no object",
+                &place,
+                "an input is an object",
+                "as its member `arguments`",
+            );
+            json!({"arguments": arguments})
+        }
+    };
+    let name = legal(&call.name, 128);
+    if name != call.name {
+        report.kept(
+            format!("function name {}", call.name),
+            &place,
+            "names have letters, digits, _ and -",
+            format!("as {name}"),
+        );
+    }
+    let id = legal_id(id, report);
+    finish(
+        vec![(
+            json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+            0,
+        )],
+        &call.meta,
+    )
+}

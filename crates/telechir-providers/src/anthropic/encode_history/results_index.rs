@@ -1,0 +1,57 @@
+//! Results by the calls they answer, and what else a content is for a message.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use telechir_protocol::{CallId, Content, Message, Role, ToolResult};
+
+use crate::anthropic::{DIALECT, decode_history};
+
+pub(super) fn index(messages: &[Message]) -> HashMap<&str, &Content> {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    contents
+        .filter_map(|content| Some((result_id(content)?, content)))
+        .collect()
+}
+
+fn result_id(content: &Content) -> Option<&str> {
+    match content {
+        Content::ComputerResult(result) => Some(result.call_id.as_str()),
+        Content::ShellResult(result) => Some(result.call_id.as_str()),
+        Content::EditResult(result) => Some(result.call_id.as_str()),
+        Content::FunctionResult(result) => result.call_id.as_ref().map(CallId::as_str),
+        _ => None,
+    }
+}
+
+pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
+    Some(match content {
+        Content::ComputerResult(result) => ToolResult::Computer(result.clone()),
+        Content::ShellResult(result) => ToolResult::Shell(result.clone()),
+        Content::EditResult(result) => ToolResult::Edit(result.clone()),
+        Content::FunctionResult(result) => ToolResult::Function(result.clone()),
+        _ => return None,
+    })
+}
+
+/// The string a message's whole content was, when it still says that.
+pub(super) fn string_of(content: &Content) -> Option<Value> {
+    let Content::Text(text) = content else {
+        return None;
+    };
+    let raw = text
+        .meta
+        .raw_representation
+        .as_ref()
+        .filter(|raw| raw.dialect == DIALECT)?;
+    let again = decode_history::string(raw.template().as_str()?);
+    (again == *content).then(|| raw.template().clone())
+}
+
+pub(super) fn role_name(role: &Role) -> &'static str {
+    match role {
+        Role::System | Role::Developer => "system",
+        Role::User | Role::Tool => "user",
+        Role::Assistant => "assistant",
+    }
+}

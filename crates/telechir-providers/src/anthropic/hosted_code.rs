@@ -1,0 +1,208 @@
+//! Code that the provider runs itself: its calls and results as contents, and as blocks again.
+//! Its other server tools stay as they are.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Content, ErrorContent, HostedCall, HostedFileContent, Meta, TextContent};
+
+use super::PROVIDER;
+use super::decode_block::{Block, meta, text};
+
+/// Under this name a call keeps its tool, and a result too.
+const NAME: &str = "name";
+/// Under this name a call keeps its input where that says more than the code.
+const INPUT: &str = "input";
+/// Under this name a result keeps its content's type and members that have no neutral name.
+const RESULT: &str = "result";
+
+/// A `server_tool_use` that runs code.
+pub(super) fn call(block: &Block) -> Option<Content> {
+    let input = block.get("input")?.as_object()?;
+    let member = code_member(text(block, "name")?)?;
+    let code = text(input, member)?;
+    let known: &[&str] = if input.len() == 1 {
+        &["id", "input"]
+    } else {
+        &["id"]
+    };
+    Some(Content::CommandCall(HostedCall {
+        call_id: Some(text(block, "id")?.into()),
+        inputs: vec![words(code)],
+        meta: meta(block, known),
+        ..HostedCall::default()
+    }))
+}
+
+/// The member of a tool's input that is the code.
+fn code_member(name: &str) -> Option<&'static str> {
+    match name {
+        "bash_code_execution" => Some("command"),
+        "code_execution" => Some("code"),
+        _ => None,
+    }
+}
+
+/// What came of the code.
+pub(super) fn result(block: &Block) -> Option<Content> {
+    let content = block.get("content")?.as_object()?;
+    let kind = text(content, "type")?;
+    let is_error = kind.ends_with("_error");
+    let results = if is_error {
+        vec![failure(text(content, "error_code")?)]
+    } else {
+        let stdout = text(content, "stdout").or_else(|| text(content, "encrypted_stdout"))?;
+        let mut results = vec![words(stdout)];
+        let stderr = text(content, "stderr").filter(|stderr| !stderr.is_empty());
+        results.extend(stderr.map(of_stderr));
+        results.extend(files(content));
+        results
+    };
+    let mut meta = meta(block, &["tool_use_id", "content"]);
+    let known = ["stdout", "encrypted_stdout", "stderr", "error_code"];
+    let rest = content.iter().filter(|(name, value)| {
+        !known.contains(&name.as_str()) && (*name != "content" || is_odd(value))
+    });
+    let rest: Map<String, Value> = rest
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if let Some(code) = content.get("return_code") {
+        meta.set_property(PROVIDER, "return_code", code.clone());
+    }
+    meta.set_property(PROVIDER, RESULT, Value::Object(rest));
+    let name = text(block, "type")?.trim_end_matches("_tool_result");
+    meta.set_property(PROVIDER, NAME, name.into());
+    Some(Content::CommandResult(HostedCall {
+        call_id: Some(text(block, "tool_use_id")?.into()),
+        results,
+        meta,
+        ..HostedCall::default()
+    }))
+}
+
+/// Whether files are more than their ids.
+fn is_odd(files: &Value) -> bool {
+    let is_plain = |file: &Value| {
+        file.as_object()
+            .is_some_and(|file| file.len() == 2 && text(file, "file_id").is_some())
+    };
+    !files
+        .as_array()
+        .is_some_and(|files| files.iter().all(is_plain))
+}
+
+/// A call as its block; none when it is another provider's.
+pub(super) fn call_block(call: &HostedCall) -> Option<Value> {
+    let name = call.meta.property(PROVIDER, NAME)?.as_str()?;
+    let member = code_member(name)?;
+    let [Content::Text(code)] = call.inputs.as_slice() else {
+        return None;
+    };
+    let kept = call
+        .meta
+        .property(PROVIDER, INPUT)
+        .and_then(Value::as_object);
+    let mut input = kept.cloned().unwrap_or_default();
+    input.insert(member.to_owned(), code.text.as_str().into());
+    let mut block = json!({
+        "type": "server_tool_use",
+        "id": call.call_id.as_ref()?.as_str(),
+        "name": name,
+        "input": input,
+    });
+    restore(&mut block, &call.meta);
+    Some(block)
+}
+
+/// A result as its block; none when it is another provider's.
+pub(super) fn result_block(result: &HostedCall) -> Option<Value> {
+    let name = result.meta.property(PROVIDER, NAME)?.as_str()?;
+    let rest = result.meta.property(PROVIDER, RESULT)?.as_object()?;
+    let kind = text(rest, "type")?;
+    let mut content = rest.clone();
+    if kind.ends_with("_error") {
+        let [Content::Error(error)] = result.results.as_slice() else {
+            return None;
+        };
+        content.insert("error_code".to_owned(), error.error_code.as_deref()?.into());
+    } else {
+        let stdout = match kind {
+            "encrypted_code_execution_result" => "encrypted_stdout",
+            _ => "stdout",
+        };
+        let mut files = Vec::new();
+        let (mut out, mut err) = (String::new(), String::new());
+        for part in &result.results {
+            match part {
+                Content::Text(text) if is_stderr(&text.meta) => err.push_str(&text.text),
+                Content::Text(text) => out.push_str(&text.text),
+                Content::HostedFile(file) => {
+                    let kind = kind.replace("encrypted_", "").replace("_result", "_output");
+                    files.push(json!({"type": kind, "file_id": file.file_id}));
+                }
+                _ => return None,
+            }
+        }
+        content.insert(stdout.to_owned(), out.into());
+        content.insert("stderr".to_owned(), err.into());
+        content
+            .entry("content")
+            .or_insert_with(|| Value::Array(files));
+    }
+    let mut block = json!({
+        "type": format!("{name}_tool_result"),
+        "tool_use_id": result.call_id.as_ref()?.as_str(),
+        "content": content,
+    });
+    restore(&mut block, &result.meta);
+    Some(block)
+}
+
+/// Members of the block itself, which were kept beside the neutral ones.
+fn restore(block: &mut Value, meta: &Meta) {
+    for member in ["caller", "cache_control"] {
+        if let Some(value) = meta.property(PROVIDER, member) {
+            block[member] = value.clone();
+        }
+    }
+}
+
+fn failure(code: &str) -> Content {
+    Content::Error(ErrorContent {
+        message: format!("The provider could not run it: {code}."),
+        error_code: Some(code.to_owned()),
+        ..ErrorContent::default()
+    })
+}
+
+fn of_stderr(stderr: &str) -> Content {
+    let mut meta = Meta::default();
+    meta.set_property(PROVIDER, "stream", "stderr".into());
+    Content::Text(TextContent {
+        text: stderr.to_owned(),
+        meta,
+    })
+}
+
+fn is_stderr(meta: &Meta) -> bool {
+    meta.property(PROVIDER, "stream")
+        .is_some_and(|stream| stream == "stderr")
+}
+
+fn files(content: &Block) -> Vec<Content> {
+    let files = content.get("content").and_then(Value::as_array);
+    let file = |file: &Value| {
+        Some(Content::HostedFile(HostedFileContent {
+            file_id: text(file.as_object()?, "file_id")?.to_owned(),
+            media_type: None,
+            name: None,
+            meta: Meta::default(),
+        }))
+    };
+    files.into_iter().flatten().filter_map(file).collect()
+}
+
+fn words(words: &str) -> Content {
+    Content::Text(TextContent {
+        text: words.to_owned(),
+        meta: Meta::default(),
+    })
+}

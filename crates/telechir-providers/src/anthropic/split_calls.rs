@@ -1,0 +1,199 @@
+//! Calls of several actions or commands: one block for each, with ids that tell how to join them
+//! again: `call_1-1of3`.
+
+use serde_json::Value;
+use telechir_protocol::{
+    CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, ShellAction, ShellCall,
+    ShellResult, StepOutcome, StepState,
+};
+
+use super::context::Scene;
+use super::decode_block::{self, text};
+use super::{DIALECT, fixed_texts};
+
+/// The id of one part, from 1.
+pub(super) fn part_id(base: &str, index: usize, count: usize) -> String {
+    if count == 1 {
+        base.to_owned()
+    } else {
+        format!("{base}-{index}of{count}")
+    }
+}
+
+fn part_of(block: &Value) -> Option<(&str, &str, usize, usize)> {
+    let block = block.as_object()?;
+    let kind = text(block, "type")?;
+    let id = match kind {
+        "tool_use" => text(block, "id")?,
+        "tool_result" => text(block, "tool_use_id")?,
+        _ => return None,
+    };
+    let (base, place) = id.rsplit_once('-')?;
+    let (index, count) = place.split_once("of")?;
+    Some((kind, base, index.parse().ok()?, count.parse().ok()?))
+}
+
+/// Splits blocks into single ones and whole runs of parts.
+pub(super) fn runs(blocks: &[Value]) -> Vec<&[Value]> {
+    let mut runs = Vec::new();
+    let mut left = blocks;
+    while !left.is_empty() {
+        let (run, rest) = left.split_at(run_length(left));
+        runs.push(run);
+        left = rest;
+    }
+    runs
+}
+
+fn run_length(blocks: &[Value]) -> usize {
+    let Some((kind, base, 1, count)) = blocks.first().and_then(part_of) else {
+        return 1;
+    };
+    let fits = |(at, block)| part_of(block) == Some((kind, base, at + 1, count));
+    let whole = count > 1 && count <= blocks.len() && blocks[..count].iter().enumerate().all(fits);
+    if whole { count } else { 1 }
+}
+
+/// Reads a run of parts as one content; none when they do not make one.
+pub(super) fn read(run: &[Value], scene: &Scene) -> Option<Content> {
+    let (_, base, ..) = run.first().and_then(part_of)?;
+    let parts: Vec<Content> = run
+        .iter()
+        .map(|part| part.as_object().map(|part| decode_block::read(part, scene)))
+        .collect::<Option<_>>()?;
+    let raw = Raw::new(DIALECT, Value::Array(run.to_vec()));
+    let id = CallId::from(base);
+    computer_call(&id, &raw, &parts)
+        .map(Content::ComputerCall)
+        .or_else(|| shell_call(&id, &raw, &parts).map(Content::ShellCall))
+        .or_else(|| computer_result(&id, &raw, &parts).map(Content::ComputerResult))
+        .or_else(|| shell_result(&id, &raw, &parts).map(Content::ShellResult))
+}
+
+fn joined_meta(first: &Meta, raw: &Raw) -> Meta {
+    Meta {
+        raw_representation: Some(raw.clone()),
+        ..first.clone()
+    }
+}
+
+fn computer_call(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ComputerCall> {
+    let calls = all(parts, |part| match part {
+        Content::ComputerCall(call) if call.exception.is_none() => Some(call),
+        _ => None,
+    })?;
+    let first = *calls.first()?;
+    let actions = calls.iter().flat_map(|call| call.actions.clone()).collect();
+    let meta = joined_meta(&first.meta, raw);
+    Some(ComputerCall {
+        call_id: id.clone(),
+        actions,
+        meta,
+        ..first.clone()
+    })
+}
+
+fn shell_call(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellCall> {
+    let calls = all(parts, |part| match part {
+        Content::ShellCall(call)
+            if call.exception.is_none() && call.action == ShellAction::Execute =>
+        {
+            Some(call)
+        }
+        _ => None,
+    })?;
+    let first = *calls.first()?;
+    let commands = calls
+        .iter()
+        .flat_map(|call| call.commands.clone())
+        .collect();
+    let meta = joined_meta(&first.meta, raw);
+    Some(ShellCall {
+        call_id: id.clone(),
+        commands,
+        meta,
+        ..first.clone()
+    })
+}
+
+fn shell_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellResult> {
+    let results = all(parts, |part| match part {
+        Content::ShellResult(result) => Some(result),
+        _ => None,
+    })?;
+    let last = *results.last()?;
+    Some(ShellResult {
+        call_id: id.clone(),
+        outputs: results
+            .iter()
+            .flat_map(|result| result.outputs.clone())
+            .collect(),
+        combined: results.iter().any(|result| result.combined),
+        error: results.iter().find_map(|result| result.error.clone()),
+        meta: joined_meta(&last.meta, raw),
+        ..last.clone()
+    })
+}
+
+/// The screen is that of the last part; words are those that are not our own confirmations.
+fn computer_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ComputerResult> {
+    let results = all(parts, |part| match part {
+        Content::ComputerResult(result) => Some(result),
+        _ => None,
+    })?;
+    let (last, before) = results.split_last()?;
+    let said = results
+        .iter()
+        .filter_map(|result| result.text_output.as_deref());
+    let said: Vec<&str> = said
+        .filter(|said| !fixed_texts::is_confirmation(said))
+        .collect();
+    let failures = || results.iter().filter_map(|result| result.error.clone());
+    let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
+    let steps = if first.is_some() || before.iter().any(|result| result.screenshot.is_some()) {
+        results.iter().map(|result| step(result)).collect()
+    } else {
+        Vec::new()
+    };
+    Some(ComputerResult {
+        call_id: id.clone(),
+        text_output: (!said.is_empty()).then(|| said.join("\n")),
+        error: first.or_else(|| failures().next()),
+        screenshot: results
+            .iter()
+            .rev()
+            .find_map(|result| result.screenshot.clone()),
+        steps,
+        meta: joined_meta(&last.meta, raw),
+        ..(*last).clone()
+    })
+}
+
+fn step(result: &ComputerResult) -> StepOutcome {
+    let state = match &result.error {
+        None => StepState::Delivered,
+        Some(failure) if failure.kind == FailureKind::NotExecuted => StepState::NotStarted,
+        Some(failure) => StepState::Failed {
+            failure: failure.clone(),
+        },
+    };
+    let action = result
+        .steps
+        .first()
+        .map_or_else(String::new, |step| step.action.clone());
+    let image = result.screenshot.clone();
+    StepOutcome {
+        action,
+        state,
+        text: result.text_output.clone(),
+        screenshot: image,
+        duration_ms: None,
+    }
+}
+
+fn all<'a, T>(
+    parts: &'a [Content],
+    read: impl Fn(&'a Content) -> Option<&'a T>,
+) -> Option<Vec<&'a T>> {
+    parts.iter().map(read).collect()
+}

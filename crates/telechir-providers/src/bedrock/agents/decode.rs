@@ -1,0 +1,446 @@
+//! Reading agents: responses with their events, payloads that return control, and the requests
+//! that answer them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use telechir_protocol::{
+    ApprovalRequest, Content, DataContent, Message, Meta, ModelTurn, Raw, Role, SafetyCheck,
+    SafetySource, TextContent, UnknownContent,
+};
+
+use super::{CONFIRMATION, DIALECT, MOST, PROVIDER, ids, parameters};
+use crate::anthropic;
+use crate::bedrock::{anthropic_bridge, detect, media};
+use crate::conversation::text_of;
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member an envelope is named after that holds one document alone.
+pub(super) const ALONE: &str = "";
+
+/// Reads one response.
+pub(super) fn read_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::refuse_error(document)?;
+    let Some(events) = events(document) else {
+        let problem = "it wants `returnControl`, `invocationInputs`, or a `completion` of events";
+        return Err(detect::wrong(DIALECT, problem, document));
+    };
+    let (message, report) = Reading::new(document).response(document, &events)?;
+    Ok((ModelTurn::new(message.contents)?, report))
+}
+
+/// Reads a history: responses and requests in turn, or one of them.
+pub(super) fn read_history(document: &Value) -> Result<(History, Report), DecodeError> {
+    detect::refuse_error(document)?;
+    let mut reading = Reading::new(document);
+    let is_event = |item: &Value| item.get("chunk").is_some() || item.get("trace").is_some();
+    let (items, envelope) = match document {
+        Value::Array(items) if !items.iter().any(is_event) => (items.as_slice(), Envelope::List),
+        _ => (std::slice::from_ref(document), alone()),
+    };
+    let mut messages = Vec::new();
+    let mut at = 0;
+    while let Some(item) = items.get(at) {
+        let bare = items[at..]
+            .iter()
+            .take_while(|item| is_result(item))
+            .count();
+        if bare > 0 {
+            let run = Value::from(items[at..at + bare].to_vec());
+            messages.push(reading.answers(&run, &items[at..at + bare], None)?);
+            at += bare;
+            continue;
+        }
+        messages.push(reading.item(item, at)?);
+        at += 1;
+    }
+    Ok((History { messages, envelope }, reading.report))
+}
+
+fn alone() -> Envelope {
+    Envelope::Object {
+        dialect: DIALECT,
+        member: ALONE,
+        rest: Map::new(),
+    }
+}
+
+fn is_result(item: &Value) -> bool {
+    item.get("functionResult").is_some() || item.get("apiResult").is_some()
+}
+
+/// The events of a response, in whichever form it comes.
+fn events(document: &Value) -> Option<Vec<Value>> {
+    let is_event = |item: &Value| {
+        ["chunk", "trace", "files", "returnControl"]
+            .iter()
+            .any(|name| item.get(name).is_some())
+    };
+    match document {
+        Value::Array(items) if !items.is_empty() && items.iter().all(is_event) => {
+            Some(items.clone())
+        }
+        Value::Object(all) if all.contains_key("completion") => {
+            all["completion"].as_array().cloned()
+        }
+        Value::Object(all) if all.contains_key("invocationInputs") => {
+            Some(vec![json!({"returnControl": document})])
+        }
+        Value::Object(_) if is_event(document) => Some(vec![document.clone()]),
+        _ => None,
+    }
+}
+
+/// A history that is being read.
+struct Reading<'a> {
+    whole: &'a Value,
+    report: Report,
+    /// The calls so far, as the other dialect has them.
+    asked: Vec<Value>,
+    /// The ids of the invocation that waits for its answer.
+    open: Vec<String>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(whole: &'a Value) -> Self {
+        Self {
+            whole,
+            report: Report::default(),
+            asked: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    fn wrong(&self, problem: impl Into<String>) -> DecodeError {
+        detect::wrong(DIALECT, problem, self.whole)
+    }
+
+    fn item(&mut self, item: &Value, at: usize) -> Result<Message, DecodeError> {
+        if let Some(events) = events(item) {
+            return self.events(item, &events);
+        }
+        let state = ["sessionState", "inlineSessionState"]
+            .into_iter()
+            .find_map(|name| item.get(name));
+        let state = state.or_else(|| {
+            item.get("returnControlInvocationResults")
+                .is_some()
+                .then_some(item)
+        });
+        let results =
+            state.and_then(|state| state.get("returnControlInvocationResults")?.as_array());
+        if let (Some(state), Some(results)) = (state, results) {
+            let invocation = state.get("invocationId").and_then(Value::as_str);
+            return self.answers(item, results, invocation);
+        }
+        match item.get("inputText") {
+            Some(Value::String(words)) => Ok(message(Role::User, vec![Content::text(words)], item)),
+            None if item.get("sessionState").is_some() => Ok(message(Role::User, Vec::new(), item)),
+            _ => Err(self.wrong(format!(
+                "item {at} is neither a response of an agent nor a request to one"
+            ))),
+        }
+    }
+
+    /// One response by itself.
+    fn response(
+        mut self,
+        item: &Value,
+        events: &[Value],
+    ) -> Result<(Message, Report), DecodeError> {
+        let message = self.events(item, events)?;
+        Ok((message, self.report))
+    }
+
+    fn events(&mut self, item: &Value, events: &[Value]) -> Result<Message, DecodeError> {
+        self.answerable(events)?;
+        let mut contents = Vec::new();
+        let mut words: Vec<u8> = Vec::new();
+        for event in events {
+            let Some((name, body)) = event.as_object().and_then(|event| event.iter().next()) else {
+                return Err(self.wrong("`completion` wants events of one member each"));
+            };
+            if name != "chunk" {
+                contents.extend(spoken(&mut words));
+            }
+            match name.as_str() {
+                "chunk" => words.extend(bytes(body).map_err(|problem| self.wrong(problem))?),
+                "returnControl" => contents.extend(self.payload(body)?),
+                "files" => contents.extend(files(body)),
+                _ if name.ends_with("Exception") => {
+                    let message = format!("{name}: {}", text_of(body, "message"));
+                    return Err(DecodeError::ProviderError { message });
+                }
+                _ => contents.push(kept(name, event)),
+            }
+        }
+        contents.extend(spoken(&mut words));
+        Ok(message(Role::Assistant, contents, item))
+    }
+
+    /// A request answers one invocation, of as many calls as it has room for.
+    fn answerable(&self, events: &[Value]) -> Result<(), DecodeError> {
+        let payloads = events.iter().filter_map(|event| event.get("returnControl"));
+        let calls = |payload: &Value| payload.get("invocationInputs")?.as_array().map(Vec::len);
+        match payloads.clone().count() {
+            0 | 1 => {}
+            count => {
+                return Err(self.wrong(format!(
+                    "one response has {count} `returnControl`, and a request answers only one"
+                )));
+            }
+        }
+        match payloads.filter_map(calls).find(|count| *count > MOST) {
+            Some(count) => Err(self.wrong(format!(
+                "`invocationInputs` has {count} calls, and a request answers at most {MOST}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The calls of a payload.
+    fn payload(&mut self, payload: &Value) -> Result<Vec<Content>, DecodeError> {
+        let inputs = payload.get("invocationInputs").and_then(Value::as_array);
+        let inputs = inputs.ok_or_else(|| self.wrong("`invocationInputs` wants to be a list"))?;
+        let invocation = text_of(payload, "invocationId");
+        self.open = ids::of_invocation(invocation, inputs.len());
+        let blocks = blocks_of(inputs, &self.open)
+            .ok_or_else(|| self.wrong("`invocationInputs` wants objects of one member"))?;
+        self.asked.extend(blocks.iter().cloned());
+        let mut contents = self.read(json!([{"role": "assistant", "content": blocks}]))?;
+        let mut inputs = inputs.iter();
+        for content in &mut contents {
+            dressed(content, &mut inputs, invocation);
+        }
+        Ok(contents.into_iter().map(confirmed_first).collect())
+    }
+
+    /// The contents of the last message, as the other dialect reads it.
+    fn read(&mut self, messages: Value) -> Result<Vec<Content>, DecodeError> {
+        let (history, report) =
+            anthropic::read_history(&messages).map_err(|error| detect::renamed(error, DIALECT))?;
+        self.report.absorb(report);
+        let last = history.messages.into_iter().next_back();
+        Ok(last.map(|message| message.contents).unwrap_or_default())
+    }
+
+    fn answers(
+        &mut self,
+        item: &Value,
+        results: &[Value],
+        invocation: Option<&str>,
+    ) -> Result<Message, DecodeError> {
+        let ids = match invocation {
+            _ if self.open.len() == results.len() => std::mem::take(&mut self.open),
+            Some(invocation) => ids::of_invocation(invocation, results.len()),
+            None => ids::of_invocation("result", results.len()),
+        };
+        let mut blocks = Vec::new();
+        for (result, id) in results.iter().zip(&ids) {
+            let member = result.as_object().and_then(|result| result.values().next());
+            let said = member.ok_or_else(|| {
+                self.wrong("`returnControlInvocationResults` wants objects of one member")
+            })?;
+            blocks.push(result_block(said, id));
+        }
+        let is_asked = |block: &&Value| ids.iter().any(|id| text_of(block, "id") == id);
+        let asked: Vec<Value> = self.asked.iter().filter(is_asked).cloned().collect();
+        let mut contents = self.read(json!([
+            {"role": "assistant", "content": asked},
+            {"role": "user", "content": blocks},
+        ]))?;
+        let mut results = results.iter();
+        for content in &mut contents {
+            dressed(content, &mut results, invocation.unwrap_or_default());
+        }
+        Ok(message(Role::User, contents, item))
+    }
+}
+
+/// The calls of inputs as blocks of the other dialect; none when one is no call.
+pub(super) fn blocks_of(inputs: &[Value], ids: &[String]) -> Option<Vec<Value>> {
+    let block = |(input, id): (&Value, &String)| {
+        let (kind, call) = input.as_object()?.iter().next()?;
+        Some(match kind.as_str() {
+            "functionInvocationInput" => function_block(call, id),
+            _ => api_block(call, id),
+        })
+    };
+    inputs.iter().zip(ids).map(block).collect()
+}
+
+/// A message keeps the whole document it came in.
+fn message(role: Role, contents: Vec<Content>, item: &Value) -> Message {
+    let mut message = Message::new(role, contents);
+    message.meta.raw_representation = Some(raw(item.clone()));
+    message
+}
+
+fn raw(json: Value) -> Raw {
+    Raw::new(DIALECT, json)
+}
+
+fn kept(name: &str, event: &Value) -> Content {
+    let kind = format!("bedrock_{name}");
+    let mut json = Map::from_iter([("type".to_owned(), kind.as_str().into())]);
+    json.extend(event.as_object().cloned().unwrap_or_default());
+    Content::Other(UnknownContent {
+        kind: Some(kind),
+        json,
+    })
+}
+
+fn bytes(chunk: &Value) -> Result<Vec<u8>, String> {
+    let bytes = STANDARD.decode(text_of(chunk, "bytes"));
+    bytes.map_err(|error| format!("`chunk.bytes` is not base64: {error}"))
+}
+
+fn spoken(words: &mut Vec<u8>) -> Option<Content> {
+    let words = std::mem::take(words);
+    let text = String::from_utf8_lossy(&words).into_owned();
+    (!text.is_empty()).then(|| Content::Text(TextContent::new(text)))
+}
+
+fn files(body: &Value) -> Vec<Content> {
+    let files = body.get("files").and_then(Value::as_array);
+    let file = |file: &Value| {
+        let name = file.get("name").and_then(Value::as_str);
+        let data = DataContent::from_base64(text_of(file, "type"), text_of(file, "bytes"));
+        Content::Data(DataContent {
+            name: name.map(str::to_owned),
+            ..data
+        })
+    };
+    files.into_iter().flatten().map(file).collect()
+}
+
+fn function_block(call: &Value, id: &str) -> Value {
+    let group = text_of(call, "actionGroup");
+    let name = Some(text_of(call, "function")).filter(|name| !name.is_empty());
+    let name = name.unwrap_or(group);
+    let parameters = call.get("parameters").and_then(Value::as_array);
+    let parameters = parameters.map_or(&[][..], Vec::as_slice);
+    let input = parameters::input(name, parameters);
+    json!({"type": "tool_use", "id": id, "name": name, "input": input})
+}
+
+/// A call of an interface: its name is the method and the path.
+fn api_block(call: &Value, id: &str) -> Value {
+    let name = format!(
+        "{} {}",
+        text_of(call, "httpMethod"),
+        text_of(call, "apiPath")
+    );
+    let mut input = Map::new();
+    for name in ["parameters", "requestBody"] {
+        input.extend(call.get(name).map(|value| (name.to_owned(), value.clone())));
+    }
+    json!({"type": "tool_use", "id": id, "name": name.trim(), "input": input})
+}
+
+fn result_block(said: &Value, id: &str) -> Value {
+    let mut parts = Vec::new();
+    let bodies = said.get("responseBody").and_then(Value::as_object);
+    for body in bodies.into_iter().flatten().map(|(_, body)| body) {
+        let words = body.get("body").and_then(Value::as_str);
+        if let Some(words) = words.filter(|words| !words.is_empty()) {
+            parts.push(json!({"type": "text", "text": words}));
+        }
+        let images = body.get("images").and_then(Value::as_array);
+        for image in images.into_iter().flatten() {
+            let kind = media::image_type(text_of(image, "format")).unwrap_or("image/png");
+            let data = image.get("source").and_then(|source| source.get("bytes"));
+            let source = json!({"type": "base64", "media_type": kind, "data": data});
+            parts.push(json!({"type": "image", "source": source}));
+        }
+    }
+    let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": parts});
+    let is_refused = text_of(said, "confirmationState") == "DENY";
+    if said.get("responseState").is_some() || is_refused {
+        block["is_error"] = true.into();
+    }
+    block
+}
+
+/// Members of a call or result that its content has no place for.
+const OWN: [&str; 9] = [
+    "actionGroup",
+    "actionInvocationType",
+    "agentId",
+    "collaboratorName",
+    "confirmationState",
+    "responseState",
+    "httpMethod",
+    "apiPath",
+    "httpStatusCode",
+];
+
+/// A content with its own JSON and the names that its answer repeats.
+fn dressed<'a>(
+    content: &mut Content,
+    members: &mut impl Iterator<Item = &'a Value>,
+    invocation: &str,
+) {
+    let raws = content
+        .meta()
+        .and_then(|meta| meta.raw_representation.as_ref());
+    let count = raws.map_or(1, |raw| raw.template().as_array().map_or(1, Vec::len));
+    let own: Vec<Value> = members.take(count).cloned().collect();
+    anthropic_bridge::each_meta(content, &mut |meta| meta.raw_representation = None);
+    let Some(meta) = content.meta_mut() else {
+        return;
+    };
+    let first = own.first().and_then(|own| own.as_object()?.values().next());
+    meta.set_property(PROVIDER, "invocationId", invocation.into());
+    for name in OWN {
+        if let Some(value) = first.and_then(|first| first.get(name)) {
+            meta.set_property(PROVIDER, name, value.clone());
+        }
+    }
+    meta.raw_representation = Some(raw(match <[Value; 1]>::try_from(own) {
+        Ok([only]) => only,
+        Err(run) => run.into(),
+    }));
+}
+
+/// A call that a person is to confirm waits for that; one that the agent itself carries out
+/// afterwards is only a question.
+fn confirmed_first(mut content: Content) -> Content {
+    let id = super::encode_result::id_of(&content).unwrap_or_default();
+    let kind = content
+        .meta()
+        .and_then(|meta| meta.property(PROVIDER, "actionInvocationType")?.as_str())
+        .unwrap_or_default()
+        .to_owned();
+    let kind = kind.as_str();
+    let check = || SafetyCheck {
+        id: id.clone(),
+        code: Some(CONFIRMATION.to_owned()),
+        message: Some("The agent asks a person to confirm this call.".to_owned()),
+        source: SafetySource::Bedrock,
+    };
+    match (kind, &mut content) {
+        ("USER_CONFIRMATION", _) => Content::ApprovalRequest(ApprovalRequest {
+            id: id.clone(),
+            safety_checks: vec![check()],
+            reason: None,
+            digest: None,
+            meta: Meta {
+                raw_representation: content
+                    .meta()
+                    .and_then(|meta| meta.raw_representation.clone()),
+                additional_properties: content
+                    .meta()
+                    .map(|meta| meta.additional_properties.clone())
+                    .unwrap_or_default(),
+                ..Meta::default()
+            },
+            call: Box::new(content),
+        }),
+        ("USER_CONFIRMATION_AND_RESULT", Content::ComputerCall(call)) => {
+            call.pending_safety_checks.push(check());
+            content
+        }
+        _ => content,
+    }
+}

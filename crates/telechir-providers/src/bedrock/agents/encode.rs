@@ -1,0 +1,450 @@
+//! Writing agents: the results of calls that were handed back, and histories.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use telechir_protocol::{AnsweredTurn, Content, Message, Meta, ModelTurn, Role, ToolResult};
+
+use super::decode::ALONE;
+use super::encode_result::{self, Answering};
+use super::{CONFIRMATION, DIALECT, MOST, PROVIDER, decode, ids, parameters};
+use crate::anthropic;
+use crate::bedrock::{adapt, detect};
+use crate::conversation::text_of;
+use crate::{EncodeError, EncodedReply, Envelope, History, Report};
+
+pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
+    EncodeError::Missing {
+        dialect: DIALECT,
+        problem: problem.into(),
+    }
+}
+
+/// Writes the answers to a turn: the entries of `returnControlInvocationResults`.
+pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    let mut report = Report::default();
+    let turn = adapt::answers(turn, DIALECT, &mut report)?;
+    let reply = anthropic::write_answers(&lent_turn(&turn))
+        .map_err(|error| detect::renamed_out(error, DIALECT))?;
+    report.absorb(reply.report);
+    let mut items = Vec::new();
+    for (call, result) in turn.pairs() {
+        let (call, result) = (
+            encode_result::content_of(call),
+            result.clone().into_content(),
+        );
+        let answering = Answering {
+            call: call.meta(),
+            result: result.meta(),
+            name: encode_result::name_of(&call),
+            confirmation: encode_result::confirmation(&call, &result),
+        };
+        let id = encode_result::id_of(&call).unwrap_or_default();
+        for block in blocks_of(&reply.items, &id) {
+            items.push(answering.write(block, &mut report)?);
+        }
+    }
+    // A question that nobody answered is answered with no.
+    let asked = turn
+        .turn()
+        .contents()
+        .iter()
+        .filter_map(|content| match content {
+            Content::ApprovalRequest(request) => Some(request),
+            _ => None,
+        });
+    for request in asked {
+        report.kept(
+            format!("question {}", request.id),
+            "the turn",
+            "no answer of a person is among the results",
+            "as a no",
+        );
+        items.push(encode_result::decision(&request.meta, false));
+    }
+    if items.len() > MOST {
+        let count = items.len();
+        return Err(missing(format!(
+            "at most {MOST} results, and there are {count}"
+        )));
+    }
+    Ok(EncodedReply { items, report })
+}
+
+/// The same calls as the other dialect reads them, so that its writers know what was asked.
+fn lent_turn(turn: &AnsweredTurn) -> AnsweredTurn {
+    let contents = turn.turn().contents().iter().map(lent).collect();
+    let mut results = turn.results().to_vec();
+    for result in &mut results {
+        // Said as a confirmation's state.
+        if let ToolResult::Computer(result) = result {
+            let said = &mut result.acknowledged_safety_checks;
+            said.retain(|check| check.code.as_deref() != Some(CONFIRMATION));
+        }
+    }
+    let again = ModelTurn::new(contents).ok();
+    let again = again.and_then(|again| again.answer(results).ok());
+    again.unwrap_or_else(|| turn.clone())
+}
+
+fn lent(content: &Content) -> Content {
+    let raw = content
+        .meta()
+        .and_then(|meta| meta.raw_representation.as_ref());
+    let own = raw
+        .filter(|raw| raw.dialect == DIALECT)
+        .map(|raw| raw.template());
+    let read = own
+        .zip(encode_result::id_of(content))
+        .and_then(|(json, id)| {
+            let inputs = match json {
+                Value::Array(run) => run.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            let count = inputs.len();
+            let part = |at| {
+                if count == 1 {
+                    id.clone()
+                } else {
+                    format!("{id}-{at}of{count}")
+                }
+            };
+            let ids: Vec<String> = (1..=count).map(part).collect();
+            let blocks = decode::blocks_of(inputs, &ids)?;
+            let message = json!([{"role": "assistant", "content": blocks}]);
+            let (history, _) = anthropic::read_history(&message).ok()?;
+            history
+                .messages
+                .into_iter()
+                .next()?
+                .contents
+                .into_iter()
+                .next()
+        });
+    read.unwrap_or_else(|| {
+        let mut bare = content.clone();
+        if let Some(meta) = bare.meta_mut() {
+            bare_meta(meta);
+        }
+        bare
+    })
+}
+
+/// The answers of a call's parts.
+fn blocks_of<'a>(blocks: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a Value> {
+    blocks
+        .iter()
+        .filter(move |block| base_of(text_of(block, "tool_use_id")) == id)
+}
+
+/// A call's id without the place of a part in it.
+fn base_of(id: &str) -> &str {
+    let part = id.rsplit_once('-').filter(|(_, place)| {
+        place
+            .split_once("of")
+            .is_some_and(|(at, count)| at.parse::<u32>().is_ok() && count.parse::<u32>().is_ok())
+    });
+    part.map_or(id, |(base, _)| base)
+}
+
+fn bare_meta(meta: &mut Meta) {
+    if meta
+        .raw_representation
+        .as_ref()
+        .is_some_and(|raw| raw.dialect == DIALECT)
+    {
+        meta.raw_representation = None;
+    }
+    meta.additional_properties.shift_remove(PROVIDER);
+}
+
+/// Writes a history: responses and requests in turn. Messages that still say what they said go
+/// out as they came.
+pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+    let mut report = Report::default();
+    let mut items: Vec<Value> = Vec::new();
+    let known = as_they_came(&history.messages);
+    let mut at = 0;
+    while at < history.messages.len() {
+        if let Some(Some(raw)) = known.get(at) {
+            match raw {
+                // Results that came without a request around them.
+                Value::Array(run) if run.iter().all(is_result) => items.extend(run.iter().cloned()),
+                one => items.push(one.clone()),
+            }
+            at += 1;
+            continue;
+        }
+        // A changed answer is written with the calls it answers, which are there already.
+        let is_user = history.messages[at].role != Role::Assistant;
+        let begins = if at > 0 && is_user && known[at - 1].is_some() {
+            at - 1
+        } else {
+            at
+        };
+        let ends = (at..history.messages.len())
+            .find(|place| known[*place].is_some())
+            .unwrap_or(history.messages.len());
+        let written = anew(&history.messages[begins..ends], &mut report)?;
+        items.extend(written.into_iter().skip(usize::from(begins < at)));
+        at = ends;
+    }
+    for item in &items {
+        encode_result::check(item)?;
+    }
+    let value = match &history.envelope {
+        Envelope::Object {
+            dialect: DIALECT,
+            member: ALONE,
+            ..
+        } if items.len() == 1 => items.remove(0),
+        Envelope::Object {
+            dialect,
+            member,
+            rest,
+        } if *dialect != DIALECT => {
+            let names = rest
+                .iter()
+                .filter(|(name, value)| name != member && !value.is_null());
+            for (name, _) in names {
+                let place = format!("around `{member}` ({dialect})");
+                report.lost(format!("member `{name}`"), place, "a list is written");
+            }
+            items.into()
+        }
+        Envelope::Object { .. } | Envelope::List => items.into(),
+    };
+    Ok((value, report))
+}
+
+fn is_result(item: &Value) -> bool {
+    item.get("functionResult").is_some() || item.get("apiResult").is_some()
+}
+
+/// The documents of the messages that still say what these documents say.
+fn as_they_came(messages: &[Message]) -> Vec<Option<Value>> {
+    let raws: Vec<Option<&Value>> = messages
+        .iter()
+        .map(|message| {
+            let raw = message.meta.raw_representation.as_ref();
+            raw.filter(|raw| raw.dialect == DIALECT)
+                .map(|raw| raw.template())
+        })
+        .collect();
+    let list = raws.iter().flatten().flat_map(|raw| match raw {
+        Value::Array(run) if run.iter().all(is_result) => run.clone(),
+        one => vec![(*one).clone()],
+    });
+    let list: Vec<Value> = list.collect();
+    // One document may be a list of events itself.
+    let document = match list.as_slice() {
+        [only] => only.clone(),
+        _ => Value::from(list),
+    };
+    let Ok((again, _)) = decode::read_history(&document) else {
+        return vec![None; messages.len()];
+    };
+    let mut again = again.messages.into_iter();
+    let same = |(message, raw): (&Message, Option<&Value>)| {
+        let raw = raw?;
+        (again.next().as_ref() == Some(message)).then(|| raw.clone())
+    };
+    messages.iter().zip(raws).map(same).collect()
+}
+
+/// Messages put into this dialect's order and words.
+fn anew(messages: &[Message], report: &mut Report) -> Result<Vec<Value>, EncodeError> {
+    let mut own: Vec<(String, Meta)> = Vec::new();
+    let mut bare = messages.to_vec();
+    for (at, message) in bare.iter_mut().enumerate() {
+        message.meta.raw_representation = None;
+        adapt::contents(
+            &mut message.contents,
+            adapt::Toolsets::Refused,
+            &format!("messages[{at}]"),
+            report,
+        );
+        for content in &mut message.contents {
+            if let Some(id) = encode_result::id_of(content)
+                && let Some(meta) = content.meta()
+                && meta.additional_properties.contains_key(PROVIDER)
+            {
+                own.push((id, meta.clone()));
+            }
+            if let Some(meta) = content.meta_mut() {
+                bare_meta(meta);
+            }
+            crate::bedrock::anthropic_bridge::handed_through(content, "bedrock_");
+        }
+    }
+    let bare = History {
+        messages: bare,
+        envelope: Envelope::List,
+    };
+    let (written, noted) = anthropic::write_history(&bare, anthropic::JANUARY_2025)
+        .map_err(|error| detect::renamed_out(error, DIALECT))?;
+    report.absorb(noted);
+    let mut anew = Anew {
+        own,
+        open: Vec::new(),
+        items: Vec::new(),
+        report,
+    };
+    let messages = written.as_array().cloned().unwrap_or_default();
+    for (at, message) in messages.iter().enumerate() {
+        anew.message(message, &format!("messages[{at}]"))?;
+    }
+    Ok(anew.items)
+}
+
+/// Messages that are being written anew.
+struct Anew<'a> {
+    /// What only this provider says of calls and results, by their ids.
+    own: Vec<(String, Meta)>,
+    /// The calls that wait for their answer.
+    open: Vec<Value>,
+    items: Vec<Value>,
+    report: &'a mut Report,
+}
+
+impl Anew<'_> {
+    fn message(&mut self, message: &Value, place: &str) -> Result<(), EncodeError> {
+        let words = message.get("content").and_then(Value::as_str);
+        let words = words.map(|words| vec![json!({"type": "text", "text": words})]);
+        let blocks = message.get("content").and_then(Value::as_array).cloned();
+        let blocks = words.or(blocks).unwrap_or_default();
+        match text_of(message, "role") {
+            "assistant" => self.response(&blocks, place),
+            "user" => self.request(&blocks, place),
+            _ => {
+                let why = "an agent has its instructions where it was made";
+                self.report.lost("instructions", place, why);
+                Ok(())
+            }
+        }
+    }
+
+    fn meta(&self, id: &str) -> Option<&Meta> {
+        let found = self.own.iter().find(|(own, _)| own == base_of(id));
+        found.map(|(_, meta)| meta)
+    }
+
+    fn unsaid(&mut self, block: &Value, place: &str) {
+        let what = format!("a block of type {}", text_of(block, "type"));
+        self.report
+            .lost(what, place, "an agent's history has no place for it");
+    }
+
+    fn response(&mut self, blocks: &[Value], place: &str) -> Result<(), EncodeError> {
+        let mut events = Vec::new();
+        self.open.clear();
+        for block in blocks {
+            match text_of(block, "type") {
+                "text" => {
+                    let bytes = STANDARD.encode(text_of(block, "text"));
+                    events.push(json!({"chunk": {"bytes": bytes}}));
+                }
+                "tool_use" => self.open.push(block.clone()),
+                kind if kind
+                    .trim_start_matches(anthropic::LENT)
+                    .starts_with("bedrock_") =>
+                {
+                    let mut event = block.as_object().cloned().unwrap_or_default();
+                    event.shift_remove("type");
+                    events.push(Value::Object(event));
+                }
+                _ => self.unsaid(block, place),
+            }
+        }
+        if self.open.len() > MOST {
+            let count = self.open.len();
+            return Err(missing(format!(
+                "{place} with at most {MOST} calls; it has {count}"
+            )));
+        }
+        if !self.open.is_empty() {
+            let inputs: Vec<Value> = self.open.iter().map(|call| self.input(call)).collect();
+            let payload = json!({"invocationId": self.invocation(), "invocationInputs": inputs});
+            events.push(json!({"returnControl": payload}));
+        }
+        if !events.is_empty() {
+            self.items.push(json!({"completion": events}));
+        }
+        Ok(())
+    }
+
+    fn invocation(&self) -> String {
+        let ids: Vec<String> = self
+            .open
+            .iter()
+            .map(|call| text_of(call, "id").to_owned())
+            .collect();
+        let own = ids.first().and_then(|id| self.meta(id));
+        let own = own.and_then(|meta| meta.property(PROVIDER, "invocationId")?.as_str());
+        own.filter(|own| ids::of_invocation(own, ids.len()) == ids)
+            .map_or_else(|| ids::invocation(&ids), str::to_owned)
+    }
+
+    fn input(&self, call: &Value) -> Value {
+        let meta = self.meta(text_of(call, "id"));
+        let name = text_of(call, "name");
+        let none = Map::new();
+        let input = call
+            .get("input")
+            .and_then(Value::as_object)
+            .unwrap_or(&none);
+        let said = |name: &str| meta.and_then(|meta| meta.property(PROVIDER, name)).cloned();
+        let mut own = Map::new();
+        own.insert(
+            "actionGroup".to_owned(),
+            said("actionGroup").unwrap_or_else(|| encode_result::group(name).into()),
+        );
+        for name in ["actionInvocationType", "agentId", "collaboratorName"] {
+            own.extend(said(name).map(|value| (name.to_owned(), value)));
+        }
+        if let (Some(method), Some(path)) = (said("httpMethod"), said("apiPath")) {
+            own.insert("httpMethod".to_owned(), method);
+            own.insert("apiPath".to_owned(), path);
+            own.extend(input.clone());
+            return json!({"apiInvocationInput": own});
+        }
+        own.insert("function".to_owned(), name.into());
+        own.insert(
+            "parameters".to_owned(),
+            parameters::parameters(input).into(),
+        );
+        json!({"functionInvocationInput": own})
+    }
+
+    fn request(&mut self, blocks: &[Value], place: &str) -> Result<(), EncodeError> {
+        let mut results = Vec::new();
+        let mut words = Vec::new();
+        for block in blocks {
+            match text_of(block, "type") {
+                "text" => words.push(text_of(block, "text").to_owned()),
+                "tool_result" => {
+                    let id = text_of(block, "tool_use_id");
+                    let call = self.open.iter().find(|call| text_of(call, "id") == id);
+                    let mut metas = self.own.iter().filter(|(own, _)| own == base_of(id));
+                    let (call_meta, result_meta) = (metas.next(), metas.next());
+                    let answering = Answering {
+                        call: call_meta.map(|(_, meta)| meta),
+                        result: result_meta.map(|(_, meta)| meta),
+                        name: call.map_or("", |call| text_of(call, "name")).to_owned(),
+                        confirmation: None,
+                    };
+                    results.push(answering.write(block, self.report)?);
+                }
+                _ => self.unsaid(block, place),
+            }
+        }
+        if !results.is_empty() {
+            let state = json!({"invocationId": self.invocation(), "returnControlInvocationResults": results});
+            self.items.push(json!({"sessionState": state}));
+        }
+        if !words.is_empty() {
+            self.items.push(json!({"inputText": words.join("\n")}));
+        }
+        Ok(())
+    }
+}

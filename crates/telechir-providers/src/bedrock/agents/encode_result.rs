@@ -1,0 +1,296 @@
+//! One result of a call that was handed back: words or a picture, never both.
+
+use serde_json::{Value, json};
+use telechir_protocol::{Content, FailureKind, Meta, ToolCall};
+
+use super::encode::missing;
+use super::{CONFIRMATION, MOST, PROVIDER};
+use crate::bedrock::media;
+use crate::conversation::text_of;
+use crate::{EncodeError, Report, companion};
+
+/// What a result repeats of its call.
+pub(super) struct Answering<'a> {
+    pub(super) call: Option<&'a Meta>,
+    pub(super) result: Option<&'a Meta>,
+    /// The function.
+    pub(super) name: String,
+    /// What a person said, when one was asked.
+    pub(super) confirmation: Option<bool>,
+}
+
+/// The action group of a function, where nothing says another.
+pub(super) fn group(name: &str) -> String {
+    match name {
+        "str_replace_editor" | "str_replace_based_edit_tool" => "text_editor".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// A call as a content.
+pub(super) fn content_of(call: ToolCall) -> Content {
+    match call {
+        ToolCall::Computer(call) => Content::ComputerCall(call),
+        ToolCall::Shell(call) => Content::ShellCall(call),
+        ToolCall::Edit(call) => Content::EditCall(call),
+        ToolCall::Function(call) => Content::FunctionCall(call),
+    }
+}
+
+/// The function that a call is of.
+pub(super) fn name_of(call: &Content) -> String {
+    let own = call
+        .meta()
+        .and_then(|meta| meta.raw_representation.as_ref());
+    let own = own.and_then(|raw| {
+        raw.template()
+            .get("functionInvocationInput")?
+            .get("function")?
+            .as_str()
+    });
+    let name = match call {
+        Content::ComputerCall(_) => "computer",
+        Content::ShellCall(_) => "bash",
+        Content::EditCall(_) => "str_replace_based_edit_tool",
+        Content::FunctionCall(call) => call.name.as_str(),
+        _ => "",
+    };
+    own.unwrap_or(name).to_owned()
+}
+
+/// The id of a call or result.
+pub(super) fn id_of(content: &Content) -> Option<String> {
+    let id = match content {
+        Content::ComputerCall(call) => &call.call_id,
+        Content::ComputerResult(result) => &result.call_id,
+        Content::ShellCall(call) => &call.call_id,
+        Content::ShellResult(result) => &result.call_id,
+        Content::EditCall(call) => &call.call_id,
+        Content::EditResult(result) => &result.call_id,
+        Content::FunctionCall(call) => call.call_id.as_ref()?,
+        Content::FunctionResult(result) => result.call_id.as_ref()?,
+        _ => return None,
+    };
+    Some(id.as_str().to_owned())
+}
+
+/// What a person said to the agent's question about this call; none when nobody was asked, or
+/// nothing is known. A call that was carried out is no yes of a person by itself.
+pub(super) fn confirmation(call: &Content, result: &Content) -> Option<bool> {
+    let failed = match result {
+        Content::ComputerResult(result) => result.error.as_ref(),
+        Content::ShellResult(result) => result.error.as_ref(),
+        Content::EditResult(result) => result.error.as_ref(),
+        Content::FunctionResult(result) => result.error.as_ref(),
+        _ => None,
+    };
+    let is_asked = call
+        .meta()
+        .and_then(|meta| meta.property(PROVIDER, "actionInvocationType")?.as_str())
+        .is_some_and(|kind| kind.starts_with("USER_CONFIRMATION"));
+    if is_asked && failed.is_some_and(|failure| failure.kind == FailureKind::Denied) {
+        return Some(false);
+    }
+    let said = match result {
+        Content::ComputerResult(result) => &result.acknowledged_safety_checks,
+        _ => return None,
+    };
+    let is_yes = said
+        .iter()
+        .any(|check| check.code.as_deref() == Some(CONFIRMATION));
+    (is_asked && is_yes).then_some(true)
+}
+
+/// The answer to a question alone: the agent carries the call out by itself after a yes.
+pub(super) fn decision(call: &Meta, is_yes: bool) -> Value {
+    let mut said = json!({"confirmationState": if is_yes { "CONFIRM" } else { "DENY" }});
+    let raw = call.raw_representation.as_ref().map(|raw| raw.template());
+    let (kind, names) = kind_of(raw);
+    let input = raw.and_then(|raw| raw.as_object()?.values().next());
+    for name in names {
+        if let Some(value) = input.and_then(|input| input.get(name)) {
+            said[*name] = value.clone();
+        }
+    }
+    json!({kind: said})
+}
+
+/// The member a result is under, and the names it repeats.
+fn kind_of(raw: Option<&Value>) -> (&'static str, &'static [&'static str]) {
+    if raw.is_some_and(|raw| raw.get("apiInvocationInput").is_some()) {
+        (
+            "apiResult",
+            &["actionGroup", "agentId", "httpMethod", "apiPath"],
+        )
+    } else {
+        ("functionResult", &["actionGroup", "agentId", "function"])
+    }
+}
+
+impl Answering<'_> {
+    /// The result that a `tool_result` block says.
+    pub(super) fn write(&self, block: &Value, report: &mut Report) -> Result<Value, EncodeError> {
+        let place = format!("result {}", text_of(block, "tool_use_id"));
+        let said = |name: &str| {
+            let of = |meta: Option<&Meta>| meta?.property(PROVIDER, name).cloned();
+            of(self.call).or_else(|| of(self.result))
+        };
+        let is_api = said("apiPath").is_some();
+        let mut result = json!({});
+        result["actionGroup"] = said("actionGroup").unwrap_or_else(|| group(&self.name).into());
+        let repeated: &[&str] = if is_api {
+            &["agentId", "httpMethod", "apiPath", "httpStatusCode"]
+        } else {
+            &["agentId"]
+        };
+        for name in repeated {
+            if let Some(value) = said(name) {
+                result[*name] = value;
+            }
+        }
+        if !is_api && !self.name.is_empty() {
+            result["function"] = self.name.as_str().into();
+        }
+        let own = |name: &str| {
+            self.result
+                .and_then(|meta| meta.property(PROVIDER, name))
+                .cloned()
+        };
+        let asked = said("actionInvocationType");
+        let is_asked = asked.is_some_and(|kind| kind != "RESULT");
+        match self.confirmation {
+            Some(is_yes) => {
+                result["confirmationState"] = if is_yes { "CONFIRM" } else { "DENY" }.into();
+            }
+            None => match own("confirmationState") {
+                Some(state) => result["confirmationState"] = state,
+                None if is_asked => report.lost(
+                    "confirmation",
+                    &place,
+                    "the agent asked for a person's, and none is known",
+                ),
+                None => {}
+            },
+        }
+        if block.get("is_error") == Some(&Value::Bool(true)) {
+            // The other state would end the agent's turn.
+            result["responseState"] = own("responseState").unwrap_or_else(|| "REPROMPT".into());
+        }
+        let (key, body) = self.body(block, &place, report)?;
+        let key = if is_api && key == "TEXT" {
+            "application/json"
+        } else {
+            key
+        };
+        result["responseBody"] = json!({key: body});
+        let kind = if is_api {
+            "apiResult"
+        } else {
+            "functionResult"
+        };
+        Ok(json!({kind: result}))
+    }
+
+    fn body(
+        &self,
+        block: &Value,
+        place: &str,
+        report: &mut Report,
+    ) -> Result<(&'static str, Value), EncodeError> {
+        let mut words: Vec<&str> = Vec::new();
+        let mut images: Vec<&Value> = Vec::new();
+        match block.get("content") {
+            Some(Value::String(said)) => words.push(said),
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    match text_of(part, "type") {
+                        "text" => words.push(text_of(part, "text")),
+                        "image" => images.push(part),
+                        kind => report.lost(
+                            format!("a part of type {kind}"),
+                            place,
+                            "a result is text or a picture",
+                        ),
+                    }
+                }
+            }
+            _ => {}
+        }
+        let may_show = matches!(
+            self.name.as_str(),
+            "computer" | companion::COMPUTER | companion::BROWSER | companion::EXECUTE_BROWSER
+        );
+        if !may_show && !images.is_empty() {
+            let why = "only results of a computer's functions may hold one";
+            report.lost("screenshot, a picture", place, why);
+            images.clear();
+        }
+        let Some(last) = images.pop() else {
+            return Ok(("TEXT", json!({"body": words.join("\n")})));
+        };
+        if !images.is_empty() {
+            let what = format!("{} earlier pictures", images.len());
+            report.lost(what, place, "a result holds one picture");
+        }
+        if !words.is_empty() {
+            let what = "text, or the page's address, beside a picture";
+            report.lost(what, place, "a result is either of them");
+        }
+        let source = last.get("source").unwrap_or(&Value::Null);
+        let kind = text_of(source, "media_type");
+        let format = media::image_format(kind)
+            .ok_or_else(|| missing(format!("{place} with a picture as PNG, JPEG, GIF or WebP")))?;
+        let data = text_of(source, "data");
+        let image = json!({"format": format, "source": {"bytes": data}});
+        Ok(("IMAGES", json!({"images": [image]})))
+    }
+}
+
+/// What a request refuses.
+pub(super) fn check(item: &Value) -> Result<(), EncodeError> {
+    let state = item
+        .get("sessionState")
+        .or_else(|| item.get("inlineSessionState"))
+        .unwrap_or(item);
+    let results = state
+        .get("returnControlInvocationResults")
+        .and_then(Value::as_array);
+    let Some(results) = results else {
+        return Ok(());
+    };
+    if !(1..=MOST).contains(&results.len()) {
+        let count = results.len();
+        return Err(missing(format!(
+            "`returnControlInvocationResults` of 1 to {MOST}, and there are {count}"
+        )));
+    }
+    for (at, result) in results.iter().enumerate() {
+        one(result, &format!("returnControlInvocationResults[{at}]"))?;
+    }
+    Ok(())
+}
+
+fn one(result: &Value, place: &str) -> Result<(), EncodeError> {
+    let said = result.as_object().and_then(|result| result.values().next());
+    let said = said.unwrap_or(&Value::Null);
+    let refuse = |wanted: &str| Err(missing(format!("{place} with {wanted}")));
+    if text_of(said, "actionGroup").is_empty() {
+        return refuse("an `actionGroup`");
+    }
+    if !matches!(text_of(said, "confirmationState"), "" | "CONFIRM" | "DENY") {
+        return refuse("a `confirmationState` of CONFIRM or DENY");
+    }
+    if !matches!(text_of(said, "responseState"), "" | "FAILURE" | "REPROMPT") {
+        return refuse("a `responseState` of FAILURE or REPROMPT");
+    }
+    let bodies = said.get("responseBody").and_then(Value::as_object);
+    if bodies.is_some_and(|bodies| bodies.len() > 1) {
+        return refuse("one kind of `responseBody`, TEXT or IMAGES");
+    }
+    let body = bodies.and_then(|bodies| bodies.values().next());
+    let images = body.and_then(|body| body.get("images")?.as_array());
+    if images.is_some_and(|images| images.len() > 1) {
+        return refuse("one picture at most in `images`");
+    }
+    Ok(())
+}

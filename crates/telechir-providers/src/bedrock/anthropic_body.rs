@@ -1,0 +1,258 @@
+//! Anthropic's bodies behind Bedrock: `bedrock-messages` with toolsets and server-sent events,
+//! `bedrock-invoke` without the one and with event-stream frames instead of the other.
+//!
+//! The bodies are Anthropic's own, so contents keep them as that dialect's JSON and go from the
+//! one to the other unchanged.
+
+mod chat_api;
+mod check;
+mod declare;
+mod stream;
+
+use serde_json::{Map, Value};
+use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
+
+use super::event_stream_response::Framed;
+use super::{adapt, detect};
+use crate::anthropic;
+use crate::stream::{Events, StreamDecoder};
+use crate::wire::{ChatApi, Codec};
+use crate::{
+    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Report, ScreenshotWhen,
+    ToolOffer,
+};
+
+const MESSAGES: &str = "bedrock-messages";
+const INVOKE: &str = "bedrock-invoke";
+
+/// Members of a request that the older version of the interface takes and the newer refuses.
+const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
+
+/// The door that takes the same requests as Anthropic's own.
+pub(crate) struct Messages;
+
+/// The door that takes a body and a model beside it.
+pub(crate) struct Invoke;
+
+impl Codec for Messages {
+    fn name(&self) -> &'static str {
+        MESSAGES
+    }
+
+    fn raw_dialect(&self) -> &'static str {
+        anthropic::DIALECT
+    }
+
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        read_response(&document, MESSAGES)
+    }
+
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        read_history(&document, MESSAGES)
+    }
+
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        write_answers(turn, MESSAGES)
+    }
+
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        let mut report = Report::default();
+        let messages = fitted(history, adapt::Toolsets::Served, MESSAGES, &mut report)?;
+        let envelope = history.envelope.clone();
+        let history = History { messages, envelope };
+        let (written, noted) = anthropic::write_history(&history, anthropic::NEWEST)
+            .map_err(|error| detect::renamed_out(error, MESSAGES))?;
+        report.absorb(noted);
+        check::images(&written, MESSAGES)?;
+        Ok((written, report))
+    }
+
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+        let offer = declare::in_their_words(offer, MESSAGES);
+        anthropic::declare(&offer, anthropic::NEWEST)
+            .map_err(|error| detect::renamed_out(error, MESSAGES))
+    }
+
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::screenshot_size(model, size)
+    }
+
+    fn image_base64(&self) -> usize {
+        super::MOST_BASE64
+    }
+
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
+    }
+
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(Events::new(anthropic::Arriving::default())))
+    }
+
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
+        Some(&chat_api::MessagesTalk)
+    }
+}
+
+impl Codec for Invoke {
+    fn name(&self) -> &'static str {
+        INVOKE
+    }
+
+    fn raw_dialect(&self) -> &'static str {
+        anthropic::DIALECT
+    }
+
+    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+        read_response(&document, INVOKE)
+    }
+
+    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
+        let (mut history, report) = read_history(&document, INVOKE)?;
+        if let Envelope::Object { dialect, .. } = &mut history.envelope {
+            *dialect = INVOKE;
+        }
+        Ok((history, report))
+    }
+
+    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        write_answers(turn, INVOKE)
+    }
+
+    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
+        write_invoke(history)
+    }
+
+    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+        declare::invoke(offer)
+    }
+
+    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
+        anthropic::screenshot_size(model, size)
+    }
+
+    fn image_base64(&self) -> usize {
+        super::MOST_BASE64
+    }
+
+    fn screenshot_when(&self) -> ScreenshotWhen {
+        ScreenshotWhen::LastOfBatch
+    }
+
+    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(Framed::new(stream::Chunks::default())))
+    }
+
+    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
+        Some(&chat_api::InvokeTalk)
+    }
+}
+
+fn read_response(document: &Value, name: &'static str) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::refuse_error(document)?;
+    anthropic::read_response(document).map_err(|error| detect::renamed(error, name))
+}
+
+fn read_history(document: &Value, name: &'static str) -> Result<(History, Report), DecodeError> {
+    detect::refuse_error(document)?;
+    anthropic::read_history(document).map_err(|error| detect::renamed(error, name))
+}
+
+fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
+    let mut report = Report::default();
+    let turn = adapt::answers(turn, name, &mut report)?;
+    let mut reply =
+        anthropic::write_answers(&turn).map_err(|error| detect::renamed_out(error, name))?;
+    for item in &mut reply.items {
+        check::images(item, name)?;
+        if name == INVOKE {
+            without_transformations(item);
+            without_toolset(item);
+        }
+    }
+    report.absorb(reply.report);
+    let items = reply.items;
+    Ok(EncodedReply { items, report })
+}
+
+fn fitted(
+    history: &History,
+    toolsets: adapt::Toolsets,
+    name: &'static str,
+    report: &mut Report,
+) -> Result<Vec<Message>, EncodeError> {
+    let mut messages = history.messages.clone();
+    for (at, message) in messages.iter_mut().enumerate() {
+        let place = format!("messages[{at}]");
+        adapt::check(&message.contents, name, &place)?;
+        adapt::contents(&mut message.contents, toolsets, &place, report);
+    }
+    Ok(messages)
+}
+
+fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
+    let mut report = Report::default();
+    let messages = fitted(history, adapt::Toolsets::Refused, INVOKE, &mut report)?;
+    let mut aside = Map::new();
+    let envelope = match &history.envelope {
+        Envelope::Object {
+            dialect: INVOKE,
+            member,
+            rest,
+        } => {
+            let mut rest = rest.clone();
+            if *member == "messages" {
+                check::request(&rest)?;
+                for name in SAMPLING {
+                    aside.extend(rest.shift_remove_entry(name));
+                }
+            }
+            Envelope::Object {
+                dialect: anthropic::DIALECT,
+                member,
+                rest,
+            }
+        }
+        Envelope::Object { member, rest, .. } => Envelope::Object {
+            dialect: "another dialect",
+            member,
+            rest: rest.clone(),
+        },
+        Envelope::List => Envelope::List,
+    };
+    let history = History { messages, envelope };
+    let (mut written, noted) = anthropic::write_history(&history, anthropic::NEWEST_OLD)
+        .map_err(|error| detect::renamed_out(error, INVOKE))?;
+    report.absorb(noted);
+    check::images(&written, INVOKE)?;
+    without_transformations(&mut written);
+    if let Some(request) = written.as_object_mut() {
+        request.extend(aside);
+    }
+    Ok((written, report))
+}
+
+/// A result of a call that was made elsewhere: no family is served here.
+fn without_toolset(result: &mut Value) {
+    if let Some(result) = result.as_object_mut() {
+        result.shift_remove("toolset_name");
+    }
+}
+
+/// The older interface shrinks a picture that is too large by itself, and has no member for it.
+fn without_transformations(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            if members.get("type").and_then(Value::as_str) == Some("image") {
+                members.shift_remove("transformations");
+            }
+            for name in ["messages", "content"] {
+                if let Some(inner) = members.get_mut(name) {
+                    without_transformations(inner);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_transformations),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

@@ -1,0 +1,46 @@
+//! Declaring tools in a body: the older versions, and the headers as its members.
+
+use serde_json::{Map, Value};
+use telechir_protocol::{RawTool, Tool};
+
+use super::INVOKE;
+use crate::anthropic;
+use crate::bedrock::{detect, models};
+use crate::{Declaration, EncodeError, Report, ToolOffer};
+
+/// The version of a body.
+pub(super) const VERSION: &str = "bedrock-2023-05-31";
+
+/// Declares to the door that serves no toolsets.
+pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+    models::takes_old_tools(offer, INVOKE)?;
+    let offer = in_their_words(offer, INVOKE);
+    let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_OLD)
+        .map_err(|error| detect::renamed_out(error, INVOKE))?;
+    let betas: Vec<Value> = models::betas(&declared.headers);
+    let mut body = Map::from_iter([("anthropic_version".to_owned(), VERSION.into())]);
+    if !betas.is_empty() {
+        body.insert("anthropic_beta".to_owned(), betas.into());
+    }
+    let declaration = Declaration {
+        tools: declared.tools,
+        headers: Vec::new(),
+        body,
+    };
+    Ok((declaration, report))
+}
+
+/// A tool in the words of this door is one in Anthropic's.
+pub(super) fn in_their_words(offer: &ToolOffer, name: &str) -> ToolOffer {
+    let tool = |tool: &Tool| match tool {
+        Tool::Raw(raw) if raw.dialect == name => Tool::Raw(RawTool {
+            dialect: anthropic::DIALECT.to_owned(),
+            json: raw.json.clone(),
+        }),
+        other => other.clone(),
+    };
+    ToolOffer {
+        tools: offer.tools.iter().map(tool).collect(),
+        model: offer.model.clone(),
+    }
+}

@@ -1,0 +1,245 @@
+//! Reading Converse: requests, responses, lists of messages or of content blocks.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Raw, UsageContent};
+
+use super::{DIALECT, PROVIDER, check, decode_block};
+use crate::anthropic;
+use crate::bedrock::{anthropic_bridge, detect};
+use crate::conversation::text_of;
+use crate::{DecodeError, Envelope, History, Report};
+
+type Members = Map<String, Value>;
+
+/// Reads one response.
+pub(super) fn read_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::refuse_error(document)?;
+    let message = document
+        .get("output")
+        .and_then(|output| output.get("message"));
+    let Some(message) = message.and_then(Value::as_object) else {
+        let problem = if document.get("messages").is_some() {
+            "it wants one response, and this is a whole request"
+        } else {
+            "it wants a response with `output.message`"
+        };
+        return Err(detect::wrong(DIALECT, problem, document));
+    };
+    let (messages, report) = messages(vec![Value::Object(message.clone())], json!([]), document)?;
+    let mut contents: Vec<Content> = messages
+        .into_iter()
+        .flat_map(|message| message.contents)
+        .collect();
+    contents.extend(stopped(document));
+    contents.extend(usage(document));
+    let turn = ModelTurn::new(contents)?;
+    let calls = turn.calls();
+    let mut ids = calls.iter().filter_map(|call| call.call_id());
+    if let Some(id) = ids.find(|id| !check::is_id(id.as_str())) {
+        let problem = format!("no answer can name the `toolUseId` {:?}", id.as_str());
+        return Err(detect::wrong(DIALECT, problem, document));
+    }
+    Ok((turn, report))
+}
+
+/// Reads a history in whichever envelope it comes.
+pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
+    detect::refuse_error(&document)?;
+    let (items, envelope, tools) = match &document {
+        Value::Array(items) if !items.is_empty() && items.iter().all(is_content) => {
+            return read_blocks(items, &document);
+        }
+        Value::Array(items) => (items.clone(), Envelope::List, json!([])),
+        Value::Object(all) if all.get("messages").is_some_and(Value::is_array) => {
+            let items = all["messages"].as_array().cloned().unwrap_or_default();
+            (items, envelope(all, "messages"), tools(all))
+        }
+        Value::Object(all) if all.contains_key("output") => {
+            let message = document["output"].get("message").cloned();
+            let Some(message) = message.filter(Value::is_object) else {
+                let problem = "`output` wants a `message`";
+                return Err(detect::wrong(DIALECT, problem, &document));
+            };
+            (vec![message], envelope(all, "output"), json!([]))
+        }
+        Value::Object(all) if all.contains_key("role") => {
+            (vec![document.clone()], envelope(all, "content"), json!([]))
+        }
+        _ => {
+            let problem = "it wants `messages`, `output`, or a list of messages";
+            return Err(detect::wrong(DIALECT, problem, &document));
+        }
+    };
+    let (messages, report) = messages(items, tools, &document)?;
+    Ok((History { messages, envelope }, report))
+}
+
+fn envelope(all: &Members, member: &'static str) -> Envelope {
+    let mut rest = all.clone();
+    let held = match member {
+        "output" => {
+            let mut output = all[member].clone();
+            output["message"] = Value::Null;
+            output
+        }
+        _ => Value::Null,
+    };
+    rest.insert(member.to_owned(), held);
+    Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    }
+}
+
+/// The tools of a request in the form whose names and versions the other readers look for.
+pub(super) fn tools(request: &Members) -> Value {
+    let specs = request
+        .get("toolConfig")
+        .and_then(|config| config.get("tools")?.as_array());
+    let function = |tool: &Value| {
+        let spec = tool.get("toolSpec")?;
+        let schema = spec
+            .get("inputSchema")
+            .and_then(|schema| schema.get("json"));
+        Some(json!({"name": spec.get("name")?, "input_schema": schema}))
+    };
+    let theirs = request
+        .get("additionalModelRequestFields")
+        .and_then(|fields| fields.get("tools")?.as_array());
+    let functions = specs.into_iter().flatten().filter_map(function);
+    functions
+        .chain(theirs.into_iter().flatten().cloned())
+        .collect()
+}
+
+/// A content block without a message: one member, and it is none of a message's.
+fn is_content(item: &Value) -> bool {
+    item.as_object().is_some_and(|members| {
+        members.len() == 1 && !members.contains_key("role") && !members.contains_key("content")
+    })
+}
+
+/// Blocks without a message: an answer's, or a response's.
+fn read_blocks(items: &[Value], whole: &Value) -> Result<(History, Report), DecodeError> {
+    let is_answer = items.iter().any(|item| {
+        let result = item.get("toolResult");
+        result.is_some_and(|result| result.get("type").is_none())
+    });
+    let role = if is_answer { "user" } else { "assistant" };
+    let message = json!({"role": role, "content": items});
+    let (mut messages, report) = messages(vec![message], json!([]), whole)?;
+    for message in &mut messages {
+        message.meta.raw_representation = Some(Raw::new(DIALECT, Value::Null));
+    }
+    let envelope = Envelope::List;
+    Ok((History { messages, envelope }, report))
+}
+
+/// The messages, read as the other dialect's and given their own JSON again.
+fn messages(
+    mut items: Vec<Value>,
+    tools: Value,
+    whole: &Value,
+) -> Result<(Vec<Message>, Report), DecodeError> {
+    let mut theirs = Vec::new();
+    let mut originals = Vec::new();
+    for (at, item) in items.iter_mut().enumerate() {
+        let wrong = |problem: &str| {
+            let problem = format!("messages[{at}] {problem}");
+            detect::wrong(DIALECT, problem, whole)
+        };
+        let members = item.as_object_mut();
+        let members = members.ok_or_else(|| wrong("wants to be an object"))?;
+        let Some(Value::Array(blocks)) = members.insert("content".to_owned(), Value::Null) else {
+            return Err(wrong("wants `content` as a list"));
+        };
+        if let Some(place) = blocks.iter().position(detect::is_typed) {
+            let problem = format!("has a `type` in content[{place}], which no block has here");
+            return Err(wrong(&problem));
+        }
+        let content: Vec<Value> = blocks.iter().map(decode_block::block).collect();
+        let mut message = members.clone();
+        message.insert("content".to_owned(), content.into());
+        theirs.push(Value::Object(message));
+        originals.push(blocks);
+    }
+    let request = json!({"messages": theirs, "tools": tools});
+    let (history, report) =
+        anthropic::read_history(&request).map_err(|error| detect::renamed(error, DIALECT))?;
+    let mut messages = history.messages;
+    for ((message, blocks), around) in messages.iter_mut().zip(originals).zip(items) {
+        let mut blocks = blocks.into_iter();
+        for content in &mut message.contents {
+            given_back(content, &mut blocks);
+        }
+        if let Some(raw) = &mut message.meta.raw_representation {
+            DIALECT.clone_into(&mut raw.dialect);
+            *raw.template_mut() = around;
+        }
+    }
+    Ok((messages, report))
+}
+
+/// A content has its own blocks as raw representation, instead of those it was read from.
+pub(super) fn given_back(content: &mut Content, blocks: &mut impl Iterator<Item = Value>) {
+    anthropic_bridge::each_meta(content, &mut |meta| {
+        anthropic_bridge::out_of_theirs(meta, PROVIDER)
+    });
+    anthropic_bridge::names_in(content);
+    let Some(raw) = content
+        .meta_mut()
+        .and_then(|meta| meta.raw_representation.as_mut())
+    else {
+        // A content without one is a single block.
+        blocks.next();
+        return;
+    };
+    DIALECT.clone_into(&mut raw.dialect);
+    *raw.template_mut() = match raw.template() {
+        Value::Array(run) => blocks.by_ref().take(run.len()).collect(),
+        _ => blocks.next().unwrap_or_default(),
+    };
+}
+
+/// Why the provider itself ended the answer, as an error that says so.
+fn stopped(response: &Value) -> Option<Content> {
+    let message = match text_of(response, "stopReason") {
+        "guardrail_intervened" => "A guardrail stepped in.",
+        "content_filtered" => "The answer was filtered.",
+        "malformed_model_output" => "The model's output could not be read.",
+        "malformed_tool_use" => "The model's tool call could not be read.",
+        _ => return None,
+    };
+    let mut error = ErrorContent {
+        message: message.to_owned(),
+        error_code: Some(text_of(response, "stopReason").to_owned()),
+        error_details: response.get("trace").cloned(),
+        meta: Meta::default(),
+    };
+    let reason = response["stopReason"].clone();
+    error.meta.set_property(PROVIDER, "stopReason", reason);
+    Some(Content::Error(error))
+}
+
+fn usage(response: &Value) -> Option<Content> {
+    let usage = response.get("usage")?.as_object()?;
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64);
+    let mut content = UsageContent {
+        input_token_count: count("inputTokens"),
+        output_token_count: count("outputTokens"),
+        total_token_count: count("totalTokens"),
+        meta: Meta::default(),
+    };
+    for member in [
+        "stopReason",
+        "usage",
+        "metrics",
+        "additionalModelResponseFields",
+    ] {
+        if let Some(value) = response.get(member).filter(|value| !value.is_null()) {
+            content.meta.set_property(PROVIDER, member, value.clone());
+        }
+    }
+    Some(Content::Usage(content))
+}

@@ -1,0 +1,209 @@
+//! Writing Converse: a history or the answers to a turn, put in order by the writers of
+//! Anthropic's Messages and said in content blocks of Converse.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, ToolResult};
+
+use super::{DIALECT, OPAQUE, PROVIDER, check, decode, decode_block, encode_block};
+use crate::anthropic;
+use crate::bedrock::anthropic_bridge::Renaming;
+use crate::bedrock::{adapt, anthropic_bridge, detect};
+use crate::{EncodeError, EncodedReply, Envelope, History, Report};
+
+/// Writes the answers to a turn: the content blocks of the next user message.
+pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+    let mut report = Report::default();
+    let mut contents = turn.turn().contents().to_vec();
+    let mut names = Renaming::default();
+    for content in &mut contents {
+        lent(content, &mut names, &mut report);
+    }
+    let turn = adapt::answers(turn, DIALECT, &mut report)?;
+    let results = turn.results().iter().map(|result| {
+        let mut content = result.clone().into_content();
+        lent(&mut content, &mut names, &mut report);
+        content
+    });
+    let results: Vec<ToolResult> = results.filter_map(anthropic_bridge::as_result).collect();
+    let answered = ModelTurn::new(contents)
+        .ok()
+        .and_then(|turn| turn.answer(results).ok())
+        .ok_or_else(|| check::missing("calls whose ids differ in legal letters too"))?;
+    let reply =
+        anthropic::write_answers(&answered).map_err(|error| detect::renamed_out(error, DIALECT))?;
+    report.absorb(reply.report);
+    let items: Vec<Value> = reply
+        .items
+        .iter()
+        .flat_map(|block| encode_block::blocks(block, "an answer", &mut report))
+        .collect();
+    check::blocks(&items, "an answer")?;
+    Ok(EncodedReply { items, report })
+}
+
+/// Writes a history.
+pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+    let mut report = Report::default();
+    let own = match &history.envelope {
+        Envelope::Object {
+            dialect: DIALECT,
+            member,
+            rest,
+        } => Some((*member, rest)),
+        Envelope::Object { .. } | Envelope::List => None,
+    };
+    let mut names = Renaming::default();
+    let lent = History {
+        messages: history
+            .messages
+            .iter()
+            .enumerate()
+            .map(|(at, message)| lent_message(message, at, &mut names, &mut report))
+            .collect::<Result<_, _>>()?,
+        envelope: match own {
+            Some((_, rest)) => lent_envelope(rest),
+            None if is_plain(history) => lent_envelope(&Map::new()),
+            None => history.envelope.clone(),
+        },
+    };
+    let (written, noted) = anthropic::write_history(&lent, anthropic::NEWEST_OLD)
+        .map_err(|error| detect::renamed_out(error, DIALECT))?;
+    report.absorb(noted);
+    let written = match written {
+        Value::Object(mut request) => request.shift_remove("messages").unwrap_or_default(),
+        list => list,
+    };
+    let items = written.as_array().cloned().unwrap_or_default();
+    let mut messages = Vec::new();
+    for (at, item) in items.into_iter().enumerate() {
+        messages.extend(taken_back(item, at, &mut report));
+    }
+    check::messages(&messages)?;
+    let value = match own {
+        Some((member, rest)) => enclosed(member, rest, messages)?,
+        None => messages.into(),
+    };
+    Ok((value, report))
+}
+
+/// Whether it is a list of messages, and none of blocks without one.
+fn is_plain(history: &History) -> bool {
+    let is_bare = |message: &Message| {
+        let raw = message.meta.raw_representation.as_ref();
+        raw.is_some_and(|raw| raw.template().is_null())
+    };
+    history.envelope == Envelope::List && !history.messages.iter().any(is_bare)
+}
+
+/// What the other writers look for in a request. What the newest version of their interface
+/// refuses is no matter here.
+fn lent_envelope(rest: &Map<String, Value>) -> Envelope {
+    let mut lent = Map::from_iter([
+        ("anthropic_version".to_owned(), "bedrock-2023-05-31".into()),
+        ("tools".to_owned(), decode::tools(rest)),
+    ]);
+    let model = rest.get("modelId").or_else(|| rest.get("model"));
+    lent.extend(model.map(|model| ("model".to_owned(), model.clone())));
+    lent.insert("messages".to_owned(), Value::Null);
+    Envelope::Object {
+        dialect: anthropic::DIALECT,
+        member: "messages",
+        rest: lent,
+    }
+}
+
+fn lent_message(
+    message: &Message,
+    at: usize,
+    names: &mut Renaming,
+    report: &mut Report,
+) -> Result<Message, EncodeError> {
+    let mut message = message.clone();
+    let place = format!("messages[{at}]");
+    adapt::check(&message.contents, DIALECT, &place)?;
+    adapt::contents(
+        &mut message.contents,
+        adapt::Toolsets::Refused,
+        &place,
+        report,
+    );
+    for content in &mut message.contents {
+        lent(content, names, report);
+    }
+    match &mut message.meta.raw_representation {
+        Some(raw) if raw.dialect == DIALECT => {
+            anthropic::DIALECT.clone_into(&mut raw.dialect);
+        }
+        // Of another's message only its order is of use.
+        Some(raw) if raw.dialect == anthropic::DIALECT => {
+            *raw.template_mut() = json!({"role": raw.template().get("role")});
+        }
+        Some(_) | None => {}
+    }
+    Ok(message)
+}
+
+/// A content of this dialect in the form that the other writers take for one of theirs.
+fn lent(content: &mut Content, names: &mut Renaming, report: &mut Report) {
+    names.out(content, DIALECT, report);
+    anthropic_bridge::handed_through(content, OPAQUE);
+    anthropic_bridge::each_meta(content, &mut |meta| {
+        anthropic_bridge::into_theirs(meta, PROVIDER)
+    });
+    let raw = content
+        .meta_mut()
+        .and_then(|meta| meta.raw_representation.as_mut());
+    if let Some(raw) = raw.filter(|raw| raw.dialect == DIALECT) {
+        anthropic::DIALECT.clone_into(&mut raw.dialect);
+        *raw.template_mut() = match raw.template() {
+            Value::Array(run) => run.iter().map(decode_block::block).collect(),
+            one => decode_block::block(one),
+        };
+    }
+}
+
+/// A message, or a block without one, in content blocks of this dialect.
+fn taken_back(mut item: Value, at: usize, report: &mut Report) -> Vec<Value> {
+    let place = format!("messages[{at}]");
+    if item.get("role").is_none() {
+        return encode_block::blocks(&item, &place, report);
+    }
+    let blocks: Vec<Value> = match item.get_mut("content").map(Value::take) {
+        Some(Value::String(words)) => vec![json!({"text": words})],
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .enumerate()
+            .flat_map(|(index, block)| {
+                encode_block::blocks(block, &format!("{place}.content[{index}]"), report)
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    item["content"] = blocks.into();
+    vec![item]
+}
+
+fn enclosed(
+    member: &str,
+    rest: &Map<String, Value>,
+    messages: Vec<Value>,
+) -> Result<Value, EncodeError> {
+    let mut all = rest.clone();
+    match member {
+        "messages" => {
+            check::request(rest, &messages)?;
+            all.insert(member.to_owned(), messages.into());
+        }
+        "output" => {
+            let message = messages.into_iter().next().unwrap_or_default();
+            all[member]["message"] = message;
+        }
+        _ => {
+            let message = messages.into_iter().next();
+            let content =
+                message.and_then(|mut message| message.get_mut("content").map(Value::take));
+            all.insert(member.to_owned(), content.unwrap_or_else(|| json!([])));
+        }
+    }
+    Ok(Value::Object(all))
+}

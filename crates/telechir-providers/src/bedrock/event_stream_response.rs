@@ -1,0 +1,87 @@
+//! Event-stream frames of JSON, handed one by one to what puts a dialect's response together.
+
+use serde_json::{Map, Value};
+use telechir_protocol::bounded;
+
+use super::event_stream::{Frame, FrameReader};
+use crate::StreamError;
+use crate::conversation::text_of;
+use crate::numbers::RoundedNumbers;
+use crate::stream::{Delta, EventAssembler, StreamDecoder};
+
+/// A stream of frames. An event's name is its frame's `:event-type`.
+pub(super) struct Framed<A> {
+    reader: FrameReader,
+    assemble: A,
+    rounded: RoundedNumbers,
+}
+
+impl<A: EventAssembler> Framed<A> {
+    pub(super) fn new(assemble: A) -> Self {
+        Self {
+            reader: FrameReader::default(),
+            assemble,
+            rounded: RoundedNumbers::default(),
+        }
+    }
+}
+
+impl<A: EventAssembler> StreamDecoder for Framed<A> {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
+        let before = self.reader.number();
+        let mut deltas = Vec::new();
+        for (at, frame) in self.reader.push(bytes)?.into_iter().enumerate() {
+            let event = event(&frame, before + at + 1)?;
+            self.rounded.look(&frame.payload, "");
+            deltas.extend(self.assemble.event(Some(&frame.name), event)?);
+        }
+        Ok(deltas)
+    }
+
+    fn finish(self: Box<Self>, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
+        if self.reader.is_open() {
+            let number = self.reader.number() + 1;
+            return Err(StreamError::Truncated {
+                missing: format!("frame {number} is cut off"),
+            });
+        }
+        rounded.absorb(self.rounded);
+        self.assemble.finish(rounded)
+    }
+}
+
+/// The event a frame holds, without the padding that hides its length.
+fn event(frame: &Frame, number: usize) -> Result<Value, StreamError> {
+    let json = if frame.payload.is_empty() {
+        Ok(Value::Object(Map::new()))
+    } else {
+        bounded::parse(&frame.payload)
+    };
+    if frame.kind != "event" {
+        return Err(exception(frame, &json.unwrap_or_default()));
+    }
+    let mut event = json.map_err(|error| StreamError::BadEvent {
+        number,
+        problem: format!("it is not JSON: {error}"),
+    })?;
+    if let Some(members) = event.as_object_mut() {
+        members.shift_remove(PADDING);
+    }
+    Ok(event)
+}
+
+const PADDING: &str = "p";
+
+/// An exception, or an error without a body, instead of the rest.
+fn exception(frame: &Frame, body: &Value) -> StreamError {
+    let said = [
+        text_of(body, "originalMessage"),
+        text_of(body, "message"),
+        text_of(body, "Message"),
+        &frame.message,
+        "it says no more",
+    ];
+    let said = said.into_iter().find(|said| !said.is_empty());
+    let message = format!("{}: {}", frame.name, said.unwrap_or_default());
+    StreamError::Provider { message }
+}
