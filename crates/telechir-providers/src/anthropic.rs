@@ -52,23 +52,23 @@ pub(crate) const DIALECT: &str = "anthropic-messages";
 const PROVIDER: &str = "anthropic";
 
 /// The newest version of the tools.
-pub(crate) const NEWEST: models::Version = models::Version::Toolset;
+pub(crate) const NEWEST: models::ToolVersion = models::ToolVersion::Toolset;
 
 /// The newest version of the tools that agents know.
-pub(crate) const JANUARY_2025: models::Version = models::Version::January2025;
+pub(crate) const JANUARY_2025: models::ToolVersion = models::ToolVersion::January2025;
 
 /// The newest version of the tools where no toolsets are served.
-pub(crate) const NEWEST_OLD: models::Version = models::Version::November2025;
+pub(crate) const NEWEST_WITHOUT_TOOLSETS: models::ToolVersion = models::ToolVersion::November2025;
 
-pub(crate) use chat_api::{MessagesTalk, unbound_thinking};
+pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
 pub(crate) use declare::declare;
-pub(crate) use decode_history::{read_history, read_response};
-pub(crate) use encode_content::LENT;
-pub(crate) use encode_history::write_history;
-pub(crate) use encode_result::write_answers;
+pub(crate) use decode_history::{decode_history, decode_response};
+pub(crate) use encode_content::FORWARDED_PREFIX;
+pub(crate) use encode_history::encode_history;
+pub(crate) use encode_result::encode_results;
 pub(crate) use image::screenshot_size;
 pub(crate) use models::{is_of_october_2024, takes_old_tools};
-pub(crate) use stream::Arriving;
+pub(crate) use stream::AnthropicMessageBuilder;
 
 /// The dialect.
 pub(crate) struct Messages;
@@ -79,19 +79,19 @@ impl Codec for Messages {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        read_response(&document)
+        decode_response(&document)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        read_history(&document)
+        decode_history(&document)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        write_answers(turn)
+        encode_results(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        write_history(history, NEWEST)
+        encode_history(history, NEWEST)
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
@@ -103,7 +103,7 @@ impl Codec for Messages {
     }
 
     fn image_base64(&self) -> usize {
-        image::MOST_BASE64
+        image::MAX_BASE64_BYTES
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {
@@ -111,10 +111,10 @@ impl Codec for Messages {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(Arriving::default())))
+        Some(Box::new(Events::new(AnthropicMessageBuilder::default())))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&MessagesTalk)
+        Some(&AnthropicChat)
     }
 }

@@ -23,4 +23,4 @@ pub(crate) use anthropic_body::{Invoke, Messages};
 pub(crate) use converse::Converse;
 
 /// Bytes of base64 that one picture may have.
-const MOST_BASE64: usize = 5 * 1024 * 1024;
+const MAX_IMAGE_BASE64_BYTES: usize = 5 * 1024 * 1024;

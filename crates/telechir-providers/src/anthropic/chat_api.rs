@@ -15,19 +15,19 @@ const DEFAULT_MAX_TOKENS: u32 = 16_000;
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// How to converse in it.
-pub(crate) struct MessagesTalk;
+pub(crate) struct AnthropicChat;
 
-impl ChatApi for MessagesTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"role": "user", "content": [{"type": "text", "text": words}]})
+impl ChatApi for AnthropicChat {
+    fn first_message(&self, text: &str) -> Value {
+        json!({"role": "user", "content": [{"type": "text", "text": text}]})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("x-api-key", key.to_owned())
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(options, items)
     }
 
     fn push_response(
@@ -36,7 +36,7 @@ impl ChatApi for MessagesTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        take(response, has_calls, items)
+        push_response(response, has_calls, items)
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
@@ -53,42 +53,42 @@ impl ChatApi for MessagesTalk {
 
 /// Many pictures may not be as large as few.
 fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
-    if !limits::has_a_large_one(messages) {
+    if !limits::has_oversized_image(messages) {
         return limit;
     }
     ImageLimit {
-        keep: limit.keep.min(limits::FEW),
-        prune_above: limit.prune_above.min(limits::FEW),
+        keep: limit.keep.min(limits::MAX_FULL_SIZE_IMAGES),
+        prune_above: limit.prune_above.min(limits::MAX_FULL_SIZE_IMAGES),
     }
 }
 
 /// The request. Sampling members are never sent: the version in use refuses them.
-fn request(opening: &RequestOptions, messages: &mut [Value]) -> Request {
-    let removed = images::prune(messages, limit(opening.images, messages));
+fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
+    let removed = images::prune(messages, limit(options.images, messages));
     let mut body = Map::new();
-    body.insert("model".into(), opening.model.clone().into());
+    body.insert("model".into(), options.model.clone().into());
     body.insert(
         "max_tokens".into(),
-        opening.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into(),
+        options.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into(),
     );
     // The provider moves this one breakpoint along as the conversation grows.
     body.insert("cache_control".into(), json!({"type": "ephemeral"}));
-    if let Some(system) = &opening.system {
+    if let Some(system) = &options.system {
         body.insert("system".into(), system.clone().into());
     }
-    if !opening.declaration.tools.is_empty() {
-        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    if !options.declaration.tools.is_empty() {
+        body.insert("tools".into(), options.declaration.tools.clone().into());
     }
     let mut headers = vec![("anthropic-version".to_owned(), VERSION.to_owned())];
     let mut betas = Vec::new();
-    for (name, value) in &opening.declaration.headers {
+    for (name, value) in &options.declaration.headers {
         if name.eq_ignore_ascii_case("anthropic-beta") {
             betas.push(value.clone());
         } else {
             headers.push((name.clone(), value.clone()));
         }
     }
-    if removed && let Some((thinking, beta)) = unbound_thinking(&opening.model) {
+    if removed && let Some((thinking, beta)) = unbound_thinking(&options.model) {
         body.insert("thinking".into(), thinking);
         betas.push(beta.to_owned());
     }
@@ -105,19 +105,23 @@ fn request(opening: &RequestOptions, messages: &mut [Value]) -> Request {
     }
 }
 
-fn take(body: &Value, has_calls: bool, messages: &mut Vec<Value>) -> (StopReason, UsageContent) {
+fn push_response(
+    body: &Value,
+    has_calls: bool,
+    messages: &mut Vec<Value>,
+) -> (StopReason, UsageContent) {
     let blocks: Vec<Value> = body
         .get("content")
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
     // An answer may hold empty text blocks; a request may not.
-    let kept: Vec<Value> = blocks
+    let blocks: Vec<Value> = blocks
         .into_iter()
         .filter(|block| !is_empty_text(block))
         .collect();
-    if !kept.is_empty() {
-        messages.push(json!({"role": "assistant", "content": kept}));
+    if !blocks.is_empty() {
+        messages.push(json!({"role": "assistant", "content": blocks}));
     }
     (stop(body, has_calls), usage(body, None))
 }

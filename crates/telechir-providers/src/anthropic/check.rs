@@ -30,20 +30,20 @@ pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
 /// Whether an answer may stand after these in one turn: after a failure of its family it must
 /// say that nothing was done.
 pub(super) fn may_follow(answer: &Value, before: &[Value]) -> bool {
-    let family = |answer: &Value| {
+    let toolset = |answer: &Value| {
         answer
             .get("toolset_name")
             .and_then(Value::as_str)
             .map(str::to_owned)
     };
-    let Some(own) = family(answer) else {
+    let Some(own) = toolset(answer) else {
         return true;
     };
     let failed = |answer: &&Value| answer.get("is_error") == Some(&Value::Bool(true));
     let has_failed = before
         .iter()
         .filter(failed)
-        .any(|answer| family(answer).as_ref() == Some(&own));
+        .any(|answer| toolset(answer).as_ref() == Some(&own));
     let halted = answer.get("content").and_then(Value::as_str) == Some(halt_sentence(&own));
     !has_failed || (failed(&answer) && halted)
 }
@@ -59,28 +59,29 @@ fn of_type<'a>(message: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Bl
         .filter(move |block| text(block, "type") == Some(kind))
 }
 
-fn turn(calls: &[&Block], next: &Value, place: &str) -> Result<(), EncodeError> {
+fn turn(calls: &[&Block], next: &Value, location: &str) -> Result<(), EncodeError> {
     let mut failed = HashSet::new();
     for call in calls {
         let id = text(call, "id").unwrap_or_default();
         let mut results =
             of_type(next, "tool_result").filter(|result| text(result, "tool_use_id") == Some(id));
         let Some(result) = results.next() else {
-            return Err(missing(format!("{place} wants a tool_result for {id}")));
+            return Err(missing(format!("{location} wants a tool_result for {id}")));
         };
         if results.next().is_some() {
-            return Err(missing(format!("{place} has two results for {id}")));
+            return Err(missing(format!("{location} has two results for {id}")));
         }
-        let place = format!("{place}, the result of {id}:");
-        let family = text(call, "toolset_name");
-        if text(result, "toolset_name") != family {
-            let said = family.map_or_else(|| "none".to_owned(), |family| format!("{family:?}"));
+        let location = format!("{location}, the result of {id}:");
+        let toolset = text(call, "toolset_name");
+        if text(result, "toolset_name") != toolset {
+            let expected =
+                toolset.map_or_else(|| "none".to_owned(), |toolset| format!("{toolset:?}"));
             return Err(missing(format!(
-                "{place} wants the call's toolset_name, {said}"
+                "{location} wants the call's toolset_name, {expected}"
             )));
         }
-        if let Some(family) = family {
-            member(call, result, family, &mut failed, &place)?;
+        if let Some(toolset) = toolset {
+            member(call, result, toolset, &mut failed, &location)?;
         }
     }
     Ok(())
@@ -89,54 +90,54 @@ fn turn(calls: &[&Block], next: &Value, place: &str) -> Result<(), EncodeError> 
 fn member<'a>(
     call: &Block,
     result: &Block,
-    family: &'a str,
+    toolset: &'a str,
     failed: &mut HashSet<&'a str>,
-    place: &str,
+    location: &str,
 ) -> Result<(), EncodeError> {
     let is_error = result.get("is_error") == Some(&Value::Bool(true));
-    let words = words(result);
+    let result_text = result_text(result);
     let kinds = kinds(result);
-    if failed.contains(family) {
-        let halted = is_error && words == Some(halt_sentence(family));
+    if failed.contains(toolset) {
+        let halted = is_error && result_text == Some(halt_sentence(toolset));
         return if halted {
             Ok(())
         } else {
             Err(missing(format!(
-                "{place} an earlier call of its family failed, so it wants {:?}",
-                halt_sentence(family)
+                "{location} an earlier call of its family failed, so it wants {:?}",
+                halt_sentence(toolset)
             )))
         };
     }
     let allowed = |kind: &&str| {
-        matches!(*kind, "text" | "image") || (family == BROWSER && *kind == "browser_state")
+        matches!(*kind, "text" | "image") || (toolset == BROWSER && *kind == "browser_state")
     };
     if let Some(odd) = kinds
         .iter()
         .find(|kind| !allowed(kind))
-        .filter(|_| matches!(family, COMPUTER | BROWSER))
+        .filter(|_| matches!(toolset, COMPUTER | BROWSER))
     {
         return Err(missing(format!(
-            "{place} may not have a block of type {odd}"
+            "{location} may not have a block of type {odd}"
         )));
     }
     if is_error {
-        failed.insert(family);
+        failed.insert(toolset);
         if kinds.contains(&"browser_state") {
             return Err(missing(format!(
-                "{place} an error may not have a browser_state"
+                "{location} an error may not have a browser_state"
             )));
         }
-        return match words {
-            None | Some("") => Err(missing(format!("{place} an error wants words"))),
+        return match result_text {
+            None | Some("") => Err(missing(format!("{location} an error wants words"))),
             Some(_) => Ok(()),
         };
     }
     let name = text(call, "name").unwrap_or_default();
     if matches!(name, "screenshot" | "zoom") && !kinds.contains(&"image") {
-        return Err(missing(format!("{place} {name} wants a picture")));
+        return Err(missing(format!("{location} {name} wants a picture")));
     }
-    if family == BROWSER {
-        states(name, result, &kinds, place)
+    if toolset == BROWSER {
+        states(name, result, &kinds, location)
     } else {
         Ok(())
     }
@@ -153,9 +154,9 @@ fn kinds(result: &Block) -> Vec<&str> {
         .collect()
 }
 
-fn words(result: &Block) -> Option<&str> {
+fn result_text(result: &Block) -> Option<&str> {
     match result.get("content") {
-        Some(Value::String(words)) => Some(words),
+        Some(Value::String(result_text)) => Some(result_text),
         Some(Value::Array(blocks)) => blocks
             .iter()
             .find_map(|block| block.get("text").and_then(Value::as_str)),
@@ -163,19 +164,19 @@ fn words(result: &Block) -> Option<&str> {
     }
 }
 
-fn states(name: &str, result: &Block, kinds: &[&str], place: &str) -> Result<(), EncodeError> {
+fn states(name: &str, result: &Block, kinds: &[&str], location: &str) -> Result<(), EncodeError> {
     let count = kinds
         .iter()
         .filter(|kind| **kind == "browser_state")
         .count();
     if count > 1 {
         return Err(missing(format!(
-            "{place} may have one browser_state, and has {count}"
+            "{location} may have one browser_state, and has {count}"
         )));
     }
     if tabs::is_tab_member(name) && kinds != ["browser_state"] {
         return Err(missing(format!(
-            "{place} {name} wants one browser_state and nothing else"
+            "{location} {name} wants one browser_state and nothing else"
         )));
     }
     let blocks = result
@@ -186,10 +187,10 @@ fn states(name: &str, result: &Block, kinds: &[&str], place: &str) -> Result<(),
     let state = blocks
         .filter_map(Value::as_object)
         .find(|block| text(block, "type") == Some("browser_state"));
-    state.map_or(Ok(()), |state| one_state(state, place))
+    state.map_or(Ok(()), |state| one_state(state, location))
 }
 
-fn one_state(state: &Block, place: &str) -> Result<(), EncodeError> {
+fn one_state(state: &Block, location: &str) -> Result<(), EncodeError> {
     let tabs: Vec<&Value> = state
         .get("tabs")
         .and_then(Value::as_array)
@@ -202,7 +203,7 @@ fn one_state(state: &Block, place: &str) -> Result<(), EncodeError> {
         .collect();
     if ids.len() != tabs.len() || tabs.len() > 100 {
         return Err(missing(format!(
-            "{place} tabs want ids of their own, and are 100 at most"
+            "{location} tabs want ids of their own, and are 100 at most"
         )));
     }
     let active = tabs
@@ -211,26 +212,26 @@ fn one_state(state: &Block, place: &str) -> Result<(), EncodeError> {
         .count();
     if !tabs.is_empty() && active != 1 {
         return Err(missing(format!(
-            "{place} one tab wants to be active, and {active} are"
+            "{location} one tab wants to be active, and {active} are"
         )));
     }
     match state.get("state_changes") {
         None | Some(Value::Null) => Ok(()),
         Some(Value::Array(changes)) if (1..=200).contains(&changes.len()) => Ok(()),
         Some(_) => Err(missing(format!(
-            "{place} state_changes are 1 to 200, or left out"
+            "{location} state_changes are 1 to 200, or left out"
         ))),
     }
 }
 
 /// Pictures are of four types; an error has words.
-fn images(result: &Block, place: &str) -> Result<(), EncodeError> {
+fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
     let id = text(result, "tool_use_id").unwrap_or_default();
     if result.get("is_error") == Some(&Value::Bool(true))
-        && matches!(words(result), None | Some(""))
+        && matches!(result_text(result), None | Some(""))
     {
         return Err(missing(format!(
-            "{place}, the result of {id}: an error wants words"
+            "{location}, the result of {id}: an error wants words"
         )));
     }
     let blocks = result
@@ -252,7 +253,7 @@ fn images(result: &Block, place: &str) -> Result<(), EncodeError> {
         if !fits {
             let kind = kind.unwrap_or_default();
             return Err(missing(format!(
-                "{place}, the result of {id}: {kind} is none of PNG, JPEG, GIF and WebP"
+                "{location}, the result of {id}: {kind} is none of PNG, JPEG, GIF and WebP"
             )));
         }
     }

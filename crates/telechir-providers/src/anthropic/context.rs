@@ -10,10 +10,10 @@ use super::decode_block::text;
 
 /// What a call was, for its result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum ToolUseKind {
     /// Of a screen or browser; the name of its last action.
     Computer {
-        family: Option<String>,
+        group: Option<String>,
         action: String,
     },
     /// Of a shell.
@@ -26,12 +26,12 @@ pub(super) enum Asked {
 
 /// The context of a block.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scene {
-    calls: HashMap<String, Asked>,
+pub(super) struct BlockContext {
+    calls: HashMap<String, ToolUseKind>,
     functions: HashSet<String>,
 }
 
-impl Scene {
+impl BlockContext {
     /// The scene of a request that declares these tools.
     pub(super) fn of_request(request: &Map<String, Value>) -> Self {
         let tools = request.get("tools").and_then(Value::as_array);
@@ -59,36 +59,36 @@ impl Scene {
     }
 
     /// The call with this id.
-    pub(super) fn asked(&self, id: &str) -> Option<&Asked> {
+    pub(super) fn call_kind(&self, id: &str) -> Option<&ToolUseKind> {
         self.calls.get(id)
     }
 
     /// Remembers a call.
     pub(super) fn note(&mut self, content: &Content) {
-        let (id, asked) = match content {
+        let (id, call_kind) = match content {
             Content::ComputerCall(call) => {
                 let action = call.actions.last().map(|action| action.name().to_owned());
-                let family = call.group.clone();
+                let group = call.group.clone();
                 (
                     Some(&call.call_id),
-                    Asked::Computer {
-                        family,
+                    ToolUseKind::Computer {
+                        group,
                         action: action.unwrap_or_default(),
                     },
                 )
             }
-            Content::ShellCall(call) => (Some(&call.call_id), Asked::Shell),
-            Content::EditCall(call) => (Some(&call.call_id), Asked::Edit),
+            Content::ShellCall(call) => (Some(&call.call_id), ToolUseKind::Shell),
+            Content::EditCall(call) => (Some(&call.call_id), ToolUseKind::Edit),
             Content::FunctionCall(call) => (
                 call.call_id.as_ref(),
-                Asked::Function {
+                ToolUseKind::Function {
                     name: call.name.clone(),
                 },
             ),
             _ => return,
         };
         if let Some(id) = id {
-            self.calls.insert(id.as_str().to_owned(), asked);
+            self.calls.insert(id.as_str().to_owned(), call_kind);
         }
     }
 }

@@ -7,7 +7,7 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 
 use super::decode_block::{Block, text};
 use super::media::missing;
-use super::models::{self, OCTOBER_2024_BETA, Version};
+use super::models::{self, OCTOBER_2024_BETA, ToolVersion};
 use super::{DIALECT, PROVIDER};
 use crate::companion;
 use crate::declaration::hosted_settings;
@@ -73,9 +73,9 @@ const BROWSER_MEMBERS: [&str; 31] = [
 /// Declares what is offered, in tools of `newest` or an older version.
 pub(crate) fn declare(
     offer: &ToolOffer,
-    newest: Version,
+    newest: ToolVersion,
 ) -> Result<(Declaration, Report), EncodeError> {
-    let mut declaring = Declaring {
+    let mut declaring = AnthropicDeclarationBuilder {
         version: models::version(offer.model.as_deref()).map(|version| version.min(newest)),
         model: offer.model.as_deref().unwrap_or_default(),
         tools: Vec::new(),
@@ -85,7 +85,7 @@ pub(crate) fn declare(
     for tool in &offer.tools {
         declaring.tool(tool)?;
     }
-    let Declaring {
+    let AnthropicDeclarationBuilder {
         tools,
         betas,
         report,
@@ -103,15 +103,15 @@ pub(crate) fn declare(
     Ok((declaration, report))
 }
 
-struct Declaring<'a> {
-    version: Option<Version>,
+struct AnthropicDeclarationBuilder<'a> {
+    version: Option<ToolVersion>,
     model: &'a str,
     tools: Vec<Value>,
     betas: Vec<&'static str>,
     report: Report,
 }
 
-impl Declaring<'_> {
+impl AnthropicDeclarationBuilder<'_> {
     fn tool(&mut self, tool: &Tool) -> Result<(), EncodeError> {
         match tool {
             Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
@@ -119,7 +119,7 @@ impl Declaring<'_> {
             }
             Tool::ComputerUse(tool) => self.computer(tool)?,
             Tool::Shell(tool) => {
-                let is_first = self.version == Some(Version::October2024);
+                let is_first = self.version == Some(ToolVersion::October2024);
                 let kind = if is_first {
                     "bash_20241022"
                 } else {
@@ -140,7 +140,7 @@ impl Declaring<'_> {
                 additional_properties,
             } => self.hosted("code_execution", additional_properties),
             Tool::Hosted(tool) => self.hosted(&tool.hosted_type, &tool.additional_properties),
-            Tool::ImageGeneration { .. } => self.none("image_generation"),
+            Tool::ImageGeneration { .. } => self.report_unavailable("image_generation"),
             Tool::Raw(tool) if tool.dialect == DIALECT => {
                 if let Some(problem) = tool.json.as_object().and_then(refused) {
                     return Err(missing(problem));
@@ -160,7 +160,7 @@ impl Declaring<'_> {
         Ok(())
     }
 
-    fn none(&mut self, what: &str) {
+    fn report_unavailable(&mut self, what: &str) {
         self.report.lost(
             format!("tool {what}"),
             "tools",
@@ -174,7 +174,7 @@ impl Declaring<'_> {
         }
     }
 
-    fn needed_version(&self) -> Result<Version, EncodeError> {
+    fn needed_version(&self) -> Result<ToolVersion, EncodeError> {
         self.version.ok_or_else(|| {
             missing(format!(
                 "a model that takes a computer tool; {} takes none",
@@ -186,7 +186,7 @@ impl Declaring<'_> {
     fn computer(&mut self, tool: &ComputerUseTool) -> Result<(), EncodeError> {
         let version = self.needed_version()?;
         let mut entry = Map::from_iter([("type".to_owned(), json!(version.computer_type()))]);
-        if version == Version::Toolset {
+        if version == ToolVersion::Toolset {
             self.configs(&mut entry, tool, &COMPUTER_MEMBERS)?;
             self.add(entry, &tool.additional_properties, TOOLSET);
             return Ok(());
@@ -202,7 +202,7 @@ impl Declaring<'_> {
         entry.insert("display_width_px".to_owned(), width.into());
         entry.insert("display_height_px".to_owned(), height.into());
         let mut allowed = vec!["display_number"];
-        if version == Version::November2025 {
+        if version == ToolVersion::November2025 {
             allowed.push("enable_zoom");
             entry.insert(
                 "enable_zoom".to_owned(),
@@ -223,7 +223,7 @@ impl Declaring<'_> {
     }
 
     fn browser(&mut self, tool: &ComputerUseTool) -> Result<(), EncodeError> {
-        if self.version == Some(Version::Toolset) {
+        if self.version == Some(ToolVersion::Toolset) {
             let mut entry = Map::from_iter([("type".to_owned(), json!(BROWSER_TOOLSET))]);
             self.configs(&mut entry, tool, &BROWSER_MEMBERS)?;
             self.add(entry, &tool.additional_properties, TOOLSET);
@@ -287,7 +287,7 @@ impl Declaring<'_> {
         entry.extend(
             tool.description
                 .as_ref()
-                .map(|words| ("description".to_owned(), json!(words))),
+                .map(|description| ("description".to_owned(), json!(description))),
         );
         entry.insert("input_schema".to_owned(), tool.parameters.clone());
         self.add(entry, &tool.additional_properties, FUNCTION);
@@ -300,7 +300,7 @@ impl Declaring<'_> {
             kind => kind,
         };
         let Some((dated, name)) = hosted::named(kind) else {
-            return self.none(kind);
+            return self.report_unavailable(kind);
         };
         models::beta(dated)
             .into_iter()

@@ -3,21 +3,21 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit, Target};
 
-use super::input::{Input, Read, Seconds};
+use super::input::{DurationLimit, InputResult, ToolInput};
 
 /// Names of the older tools and of the computer toolset; the toolset is stricter on durations.
 pub(super) fn computer(
     name: &str,
     members: &Map<String, Value>,
-    whole_seconds: bool,
-) -> Read<Vec<Action>> {
+    is_toolset: bool,
+) -> InputResult<Vec<Action>> {
     use Button::{Left, Middle, Right};
     use ClickCount::{Double, Single, Triple};
-    let input = Input(members);
-    let seconds = if whole_seconds {
-        Seconds::Whole { most: 300 }
+    let input = ToolInput(members);
+    let seconds = if is_toolset {
+        DurationLimit::WholeSeconds { max_secs: 300 }
     } else {
-        Seconds::Any { most: 86_400 }
+        DurationLimit::AnySeconds { max_secs: 86_400 }
     };
     Ok(vec![match name {
         "screenshot" => Action::Screenshot,
@@ -30,7 +30,7 @@ pub(super) fn computer(
         "middle_click" => click(input, Middle, Single)?,
         "double_click" => click(input, Left, Double)?,
         "triple_click" => click(input, Left, Triple)?,
-        "left_click_drag" => drag(input, whole_seconds)?,
+        "left_click_drag" => drag(input, is_toolset)?,
         "mouse_move" => Action::Move {
             at: input.needed_point("coordinate")?.into(),
         },
@@ -52,7 +52,7 @@ pub(super) fn computer(
             chord: input.chord("text")?,
             duration: input.needed_duration(seconds)?,
         },
-        "wait" if whole_seconds => Action::Wait {
+        "wait" if is_toolset => Action::Wait {
             duration: Some(input.needed_duration(seconds)?),
         },
         "wait" => Action::Wait {
@@ -64,8 +64,8 @@ pub(super) fn computer(
 
 /// The members of the browser toolset. A `tab_id` that an action has no place for comes out as
 /// a switch to that tab before it.
-pub(super) fn browser(name: &str, members: &Map<String, Value>) -> Read<Vec<Action>> {
-    let input = Input(members);
+pub(super) fn browser(name: &str, members: &Map<String, Value>) -> InputResult<Vec<Action>> {
+    let input = ToolInput(members);
     let tab = input.text("tab_id")?;
     if let Some(action) = page(name, input, tab.as_deref())? {
         return Ok(vec![action]);
@@ -77,7 +77,7 @@ pub(super) fn browser(name: &str, members: &Map<String, Value>) -> Read<Vec<Acti
 }
 
 /// What has a place for its tab, or needs none.
-fn page(name: &str, input: Input<'_>, tab: Option<&str>) -> Read<Option<Action>> {
+fn page(name: &str, input: ToolInput<'_>, tab: Option<&str>) -> InputResult<Option<Action>> {
     let tab = tab.map(str::to_owned);
     Ok(Some(match name {
         "navigate" => match input.needed_text("url")?.trim() {
@@ -141,10 +141,10 @@ fn page(name: &str, input: Input<'_>, tab: Option<&str>) -> Read<Option<Action>>
 }
 
 /// Pointer, keys and pictures of a page.
-fn pointer(name: &str, input: Input<'_>) -> Read<Vec<Action>> {
+fn pointer(name: &str, input: ToolInput<'_>) -> InputResult<Vec<Action>> {
     use Button::{Left, Middle, Right};
     use ClickCount::{Double, Single, Triple};
-    let seconds = Seconds::Any { most: 30 };
+    let seconds = DurationLimit::AnySeconds { max_secs: 30 };
     let click = |button, count| {
         let modifiers = input.modifiers("modifiers")?;
         Ok::<_, String>(Action::Click {
@@ -208,11 +208,11 @@ fn other(name: &str, members: &Map<String, Value>) -> Action {
     }
 }
 
-fn at(input: Input<'_>) -> Read<Option<Target>> {
+fn at(input: ToolInput<'_>) -> InputResult<Option<Target>> {
     Ok(input.point("coordinate")?.map(Target::Point))
 }
 
-fn click(input: Input<'_>, button: Button, count: ClickCount) -> Read<Action> {
+fn click(input: ToolInput<'_>, button: Button, count: ClickCount) -> InputResult<Action> {
     Ok(Action::Click {
         at: at(input)?,
         button,
@@ -222,7 +222,7 @@ fn click(input: Input<'_>, button: Button, count: ClickCount) -> Read<Action> {
 }
 
 /// Without a start (the first version, and now and then the later ones) it starts at the pointer.
-fn drag(input: Input<'_>, needs_start: bool) -> Read<Action> {
+fn drag(input: ToolInput<'_>, needs_start: bool) -> InputResult<Action> {
     let start = input.point("start_coordinate")?;
     if needs_start && start.is_none() {
         return Err("`start_coordinate` is missing".to_owned());
@@ -237,20 +237,20 @@ fn drag(input: Input<'_>, needs_start: bool) -> Read<Action> {
 }
 
 fn scroll(
-    input: Input<'_>,
+    input: ToolInput<'_>,
     at: Option<Target>,
     amount: u32,
     modifiers: Vec<Modifier>,
-) -> Read<Action> {
+) -> InputResult<Action> {
     let amount = f64::from(amount);
     let (dx, dy) = match input.needed_text("scroll_direction")?.as_str() {
         "up" => (0.0, -amount),
         "down" => (0.0, amount),
         "left" => (-amount, 0.0),
         "right" => (amount, 0.0),
-        word => {
+        other => {
             return Err(format!(
-                "`scroll_direction` is {word:?}, not up, down, left or right"
+                "`scroll_direction` is {other:?}, not up, down, left or right"
             ));
         }
     };
@@ -263,7 +263,7 @@ fn scroll(
     })
 }
 
-fn typed(input: Input<'_>) -> Read<Action> {
+fn typed(input: ToolInput<'_>) -> InputResult<Action> {
     let text = input.needed_text("text")?;
     Ok(Action::Type {
         text,
@@ -274,8 +274,8 @@ fn typed(input: Input<'_>) -> Read<Action> {
 }
 
 /// Several chords become several actions, and repeat as a whole.
-fn keys(input: Input<'_>) -> Read<Vec<Action>> {
-    const MOST: usize = 1000;
+fn keys(input: ToolInput<'_>) -> InputResult<Vec<Action>> {
+    const MAX_KEY_PRESSES: usize = 1000;
     let (chords, repeat) = (input.chords("text")?, input.repeat()?);
     if let [chord] = chords.as_slice() {
         return Ok(vec![Action::Key {
@@ -284,9 +284,9 @@ fn keys(input: Input<'_>) -> Read<Vec<Action>> {
         }]);
     }
     let times = usize::try_from(repeat).unwrap_or(usize::MAX);
-    if chords.len().saturating_mul(times) > MOST {
+    if chords.len().saturating_mul(times) > MAX_KEY_PRESSES {
         return Err(format!(
-            "`text` and `repeat` make more than {MOST} key presses"
+            "`text` and `repeat` make more than {MAX_KEY_PRESSES} key presses"
         ));
     }
     let once = chords

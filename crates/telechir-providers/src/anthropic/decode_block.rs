@@ -6,7 +6,7 @@ use telechir_protocol::{
     UnknownContent, UriContent,
 };
 
-use super::context::Scene;
+use super::context::BlockContext;
 use super::decode_call::FORM;
 use super::{DIALECT, PROVIDER, decode_call, decode_result, hosted_code};
 
@@ -18,15 +18,15 @@ pub(super) fn text<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
 }
 
 /// Reads a block. Whatever is not understood comes out whole.
-pub(super) fn read(block: &Block, scene: &Scene) -> Content {
+pub(super) fn read(block: &Block, context: &BlockContext) -> Content {
     let known = match text(block, "type").unwrap_or_default() {
         "text" => plain(block),
         "thinking" => thinking(block),
         "redacted_thinking" => redacted(block),
         "image" => media(block),
         "document" => media(block),
-        "tool_use" => Some(decode_call::read(block, scene)),
-        "tool_result" => decode_result::read(block, scene),
+        "tool_use" => Some(decode_call::read(block, context)),
+        "tool_result" => decode_result::read(block, context),
         "server_tool_use" => hosted_code::call(block),
         "bash_code_execution_tool_result" | "code_execution_tool_result" => {
             hosted_code::result(block)
@@ -61,7 +61,7 @@ pub(super) fn meta(block: &Block, known: &[&str]) -> Meta {
 }
 
 fn plain(block: &Block) -> Option<Content> {
-    let words = text(block, "text")?.to_owned();
+    let body = text(block, "text")?.to_owned();
     let mut meta = meta(block, &["text", "citations"]);
     match block.get("citations") {
         Some(Value::Array(citations)) => {
@@ -71,7 +71,7 @@ fn plain(block: &Block) -> Option<Content> {
         None | Some(Value::Null) => {}
         Some(odd) => meta.set_property(PROVIDER, "citations", odd.clone()),
     }
-    Some(Content::Text(TextContent { text: words, meta }))
+    Some(Content::Text(TextContent { text: body, meta }))
 }
 
 fn thinking(block: &Block) -> Option<Content> {

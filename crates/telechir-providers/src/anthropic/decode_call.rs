@@ -8,10 +8,10 @@ use telechir_protocol::{
 };
 
 use super::PROVIDER;
-use super::context::Scene;
+use super::context::BlockContext;
 use super::decode_action;
 use super::decode_block::{Block, meta, text};
-use super::input::{Input, Read, shown};
+use super::input::{InputResult, ToolInput, excerpt};
 use super::stream::INVALID_INPUT;
 use crate::{companion, function_tools};
 
@@ -19,18 +19,18 @@ pub(super) const COMPUTER: &str = "computer";
 pub(super) const BROWSER: &str = "browser";
 
 /// Reads a call.
-pub(super) fn read(block: &Block, scene: &Scene) -> Content {
+pub(super) fn read(block: &Block, context: &BlockContext) -> Content {
     let name = text(block, "name").unwrap_or_default();
     let Some(id) = text(block, "id") else {
         return function(block, name);
     };
     let input = match block.get("input") {
         None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(members)) => match not_json(members) {
-            Some(words) => Err(format!("the input is no JSON object: {}", shown(words))),
+        Some(Value::Object(members)) => match invalid_json(members) {
+            Some(raw) => Err(format!("the input is no JSON object: {}", excerpt(raw))),
             None => Ok(members.clone()),
         },
-        Some(odd) => Err(format!("the input is {}, not an object", shown(odd))),
+        Some(odd) => Err(format!("the input is {}, not an object", excerpt(odd))),
     };
     // A function that the request itself calls `browser` is ours when it says an action.
     let companion = || companion(block, id, name, input.as_ref().ok()?);
@@ -41,10 +41,10 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
     }
     match text(block, "toolset_name") {
         Some(toolset) => member(block, id, toolset, name, input),
-        None if scene.is_function(name) => function(block, name),
+        None if context.is_function(name) => function(block, name),
         None => match name {
             BROWSER => {
-                let problem = input.and_then(|input| Err(not_taken_apart(&input)));
+                let problem = input.and_then(|input| Err(no_action_problem(&input)));
                 computer(
                     block,
                     id,
@@ -52,7 +52,7 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
                     problem.map_err(|problem| format!("{problem}.")),
                 )
             }
-            COMPUTER => one_tool(block, id, input),
+            COMPUTER => legacy_tool(block, id, input),
             "bash" => bash(block, id, input),
             "str_replace_based_edit_tool" | "str_replace_editor" => {
                 edit(block, id, EditTool::Editor, input)
@@ -64,7 +64,7 @@ pub(super) fn read(block: &Block, scene: &Scene) -> Content {
 }
 
 /// The same call when its response ended before it did: what came of it is never carried out.
-pub(super) fn cut_off(mut content: Content) -> Content {
+pub(super) fn mark_cut_off(mut content: Content) -> Content {
     const WHY: &str = "the response reached its end before the call did.";
     let exception = match &mut content {
         Content::ComputerCall(call) => &mut call.exception,
@@ -78,10 +78,10 @@ pub(super) fn cut_off(mut content: Content) -> Content {
 }
 
 /// The words of an input that the model did not write as an object, or not to its end.
-fn not_json(input: &Map<String, Value>) -> Option<&Value> {
+fn invalid_json(input: &Map<String, Value>) -> Option<&Value> {
     input
         .get(INVALID_INPUT)
-        .filter(|words| words.is_string() && input.len() == 1)
+        .filter(|raw| raw.is_string() && input.len() == 1)
 }
 
 /// A member of a toolset.
@@ -90,7 +90,7 @@ fn member(
     id: &str,
     toolset: &str,
     name: &str,
-    input: Read<Map<String, Value>>,
+    input: InputResult<Map<String, Value>>,
 ) -> Content {
     let read = input.and_then(|input| match toolset {
         COMPUTER => decode_action::computer(name, &input, true),
@@ -103,12 +103,12 @@ fn member(
 
 /// The older tools: every action under one name. The same name without an action is a batch of
 /// the toolset that the provider could not take apart.
-fn one_tool(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content {
+fn legacy_tool(block: &Block, id: &str, input: InputResult<Map<String, Value>>) -> Content {
     let read = input.and_then(|mut input| match input.shift_remove("action") {
         Some(Value::String(name)) => decode_action::computer(&name, &input, false)
             .map_err(|problem| format!("{name}: {problem}")),
-        Some(odd) => Err(format!("`action` is {}, not a string", shown(&odd))),
-        None => Err(not_taken_apart(&input)),
+        Some(odd) => Err(format!("`action` is {}, not a string", excerpt(&odd))),
+        None => Err(no_action_problem(&input)),
     });
     computer(
         block,
@@ -134,7 +134,7 @@ fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) ->
 /// Under this name a call keeps that it came as one of the older tools, all actions under one
 /// name.
 pub(super) const FORM: &str = "form";
-pub(super) const ONE_TOOL: &str = "one_tool";
+pub(super) const LEGACY_TOOL: &str = "one_tool";
 
 /// A call that cannot be read keeps its name and input, which nothing else says.
 fn call_meta(block: &Block, is_read: bool) -> Meta {
@@ -146,15 +146,15 @@ fn call_meta(block: &Block, is_read: bool) -> Meta {
     meta(block, known)
 }
 
-fn not_taken_apart(input: &Map<String, Value>) -> String {
+fn no_action_problem(input: &Map<String, Value>) -> String {
     format!(
         "the call names no action of its toolset; its `input` is {}",
-        shown(&Value::Object(input.clone()))
+        excerpt(&Value::Object(input.clone()))
     )
 }
 
 /// What a call of a screen is, and what cannot be read of it as it stands.
-fn computer(block: &Block, id: &str, family: &str, read: Read<Vec<Action>>) -> Content {
+fn computer(block: &Block, id: &str, group: &str, read: InputResult<Vec<Action>>) -> Content {
     let is_read = read.is_ok();
     let (actions, exception) = match read {
         Ok(actions) => (actions, None),
@@ -162,20 +162,20 @@ fn computer(block: &Block, id: &str, family: &str, read: Read<Vec<Action>>) -> C
     };
     let mut call = ComputerCall::new(id, actions);
     call.exception = exception;
-    call.target = (family == BROWSER).then(|| BROWSER.into());
-    call.group = Some(family.to_owned());
+    call.target = (group == BROWSER).then(|| BROWSER.into());
+    call.group = Some(group.to_owned());
     call.meta = call_meta(block, is_read);
     if is_read && text(block, "toolset_name").is_none() {
-        call.meta.set_property(PROVIDER, FORM, ONE_TOOL.into());
+        call.meta.set_property(PROVIDER, FORM, LEGACY_TOOL.into());
     }
     Content::ComputerCall(call)
 }
 
-fn bash(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content {
+fn bash(block: &Block, id: &str, input: InputResult<Map<String, Value>>) -> Content {
     let read = input.and_then(|input| {
         let (restart, command) = (
-            Input(&input).flag("restart")?,
-            Input(&input).text("command")?,
+            ToolInput(&input).flag("restart")?,
+            ToolInput(&input).text("command")?,
         );
         match command {
             _ if restart => Ok((ShellAction::Restart, Vec::new())),
@@ -192,7 +192,12 @@ fn bash(block: &Block, id: &str, input: Read<Map<String, Value>>) -> Content {
     Content::ShellCall(call)
 }
 
-fn edit(block: &Block, id: &str, tool: EditTool, input: Read<Map<String, Value>>) -> Content {
+fn edit(
+    block: &Block,
+    id: &str,
+    tool: EditTool,
+    input: InputResult<Map<String, Value>>,
+) -> Content {
     let (operations, exception) = match input.and_then(operation) {
         Ok(operation) => (vec![operation], None),
         Err(problem) => (Vec::new(), Some(format!("{problem}."))),
@@ -211,8 +216,8 @@ fn edit(block: &Block, id: &str, tool: EditTool, input: Read<Map<String, Value>>
     })
 }
 
-fn operation(mut input: Map<String, Value>) -> Read<EditOperation> {
-    let name = Input(&input).needed_text("command")?;
+fn operation(mut input: Map<String, Value>) -> InputResult<EditOperation> {
+    let name = ToolInput(&input).needed_text("command")?;
     let at = |problem| format!("{name}: {problem}");
     let needed: &[&str] = match name.as_str() {
         "create" => &["path", "file_text"],
@@ -225,18 +230,18 @@ fn operation(mut input: Map<String, Value>) -> Read<EditOperation> {
             {
                 input.insert("insert_text".to_owned(), new);
             }
-            Input(&input).needed_count("insert_line").map_err(at)?;
+            ToolInput(&input).needed_count("insert_line").map_err(at)?;
             &["path", "insert_text"]
         }
         _ => &["path"],
     };
     for member in needed {
-        Input(&input).needed_text(member).map_err(at)?;
+        ToolInput(&input).needed_text(member).map_err(at)?;
     }
     input.shift_remove("command");
     let path = match input.shift_remove("path") {
         Some(Value::String(path)) => Some(path),
-        Some(odd) => return Err(at(format!("`path` is {}, not a string", shown(&odd)))),
+        Some(odd) => return Err(at(format!("`path` is {}, not a string", excerpt(&odd)))),
         None => None,
     };
     Ok(EditOperation {
@@ -251,12 +256,12 @@ fn function(block: &Block, name: &str) -> Content {
     let (arguments, exception) = match block.get("input") {
         None | Some(Value::Null) => (Arguments::Json(Map::new()), None),
         Some(Value::Object(members)) => {
-            let problem = not_json(members)
-                .map(|words| format!("the input is no JSON object: {}.", shown(words)));
+            let problem = invalid_json(members)
+                .map(|raw| format!("the input is no JSON object: {}.", excerpt(raw)));
             (Arguments::Json(members.clone()), problem)
         }
         Some(odd) => {
-            let problem = format!("the input is {}, not an object.", shown(odd));
+            let problem = format!("the input is {}, not an object.", excerpt(odd));
             (Arguments::Text(odd.to_string()), Some(problem))
         }
     };

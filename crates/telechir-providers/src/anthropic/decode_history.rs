@@ -5,13 +5,13 @@ use telechir_protocol::{
     Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, TextContent, UsageContent,
 };
 
-use super::context::Scene;
+use super::context::BlockContext;
 use super::decode_block::{self, text};
 use super::{DIALECT, PROVIDER, decode_call, decode_result, detect, split_calls};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Reads one response.
-pub(crate) fn read_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+pub(crate) fn decode_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
     if let Some(error) = detect::provider_error(value) {
         return Err(error);
     }
@@ -29,18 +29,20 @@ pub(crate) fn read_response(value: &Value) -> Result<(ModelTurn, Report), Decode
         };
         return Err(detect::wrong(problem, value));
     };
-    let mut scene = Scene::default();
+    let mut context = BlockContext::default();
     let mut contents = Vec::new();
-    for (place, block) in blocks_of(content, "content", value)?.iter().enumerate() {
-        let content =
-            decode_block::read(object(block, &format!("content[{place}]"), value)?, &scene);
-        scene.note(&content);
+    for (location, block) in blocks_of(content, "content", value)?.iter().enumerate() {
+        let content = decode_block::read(
+            object(block, &format!("content[{location}]"), value)?,
+            &context,
+        );
+        context.note(&content);
         contents.push(content);
     }
     if is_cut_off(message)
         && let Some(last) = contents.pop()
     {
-        contents.push(decode_call::cut_off(last));
+        contents.push(decode_call::mark_cut_off(last));
     }
     contents.extend(refusal(message));
     contents.extend(usage(message));
@@ -100,28 +102,28 @@ fn usage(message: &Map<String, Value>) -> Option<Content> {
 }
 
 /// Reads a whole request, a list of messages, a list of blocks, or one message or response.
-pub(crate) fn read_history(value: &Value) -> Result<(History, Report), DecodeError> {
+pub(crate) fn decode_history(value: &Value) -> Result<(History, Report), DecodeError> {
     if let Some(error) = detect::provider_error(value) {
         return Err(error);
     }
-    let mut reading = Reading {
-        scene: Scene::default(),
+    let mut decoder = AnthropicHistoryDecoder {
+        context: BlockContext::default(),
         report: Report::default(),
-        whole: value,
+        document: value,
     };
     let history = match value {
-        Value::Array(items) => reading.list(items)?,
+        Value::Array(items) => decoder.list(items)?,
         Value::Object(all) => match (all.get("messages"), all.get("content")) {
             (Some(Value::Array(items)), _) => {
-                reading.scene = Scene::of_request(all);
-                let messages = reading.messages(items, "messages")?;
+                decoder.context = BlockContext::of_request(all);
+                let messages = decoder.messages(items, "messages")?;
                 History {
                     messages,
                     envelope: envelope(all, "messages"),
                 }
             }
             (None, Some(_)) if all.contains_key("role") => {
-                let message = reading.message(all, "the message")?;
+                let message = decoder.message(all, "the message")?;
                 History {
                     messages: vec![message],
                     envelope: envelope(all, "content"),
@@ -131,7 +133,7 @@ pub(crate) fn read_history(value: &Value) -> Result<(History, Report), DecodeErr
         },
         _ => return Err(detect::wrong("it wants an object or a list", value)),
     };
-    Ok((history, reading.report))
+    Ok((history, decoder.report))
 }
 
 fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
@@ -145,27 +147,27 @@ fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
 }
 
 /// A message that is one string: its content is that string's.
-pub(super) fn string(words: &str) -> Content {
-    let raw = Raw::new(DIALECT, Value::from(words));
+pub(super) fn string_content(text: &str) -> Content {
+    let raw = Raw::new(DIALECT, Value::from(text));
     let meta = Meta {
         raw_representation: Some(raw),
         ..Meta::default()
     };
     Content::Text(TextContent {
-        text: words.to_owned(),
+        text: text.to_owned(),
         meta,
     })
 }
 
 /// A history that is being read.
-struct Reading<'a> {
-    scene: Scene,
+struct AnthropicHistoryDecoder<'a> {
+    context: BlockContext,
     report: Report,
     /// All of it, for what an error says.
-    whole: &'a Value,
+    document: &'a Value,
 }
 
-impl Reading<'_> {
+impl AnthropicHistoryDecoder<'_> {
     fn list(&mut self, items: &[Value]) -> Result<History, DecodeError> {
         let is_block = |item: &Value| {
             item.get("type").is_some_and(Value::is_string) && item.get("role").is_none()
@@ -185,7 +187,7 @@ impl Reading<'_> {
         {
             return Err(detect::wrong(
                 "it wants messages with a role and content",
-                self.whole,
+                self.document,
             ));
         }
         let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
@@ -203,18 +205,22 @@ impl Reading<'_> {
         })
     }
 
-    fn messages(&mut self, items: &[Value], place: &str) -> Result<Vec<Message>, DecodeError> {
+    fn messages(&mut self, items: &[Value], location: &str) -> Result<Vec<Message>, DecodeError> {
         let mut messages = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let place = format!("{place}[{at}]");
-            messages.push(self.message(object(item, &place, self.whole)?, &place)?);
+            let location = format!("{location}[{at}]");
+            messages.push(self.message(object(item, &location, self.document)?, &location)?);
         }
         Ok(messages)
     }
 
-    fn message(&mut self, item: &Map<String, Value>, place: &str) -> Result<Message, DecodeError> {
-        let whole = self.whole;
-        let wrong = |problem: &str| Err(detect::wrong(format!("{place} {problem}"), whole));
+    fn message(
+        &mut self,
+        item: &Map<String, Value>,
+        location: &str,
+    ) -> Result<Message, DecodeError> {
+        let document = self.document;
+        let wrong = |problem: &str| Err(detect::wrong(format!("{location} {problem}"), document));
         let role = match text(item, "role") {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
@@ -223,8 +229,8 @@ impl Reading<'_> {
             None => return wrong("has no `role`"),
         };
         let contents = match item.get("content") {
-            Some(Value::String(words)) => vec![string(words)],
-            Some(Value::Array(blocks)) => self.contents(blocks, &format!("{place}.content"))?,
+            Some(Value::String(text)) => vec![string_content(text)],
+            Some(Value::Array(blocks)) => self.contents(blocks, &format!("{location}.content"))?,
             _ => return wrong("wants `content` as a string or a list of blocks"),
         };
         let mut around = item.clone();
@@ -235,21 +241,21 @@ impl Reading<'_> {
         Ok(message)
     }
 
-    fn contents(&mut self, blocks: &[Value], place: &str) -> Result<Vec<Content>, DecodeError> {
+    fn contents(&mut self, blocks: &[Value], location: &str) -> Result<Vec<Content>, DecodeError> {
         let mut contents = Vec::new();
         let mut at = 0;
         for run in split_calls::runs(blocks) {
             let mut singles = Vec::new();
             for block in run {
-                singles.push(self.block(block, &format!("{place}[{at}]"))?);
+                singles.push(self.block(block, &format!("{location}[{at}]"))?);
                 at += 1;
             }
             for single in &singles {
-                self.scene.note(single);
+                self.context.note(single);
             }
-            match split_calls::read(run, &self.scene).filter(|_| run.len() > 1) {
+            match split_calls::read(run, &self.context).filter(|_| run.len() > 1) {
                 Some(joined) => {
-                    self.scene.note(&joined);
+                    self.context.note(&joined);
                     contents.push(joined);
                 }
                 None => contents.extend(singles),
@@ -258,20 +264,20 @@ impl Reading<'_> {
         Ok(contents)
     }
 
-    fn block(&mut self, block: &Value, place: &str) -> Result<Content, DecodeError> {
-        let block = object(block, place, self.whole)?;
+    fn block(&mut self, block: &Value, location: &str) -> Result<Content, DecodeError> {
+        let block = object(block, location, self.document)?;
         if detect::is_openai(block) {
             return Err(detect::wrong(
-                format!("{place} is no block of this dialect"),
-                self.whole,
+                format!("{location} is no block of this dialect"),
+                self.document,
             ));
         }
-        let content = decode_block::read(block, &self.scene);
-        for kind in decode_result::unread(block, &content) {
+        let content = decode_block::read(block, &self.context);
+        for kind in decode_result::unparsed_kinds(block, &content) {
             let why = "results of this kind have no place for it";
             self.report.kept(
                 format!("a block of type {kind}"),
-                place,
+                location,
                 why,
                 "in its own JSON",
             );
@@ -282,20 +288,20 @@ impl Reading<'_> {
 
 fn blocks_of<'a>(
     content: &'a Value,
-    place: &str,
-    whole: &Value,
+    location: &str,
+    document: &Value,
 ) -> Result<&'a [Value], DecodeError> {
     content
         .as_array()
         .map(Vec::as_slice)
-        .ok_or_else(|| detect::wrong(format!("`{place}` wants to be a list"), whole))
+        .ok_or_else(|| detect::wrong(format!("`{location}` wants to be a list"), document))
 }
 
 fn object<'a>(
     item: &'a Value,
-    place: &str,
-    whole: &Value,
+    location: &str,
+    document: &Value,
 ) -> Result<&'a Map<String, Value>, DecodeError> {
     item.as_object()
-        .ok_or_else(|| detect::wrong(format!("{place} wants to be an object"), whole))
+        .ok_or_else(|| detect::wrong(format!("{location} wants to be an object"), document))
 }

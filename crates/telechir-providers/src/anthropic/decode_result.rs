@@ -6,50 +6,50 @@ use telechir_protocol::{
     StepOutcome, StepState, TabState,
 };
 
-use super::context::{Asked, Scene};
+use super::context::{BlockContext, ToolUseKind};
 use super::decode_block::{self, Block, meta, text};
 use super::{PROVIDER, shell_text};
 
 const KNOWN: &[&str] = &["tool_use_id", "content", "is_error"];
 
 /// What calls of a batch are told after one has failed, by family.
-pub(super) fn halt_sentence(family: &str) -> &'static str {
-    match family {
+pub(super) fn halt_sentence(group: &str) -> &'static str {
+    match group {
         super::decode_call::BROWSER => "Not executed: an earlier action in this turn failed.",
         _ => "Not executed: an earlier computer action in this turn failed.",
     }
 }
 
 /// Reads a result; none when it names no call at all.
-pub(super) fn read(block: &Block, scene: &Scene) -> Option<Content> {
+pub(super) fn read(block: &Block, context: &BlockContext) -> Option<Content> {
     let id = CallId::from(text(block, "tool_use_id")?);
     let is_error = block.get("is_error") == Some(&Value::Bool(true));
-    Some(match scene.asked(id.as_str()) {
-        Some(Asked::Computer { family, action }) => {
-            Content::ComputerResult(computer(block, id, family.clone(), action, is_error))
+    Some(match context.call_kind(id.as_str()) {
+        Some(ToolUseKind::Computer { group, action }) => {
+            Content::ComputerResult(computer(block, id, group.clone(), action, is_error))
         }
-        Some(Asked::Shell) => {
-            let mut result = shell_text::parse(id, &words(block), is_error);
+        Some(ToolUseKind::Shell) => {
+            let mut result = shell_text::parse(id, &all_text(block), is_error);
             result.meta = meta(block, KNOWN);
             Content::ShellResult(result)
         }
-        Some(Asked::Edit) => {
-            let (said, error) = said(block, is_error);
+        Some(ToolUseKind::Edit) => {
+            let (text_or_failure, error) = text_or_failure(block, is_error);
             let meta = meta(block, KNOWN);
             Content::EditResult(EditResult {
                 call_id: id,
-                text: said,
+                text: text_or_failure,
                 error,
                 meta,
             })
         }
-        Some(Asked::Function { name }) => function(block, id, Some(name.clone()), is_error),
+        Some(ToolUseKind::Function { name }) => function(block, id, Some(name.clone()), is_error),
         None => function(block, id, None, is_error),
     })
 }
 
 /// Types of a result's blocks that its content has no place for; they stay in its own JSON only.
-pub(super) fn unread<'a>(block: &'a Block, content: &Content) -> Vec<&'a str> {
+pub(super) fn unparsed_kinds<'a>(block: &'a Block, content: &Content) -> Vec<&'a str> {
     let is_read = |kind: &&str| match content {
         Content::ComputerResult(_) => matches!(*kind, "text" | "image" | "browser_state"),
         Content::ShellResult(_) | Content::EditResult(_) => *kind == "text",
@@ -74,9 +74,9 @@ fn of_type<'a>(block: &'a Block, kind: &'a str) -> impl Iterator<Item = &'a Bloc
 }
 
 /// All text of the result; blocks one under the other.
-fn words(block: &Block) -> String {
+fn all_text(block: &Block) -> String {
     match block.get("content") {
-        Some(Value::String(words)) => words.clone(),
+        Some(Value::String(all_text)) => all_text.clone(),
         _ => of_type(block, "text")
             .filter_map(|part| text(part, "text"))
             .collect::<Vec<_>>()
@@ -84,24 +84,24 @@ fn words(block: &Block) -> String {
     }
 }
 
-fn has_words(block: &Block) -> bool {
+fn has_text(block: &Block) -> bool {
     block.get("content").is_some_and(Value::is_string) || of_type(block, "text").next().is_some()
 }
 
 /// What it says, or why it failed.
-fn said(block: &Block, is_error: bool) -> (Option<String>, Option<Failure>) {
-    let words = words(block);
+fn text_or_failure(block: &Block, is_error: bool) -> (Option<String>, Option<Failure>) {
+    let all_text = all_text(block);
     if is_error {
-        (None, Some(Failure::new(failure_kind(&words), words)))
+        (None, Some(Failure::new(failure_kind(&all_text), all_text)))
     } else {
-        (has_words(block).then_some(words), None)
+        (has_text(block).then_some(all_text), None)
     }
 }
 
-fn failure_kind(words: &str) -> FailureKind {
+fn failure_kind(all_text: &str) -> FailureKind {
     if [super::decode_call::COMPUTER, super::decode_call::BROWSER]
         .map(halt_sentence)
-        .contains(&words)
+        .contains(&all_text)
     {
         FailureKind::NotExecuted
     } else {
@@ -112,19 +112,19 @@ fn failure_kind(words: &str) -> FailureKind {
 fn computer(
     block: &Block,
     id: CallId,
-    family: Option<String>,
+    group: Option<String>,
     action: &str,
     is_error: bool,
 ) -> ComputerResult {
     let mut result = ComputerResult::new(id);
-    (result.text_output, result.error) = said(block, is_error);
+    (result.text_output, result.error) = text_or_failure(block, is_error);
     let mut images: Vec<Media> = of_type(block, "image").filter_map(image).collect();
     result.screenshot = images.pop();
     result.steps = images
         .into_iter()
         .map(|image| step(action, image))
         .collect();
-    result.group = family;
+    result.group = group;
     result.meta = meta(block, KNOWN);
     if let Some(state) = of_type(block, "browser_state").next() {
         let tabs = state
@@ -189,15 +189,15 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
     let meta = meta(block, KNOWN);
     let (mut items, mut result, mut error) = (Vec::new(), None, None);
     match block.get("content") {
-        _ if is_error => error = said(block, true).1,
-        Some(Value::String(words)) => result = Some(Value::from(words.as_str())),
+        _ if is_error => error = text_or_failure(block, true).1,
+        Some(Value::String(all_text)) => result = Some(Value::from(all_text.as_str())),
         _ => {
-            let scene = Scene::default();
+            let context = BlockContext::default();
             items.extend(
                 parts(block)
                     .iter()
                     .filter_map(Value::as_object)
-                    .map(|part| bare(decode_block::read(part, &scene))),
+                    .map(|part| without_raw(decode_block::read(part, &context))),
             );
         }
     }
@@ -212,7 +212,7 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
 }
 
 /// Without its own JSON, which the result around it has.
-fn bare(mut content: Content) -> Content {
+fn without_raw(mut content: Content) -> Content {
     match &mut content {
         Content::Text(text) => text.meta.raw_representation = None,
         Content::Data(data) => data.meta.raw_representation = None,

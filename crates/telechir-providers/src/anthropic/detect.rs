@@ -25,7 +25,7 @@ const OPENAI_TYPES: [&str; 13] = [
 
 /// JSON that is not what it should be at this place.
 pub(super) fn wrong(problem: impl Into<String>, value: &Value) -> DecodeError {
-    let looks_like = likely(value);
+    let looks_like = guess_dialect(value);
     DecodeError::WrongShape {
         dialect: DIALECT,
         problem: problem.into(),
@@ -40,29 +40,29 @@ pub(super) fn provider_error(value: &Value) -> Option<DecodeError> {
         .filter(|all| text(all, "type") == Some("error"))?
         .get("error")?;
     let error = error.as_object()?;
-    let words = text(error, "message").unwrap_or("no message");
+    let message = text(error, "message").unwrap_or("no message");
     let kind = text(error, "type").unwrap_or("error");
     Some(DecodeError::ProviderError {
-        message: format!("{kind}: {words}"),
+        message: format!("{kind}: {message}"),
     })
 }
 
-fn likely(value: &Value) -> Option<&'static str> {
+fn guess_dialect(value: &Value) -> Option<&'static str> {
     match value {
-        Value::Object(all) => likely_object(all),
+        Value::Object(all) => guess_from_object(all),
         Value::Array(items) => items.iter().find_map(|item| match item {
             Value::Object(item) if is_openai(item) => Some("openai-responses"),
             Value::Object(item) => item
                 .get("content")
                 .filter(|content| content.is_array())
-                .and_then(likely),
+                .and_then(guess_dialect),
             _ => None,
         }),
         _ => None,
     }
 }
 
-fn likely_object(all: &Map<String, Value>) -> Option<&'static str> {
+fn guess_from_object(all: &Map<String, Value>) -> Option<&'static str> {
     let has = |name: &str| all.contains_key(name);
     if text(all, "object") == Some("response") || has("input") || is_openai(all) {
         return Some("openai-responses");

@@ -8,16 +8,16 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, Button, ClickCount, Point, ScrollUnit, Space, Target};
 
-use super::models::Version;
+use super::models::ToolVersion;
 use super::xdotool_keys;
 use crate::Report;
 
 /// Pixels that one notch of a wheel stands for where a history counts in pixels.
-const PIXELS_A_NOTCH: f64 = 100.0;
+const PIXELS_PER_NOTCH: f64 = 100.0;
 
 /// One block of a call: a member with its input.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Member {
+pub(super) struct ToolsetMember {
     pub(super) name: &'static str,
     pub(super) input: Map<String, Value>,
     /// Which of the call's actions it belongs to.
@@ -25,34 +25,34 @@ pub(super) struct Member {
 }
 
 /// Where something is noted that can only be said in another way.
-pub(super) struct Notes<'a> {
+pub(super) struct LossNotes<'a> {
     pub(super) report: &'a mut Report,
-    pub(super) place: &'a str,
+    pub(super) location: &'a str,
 }
 
-impl Notes<'_> {
+impl LossNotes<'_> {
     fn kept(&mut self, what: &str, why: &str, how: impl Into<String>) {
-        self.report.kept(what, self.place, why, how);
+        self.report.kept(what, self.location, why, how);
     }
 }
 
-type Steps = Option<Vec<(&'static str, Value)>>;
+type MemberSteps = Option<Vec<(&'static str, Value)>>;
 
-fn one(name: &'static str, input: Value) -> Steps {
+fn one(name: &'static str, input: Value) -> MemberSteps {
     Some(vec![(name, input)])
 }
 
 /// The call's actions as members of the computer tool; none when one cannot be said.
 pub(super) fn computer(
     actions: &[Action],
-    version: Version,
-    notes: &mut Notes<'_>,
-) -> Option<Vec<Member>> {
+    version: ToolVersion,
+    notes: &mut LossNotes<'_>,
+) -> Option<Vec<ToolsetMember>> {
     collect(actions, |action| desktop::steps(action, version, notes))
 }
 
 /// The call's actions as members of the browser toolset; none when one cannot be said.
-pub(super) fn browser(actions: &[Action], notes: &mut Notes<'_>) -> Option<Vec<Member>> {
+pub(super) fn browser(actions: &[Action], notes: &mut LossNotes<'_>) -> Option<Vec<ToolsetMember>> {
     // A switch to a tab before another action is that action's tab.
     if let [Action::SwitchTab { tab }, action] = actions
         && let Some(mut steps) = page::steps(action, notes).filter(|steps| steps.len() == 1)
@@ -60,7 +60,7 @@ pub(super) fn browser(actions: &[Action], notes: &mut Notes<'_>) -> Option<Vec<M
         && !["list_tabs", "new_tab", "switch_tab", "close_tab"].contains(&name)
     {
         input.insert("tab_id".to_owned(), tab.as_str().into());
-        return Some(vec![Member {
+        return Some(vec![ToolsetMember {
             name,
             input,
             action: 1,
@@ -68,7 +68,7 @@ pub(super) fn browser(actions: &[Action], notes: &mut Notes<'_>) -> Option<Vec<M
     }
     if let Some(text) = several_keys(actions) {
         let input = Map::from_iter([("text".to_owned(), text.into())]);
-        return Some(vec![Member {
+        return Some(vec![ToolsetMember {
             name: "key",
             input,
             action: actions.len() - 1,
@@ -86,14 +86,17 @@ fn several_keys(actions: &[Action]) -> Option<String> {
     (keys.len() > 1).then(|| keys.join(" "))
 }
 
-fn collect(actions: &[Action], mut steps: impl FnMut(&Action) -> Steps) -> Option<Vec<Member>> {
+fn collect(
+    actions: &[Action],
+    mut steps: impl FnMut(&Action) -> MemberSteps,
+) -> Option<Vec<ToolsetMember>> {
     let mut members = Vec::new();
     for (index, action) in actions.iter().enumerate() {
         for (name, input) in steps(action)? {
             let Value::Object(input) = input else {
                 return None;
             };
-            members.push(Member {
+            members.push(ToolsetMember {
                 name,
                 input,
                 action: index,
@@ -104,9 +107,13 @@ fn collect(actions: &[Action], mut steps: impl FnMut(&Action) -> Steps) -> Optio
 }
 
 /// An object without its nulls.
-fn said_members<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let said = members.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(said.map(|(name, value)| (name.to_owned(), value)).collect())
+fn non_null_members<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let present = members.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(
+        present
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
 }
 
 fn click_name(button: Button, count: ClickCount) -> Option<&'static str> {
@@ -143,7 +150,7 @@ fn typed(text: &str, clear_first: bool, submit: bool) -> Vec<(&'static str, Valu
 }
 
 /// The older tools know no repetition: there it is said again.
-fn key(text: &str, repeat: u32, can_repeat: bool) -> Steps {
+fn key(text: &str, repeat: u32, can_repeat: bool) -> MemberSteps {
     if !(1..=100).contains(&repeat) {
         return None;
     }
@@ -161,12 +168,12 @@ fn key(text: &str, repeat: u32, can_repeat: bool) -> Steps {
     };
     one(
         "key",
-        said_members([("text", json!(text)), ("repeat", repeat)]),
+        non_null_members([("text", json!(text)), ("repeat", repeat)]),
     )
 }
 
 /// A point of the picture in whole pixels.
-fn place(point: Point, notes: &mut Notes<'_>) -> Option<(i64, i64)> {
+fn pixel_point(point: Point, notes: &mut LossNotes<'_>) -> Option<(i64, i64)> {
     if point.space != Space::Screenshot {
         return None;
     }
@@ -181,15 +188,15 @@ fn place(point: Point, notes: &mut Notes<'_>) -> Option<(i64, i64)> {
     Some((x as i64, y as i64))
 }
 
-fn spot(target: &Target, notes: &mut Notes<'_>) -> Option<Value> {
-    let (x, y) = place(target.point()?, notes)?;
+fn coordinate(target: &Target, notes: &mut LossNotes<'_>) -> Option<Value> {
+    let (x, y) = pixel_point(target.point()?, notes)?;
     Some(json!([x, y]))
 }
 
-fn target(target: &Target, notes: &mut Notes<'_>) -> Option<Value> {
+fn target(target: &Target, notes: &mut LossNotes<'_>) -> Option<Value> {
     match target {
         Target::Point(point) => {
-            let (x, y) = place(*point, notes)?;
+            let (x, y) = pixel_point(*point, notes)?;
             Some(json!({"type": "coordinate", "x": x, "y": y}))
         }
         Target::Ref { id, frame: _ } => Some(json!({"type": "ref", "ref": id})),
@@ -202,22 +209,22 @@ fn notches(
     dx: f64,
     dy: f64,
     unit: ScrollUnit,
-    notes: &mut Notes<'_>,
+    notes: &mut LossNotes<'_>,
 ) -> Option<Vec<(&'static str, u32)>> {
     let scale = match unit {
         ScrollUnit::Clicks => 1.0,
-        ScrollUnit::Pixels => PIXELS_A_NOTCH,
+        ScrollUnit::Pixels => PIXELS_PER_NOTCH,
         ScrollUnit::Thousandths => return None,
     };
     let count = |distance: f64| {
-        let whole = (distance.abs() / scale).ceil().min(f64::from(u32::MAX));
+        let rounded_up = (distance.abs() / scale).ceil().min(f64::from(u32::MAX));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 0 and the largest"
         )]
-        let whole = whole as u32;
-        whole
+        let rounded_up = rounded_up as u32;
+        rounded_up
     };
     let mut notches = Vec::new();
     if dy != 0.0 || dx == 0.0 {
@@ -230,19 +237,22 @@ fn notches(
         notes.kept(
             "scroll distance in pixels",
             "a scroll counts notches of the wheel",
-            format!("as notches of {PIXELS_A_NOTCH} pixels: {}", show(&notches)),
+            format!(
+                "as notches of {PIXELS_PER_NOTCH} pixels: {}",
+                describe(&notches)
+            ),
         );
     } else if dx.fract() != 0.0 || dy.fract() != 0.0 {
         notes.kept(
             "fractions of a notch",
             "a scroll counts whole notches",
-            format!("as {}", show(&notches)),
+            format!("as {}", describe(&notches)),
         );
     }
     Some(notches)
 }
 
-fn show(notches: &[(&str, u32)]) -> String {
+fn describe(notches: &[(&str, u32)]) -> String {
     notches
         .iter()
         .map(|(direction, amount)| format!("{amount} {direction}"))
@@ -250,7 +260,7 @@ fn show(notches: &[(&str, u32)]) -> String {
         .join(", ")
 }
 
-fn wait(duration: Option<Duration>, notes: &mut Notes<'_>) -> Duration {
+fn wait(duration: Option<Duration>, notes: &mut LossNotes<'_>) -> Duration {
     duration.unwrap_or_else(|| {
         notes.kept(
             "wait without a duration",

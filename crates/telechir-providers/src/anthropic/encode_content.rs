@@ -4,54 +4,56 @@ use serde_json::{Value, json};
 use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent};
 
 use super::decode_call::FORM;
-use super::media::{self, Check};
+use super::media::{self, ImageCheck};
 use super::{PROVIDER, encode_call, hosted_code};
 use crate::{EncodeError, Report};
 
 /// The block of a content; none when it cannot be said, or says nothing, and that was noted.
-pub(super) fn plain(
+pub(super) fn content_block(
     content: &Content,
-    check: Check,
-    place: &str,
+    check: ImageCheck,
+    location: &str,
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
     if let Some(meta) = content.meta() {
-        encode_call::unsaid(report, place, meta, None, None);
+        encode_call::report_losses(report, location, meta, None, None);
     }
     Ok(match content {
-        Content::Text(text) => words(text, place, report),
-        Content::Reasoning(reasoning) => thinking(reasoning, place, report),
-        Content::Data(data) => media::data_block(data, check, place, report)?,
+        Content::Text(text) => text_block(text, location, report),
+        Content::Reasoning(reasoning) => thinking(reasoning, location, report),
+        Content::Data(data) => media::data_block(data, check, location, report)?,
         Content::Uri(uri) => Some(media::uri_block(uri)),
-        Content::HostedFile(file) => media::file_block(file, place, report),
+        Content::HostedFile(file) => media::file_block(file, location, report),
         Content::CommandCall(call) => hosted_code::call_block(call)
-            .or_else(|| spoken("Code that the provider ran", call, place, report)),
+            .or_else(|| hosted_code_as_text("Code that the provider ran", call, location, report)),
         Content::CommandResult(call) => hosted_code::result_block(call)
-            .or_else(|| spoken("What that code gave", call, place, report)),
+            .or_else(|| hosted_code_as_text("What that code gave", call, location, report)),
         // A cost is no part of a conversation.
         Content::Usage(_) => None,
         Content::Error(error) if error.meta.property(PROVIDER, "stop_reason").is_some() => None,
         Content::Other(other) => match other.kind.as_deref() {
-            Some(kind) if OWN_TYPES.contains(&kind) || kind.starts_with(LENT) => {
+            Some(kind) if OWN_TYPES.contains(&kind) || kind.starts_with(FORWARDED_PREFIX) => {
                 Some(Value::Object(other.json.clone()))
             }
             kind => lost(
                 format!("a {}", kind.unwrap_or("content without a type")),
-                place,
+                location,
                 report,
             ),
         },
-        Content::Error(error) => lost(format!("error {:?}", error.message), place, report),
+        Content::Error(error) => lost(format!("error {:?}", error.message), location, report),
         Content::ImageGenerationCall(_) => {
-            lost("a call of an image generator".to_owned(), place, report)
+            lost("a call of an image generator".to_owned(), location, report)
         }
-        Content::ImageGenerationResult(_) => lost("a generated image".to_owned(), place, report),
+        Content::ImageGenerationResult(_) => lost("a generated image".to_owned(), location, report),
         Content::ApprovalRequest(request) => {
-            lost(format!("approval request {}", request.id), place, report)
+            lost(format!("approval request {}", request.id), location, report)
         }
-        Content::ApprovalResponse(response) => {
-            lost(format!("approval response {}", response.id), place, report)
-        }
+        Content::ApprovalResponse(response) => lost(
+            format!("approval response {}", response.id),
+            location,
+            report,
+        ),
         Content::FunctionCall(_)
         | Content::FunctionResult(_)
         | Content::ComputerCall(_)
@@ -59,12 +61,12 @@ pub(super) fn plain(
         | Content::ShellCall(_)
         | Content::ShellResult(_)
         | Content::EditCall(_)
-        | Content::EditResult(_) => lost("a call within a result".to_owned(), place, report),
+        | Content::EditResult(_) => lost("a call within a result".to_owned(), location, report),
     })
 }
 
 /// Begins the type of a block that another writer has put there to take it out again; never sent.
-pub(crate) const LENT: &str = "\u{0}";
+pub(crate) const FORWARDED_PREFIX: &str = "\u{0}";
 
 /// Blocks of this dialect that have no neutral form.
 const OWN_TYPES: [&str; 17] = [
@@ -87,24 +89,24 @@ const OWN_TYPES: [&str; 17] = [
     "thinking",
 ];
 
-fn lost(what: String, place: &str, report: &mut Report) -> Option<Value> {
-    report.lost(what, place, "this dialect has no block for it");
+fn lost(what: String, location: &str, report: &mut Report) -> Option<Value> {
+    report.lost(what, location, "this dialect has no block for it");
     None
 }
 
 /// A text; an empty one is left out, which the provider would refuse.
-fn words(text: &TextContent, place: &str, report: &mut Report) -> Option<Value> {
+fn text_block(text: &TextContent, location: &str, report: &mut Report) -> Option<Value> {
     if text.text.trim().is_empty() {
         return None;
     }
     let mut block = json!({"type": "text", "text": text.text});
-    let is_ours = text.meta.property(PROVIDER, FORM).is_some();
-    if is_ours {
+    let is_own = text.meta.property(PROVIDER, FORM).is_some();
+    if is_own {
         block["citations"] = text.meta.annotations.clone().into();
     } else if !text.meta.annotations.is_empty() {
         report.lost(
             format!("{} annotations", text.meta.annotations.len()),
-            place,
+            location,
             "citations have another form here",
         );
     }
@@ -115,18 +117,18 @@ fn words(text: &TextContent, place: &str, report: &mut Report) -> Option<Value> 
 }
 
 /// Thinking is of use only with this provider's own signature.
-fn thinking(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> Option<Value> {
-    let is_ours = reasoning.meta.property(PROVIDER, FORM).is_some();
+fn thinking(reasoning: &ReasoningContent, location: &str, report: &mut Report) -> Option<Value> {
+    let is_own = reasoning.meta.property(PROVIDER, FORM).is_some();
     match (&reasoning.text, &reasoning.protected_data) {
-        (Some(text), Some(signature)) if is_ours => {
+        (Some(text), Some(signature)) if is_own => {
             Some(json!({"type": "thinking", "thinking": text, "signature": signature}))
         }
-        (None, Some(data)) if is_ours => Some(json!({"type": "redacted_thinking", "data": data})),
+        (None, Some(data)) if is_own => Some(json!({"type": "redacted_thinking", "data": data})),
         _ => {
             let name = reasoning.item_id.as_deref().unwrap_or_default();
             report.lost(
                 format!("reasoning {name}").trim_end(),
-                place,
+                location,
                 "only thinking signed by this provider is taken",
             );
             None
@@ -135,7 +137,12 @@ fn thinking(reasoning: &ReasoningContent, place: &str, report: &mut Report) -> O
 }
 
 /// Hosted code as text: another provider's run cannot be repeated as this one's.
-fn spoken(title: &str, call: &HostedCall, place: &str, report: &mut Report) -> Option<Value> {
+fn hosted_code_as_text(
+    title: &str,
+    call: &HostedCall,
+    location: &str,
+    report: &mut Report,
+) -> Option<Value> {
     let parts = call
         .inputs
         .iter()
@@ -155,13 +162,13 @@ fn spoken(title: &str, call: &HostedCall, place: &str, report: &mut Report) -> O
     if others > 0 {
         report.lost(
             format!("{others} files of hosted code"),
-            place,
+            location,
             "another provider holds them",
         );
     }
     report.kept(
         "hosted code",
-        place,
+        location,
         "it was run by another provider",
         "as text",
     );

@@ -11,22 +11,22 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 use telechir_protocol::{CallId, Content, Message, Role, ShellEnvironment, ToolCall, ToolResult};
 
-use envelope::{BARE, bare, enclose, unwrap};
+use envelope::{BLOCKS_ONLY, add_foreign_envelope, enclose, unwrap_bare};
 use results_index::{index, result_of, role_name, string_of};
 
-use super::context::Scene;
-use super::encode_call::{self, Part, Style, Written};
-use super::encode_result::Answering;
+use super::context::BlockContext;
+use super::encode_call::{self, EncodedToolUse, ToolUsePart, ToolUseStyle};
+use super::encode_result::ToolResultEncoder;
 use super::image::ImageTier;
-use super::media::{Check, Strictness};
-use super::models::{self, Version};
+use super::media::{ImageCheck, Strictness};
+use super::models::{self, ToolVersion};
 use super::{DIALECT, check, encode_content, limits};
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Writes a history, with tools of `newest` or an older version.
-pub(crate) fn write_history(
+pub(crate) fn encode_history(
     history: &History,
-    newest: Version,
+    newest: ToolVersion,
 ) -> Result<(Value, Report), EncodeError> {
     let none = Map::new();
     let (own, member) = match &history.envelope {
@@ -38,23 +38,23 @@ pub(crate) fn write_history(
         Envelope::Object { .. } | Envelope::List => (None, None),
     };
     let request = own.unwrap_or(&none);
-    let mut writer = Writer::new(request, &history.messages, newest);
+    let mut encoder = AnthropicHistoryEncoder::new(request, &history.messages, newest);
     for (at, message) in history.messages.iter().enumerate() {
-        writer.message(message, &format!("messages[{at}]"))?;
+        encoder.message(message, &format!("messages[{at}]"))?;
     }
-    writer.flush()?;
-    let Writer {
+    encoder.flush()?;
+    let AnthropicHistoryEncoder {
         mut messages,
         mut report,
         ..
-    } = writer;
+    } = encoder;
     check::messages(&messages)?;
     let model = request.get("model").and_then(Value::as_str);
     let tier = model.map(|model| ImageTier::for_model(Some(model)));
     limits::check(&messages, tier)?;
     // Only a request of this very interface tells its version.
-    if newest == Version::Toolset && member == Some("messages") && check::is_newest(request) {
-        limits::taken_away(&messages)?;
+    if newest == ToolVersion::Toolset && member == Some("messages") && check::is_newest(request) {
+        limits::check_removed_features(&messages)?;
     }
     let value = match (own, member) {
         (Some(rest), Some("content")) => {
@@ -70,39 +70,39 @@ pub(crate) fn write_history(
             enclose(rest, "messages", messages.into())
         }
         (None, _) => {
-            unwrap(&history.envelope, &mut messages, &mut report);
-            bare(messages)
+            add_foreign_envelope(&history.envelope, &mut messages, &mut report);
+            unwrap_bare(messages)
         }
     };
     Ok((value, report))
 }
 
-struct Asked {
+struct PendingToolUse {
     call: ToolCall,
-    parts: Vec<Part>,
+    parts: Vec<ToolUsePart>,
     /// Where its blocks begin in the message that is being put together.
     start: usize,
 }
 
-struct Writer<'a> {
+struct AnthropicHistoryEncoder<'a> {
     messages: Vec<Value>,
     report: Report,
-    scene: Scene,
-    version: Version,
-    answering: Answering,
+    context: BlockContext,
+    version: ToolVersion,
+    result_encoder: ToolResultEncoder,
     results: HashMap<&'a str, &'a Content>,
     /// The message that is being put together.
     role: Option<Role>,
     blocks: Vec<Value>,
     /// Calls of the last assistant message, which the next user message must answer.
-    open: Vec<Asked>,
+    open: Vec<PendingToolUse>,
     /// Whether that message went out as it came, and the next one may do so too.
-    open_as_it_came: bool,
+    open_is_unchanged: bool,
     answered: HashSet<CallId>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(request: &Map<String, Value>, messages: &'a [Message], newest: Version) -> Self {
+impl<'a> AnthropicHistoryEncoder<'a> {
+    fn new(request: &Map<String, Value>, messages: &'a [Message], newest: ToolVersion) -> Self {
         let model = request.get("model").and_then(Value::as_str);
         let tools = request
             .get("tools")
@@ -110,22 +110,22 @@ impl<'a> Writer<'a> {
             .into_iter()
             .flatten();
         let declared = tools
-            .filter_map(|tool| Version::of_type(tool.get("type")?.as_str()?))
+            .filter_map(|tool| ToolVersion::of_type(tool.get("type")?.as_str()?))
             .max();
         let version = declared
             .or_else(|| models::version(model))
-            .unwrap_or(Version::Toolset)
+            .unwrap_or(ToolVersion::Toolset)
             .min(newest);
-        let check = Check {
+        let check = ImageCheck {
             tier: ImageTier::for_model(model),
             strictness: Strictness::Report,
         };
         Self {
             messages: Vec::new(),
             report: Report::default(),
-            scene: Scene::of_request(request),
+            context: BlockContext::of_request(request),
             version,
-            answering: Answering {
+            result_encoder: ToolResultEncoder {
                 check,
                 is_history: true,
             },
@@ -133,78 +133,82 @@ impl<'a> Writer<'a> {
             role: None,
             blocks: Vec::new(),
             open: Vec::new(),
-            open_as_it_came: false,
+            open_is_unchanged: false,
             answered: HashSet::new(),
         }
     }
 
-    fn message(&mut self, message: &'a Message, place: &str) -> Result<(), EncodeError> {
+    fn message(&mut self, message: &'a Message, location: &str) -> Result<(), EncodeError> {
         let raw = message
             .meta
             .raw_representation
             .as_ref()
             .filter(|raw| raw.dialect == DIALECT);
         if let Some(raw) = raw {
-            let answers_made_up = !self.open.is_empty() && !self.open_as_it_came;
-            if message.role != Role::User || !answers_made_up {
-                return self.as_it_came(message, raw.template(), place);
+            let results_are_rewritten = !self.open.is_empty() && !self.open_is_unchanged;
+            if message.role != Role::User || !results_are_rewritten {
+                return self.unchanged_message(message, raw.template(), location);
             }
         }
         if raw.is_none() {
-            encode_call::unsaid(&mut self.report, place, &message.meta, None, None);
+            encode_call::report_losses(&mut self.report, location, &message.meta, None, None);
         }
         for (at, content) in message.contents.iter().enumerate() {
-            self.content(&message.role, content, &format!("{place}.contents[{at}]"))?;
+            self.content(
+                &message.role,
+                content,
+                &format!("{location}.contents[{at}]"),
+            )?;
         }
         Ok(())
     }
 
     /// The same message again, with its own members and its own order.
-    fn as_it_came(
+    fn unchanged_message(
         &mut self,
         message: &'a Message,
         around: &Value,
-        place: &str,
+        location: &str,
     ) -> Result<(), EncodeError> {
-        if !self.open.is_empty() && !self.open_as_it_came {
-            self.turn_to(Role::User)?;
+        if !self.open.is_empty() && !self.open_is_unchanged {
+            self.switch_role(Role::User)?;
         }
         self.flush()?;
         if let [content] = message.contents.as_slice()
-            && let Some(words) = string_of(content)
+            && let Some(text) = string_of(content)
         {
-            self.push_message(&message.role, around, words);
+            self.push_message(&message.role, around, text);
             self.open.clear();
             return Ok(());
         }
         let mut blocks = Vec::new();
         let mut open = Vec::new();
         for (at, content) in message.contents.iter().enumerate() {
-            let place = format!("{place}.contents[{at}]");
+            let location = format!("{location}.contents[{at}]");
             if let Some(call) = encode_call::call_of(content) {
                 let written = self.call_blocks(content, &call);
                 blocks.extend(written.blocks);
-                open.push(Asked {
+                open.push(PendingToolUse {
                     call,
                     parts: written.parts,
                     start: 0,
                 });
             } else if let Some(result) = result_of(content) {
-                let asked = self
+                let pending = self
                     .open
                     .iter()
-                    .position(|asked| asked.call.call_id() == result.call_id());
-                let asked = asked.map(|at| self.open.swap_remove(at));
-                blocks.extend(self.result_blocks(content, &result, asked.as_ref(), &place)?);
+                    .position(|pending| pending.call.call_id() == result.call_id());
+                let pending = pending.map(|at| self.open.swap_remove(at));
+                blocks.extend(self.result_blocks(content, &result, pending.as_ref(), &location)?);
                 self.answered.extend(result.call_id().cloned());
             } else if let Content::Other(other) = content {
                 blocks.push(Value::Object(other.json.clone()));
             } else {
-                blocks.extend(self.plain_blocks(content, &place)?);
+                blocks.extend(self.plain_blocks(content, &location)?);
             }
         }
         self.push_message(&message.role, around, blocks.into());
-        (self.open, self.open_as_it_came) = (open, true);
+        (self.open, self.open_is_unchanged) = (open, true);
         Ok(())
     }
 
@@ -212,7 +216,7 @@ impl<'a> Writer<'a> {
         let role = role_name(role);
         let mut message = match around {
             Value::Object(around) => around.clone(),
-            _ => Map::from_iter([(BARE.to_owned(), Value::Null)]),
+            _ => Map::from_iter([(BLOCKS_ONLY.to_owned(), Value::Null)]),
         };
         message.insert("role".to_owned(), role.into());
         message.insert("content".to_owned(), content);
@@ -223,37 +227,37 @@ impl<'a> Writer<'a> {
         &mut self,
         role: &Role,
         content: &'a Content,
-        place: &str,
+        location: &str,
     ) -> Result<(), EncodeError> {
         let hosted = matches!(content, Content::ShellCall(call) if call.environment != ShellEnvironment::Local)
             || matches!(content, Content::FunctionCall(call) if !call.requires_local_execution);
         if let Some(call) =
             encode_call::call_of(content).filter(|call| !hosted && call.call_id().is_some())
         {
-            self.turn_to(Role::Assistant)?;
+            self.switch_role(Role::Assistant)?;
             let written = self.call_blocks(content, &call);
             let start = self.blocks.len();
             self.blocks.extend(written.blocks);
-            self.open.push(Asked {
+            self.open.push(PendingToolUse {
                 call,
                 parts: written.parts,
                 start,
             });
-            self.open_as_it_came = false;
+            self.open_is_unchanged = false;
             return Ok(());
         }
         if let Some(result) = result_of(content) {
-            return self.result(&result, place);
+            return self.result(&result, location);
         }
         let blocks = if hosted {
             self.report.lost(
                 "a call that another provider carried out",
-                place,
+                location,
                 "this dialect has no block for it",
             );
             Vec::new()
         } else {
-            self.plain_blocks(content, place)?
+            self.plain_blocks(content, location)?
         };
         if blocks.is_empty() {
             return Ok(());
@@ -263,11 +267,11 @@ impl<'a> Writer<'a> {
             Content::Reasoning(_) | Content::CommandCall(_) | Content::CommandResult(_)
         );
         match role {
-            _ if assistants => self.turn_to(Role::Assistant)?,
-            Role::Assistant => self.turn_to(Role::Assistant)?,
-            Role::User | Role::Tool => self.turn_to(Role::User)?,
+            _ if assistants => self.switch_role(Role::Assistant)?,
+            Role::Assistant => self.switch_role(Role::Assistant)?,
+            Role::User | Role::Tool => self.switch_role(Role::User)?,
             Role::System | Role::Developer => {
-                self.system(role, place)?;
+                self.system(role, location)?;
             }
         }
         self.blocks.extend(blocks);
@@ -275,22 +279,22 @@ impl<'a> Writer<'a> {
     }
 
     /// Instructions are messages of their own, and never stand between calls and results.
-    fn system(&mut self, role: &Role, place: &str) -> Result<(), EncodeError> {
+    fn system(&mut self, role: &Role, location: &str) -> Result<(), EncodeError> {
         if !self.open.is_empty() {
-            self.turn_to(Role::User)?;
+            self.switch_role(Role::User)?;
         }
-        self.turn_to(Role::System)?;
+        self.switch_role(Role::System)?;
         if self.messages.is_empty() && self.blocks.is_empty() {
             self.report.kept(
                 "instructions before the conversation",
-                place,
+                location,
                 "they belong into the request's `system`",
                 "as a message of the system",
             );
         } else if *role == Role::Developer {
             self.report.kept(
                 "a developer's message",
-                place,
+                location,
                 "there is no such role",
                 "as a message of the system",
             );
@@ -299,23 +303,26 @@ impl<'a> Writer<'a> {
     }
 
     /// A result: already said with the calls of its turn, or of no call at all.
-    fn result(&mut self, result: &ToolResult, place: &str) -> Result<(), EncodeError> {
+    fn result(&mut self, result: &ToolResult, location: &str) -> Result<(), EncodeError> {
         let Some(id) = result.call_id() else {
-            self.report
-                .lost("a result without an id", place, "results name their call");
+            self.report.lost(
+                "a result without an id",
+                location,
+                "results name their call",
+            );
             return Ok(());
         };
         if self
             .open
             .iter()
-            .any(|asked| asked.call.call_id() == Some(id))
+            .any(|pending| pending.call.call_id() == Some(id))
         {
-            self.turn_to(Role::User)?;
+            self.switch_role(Role::User)?;
         }
         if !self.answered.contains(id) {
             self.report.lost(
                 format!("result {id}"),
-                place,
+                location,
                 "no call before it has this id",
             );
         }
@@ -323,17 +330,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Goes on in a message of this role. A user's message begins with the answers that are due.
-    fn turn_to(&mut self, role: Role) -> Result<(), EncodeError> {
+    fn switch_role(&mut self, role: Role) -> Result<(), EncodeError> {
         let due = role != Role::Assistant && !self.open.is_empty();
         if self.role.as_ref() == Some(&role) && !due {
             return Ok(());
         }
         if role == Role::Assistant && self.role.is_none() && !self.open.is_empty() {
             // Another turn of the model, and the last one's calls are still open.
-            self.turn_to(Role::User)?;
+            self.switch_role(Role::User)?;
         }
         if due {
-            let answers = self.answer_open()?;
+            let answers = self.results_due()?;
             self.flush()?;
             self.blocks = answers;
         } else {
@@ -345,17 +352,17 @@ impl<'a> Writer<'a> {
 
     /// The answers that are due. After a failure nothing of the family may have been done in the
     /// same turn: where something was, a new turn begins with it.
-    fn answer_open(&mut self) -> Result<Vec<Value>, EncodeError> {
+    fn results_due(&mut self) -> Result<Vec<Value>, EncodeError> {
         let mut due: Vec<Value> = Vec::new();
         let mut split = 0;
-        for asked in std::mem::take(&mut self.open) {
-            let answers = self.answer(&asked)?;
+        for pending in std::mem::take(&mut self.open) {
+            let answers = self.result_for(&pending)?;
             let is_refused = answers
                 .iter()
-                .any(|answer| !check::may_follow(answer, &due));
+                .any(|result_for| !check::may_follow(result_for, &due));
             if is_refused && self.role == Some(Role::Assistant) {
-                let rest = self.blocks.split_off(asked.start - split);
-                split = asked.start;
+                let rest = self.blocks.split_off(pending.start - split);
+                split = pending.start;
                 self.flush()?;
                 let answers = std::mem::take(&mut due);
                 self.messages
@@ -368,8 +375,8 @@ impl<'a> Writer<'a> {
     }
 
     /// The answer to a call: its result, wherever it stands in the history.
-    fn answer(&mut self, asked: &Asked) -> Result<Vec<Value>, EncodeError> {
-        let Some(id) = asked.call.call_id().cloned() else {
+    fn result_for(&mut self, pending: &PendingToolUse) -> Result<Vec<Value>, EncodeError> {
+        let Some(id) = pending.call.call_id().cloned() else {
             return Ok(Vec::new());
         };
         let found = self
@@ -381,7 +388,7 @@ impl<'a> Writer<'a> {
         if let Some((content, result)) =
             found.and_then(|content| Some((content, result_of(content)?)))
         {
-            return self.result_blocks(content, &result, Some(asked), &format!("result {id}"));
+            return self.result_blocks(content, &result, Some(pending), &format!("result {id}"));
         }
         self.report.kept(
             "a missing result",
@@ -389,36 +396,36 @@ impl<'a> Writer<'a> {
             "every call is answered",
             "as an error that says so",
         );
-        let missing = |part: &Part| {
+        let missing = |part: &ToolUsePart| {
             let mut block = json!({"type": "tool_result", "tool_use_id": part.id, "content": "The result is not known.", "is_error": true});
             if let Some(toolset) = &part.toolset {
                 block["toolset_name"] = toolset.as_str().into();
             }
             block
         };
-        Ok(asked.parts.iter().map(missing).collect())
+        Ok(pending.parts.iter().map(missing).collect())
     }
 
-    fn call_blocks(&mut self, content: &Content, call: &ToolCall) -> Written {
-        let written = match encode_call::unchanged(content, &self.scene) {
-            Some(blocks) => Written {
+    fn call_blocks(&mut self, content: &Content, call: &ToolCall) -> EncodedToolUse {
+        let written = match encode_call::original_blocks(content, &self.context) {
+            Some(blocks) => EncodedToolUse {
                 parts: encode_call::parts_of(&blocks),
                 blocks,
             },
             None => encode_call::write(call, self.style(call), &mut self.report),
         };
         for block in written.blocks.iter().filter_map(Value::as_object) {
-            let part = super::decode_block::read(block, &self.scene);
-            self.scene.note(&part);
+            let part = super::decode_block::read(block, &self.context);
+            self.context.note(&part);
         }
-        self.scene.note(content);
+        self.context.note(content);
         written
     }
 
     /// What is known of the call's result decides into how many blocks it can be taken apart.
-    fn style(&self, call: &ToolCall) -> Style {
+    fn style(&self, call: &ToolCall) -> ToolUseStyle {
         let result = call.call_id().and_then(|id| self.results.get(id.as_str()));
-        let mut style = Style {
+        let mut style = ToolUseStyle {
             version: self.version,
             outputs: 0,
             images: false,
@@ -440,8 +447,8 @@ impl<'a> Writer<'a> {
         &mut self,
         content: &Content,
         result: &ToolResult,
-        asked: Option<&Asked>,
-        place: &str,
+        pending: Option<&PendingToolUse>,
+        location: &str,
     ) -> Result<Vec<Value>, EncodeError> {
         let ids = |blocks: &[Value]| -> Vec<Option<String>> {
             blocks
@@ -449,22 +456,22 @@ impl<'a> Writer<'a> {
                 .map(|block| Some(block.get("tool_use_id")?.as_str()?.to_owned()))
                 .collect()
         };
-        let wanted: Option<Vec<Option<String>>> = asked.map(|asked| {
-            asked
+        let wanted: Option<Vec<Option<String>>> = pending.map(|pending| {
+            pending
                 .parts
                 .iter()
                 .map(|part| Some(part.id.clone()))
                 .collect()
         });
-        if let Some(blocks) = encode_call::unchanged(content, &self.scene)
+        if let Some(blocks) = encode_call::original_blocks(content, &self.context)
             .filter(|blocks| wanted.as_ref().is_none_or(|wanted| *wanted == ids(blocks)))
         {
             return Ok(blocks);
         }
-        match asked {
-            Some(asked) => {
-                self.answering
-                    .write(&asked.call, &asked.parts, result, &mut self.report)
+        match pending {
+            Some(pending) => {
+                self.result_encoder
+                    .write(&pending.call, &pending.parts, result, &mut self.report)
             }
             None => {
                 let id = result
@@ -472,7 +479,7 @@ impl<'a> Writer<'a> {
                     .map_or_else(String::new, ToString::to_string);
                 self.report.lost(
                     format!("result {id}"),
-                    place,
+                    location,
                     "no call before it has this id",
                 );
                 Ok(Vec::new())
@@ -480,11 +487,20 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn plain_blocks(&mut self, content: &Content, place: &str) -> Result<Vec<Value>, EncodeError> {
-        if let Some(blocks) = encode_call::unchanged(content, &self.scene) {
+    fn plain_blocks(
+        &mut self,
+        content: &Content,
+        location: &str,
+    ) -> Result<Vec<Value>, EncodeError> {
+        if let Some(blocks) = encode_call::original_blocks(content, &self.context) {
             return Ok(blocks);
         }
-        let block = encode_content::plain(content, self.answering.check, place, &mut self.report)?;
+        let block = encode_content::content_block(
+            content,
+            self.result_encoder.check,
+            location,
+            &mut self.report,
+        )?;
         Ok(block.into_iter().collect())
     }
 

@@ -7,22 +7,22 @@ use telechir_protocol::{
     ToolCall, ToolResult,
 };
 
-use super::context::Scene;
+use super::context::BlockContext;
 use super::decode_call::{BROWSER, COMPUTER};
 use super::decode_result::halt_sentence;
-use super::encode_call::{self, Part, Style, Written};
+use super::encode_call::{self, EncodedToolUse, ToolUsePart, ToolUseStyle};
 use super::image::ImageTier;
-use super::media::{self, Check, Strictness, missing};
-use super::models::Version;
+use super::media::{self, ImageCheck, Strictness, missing};
+use super::models::ToolVersion;
 use super::{PROVIDER, encode_content, fixed_texts, shell_text, tabs};
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Writes the answers to a turn: the blocks of the next user message.
-pub(crate) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+pub(crate) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut reply = EncodedReply::default();
     let tier = ImageTier::for_model(model_of(turn));
     for (call, result) in turn.pairs() {
-        let written = asked(&call);
+        let written = tool_use_of(&call);
         let is_member = written.parts.iter().any(|part| part.toolset.is_some());
         // The toolsets refuse a picture that is too large; the older tools shrink it.
         let strictness = if is_member {
@@ -30,34 +30,34 @@ pub(crate) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
         } else {
             Strictness::Report
         };
-        let check = Check { tier, strictness };
-        let answering = Answering {
+        let check = ImageCheck { tier, strictness };
+        let encoder = ToolResultEncoder {
             check,
             is_history: false,
         };
         reply
             .items
-            .extend(answering.write(&call, &written.parts, result, &mut reply.report)?);
+            .extend(encoder.write(&call, &written.parts, result, &mut reply.report)?);
     }
-    halt(&mut reply);
+    apply_halt_rule(&mut reply);
     Ok(reply)
 }
 
 /// After the first failure of a family every other one of it has the same sentence; another
 /// would be refused.
-fn halt(reply: &mut EncodedReply) {
-    let mut failed: Vec<String> = Vec::new();
+fn apply_halt_rule(reply: &mut EncodedReply) {
+    let mut failure_text: Vec<String> = Vec::new();
     for block in &mut reply.items {
-        let family = block.get("toolset_name").and_then(Value::as_str);
+        let group = block.get("toolset_name").and_then(Value::as_str);
         let is_error = block.get("is_error") == Some(&Value::Bool(true));
-        let Some(family) = family.filter(|_| is_error).map(str::to_owned) else {
+        let Some(group) = group.filter(|_| is_error).map(str::to_owned) else {
             continue;
         };
-        if !failed.contains(&family) {
-            failed.push(family);
+        if !failure_text.contains(&group) {
+            failure_text.push(group);
             continue;
         }
-        let sentence = halt_sentence(&family);
+        let sentence = halt_sentence(&group);
         if block.get("content").and_then(Value::as_str) != Some(sentence) {
             block["content"] = sentence.into();
             let id = block.get("tool_use_id").and_then(Value::as_str);
@@ -82,21 +82,21 @@ fn model_of(turn: &AnsweredTurn) -> Option<&str> {
 }
 
 /// The blocks the model wrote; of a call made elsewhere, the blocks it would be written as.
-fn asked(call: &ToolCall) -> Written {
+fn tool_use_of(call: &ToolCall) -> EncodedToolUse {
     let content = match call.clone() {
         ToolCall::Computer(call) => Content::ComputerCall(call),
         ToolCall::Shell(call) => Content::ShellCall(call),
         ToolCall::Edit(call) => Content::EditCall(call),
         ToolCall::Function(call) => Content::FunctionCall(call),
     };
-    if let Some(blocks) = encode_call::unchanged(&content, &Scene::default()) {
-        return Written {
+    if let Some(blocks) = encode_call::original_blocks(&content, &BlockContext::default()) {
+        return EncodedToolUse {
             parts: encode_call::parts_of(&blocks),
             blocks,
         };
     }
-    let style = Style {
-        version: Version::Toolset,
+    let style = ToolUseStyle {
+        version: ToolVersion::Toolset,
         outputs: 1,
         images: true,
         tabs: true,
@@ -106,28 +106,28 @@ fn asked(call: &ToolCall) -> Written {
 
 /// How results are written.
 #[derive(Clone, Copy)]
-pub(super) struct Answering {
-    pub(super) check: Check,
+pub(super) struct ToolResultEncoder {
+    pub(super) check: ImageCheck,
     pub(super) is_history: bool,
 }
 
 /// What one block says.
-enum Said {
+enum ToolResultContent {
     Blocks(Vec<Value>),
-    Words(String),
-    Failed(String),
+    Text(String),
+    Error(String),
 }
 
-impl Answering {
+impl ToolResultEncoder {
     /// The answers to a call's parts, in their order.
     pub(super) fn write(
         self,
         call: &ToolCall,
-        parts: &[Part],
+        parts: &[ToolUsePart],
         result: &ToolResult,
         report: &mut Report,
     ) -> Result<Vec<Value>, EncodeError> {
-        let said = match (call, result) {
+        let contents = match (call, result) {
             (ToolCall::Computer(call), ToolResult::Computer(result)) => {
                 self.computer(call, parts, result, report)?
             }
@@ -143,8 +143,8 @@ impl Answering {
         };
         let mut blocks: Vec<Value> = parts
             .iter()
-            .zip(said)
-            .map(|(part, said)| tool_result(part, said))
+            .zip(contents)
+            .map(|(part, content)| tool_result(part, content))
             .collect();
         let meta = result_meta(result);
         if let (Some(last), Some(marker)) =
@@ -158,15 +158,15 @@ impl Answering {
     fn computer(
         self,
         call: &ComputerCall,
-        parts: &[Part],
+        parts: &[ToolUsePart],
         result: &ComputerResult,
         report: &mut Report,
-    ) -> Result<Vec<Said>, EncodeError> {
-        let place = format!("result {}", result.call_id);
+    ) -> Result<Vec<ToolResultContent>, EncodeError> {
+        let location = format!("result {}", result.call_id);
         if self.is_history {
-            encode_call::unsaid(
+            encode_call::report_losses(
                 report,
-                &place,
+                &location,
                 &result.meta,
                 result.item_id.as_deref(),
                 None,
@@ -175,90 +175,107 @@ impl Answering {
         for check in &result.acknowledged_safety_checks {
             report.lost(
                 format!("acknowledged safety check {}", check.id),
-                &place,
+                &location,
                 "a result has no member for it",
             );
         }
         let Some((last, before)) = parts.split_last() else {
             return Ok(Vec::new());
         };
-        let step_of = |part: &Part| {
+        let step_of = |part: &ToolUsePart| {
             result
                 .steps
                 .get(part.index)
                 .filter(|_| result.steps.len() == call.actions.len())
         };
-        let mut said = Vec::new();
+        let mut contents = Vec::new();
         for (at, part) in before.iter().enumerate() {
             // Several blocks of one action: the last of them tells how it went.
-            let goes_on = parts[at + 1..]
+            let has_later_part = parts[at + 1..]
                 .iter()
                 .any(|other| other.index == part.index);
-            let tells = |step: &&StepOutcome| !goes_on || step.state == StepState::NotStarted;
-            let step = step_of(part).filter(tells);
-            said.push(self.step(call.actions.get(part.index), part, step, &place, report)?);
+            let carries_outcome =
+                |step: &&StepOutcome| !has_later_part || step.state == StepState::NotStarted;
+            let step = step_of(part).filter(carries_outcome);
+            contents.push(self.step(
+                call.actions.get(part.index),
+                part,
+                step,
+                &location,
+                report,
+            )?);
         }
-        said.push(match step_of(last).map(|step| &step.state) {
+        contents.push(match step_of(last).map(|step| &step.state) {
             Some(StepState::NotStarted) if !before.is_empty() => {
-                self.drop_image(result, &place, report);
-                Said::Failed(halt_sentence(family(last, call)).to_owned())
+                self.report_dropped_image(result, &location, report);
+                ToolResultContent::Error(halt_sentence(group(last, call)).to_owned())
             }
             Some(StepState::Failed { failure }) if result.error.is_none() => {
-                self.drop_image(result, &place, report);
-                Said::Failed(failed(failure, last, call.group.as_deref()))
+                self.report_dropped_image(result, &location, report);
+                ToolResultContent::Error(failure_text(failure, last, call.group.as_deref()))
             }
-            Some(_) | None => self.whole(call, last, result, before.is_empty(), &place, report)?,
+            Some(_) | None => {
+                self.final_result(call, last, result, before.is_empty(), &location, report)?
+            }
         });
-        Ok(said)
+        Ok(contents)
     }
 
     /// One action amid a batch.
     fn step(
         self,
         action: Option<&Action>,
-        part: &Part,
+        part: &ToolUsePart,
         step: Option<&StepOutcome>,
-        place: &str,
+        location: &str,
         report: &mut Report,
-    ) -> Result<Said, EncodeError> {
+    ) -> Result<ToolResultContent, EncodeError> {
         let Some(step) = step else {
-            return Ok(Said::Words(fixed_texts::WITH_THE_LAST.to_owned()));
+            return Ok(ToolResultContent::Text(
+                fixed_texts::WITH_THE_LAST.to_owned(),
+            ));
         };
         match &step.state {
-            StepState::Failed { failure } => return Ok(Said::Failed(failed(failure, part, None))),
+            StepState::Failed { failure } => {
+                return Ok(ToolResultContent::Error(failure_text(failure, part, None)));
+            }
             StepState::NotStarted => {
-                let family = part.toolset.as_deref().unwrap_or(COMPUTER);
-                return Ok(Said::Failed(halt_sentence(family).to_owned()));
+                let group = part.toolset.as_deref().unwrap_or(COMPUTER);
+                return Ok(ToolResultContent::Error(halt_sentence(group).to_owned()));
             }
             StepState::Delivered | StepState::Confirmed => {}
         }
         let mut blocks: Vec<Value> = step.text.iter().map(|text| text_block(text)).collect();
         if let Some(image) = &step.screenshot {
-            blocks.extend(media::image(image, self.check, place, report)?);
+            blocks.extend(media::image(image, self.check, location, report)?);
         }
         Ok(if blocks.is_empty() {
-            Said::Words(fixed_texts::confirmation(action).to_owned())
+            ToolResultContent::Text(fixed_texts::confirmation(action).to_owned())
         } else {
-            Said::Blocks(blocks)
+            ToolResultContent::Blocks(blocks)
         })
     }
 
     /// The answer that carries the call's result.
-    fn whole(
+    fn final_result(
         self,
         call: &ComputerCall,
-        part: &Part,
+        part: &ToolUsePart,
         result: &ComputerResult,
         is_only: bool,
-        place: &str,
+        location: &str,
         report: &mut Report,
-    ) -> Result<Said, EncodeError> {
+    ) -> Result<ToolResultContent, EncodeError> {
         if let Some(failure) = &result.error {
-            self.drop_image(result, place, report);
+            self.report_dropped_image(result, location, report);
             if self.is_history && result.current_url.is_some() {
-                report.lost("current_url", place, "an error is only its text");
+                report.lost("current_url", location, "an error is only its text");
             }
-            return Ok(Said::Failed(failed(failure, part, call.group.as_deref())));
+            return Ok(ToolResultContent::Error(failure_text(
+                failure,
+                part,
+                call.group.as_deref(),
+            )));
         }
         // The one block of several actions (keys, a tab and a click) is named after the last.
         let action = if is_only {
@@ -273,17 +290,17 @@ impl Answering {
             None
         };
         if is_page && tabs::is_tab_member(&part.name) {
-            self.drop_image(result, place, report);
+            self.report_dropped_image(result, location, report);
             return Ok(match state {
-                Some(state) => Said::Blocks(vec![state]),
-                None => Said::Failed(fixed_texts::NO_TABS.to_owned()),
+                Some(state) => ToolResultContent::Blocks(vec![state]),
+                None => ToolResultContent::Error(fixed_texts::NO_TABS.to_owned()),
             });
         }
-        let images = self.images(result, is_only, place, report)?;
-        let mut said = spoken(call, result, is_only, is_page);
+        let images = self.images(result, is_only, location, report)?;
+        let mut texts = texts(call, result, is_only, is_page);
         if self.is_history && !is_page && result.current_url.is_some() {
             let why = "a result of the screen has no member for it";
-            report.kept("current_url", place, why, "in its text");
+            report.kept("current_url", location, why, "in its text");
         }
         let wants_image = part.wants_image(action);
         if wants_image && images.is_empty() {
@@ -295,25 +312,25 @@ impl Answering {
             }
             report.kept(
                 "a screenshot's answer without a picture",
-                place,
+                location,
                 "a screenshot is answered with one",
                 "as an error that says so",
             );
-            return Ok(Said::Failed(
+            return Ok(ToolResultContent::Error(
                 "No picture of the screen was kept.".to_owned(),
             ));
         }
-        if said.is_empty() && images.is_empty() && state.is_none() {
-            said.push(fixed_texts::confirmation(action).to_owned());
+        if texts.is_empty() && images.is_empty() && state.is_none() {
+            texts.push(fixed_texts::confirmation(action).to_owned());
         }
-        let said = said.iter().map(|text| text_block(text));
+        let texts = texts.iter().map(|text| text_block(text));
         let mut blocks: Vec<Value> = if wants_image {
-            images.into_iter().chain(said).collect()
+            images.into_iter().chain(texts).collect()
         } else {
-            said.chain(images).collect()
+            texts.chain(images).collect()
         };
         blocks.extend(state);
-        Ok(Said::Blocks(blocks))
+        Ok(ToolResultContent::Blocks(blocks))
     }
 
     /// The pictures of the steps and of the screen, each once.
@@ -321,7 +338,7 @@ impl Answering {
         self,
         result: &ComputerResult,
         with_steps: bool,
-        place: &str,
+        location: &str,
         report: &mut Report,
     ) -> Result<Vec<Value>, EncodeError> {
         let steps = result
@@ -337,37 +354,50 @@ impl Answering {
         }
         let mut blocks = Vec::new();
         for image in images {
-            blocks.extend(media::image(image, self.check, place, report)?);
+            blocks.extend(media::image(image, self.check, location, report)?);
         }
         Ok(blocks)
     }
 
-    fn drop_image(self, result: &ComputerResult, place: &str, report: &mut Report) {
+    fn report_dropped_image(self, result: &ComputerResult, location: &str, report: &mut Report) {
         if result.screenshot.is_some() {
-            report.lost("screenshot", place, "this result must not contain an image");
+            report.lost(
+                "screenshot",
+                location,
+                "this result must not contain an image",
+            );
         }
     }
 
-    fn function(self, result: &FunctionResult, report: &mut Report) -> Result<Said, EncodeError> {
-        let place = result
+    fn function(
+        self,
+        result: &FunctionResult,
+        report: &mut Report,
+    ) -> Result<ToolResultContent, EncodeError> {
+        let location = result
             .call_id
             .as_ref()
             .map_or_else(|| "a result".to_owned(), |id| format!("result {id}"));
         if self.is_history {
-            encode_call::unsaid(report, &place, &result.meta, None, None);
+            encode_call::report_losses(report, &location, &result.meta, None, None);
         }
         if let Some(failure) = &result.error {
-            return Ok(Said::Failed(said_or(&failure.message, "It failed.")));
+            return Ok(ToolResultContent::Error(text_or(
+                &failure.message,
+                "It failed.",
+            )));
         }
         let mut blocks = Vec::new();
         for item in &result.items {
-            blocks.extend(encode_content::plain(item, self.check, &place, report)?);
+            blocks.extend(encode_content::content_block(
+                item, self.check, &location, report,
+            )?);
         }
         Ok(match &result.result {
-            _ if !blocks.is_empty() => Said::Blocks(blocks),
-            Some(Value::String(words)) => Said::Words(words.clone()),
-            Some(Value::Null) | None => Said::Words(String::new()),
-            Some(other) => Said::Words(other.to_string()),
+            _ if !blocks.is_empty() => ToolResultContent::Blocks(blocks),
+            Some(Value::String(text)) => ToolResultContent::Text(text.clone()),
+            Some(Value::Null) | None => ToolResultContent::Text(String::new()),
+            Some(other) => ToolResultContent::Text(other.to_string()),
         })
     }
 }
@@ -381,21 +411,21 @@ fn result_meta(result: &ToolResult) -> &telechir_protocol::Meta {
     }
 }
 
-fn tool_result(part: &Part, said: Said) -> Value {
+fn tool_result(part: &ToolUsePart, content: ToolResultContent) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": part.id});
     if let Some(toolset) = &part.toolset {
         block["toolset_name"] = toolset.as_str().into();
     }
-    match said {
-        Said::Blocks(blocks) => block["content"] = blocks.into(),
+    match content {
+        ToolResultContent::Blocks(blocks) => block["content"] = blocks.into(),
         // A member's words are a block, as its pictures are.
-        Said::Words(words) if part.toolset.is_some() => {
-            block["content"] = json!([text_block(&words)])
+        ToolResultContent::Text(text) if part.toolset.is_some() => {
+            block["content"] = json!([text_block(&text)])
         }
-        Said::Words(words) if words.is_empty() => {}
-        Said::Words(words) => block["content"] = words.into(),
-        Said::Failed(words) => {
-            block["content"] = words.into();
+        ToolResultContent::Text(text) if text.is_empty() => {}
+        ToolResultContent::Text(text) => block["content"] = text.into(),
+        ToolResultContent::Error(text) => {
+            block["content"] = text.into();
             block["is_error"] = true.into();
         }
     }
@@ -406,7 +436,7 @@ fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn family<'a>(part: &'a Part, call: &'a ComputerCall) -> &'a str {
+fn group<'a>(part: &'a ToolUsePart, call: &'a ComputerCall) -> &'a str {
     part.toolset
         .as_deref()
         .or(call.group.as_deref())
@@ -414,24 +444,24 @@ fn family<'a>(part: &'a Part, call: &'a ComputerCall) -> &'a str {
 }
 
 /// An error's words; never none, which the provider would refuse.
-fn failed(failure: &Failure, part: &Part, family: Option<&str>) -> String {
-    let family = part.toolset.as_deref().or(family);
-    match (failure.kind, family) {
-        (FailureKind::NotExecuted, Some(family)) => halt_sentence(family).to_owned(),
-        _ => said_or(&failure.message, "It failed."),
+fn failure_text(failure: &Failure, part: &ToolUsePart, group: Option<&str>) -> String {
+    let group = part.toolset.as_deref().or(group);
+    match (failure.kind, group) {
+        (FailureKind::NotExecuted, Some(group)) => halt_sentence(group).to_owned(),
+        _ => text_or(&failure.message, "It failed."),
     }
 }
 
-fn said_or(words: &str, otherwise: &str) -> String {
-    if words.trim().is_empty() {
+fn text_or(text: &str, otherwise: &str) -> String {
+    if text.trim().is_empty() {
         otherwise.to_owned()
     } else {
-        words.to_owned()
+        text.to_owned()
     }
 }
 
 /// What a result says in words; the address too, where no state of the tabs has it.
-fn spoken(
+fn texts(
     call: &ComputerCall,
     result: &ComputerResult,
     with_steps: bool,
@@ -443,47 +473,52 @@ fn spoken(
         .filter(|_| with_steps)
         .filter_map(|step| step.text.clone());
     let own = result.text_output.clone();
-    let mut said: Vec<String> = own.map_or_else(|| steps.collect(), |own| vec![own]);
-    said.retain(|text| !text.trim().is_empty());
+    let mut texts: Vec<String> = own.map_or_else(|| steps.collect(), |own| vec![own]);
+    texts.retain(|text| !text.trim().is_empty());
     if is_page {
-        return said;
+        return texts;
     }
     if !result.tabs.is_empty() && call.group.as_deref() == Some(BROWSER) {
-        said.push(tabs::in_words(&result.tabs));
+        texts.push(tabs::as_text(&result.tabs));
     } else if let Some(url) = &result.current_url {
-        said.push(format!("The page is {url}"));
+        texts.push(format!("The page is {url}"));
     }
-    said
+    texts
 }
 
-fn shell(call: &ToolCall, parts: &[Part], result: &ShellResult, report: &mut Report) -> Vec<Said> {
-    let place = format!("result {}", result.call_id);
-    encode_call::unsaid(
+fn shell(
+    call: &ToolCall,
+    parts: &[ToolUsePart],
+    result: &ShellResult,
+    report: &mut Report,
+) -> Vec<ToolResultContent> {
+    let location = format!("result {}", result.call_id);
+    encode_call::report_losses(
         report,
-        &place,
+        &location,
         &result.meta,
         result.item_id.as_deref(),
         None,
     );
     if parts.len() != result.outputs.len() || parts.len() < 2 {
-        let mut said = vec![if is_stopped_as_asked(call, result) {
-            Said::Words(shell_text::write(result))
+        let mut contents = vec![if is_requested_stop(call, result) {
+            ToolResultContent::Text(shell_text::write(result))
         } else {
-            shell_words(result)
+            shell_content(result)
         }];
-        said.extend(
+        contents.extend(
             parts
                 .iter()
                 .skip(1)
-                .map(|_| Said::Words(fixed_texts::WITH_THE_LAST.to_owned())),
+                .map(|_| ToolResultContent::Text(fixed_texts::WITH_THE_LAST.to_owned())),
         );
-        said.reverse();
-        return said;
+        contents.reverse();
+        return contents;
     }
     let last = parts.len() - 1;
     let output = |(at, output): (usize, &CommandOutput)| {
         let is_last = at == last;
-        shell_words(&ShellResult {
+        shell_content(&ShellResult {
             outputs: vec![output.clone()],
             cwd: result.cwd.clone().filter(|_| is_last),
             error: result.error.clone().filter(|_| is_last),
@@ -494,24 +529,25 @@ fn shell(call: &ToolCall, parts: &[Part], result: &ShellResult, report: &mut Rep
 }
 
 /// Whether a job was ended because the call asked for that: then it is no error that it was.
-fn is_stopped_as_asked(call: &ToolCall, result: &ShellResult) -> bool {
-    let asks = matches!(call, ToolCall::Shell(call) if matches!(call.action, ShellAction::Stop(_)));
-    asks && result.error.is_none()
+fn is_requested_stop(call: &ToolCall, result: &ShellResult) -> bool {
+    let is_stop =
+        matches!(call, ToolCall::Shell(call) if matches!(call.action, ShellAction::Stop(_)));
+    is_stop && result.error.is_none()
 }
 
-fn shell_words(result: &ShellResult) -> Said {
+fn shell_content(result: &ShellResult) -> ToolResultContent {
     let text = shell_text::write(result);
     if shell_text::is_error(result) {
-        Said::Failed(said_or(&text, "The command failed."))
+        ToolResultContent::Error(text_or(&text, "The command failed."))
     } else {
-        Said::Words(text)
+        ToolResultContent::Text(text)
     }
 }
 
-fn edit(result: &EditResult) -> Said {
+fn edit(result: &EditResult) -> ToolResultContent {
     match (&result.error, &result.text) {
-        (Some(failure), _) => Said::Failed(said_or(&failure.message, "It failed.")),
-        (None, Some(text)) => Said::Words(text.clone()),
-        (None, None) => Said::Words(String::new()),
+        (Some(failure), _) => ToolResultContent::Error(text_or(&failure.message, "It failed.")),
+        (None, Some(text)) => ToolResultContent::Text(text.clone()),
+        (None, None) => ToolResultContent::Text(String::new()),
     }
 }

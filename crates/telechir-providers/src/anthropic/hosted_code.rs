@@ -26,7 +26,7 @@ pub(super) fn call(block: &Block) -> Option<Content> {
     };
     Some(Content::CommandCall(HostedCall {
         call_id: Some(text(block, "id")?.into()),
-        inputs: vec![words(code)],
+        inputs: vec![text_content(code)],
         meta: meta(block, known),
         ..HostedCall::default()
     }))
@@ -50,7 +50,7 @@ pub(super) fn result(block: &Block) -> Option<Content> {
         vec![failure(text(content, "error_code")?)]
     } else {
         let stdout = text(content, "stdout").or_else(|| text(content, "encrypted_stdout"))?;
-        let mut results = vec![words(stdout)];
+        let mut results = vec![text_content(stdout)];
         let stderr = text(content, "stderr").filter(|stderr| !stderr.is_empty());
         results.extend(stderr.map(of_stderr));
         results.extend(files(content));
@@ -96,11 +96,11 @@ pub(super) fn call_block(call: &HostedCall) -> Option<Value> {
     let [Content::Text(code)] = call.inputs.as_slice() else {
         return None;
     };
-    let kept = call
+    let stored = call
         .meta
         .property(PROVIDER, INPUT)
         .and_then(Value::as_object);
-    let mut input = kept.cloned().unwrap_or_default();
+    let mut input = stored.cloned().unwrap_or_default();
     input.insert(member.to_owned(), code.text.as_str().into());
     let mut block = json!({
         "type": "server_tool_use",
@@ -200,9 +200,9 @@ fn files(content: &Block) -> Vec<Content> {
     files.into_iter().flatten().filter_map(file).collect()
 }
 
-fn words(words: &str) -> Content {
+fn text_content(text: &str) -> Content {
     Content::Text(TextContent {
-        text: words.to_owned(),
+        text: text.to_owned(),
         meta: Meta::default(),
     })
 }

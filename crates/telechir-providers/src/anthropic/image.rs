@@ -17,29 +17,29 @@ pub(super) enum ImageTier {
 }
 
 /// No picture may have a longer side.
-const LONGEST_SIDE: u32 = 8000;
+const MAX_SIDE_PX: u32 = 8000;
 /// Bytes of base64 that one picture may have.
-pub(super) const MOST_BASE64: usize = 10 * 1024 * 1024;
+pub(super) const MAX_BASE64_BYTES: usize = 10 * 1024 * 1024;
 /// Pixels to the side of one visual token.
-const TOKEN_SIDE: u32 = 28;
+const TOKEN_SIDE_PX: u32 = 28;
 
 impl ImageTier {
     /// The tier of a model; an unknown one has the newest.
     pub(super) fn for_model(model: Option<&str>) -> Self {
-        match model.and_then(models::line) {
-            Some(line) if line.number < (4, 7) => Self::Standard,
+        match model.and_then(models::parse_model) {
+            Some(model) if model.number < (4, 7) => Self::Standard,
             Some(_) | None => Self::High,
         }
     }
 
-    const fn longest_edge(self) -> u32 {
+    const fn max_edge_px(self) -> u32 {
         match self {
             Self::Standard => 1568,
             Self::High => 2576,
         }
     }
 
-    const fn most_tokens(self) -> u64 {
+    const fn max_tokens(self) -> u64 {
         match self {
             Self::Standard => 1568,
             Self::High => 4784,
@@ -49,12 +49,12 @@ impl ImageTier {
 
 /// What a picture costs: one token for each 28 by 28 pixels, begun ones included.
 fn visual_tokens(size: Size) -> u64 {
-    u64::from(size.width.div_ceil(TOKEN_SIDE)) * u64::from(size.height.div_ceil(TOKEN_SIDE))
+    u64::from(size.width.div_ceil(TOKEN_SIDE_PX)) * u64::from(size.height.div_ceil(TOKEN_SIDE_PX))
 }
 
 /// Whether a picture of this size is seen as it is.
 fn image_fits(tier: ImageTier, size: Size) -> bool {
-    size.width.max(size.height) <= tier.longest_edge() && visual_tokens(size) <= tier.most_tokens()
+    size.width.max(size.height) <= tier.max_edge_px() && visual_tokens(size) <= tier.max_tokens()
 }
 
 /// The largest size of the same shape that fits; the size itself when it does.
@@ -72,7 +72,7 @@ fn largest_fitting(tier: ImageTier, size: Size) -> Size {
         let height = u32::try_from(doubled / (2 * u64::from(size.width))).unwrap_or(u32::MAX);
         Size::new(width, height.max(1))
     };
-    let widths = (1..=size.width.min(tier.longest_edge())).rev();
+    let widths = (1..=size.width.min(tier.max_edge_px())).rev();
     widths
         .map(fitting)
         .find(|fitted| image_fits(tier, *fitted))
@@ -86,7 +86,7 @@ pub(crate) fn screenshot_size(model: Option<&str>, size: Size) -> Size {
 
 /// What is wrong with a picture in base64, as the end of a sentence; none when it may be sent.
 pub(super) fn problem(tier: ImageTier, base64: &str) -> Option<String> {
-    if let Some(problem) = never_taken(base64) {
+    if let Some(problem) = hard_limit_problem(base64) {
         return Some(problem);
     }
     let Size { width, height } = size_of(base64)?;
@@ -100,16 +100,16 @@ pub(super) fn problem(tier: ImageTier, base64: &str) -> Option<String> {
 }
 
 /// What is wrong with a picture that no model takes, not even shrunk.
-pub(super) fn never_taken(base64: &str) -> Option<String> {
+pub(super) fn hard_limit_problem(base64: &str) -> Option<String> {
     let length = length_of(base64);
-    if length > MOST_BASE64 {
+    if length > MAX_BASE64_BYTES {
         return Some(format!(
-            "has {length} bytes of base64, more than {MOST_BASE64}"
+            "has {length} bytes of base64, more than {MAX_BASE64_BYTES}"
         ));
     }
     let Size { width, height } = size_of(base64)?;
-    (width.max(height) > LONGEST_SIDE)
-        .then(|| format!("is {width} by {height}, and no side may be over {LONGEST_SIDE}"))
+    (width.max(height) > MAX_SIDE_PX)
+        .then(|| format!("is {width} by {height}, and no side may be over {MAX_SIDE_PX}"))
 }
 
 /// The size of a PNG, JPEG, GIF or WebP; none when it cannot be told.
@@ -118,50 +118,47 @@ pub(crate) fn size_of(base64: &str) -> Option<Size> {
     let head = base64.get(..64).unwrap_or(base64);
     let start = STANDARD.decode(head.get(..head.len() / 4 * 4)?).ok()?;
     match start.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => Some(Size::new(big(&start, 16)?, big(&start, 20)?)),
-        [b'G', b'I', b'F', ..] => Some(Size::new(little16(&start, 6)?, little16(&start, 8)?)),
+        [0x89, b'P', b'N', b'G', ..] => Some(Size::new(be_u32(&start, 16)?, be_u32(&start, 20)?)),
+        [b'G', b'I', b'F', ..] => Some(Size::new(le_u16(&start, 6)?, le_u16(&start, 8)?)),
         [b'R', b'I', b'F', b'F', ..] => webp(&start),
         [0xFF, 0xD8, ..] => jpeg(&STANDARD.decode(base64).ok()?),
         _ => None,
     }
 }
 
-fn big(bytes: &[u8], at: usize) -> Option<u32> {
+fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn big16(bytes: &[u8], at: usize) -> Option<u32> {
+fn be_u16(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16::from_be_bytes(
         bytes.get(at..at + 2)?.try_into().ok()?,
     )))
 }
 
-fn little16(bytes: &[u8], at: usize) -> Option<u32> {
+fn le_u16(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16::from_le_bytes(
         bytes.get(at..at + 2)?.try_into().ok()?,
     )))
 }
 
-fn little24(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(little16(bytes, at)? | u32::from(*bytes.get(at + 2)?) << 16)
+fn le_u24(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(le_u16(bytes, at)? | u32::from(*bytes.get(at + 2)?) << 16)
 }
 
 fn webp(bytes: &[u8]) -> Option<Size> {
     match bytes.get(12..16)? {
-        b"VP8X" => Some(Size::new(
-            little24(bytes, 24)? + 1,
-            little24(bytes, 27)? + 1,
-        )),
+        b"VP8X" => Some(Size::new(le_u24(bytes, 24)? + 1, le_u24(bytes, 27)? + 1)),
         b"VP8L" => {
-            let packed = little24(bytes, 21)? | u32::from(*bytes.get(24)?) << 24;
+            let packed = le_u24(bytes, 21)? | u32::from(*bytes.get(24)?) << 24;
             Some(Size::new(
                 (packed & 0x3FFF) + 1,
                 (packed >> 14 & 0x3FFF) + 1,
             ))
         }
         b"VP8 " => Some(Size::new(
-            little16(bytes, 26)? & 0x3FFF,
-            little16(bytes, 28)? & 0x3FFF,
+            le_u16(bytes, 26)? & 0x3FFF,
+            le_u16(bytes, 28)? & 0x3FFF,
         )),
         _ => None,
     }
@@ -175,10 +172,10 @@ fn jpeg(bytes: &[u8]) -> Option<Size> {
         match marker {
             0xFF => at += 1,
             0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF => {
-                return Some(Size::new(big16(bytes, at + 7)?, big16(bytes, at + 5)?));
+                return Some(Size::new(be_u16(bytes, at + 7)?, be_u16(bytes, at + 5)?));
             }
             0x01 | 0xD0..=0xD8 => at += 2,
-            _ => at += 2 + usize::try_from(big16(bytes, at + 2)?).ok()?,
+            _ => at += 2 + usize::try_from(be_u16(bytes, at + 2)?).ok()?,
         }
     }
 }

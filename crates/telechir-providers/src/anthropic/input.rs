@@ -7,35 +7,35 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Chord, Key, Modifier, Point, Region, Target};
 
 /// What was read, or what is wrong with it.
-pub(super) type Read<T> = Result<T, String>;
+pub(super) type InputResult<T> = Result<T, String>;
 
 /// The members of an input. Null counts as absent; members nobody asks for are let be.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'a>(pub(super) &'a Map<String, Value>);
+pub(super) struct ToolInput<'a>(pub(super) &'a Map<String, Value>);
 
 /// The seconds a duration may have.
 #[derive(Clone, Copy)]
-pub(super) enum Seconds {
+pub(super) enum DurationLimit {
     /// Whole ones, up to a limit.
-    Whole { most: u32 },
+    WholeSeconds { max_secs: u32 },
     /// Any, up to a limit.
-    Any { most: u32 },
+    AnySeconds { max_secs: u32 },
 }
 
-impl<'a> Input<'a> {
+impl<'a> ToolInput<'a> {
     fn get(self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    fn needed<T>(name: &str, found: Option<T>) -> Read<T> {
+    fn needed<T>(name: &str, found: Option<T>) -> InputResult<T> {
         found.ok_or_else(|| format!("`{name}` is missing"))
     }
 
-    fn wrong(name: &str, value: &Value, wanted: &str) -> String {
-        format!("`{name}` is {}, not {wanted}", shown(value))
+    fn wrong(name: &str, value: &Value, expected: &str) -> String {
+        format!("`{name}` is {}, expected {expected}", excerpt(value))
     }
 
-    pub(super) fn text(self, name: &str) -> Read<Option<String>> {
+    pub(super) fn text(self, name: &str) -> InputResult<Option<String>> {
         let read = |value: &Value| {
             value
                 .as_str()
@@ -45,11 +45,11 @@ impl<'a> Input<'a> {
         self.get(name).map(read).transpose()
     }
 
-    pub(super) fn needed_text(self, name: &str) -> Read<String> {
+    pub(super) fn needed_text(self, name: &str) -> InputResult<String> {
         Self::needed(name, self.text(name)?)
     }
 
-    pub(super) fn flag(self, name: &str) -> Read<bool> {
+    pub(super) fn flag(self, name: &str) -> InputResult<bool> {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
@@ -57,19 +57,19 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(super) fn texts(self, name: &str) -> Read<Vec<String>> {
+    pub(super) fn texts(self, name: &str) -> InputResult<Vec<String>> {
         let Some(value) = self.get(name) else {
             return Ok(Vec::new());
         };
         Vec::deserialize(value).map_err(|_| Self::wrong(name, value, "a list of strings"))
     }
 
-    pub(super) fn value(self, name: &str) -> Read<Value> {
+    pub(super) fn value(self, name: &str) -> InputResult<Value> {
         Self::needed(name, self.get(name).cloned())
     }
 
     /// A place, also one written as a string or an object.
-    pub(super) fn point(self, name: &str) -> Read<Option<Point>> {
+    pub(super) fn point(self, name: &str) -> InputResult<Option<Point>> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
@@ -81,18 +81,18 @@ impl<'a> Input<'a> {
             .ok_or_else(|| Self::wrong(name, value, "a place like [x, y]"))
     }
 
-    pub(super) fn needed_point(self, name: &str) -> Read<Point> {
+    pub(super) fn needed_point(self, name: &str) -> InputResult<Point> {
         Self::needed(name, self.point(name)?)
     }
 
-    pub(super) fn region(self, name: &str) -> Read<Region> {
+    pub(super) fn region(self, name: &str) -> InputResult<Region> {
         let value = Self::needed(name, self.get(name))?;
         Region::deserialize(value)
             .map_err(|_| Self::wrong(name, value, "a region like [x0, y0, x1, y1]"))
     }
 
     /// A browser's target: `{"type": "coordinate", "x", "y"}` or `{"type": "ref", "ref"}`.
-    pub(super) fn target(self, name: &str) -> Read<Target> {
+    pub(super) fn target(self, name: &str) -> InputResult<Target> {
         let value = Self::needed(name, self.get(name))?;
         let named = match value {
             Value::String(id) => Point::deserialize(value).is_err().then_some(id.as_str()),
@@ -105,42 +105,42 @@ impl<'a> Input<'a> {
                 frame: None,
             });
         }
-        let place = match value {
+        let point = match value {
             Value::Object(members) => {
                 let side = |side| members.get(side).and_then(number);
                 side("x").zip(side("y")).map(|(x, y)| Point::new(x, y))
             }
             _ => self.point(name)?,
         };
-        let wanted = "a coordinate or a ref";
-        place
+        let expected = "a coordinate or a ref";
+        point
             .map(Target::Point)
-            .ok_or_else(|| Self::wrong(name, value, wanted))
+            .ok_or_else(|| Self::wrong(name, value, expected))
     }
 
-    pub(super) fn count(self, name: &str) -> Read<Option<u32>> {
+    pub(super) fn count(self, name: &str) -> InputResult<Option<u32>> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
-        let whole =
+        let integer =
             number(value).filter(|n| n.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(n));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "checked above"
         )]
-        let count = whole.map(|n| n as u32);
+        let count = integer.map(|n| n as u32);
         count
             .map(Some)
             .ok_or_else(|| Self::wrong(name, value, "a whole number from 0"))
     }
 
-    pub(super) fn needed_count(self, name: &str) -> Read<u32> {
+    pub(super) fn needed_count(self, name: &str) -> InputResult<u32> {
         Self::needed(name, self.count(name)?)
     }
 
     /// How often: from 1 to 100, once when it is not said.
-    pub(super) fn repeat(self) -> Read<u32> {
+    pub(super) fn repeat(self) -> InputResult<u32> {
         match self.count("repeat")? {
             None => Ok(1),
             Some(repeat @ 1..=100) => Ok(repeat),
@@ -148,32 +148,34 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(super) fn duration(self, limits: Seconds) -> Read<Option<Duration>> {
+    pub(super) fn duration(self, limits: DurationLimit) -> InputResult<Option<Duration>> {
         let Some(value) = self.get("duration") else {
             return Ok(None);
         };
-        let (most, whole, wanted) = match limits {
-            Seconds::Whole { most } => (most, true, "a whole number of seconds"),
-            Seconds::Any { most } => (most, false, "a number of seconds"),
+        let (max_secs, integers_only, expected) = match limits {
+            DurationLimit::WholeSeconds { max_secs } => {
+                (max_secs, true, "a whole number of seconds")
+            }
+            DurationLimit::AnySeconds { max_secs } => (max_secs, false, "a number of seconds"),
         };
-        let seconds = number(value).filter(|seconds| !whole || seconds.fract() == 0.0);
-        let seconds = seconds.filter(|seconds| (0.0..=f64::from(most)).contains(seconds));
+        let seconds = number(value).filter(|seconds| !integers_only || seconds.fract() == 0.0);
+        let seconds = seconds.filter(|seconds| (0.0..=f64::from(max_secs)).contains(seconds));
         let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let wrong = || Self::wrong("duration", value, &format!("{wanted} up to {most}"));
+        let wrong = || Self::wrong("duration", value, &format!("{expected} up to {max_secs}"));
         duration.map(Some).ok_or_else(wrong)
     }
 
-    pub(super) fn needed_duration(self, limits: Seconds) -> Read<Duration> {
+    pub(super) fn needed_duration(self, limits: DurationLimit) -> InputResult<Duration> {
         Self::needed("duration", self.duration(limits)?)
     }
 
     /// One or more chords: names joined by `+`, chords parted by spaces.
-    pub(super) fn chords(self, name: &str) -> Read<Vec<Chord>> {
+    pub(super) fn chords(self, name: &str) -> InputResult<Vec<Chord>> {
         let text = self.needed_text(name)?;
         chords(&text).ok_or_else(|| format!("`{name}` is {text:?}, not keys like ctrl+s"))
     }
 
-    pub(super) fn chord(self, name: &str) -> Read<Chord> {
+    pub(super) fn chord(self, name: &str) -> InputResult<Chord> {
         let keys: Vec<Key> = self
             .chords(name)?
             .iter()
@@ -183,7 +185,7 @@ impl<'a> Input<'a> {
     }
 
     /// Modifiers held during a pointer's action.
-    pub(super) fn modifiers(self, name: &str) -> Read<Vec<Modifier>> {
+    pub(super) fn modifiers(self, name: &str) -> InputResult<Vec<Modifier>> {
         let Some(text) = self.text(name)?.filter(|text| !text.trim().is_empty()) else {
             return Ok(Vec::new());
         };
@@ -211,7 +213,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
 }
 
 /// A value as text for an error, its beginning when it is long.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn excerpt(value: &Value) -> String {
     const LIMIT: usize = 80;
     let text = value.to_string();
     match text.char_indices().nth(LIMIT) {
@@ -222,21 +224,21 @@ pub(super) fn shown(value: &Value) -> String {
 
 fn chords(text: &str) -> Option<Vec<Chord>> {
     let known = |chord: &Chord| !chord.keys().iter().any(|key| matches!(key, Key::Other(_)));
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let letters = words.len() > 1
-        && words
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let letters = parts.len() > 1
+        && parts
             .iter()
-            .all(|word| word.chars().count() == 1 && *word != "+");
+            .all(|part| part.chars().count() == 1 && *part != "+");
     // `Page Down` and `ctrl + s` are one chord each; `Down Down` and `e s c` are several.
-    if let Some(whole) =
-        Chord::parse(text).filter(|chord| !letters && (known(chord) || words.len() < 2))
+    if let Some(chord) =
+        Chord::parse(text).filter(|chord| !letters && (known(chord) || parts.len() < 2))
     {
-        return Some(vec![whole]);
+        return Some(vec![chord]);
     }
-    if words.is_empty() {
+    if parts.is_empty() {
         return None;
     }
-    words.into_iter().map(Chord::parse).collect()
+    parts.into_iter().map(Chord::parse).collect()
 }
 
 #[cfg(test)]

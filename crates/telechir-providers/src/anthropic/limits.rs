@@ -9,34 +9,36 @@ use super::media::missing;
 use crate::EncodeError;
 
 /// Above this number of pictures the sides of each are limited.
-pub(super) const FEW: usize = 20;
+pub(super) const MAX_FULL_SIZE_IMAGES: usize = 20;
 /// The longest side among many pictures.
-pub(super) const LONGEST_OF_MANY: u32 = 2000;
+pub(super) const MAX_SIDE_OF_MANY_PX: u32 = 2000;
 /// The most pictures, where the model has the longest context.
-const MOST: usize = 600;
+const MAX_IMAGES: usize = 600;
 /// The most bytes of a whole request; its pictures alone may not have more.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
 /// A picture of a request.
-struct Image<'a> {
+struct RequestImage<'a> {
     block: &'a Block,
-    place: String,
+    location: String,
     /// Whether it answers a call of a toolset, where one too large is refused instead of shrunk.
-    is_members: bool,
+    is_toolset_result: bool,
 }
 
 /// Checks the pictures of all messages. `tier` is that of the request's model, when it names one.
 pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), EncodeError> {
-    let images: Vec<Image<'_>> = messages
+    let images: Vec<RequestImage<'_>> = messages
         .iter()
         .enumerate()
-        .flat_map(|(at, message)| of(message, &format!("messages[{at}]"), false))
+        .flat_map(|(at, message)| images_of(message, &format!("messages[{at}]"), false))
         .collect();
-    if images.len() > MOST {
+    if images.len() > MAX_IMAGES {
         let count = images.len();
-        return Err(missing(format!("{MOST} pictures at most, and has {count}")));
+        return Err(missing(format!(
+            "{MAX_IMAGES} pictures at most, and has {count}"
+        )));
     }
-    let is_many = images.len() > FEW;
+    let is_many = images.len() > MAX_FULL_SIZE_IMAGES;
     let mut bytes = 0;
     for image in &images {
         let Some(data) = image.data() else {
@@ -46,27 +48,29 @@ pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), E
         if let Some(problem) = image.problem(data, tier, is_many) {
             return Err(missing(format!(
                 "the picture at {} {problem}; send it scaled",
-                image.place
+                image.location
             )));
         }
     }
-    if bytes > MOST_BYTES {
+    if bytes > MAX_REQUEST_BYTES {
         return Err(missing(format!(
-            "a request of {MOST_BYTES} bytes at most, and its pictures alone have {bytes}"
+            "a request of {MAX_REQUEST_BYTES} bytes at most, and its pictures alone have {bytes}"
         )));
     }
     Ok(())
 }
 
 /// Whether a picture is too large for a request with many.
-pub(super) fn has_a_large_one(messages: &[Value]) -> bool {
-    let images = messages.iter().flat_map(|message| of(message, "", false));
+pub(super) fn has_oversized_image(messages: &[Value]) -> bool {
+    let images = messages
+        .iter()
+        .flat_map(|message| images_of(message, "", false));
     images
         .filter_map(|image| image.data().and_then(image::size_of))
-        .any(|size| size.width.max(size.height) > LONGEST_OF_MANY)
+        .any(|size| size.width.max(size.height) > MAX_SIDE_OF_MANY_PX)
 }
 
-impl<'a> Image<'a> {
+impl<'a> RequestImage<'a> {
     /// Its bytes as base64: their beginning, where a slot stands for the rest.
     fn data(&self) -> Option<&'a str> {
         text(self.block.get("source")?.as_object()?, "data")
@@ -75,42 +79,46 @@ impl<'a> Image<'a> {
     fn problem(&self, data: &str, tier: Option<ImageTier>, is_many: bool) -> Option<String> {
         let size = image::size_of(data);
         if let Some(size) = size.filter(|_| is_many)
-            && size.width.max(size.height) > LONGEST_OF_MANY
+            && size.width.max(size.height) > MAX_SIDE_OF_MANY_PX
         {
             return Some(format!(
-                "is {} by {}, and among more than {FEW} no side may be over {LONGEST_OF_MANY}",
+                "is {} by {}, and among more than {MAX_FULL_SIZE_IMAGES} no side may be over {MAX_SIDE_OF_MANY_PX}",
                 size.width, size.height
             ));
         }
         let transformations = self.block.get("transformations");
         let may_shrink = transformations.and_then(|all| all.get("oversized_image"))
             == Some(&Value::from("downsize"));
-        let tier = tier.filter(|_| self.is_members && !may_shrink);
+        let tier = tier.filter(|_| self.is_toolset_result && !may_shrink);
         match tier {
             Some(tier) => image::problem(tier, data),
-            None => image::never_taken(data),
+            None => image::hard_limit_problem(data),
         }
     }
 }
 
 /// The pictures of a message or result.
-fn of<'a>(holder: &'a Value, place: &str, is_members: bool) -> Vec<Image<'a>> {
-    let blocks = holder.get("content").and_then(Value::as_array);
+fn images_of<'a>(
+    container: &'a Value,
+    location: &str,
+    is_toolset_result: bool,
+) -> Vec<RequestImage<'a>> {
+    let blocks = container.get("content").and_then(Value::as_array);
     let mut images = Vec::new();
     for (at, block) in blocks.into_iter().flatten().enumerate() {
-        let place = format!("{place}.content[{at}]");
+        let location = format!("{location}.content[{at}]");
         let Some(members) = block.as_object() else {
             continue;
         };
         match text(members, "type") {
-            Some("image") => images.push(Image {
+            Some("image") => images.push(RequestImage {
                 block: members,
-                place,
-                is_members,
+                location,
+                is_toolset_result,
             }),
             Some("tool_result") => {
-                let is_members = text(members, "toolset_name").is_some();
-                images.extend(of(block, &place, is_members));
+                let is_toolset_result = text(members, "toolset_name").is_some();
+                images.extend(images_of(block, &location, is_toolset_result));
             }
             _ => {}
         }
@@ -120,7 +128,7 @@ fn of<'a>(holder: &'a Value, place: &str, is_members: bool) -> Vec<Image<'a>> {
 
 /// Checks what the newer version of the interface took away: documents the model says, and
 /// citations in what a person says.
-pub(super) fn taken_away(messages: &[Value]) -> Result<(), EncodeError> {
+pub(super) fn check_removed_features(messages: &[Value]) -> Result<(), EncodeError> {
     for (at, message) in messages.iter().enumerate() {
         let role = message
             .get("role")

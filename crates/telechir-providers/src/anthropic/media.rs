@@ -24,7 +24,7 @@ pub(super) enum Strictness {
 
 /// How pictures are checked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Check {
+pub(super) struct ImageCheck {
     pub(super) tier: ImageTier,
     pub(super) strictness: Strictness,
 }
@@ -32,57 +32,56 @@ pub(super) struct Check {
 /// A picture's block; none when it cannot be sent and that was noted.
 pub(super) fn image(
     media: &Media,
-    check: Check,
-    place: &str,
+    check: ImageCheck,
+    location: &str,
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
     Ok(match media {
-        Media::Data(data) => data_image(data, check, place, report)?,
+        Media::Data(data) => data_image(data, check, location, report)?,
         Media::Uri(uri) => Some(uri_block(uri)),
-        Media::HostedFile(file) => file_block(file, place, report),
+        Media::HostedFile(file) => file_block(file, location, report),
     })
 }
 
 fn data_image(
     data: &DataContent,
-    check: Check,
-    place: &str,
+    check: ImageCheck,
+    location: &str,
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
     let kind = data.media_type().unwrap_or_default();
     if !IMAGES.contains(&kind) {
         let problem =
-            format!("{place} has a picture as {kind:?}, and wants PNG, JPEG, GIF or WebP");
+            format!("{location} has a picture as {kind:?}, and wants PNG, JPEG, GIF or WebP");
         return match check.strictness {
             Strictness::Refuse => Err(missing(problem)),
             Strictness::Report => {
                 report.lost(
                     format!("picture as {kind:?}"),
-                    place,
+                    location,
                     "pictures are PNG, JPEG, GIF or WebP",
                 );
                 Ok(None)
             }
         };
     }
-    let (Some(base64), Some(written)) = (base64_of(data), written(data)) else {
+    let (Some(base64), Some(data_or_slot)) = (base64_of(data), data_or_slot(data)) else {
         return Err(missing(format!(
-            "{place} has a picture whose data cannot be read"
+            "{location} has a picture whose data cannot be read"
         )));
     };
-    let mut block =
-        json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": written}});
+    let mut block = json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data_or_slot}});
     if let Some(problem) = image::problem(check.tier, &base64) {
         if check.strictness == Strictness::Refuse {
             return Err(missing(format!(
-                "the picture of {place} {problem}; send it scaled"
+                "the picture of {location} {problem}; send it scaled"
             )));
         }
         // Without this the provider refuses the whole request.
         block["transformations"] = json!({"oversized_image": "downsize"});
         report.kept(
             format!("picture that {problem}"),
-            place,
+            location,
             "it is larger than the model sees",
             "shrunk by the provider, so that places on it do not fit",
         );
@@ -99,7 +98,7 @@ fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
 }
 
 /// The same for a block, where a slot will do.
-fn written(data: &DataContent) -> Option<Cow<'_, str>> {
+fn data_or_slot(data: &DataContent) -> Option<Cow<'_, str>> {
     data.base64_or_slot()
         .or_else(|| encoded(data).map(Cow::Owned))
 }
@@ -128,25 +127,25 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 /// A block of a message for a picture, a document or a text file.
 pub(super) fn data_block(
     data: &DataContent,
-    check: Check,
-    place: &str,
+    check: ImageCheck,
+    location: &str,
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
     let kind = data.media_type().unwrap_or_default();
     if kind.starts_with("image/") {
-        return data_image(data, check, place, report);
+        return data_image(data, check, location, report);
     }
     let source = match kind {
-        "application/pdf" => written(data)
+        "application/pdf" => data_or_slot(data)
             .map(|base64| json!({"type": "base64", "media_type": kind, "data": base64})),
         _ if kind.starts_with("text/") => text_of(data)
-            .map(|words| json!({"type": "text", "media_type": "text/plain", "data": words})),
+            .map(|text| json!({"type": "text", "media_type": "text/plain", "data": text})),
         _ => None,
     };
     let Some(source) = source else {
         report.lost(
             format!("file of type {kind:?}"),
-            place,
+            location,
             "documents are PDF or text",
         );
         return Ok(None);
@@ -179,20 +178,20 @@ pub(super) fn uri_block(uri: &UriContent) -> Value {
 /// A file the provider holds; another provider's cannot be sent.
 pub(super) fn file_block(
     file: &HostedFileContent,
-    place: &str,
+    location: &str,
     report: &mut Report,
 ) -> Option<Value> {
     let raw = file.meta.raw_representation.as_ref();
     let of_others = file.meta.additional_properties.keys();
     let is_foreign = of_others.into_iter().any(|provider| provider != PROVIDER);
-    let is_ours = raw.map_or_else(
+    let is_own = raw.map_or_else(
         || file.file_id.starts_with("file_") && !is_foreign,
         |raw| raw.dialect == DIALECT,
     );
-    if !is_ours {
+    if !is_own {
         report.lost(
             format!("file {}", file.file_id),
-            place,
+            location,
             "another provider holds it",
         );
         return None;
@@ -209,12 +208,12 @@ pub(super) fn file_block(
 
 /// This provider's own members, which were kept beside the neutral ones.
 pub(super) fn restore(block: &mut Value, meta: &Meta) {
-    let kept = meta
+    let own = meta
         .additional_properties
         .get(PROVIDER)
         .and_then(Value::as_object);
     let none = Map::new();
-    for (name, value) in kept.unwrap_or(&none) {
+    for (name, value) in own.unwrap_or(&none) {
         if block.get(name).is_none() {
             block[name.as_str()] = value.clone();
         }

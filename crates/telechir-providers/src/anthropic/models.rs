@@ -2,7 +2,7 @@
 
 /// A computer tool, by the date in its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Version {
+pub(crate) enum ToolVersion {
     /// `computer_20241022`: clicks are at the pointer, beta.
     October2024,
     /// `computer_20250124`, beta.
@@ -13,7 +13,7 @@ pub(crate) enum Version {
     Toolset,
 }
 
-impl Version {
+impl ToolVersion {
     /// The `type` of the computer tool.
     pub(super) const fn computer_type(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ pub(super) fn beta(kind: &str) -> Option<&'static str> {
         "bash_20241022" | "text_editor_20241022" => Some(OCTOBER_2024_BETA),
         "mcp_toolset" => Some("mcp-client-2025-11-20"),
         "advisor_20260301" => Some("advisor-tool-2026-03-01"),
-        _ => Version::of_type(kind).and_then(Version::beta),
+        _ => ToolVersion::of_type(kind).and_then(ToolVersion::beta),
     }
 }
 
@@ -64,14 +64,14 @@ pub(super) const OCTOBER_2024_BETA: &str = "computer-use-2024-10-22";
 
 /// A model's line and number: `claude-sonnet-4-5-20250929` is Sonnet 4.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ClaudeModel {
     pub(super) family: String,
     pub(super) number: (u32, u32),
     dated: Option<u32>,
 }
 
 /// Reads a model's name, behind whatever a cloud puts before and after it.
-pub(super) fn line(model: &str) -> Option<Line> {
+pub(super) fn parse_model(model: &str) -> Option<ClaudeModel> {
     let name = &model[model.rfind("claude-")? + "claude-".len()..];
     let mut family = None;
     let mut numbers = Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn line(model: &str) -> Option<Line> {
     }
     let major = *numbers.first()?;
     let minor = numbers.get(1).copied().unwrap_or(0);
-    Some(Line {
+    Some(ClaudeModel {
         family: family?,
         number: (major, minor),
         dated,
@@ -99,24 +99,24 @@ pub(super) fn line(model: &str) -> Option<Line> {
 /// The version to declare: the newest the model takes. Unknown models take the newest there is.
 ///
 /// None for the old models that take no computer tool at all.
-pub(super) fn version(model: Option<&str>) -> Option<Version> {
-    let Some(line) = model.and_then(line) else {
-        return Some(Version::Toolset);
+pub(super) fn version(model: Option<&str>) -> Option<ToolVersion> {
+    let Some(model) = model.and_then(parse_model) else {
+        return Some(ToolVersion::Toolset);
     };
-    match (line.family.as_str(), line.number) {
-        ("sonnet", (3, 5)) => (line.dated != Some(20_240_620)).then_some(Version::October2024),
+    match (model.family.as_str(), model.number) {
+        ("sonnet", (3, 5)) => (model.dated != Some(20_240_620)).then_some(ToolVersion::October2024),
         (_, number) if number < (3, 7) => None,
-        ("opus", number) if number >= (4, 8) => Some(Version::Toolset),
-        (_, number) if number >= (5, 0) => Some(Version::Toolset),
-        ("opus", number) if number >= (4, 5) => Some(Version::November2025),
-        (_, number) if number >= (4, 6) => Some(Version::November2025),
-        _ => Some(Version::January2025),
+        ("opus", number) if number >= (4, 8) => Some(ToolVersion::Toolset),
+        (_, number) if number >= (5, 0) => Some(ToolVersion::Toolset),
+        ("opus", number) if number >= (4, 5) => Some(ToolVersion::November2025),
+        (_, number) if number >= (4, 6) => Some(ToolVersion::November2025),
+        _ => Some(ToolVersion::January2025),
     }
 }
 
 /// The newest text editor that a model takes.
 pub(super) fn text_editor(model: &str) -> &'static str {
-    match line(model).map(|line| line.number) {
+    match parse_model(model).map(|model| model.number) {
         Some(number) if number < (3, 7) => "text_editor_20241022",
         Some((3, _)) => "text_editor_20250124",
         Some(_) | None => "text_editor_20250728",
@@ -125,22 +125,22 @@ pub(super) fn text_editor(model: &str) -> &'static str {
 
 /// Whether a model takes the first version of the tools and no later one.
 pub(crate) fn is_of_october_2024(model: Option<&str>) -> bool {
-    version(model) == Some(Version::October2024)
+    version(model) == Some(ToolVersion::October2024)
 }
 
 /// Whether a model takes one of the older computer tools on Bedrock. Of the models that know the
 /// toolset alone elsewhere, Opus and Sonnet 5.5 still do.
 pub(crate) fn takes_old_tools(model: &str) -> bool {
-    let Some(line) = line(model) else {
+    let Some(model) = parse_model(model) else {
         return true;
     };
-    let is_both = matches!(line.family.as_str(), "opus" | "sonnet");
-    line.number < (5, 2) || (line.number == (5, 5) && is_both)
+    let is_both = matches!(model.family.as_str(), "opus" | "sonnet");
+    model.number < (5, 2) || (model.number == (5, 5) && is_both)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Version, takes_old_tools, version};
+    use super::{ToolVersion, takes_old_tools, version};
 
     #[test]
     fn the_newest_models_take_no_older_tool() {
@@ -164,46 +164,46 @@ mod tests {
     #[test]
     fn the_version_follows_the_model() {
         let table = [
-            ("claude-fable-5-2", Some(Version::Toolset)),
-            ("claude-mythos-5-1", Some(Version::Toolset)),
-            ("claude-opus-5-5", Some(Version::Toolset)),
-            ("claude-sonnet-5-5-20261001", Some(Version::Toolset)),
-            ("claude-haiku-5-5", Some(Version::Toolset)),
-            ("claude-opus-5", Some(Version::Toolset)),
-            ("claude-sonnet-5", Some(Version::Toolset)),
-            ("claude-opus-4-8", Some(Version::Toolset)),
-            ("claude-opus-4-7", Some(Version::November2025)),
-            ("claude-opus-4-6", Some(Version::November2025)),
-            ("claude-opus-4-5-20251101", Some(Version::November2025)),
-            ("claude-sonnet-4-6", Some(Version::November2025)),
+            ("claude-fable-5-2", Some(ToolVersion::Toolset)),
+            ("claude-mythos-5-1", Some(ToolVersion::Toolset)),
+            ("claude-opus-5-5", Some(ToolVersion::Toolset)),
+            ("claude-sonnet-5-5-20261001", Some(ToolVersion::Toolset)),
+            ("claude-haiku-5-5", Some(ToolVersion::Toolset)),
+            ("claude-opus-5", Some(ToolVersion::Toolset)),
+            ("claude-sonnet-5", Some(ToolVersion::Toolset)),
+            ("claude-opus-4-8", Some(ToolVersion::Toolset)),
+            ("claude-opus-4-7", Some(ToolVersion::November2025)),
+            ("claude-opus-4-6", Some(ToolVersion::November2025)),
+            ("claude-opus-4-5-20251101", Some(ToolVersion::November2025)),
+            ("claude-sonnet-4-6", Some(ToolVersion::November2025)),
             (
                 "us.anthropic.claude-opus-4-5-20251101-v1:0",
-                Some(Version::November2025),
+                Some(ToolVersion::November2025),
             ),
-            ("claude-sonnet-4-5-20250929", Some(Version::January2025)),
-            ("claude-sonnet-4-5@20250929", Some(Version::January2025)),
+            ("claude-sonnet-4-5-20250929", Some(ToolVersion::January2025)),
+            ("claude-sonnet-4-5@20250929", Some(ToolVersion::January2025)),
             (
                 "global.anthropic.claude-haiku-4-5-20251001-v1:0",
-                Some(Version::January2025),
+                Some(ToolVersion::January2025),
             ),
-            ("claude-opus-4-1-20250805", Some(Version::January2025)),
-            ("claude-opus-4-20250514", Some(Version::January2025)),
-            ("claude-sonnet-4-0", Some(Version::January2025)),
-            ("claude-3-7-sonnet-20250219", Some(Version::January2025)),
+            ("claude-opus-4-1-20250805", Some(ToolVersion::January2025)),
+            ("claude-opus-4-20250514", Some(ToolVersion::January2025)),
+            ("claude-sonnet-4-0", Some(ToolVersion::January2025)),
+            ("claude-3-7-sonnet-20250219", Some(ToolVersion::January2025)),
             (
                 "anthropic.claude-3-5-sonnet-20241022-v2:0",
-                Some(Version::October2024),
+                Some(ToolVersion::October2024),
             ),
             ("claude-3-5-sonnet-20240620", None),
             ("claude-3-5-haiku-20241022", None),
             ("claude-3-opus-20240229", None),
-            ("claude-mythos-preview", Some(Version::Toolset)),
-            ("a-model-of-tomorrow", Some(Version::Toolset)),
-            ("", Some(Version::Toolset)),
+            ("claude-mythos-preview", Some(ToolVersion::Toolset)),
+            ("a-model-of-tomorrow", Some(ToolVersion::Toolset)),
+            ("", Some(ToolVersion::Toolset)),
         ];
         for (model, expected) in table {
             assert_eq!(version(Some(model)), expected, "{model}");
         }
-        assert_eq!(version(None), Some(Version::Toolset));
+        assert_eq!(version(None), Some(ToolVersion::Toolset));
     }
 }

@@ -23,16 +23,18 @@ pub(crate) fn write(result: &ShellResult) -> String {
     if let ([output], true, None) = (result.outputs.as_slice(), result.combined, &result.error) {
         return output.stdout.clone();
     }
-    let plain = assemble(result, Counts::Omitted);
-    if read(result.call_id.clone(), &plain, false).is_some_and(|again| same(&again, result)) {
+    let plain = assemble(result, ByteCounts::Omitted);
+    if parse_sections(result.call_id.clone(), &plain, false)
+        .is_some_and(|again| is_same(&again, result))
+    {
         return plain;
     }
-    assemble(result, Counts::Given)
+    assemble(result, ByteCounts::Included)
 }
 
 /// Reads a text that [`write`] wrote; another program's comes out as one text of both streams.
 pub(crate) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
-    read(call_id.clone(), text, true).unwrap_or_else(|| {
+    parse_sections(call_id.clone(), text, true).unwrap_or_else(|| {
         let outcome = if is_error {
             ShellOutcome::Error
         } else {
@@ -64,16 +66,16 @@ pub(super) fn is_error(result: &ShellResult) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Counts {
+enum ByteCounts {
     Omitted,
-    Given,
+    Included,
 }
 
-fn same(one: &ShellResult, other: &ShellResult) -> bool {
+fn is_same(one: &ShellResult, other: &ShellResult) -> bool {
     one.outputs == other.outputs && one.cwd == other.cwd && one.error == other.error
 }
 
-fn assemble(result: &ShellResult, counts: Counts) -> String {
+fn assemble(result: &ShellResult, counts: ByteCounts) -> String {
     let mut text = String::new();
     let last = result
         .outputs
@@ -88,7 +90,7 @@ fn assemble(result: &ShellResult, counts: Counts) -> String {
     if let Some(failure) = &result.error {
         let mut facts = vec![format!("failed: {}", kind_name(failure.kind))];
         facts.extend(cwd);
-        if counts == Counts::Given {
+        if counts == ByteCounts::Included {
             facts.push(format!("message {} bytes", failure.message.len()));
         }
         part(&mut text, &failure.message, counts);
@@ -110,15 +112,15 @@ fn quoted(cwd: &str) -> String {
     format!("in {}", serde_json::Value::from(cwd))
 }
 
-fn section(text: &mut String, output: &CommandOutput, counts: Counts, cwd: Option<&str>) {
+fn section(text: &mut String, output: &CommandOutput, counts: ByteCounts, cwd: Option<&str>) {
     part(text, &output.stdout, counts);
     if !output.stderr.is_empty() {
         text.push_str(STDERR_LINE);
         part(text, &output.stderr, counts);
     }
-    let mut facts = ending(output);
+    let mut facts = status_facts(output);
     facts.extend(cwd.map(quoted));
-    if counts == Counts::Given {
+    if counts == ByteCounts::Included {
         facts.push(format!("stdout {} bytes", output.stdout.len()));
         facts.push(format!("stderr {} bytes", output.stderr.len()));
     }
@@ -126,9 +128,9 @@ fn section(text: &mut String, output: &CommandOutput, counts: Counts, cwd: Optio
 }
 
 /// Adds a part and a line end: where parts are counted always, else where it has none.
-fn part(text: &mut String, part: &str, counts: Counts) {
+fn part(text: &mut String, part: &str, counts: ByteCounts) {
     text.push_str(part);
-    if !part.is_empty() && (counts == Counts::Given || !part.ends_with('\n')) {
+    if !part.is_empty() && (counts == ByteCounts::Included || !part.ends_with('\n')) {
         text.push('\n');
     }
 }
@@ -139,7 +141,7 @@ fn end_line(text: &mut String, facts: &[String]) {
     text.push_str("]\n");
 }
 
-fn ending(output: &CommandOutput) -> Vec<String> {
+fn status_facts(output: &CommandOutput) -> Vec<String> {
     let mut facts = Vec::new();
     facts.extend(output.exit_code.map(|code| format!("exit code {code}")));
     facts.extend(output.signal.map(|signal| format!("signal {signal}")));
@@ -177,7 +179,7 @@ fn outcome_name(outcome: &ShellOutcome) -> String {
         ShellOutcome::NotStarted => "not started".to_owned(),
         ShellOutcome::AwaitingInput => "waiting for input".to_owned(),
         ShellOutcome::Running => "running in the background".to_owned(),
-        ShellOutcome::Other(word) => format!("outcome {}", serde_json::Value::from(word.as_str())),
+        ShellOutcome::Other(name) => format!("outcome {}", serde_json::Value::from(name.as_str())),
     }
 }
 
@@ -222,7 +224,7 @@ fn kind_of(name: &str) -> Option<FailureKind> {
 
 /// What a last line says.
 #[derive(Default)]
-struct Ending {
+struct ShellStatusLine {
     output: CommandOutput,
     outcome: Option<ShellOutcome>,
     failure: Option<FailureKind>,
@@ -231,58 +233,58 @@ struct Ending {
     lengths: [Option<usize>; 3],
 }
 
-fn fact(ending: &mut Ending, fact: &str) -> Option<()> {
+fn fact(status: &mut ShellStatusLine, fact: &str) -> Option<()> {
     let bytes = |rest: &str| rest.strip_suffix(" bytes")?.parse().ok();
     if let Some(code) = fact.strip_prefix("exit code ") {
-        ending.output.exit_code = Some(code.parse().ok()?);
+        status.output.exit_code = Some(code.parse().ok()?);
     } else if let Some(signal) = fact.strip_prefix("signal ") {
-        ending.output.signal = Some(signal.parse().ok()?);
+        status.output.signal = Some(signal.parse().ok()?);
     } else if let Some(cwd) = fact.strip_prefix("in ") {
-        ending.cwd = Some(serde_json::from_str(cwd).ok()?);
+        status.cwd = Some(serde_json::from_str(cwd).ok()?);
     } else if let Some(kind) = fact.strip_prefix("failed: ") {
-        ending.failure = Some(kind_of(kind)?);
+        status.failure = Some(kind_of(kind)?);
     } else if let Some(count) = fact.strip_suffix(" bytes left out") {
-        ending.output.truncated_bytes = count.parse().ok()?;
+        status.output.truncated_bytes = count.parse().ok()?;
     } else if let Some(count) = fact.strip_prefix("stdout ") {
-        ending.lengths[0] = Some(bytes(count)?);
+        status.lengths[0] = Some(bytes(count)?);
     } else if let Some(count) = fact.strip_prefix("stderr ") {
-        ending.lengths[1] = Some(bytes(count)?);
+        status.lengths[1] = Some(bytes(count)?);
     } else if let Some(count) = fact.strip_prefix("message ") {
-        ending.lengths[2] = Some(bytes(count)?);
+        status.lengths[2] = Some(bytes(count)?);
     } else if let Some(ms) = fact.strip_suffix(" ms") {
-        ending.output.duration_ms = Some(ms.parse().ok()?);
-    } else if let Some(words) = fact.strip_prefix("it waits for ") {
-        let (kind, prompt) = (InputRequestKind::of_words(words)?, String::new());
-        ending.output.awaiting = Some(InputRequest { kind, prompt });
+        status.output.duration_ms = Some(ms.parse().ok()?);
+    } else if let Some(name) = fact.strip_prefix("it waits for ") {
+        let (kind, prompt) = (InputRequestKind::of_words(name)?, String::new());
+        status.output.awaiting = Some(InputRequest { kind, prompt });
     } else if let Some(prompt) = fact.strip_prefix("prompt ") {
-        ending.output.awaiting.as_mut()?.prompt = serde_json::from_str(prompt).ok()?;
+        status.output.awaiting.as_mut()?.prompt = serde_json::from_str(prompt).ok()?;
     } else if fact == "nothing was run" {
-        ending.nothing = true;
+        status.nothing = true;
     } else {
-        ending.outcome = Some(outcome_of(fact)?);
+        status.outcome = Some(outcome_of(fact)?);
     }
     Some(())
 }
 
 /// Takes the last line off a text.
-fn split_ending(text: &str) -> Option<(&str, Ending)> {
+fn split_ending(text: &str) -> Option<(&str, ShellStatusLine)> {
     let line_end = text.strip_suffix('\n').unwrap_or(text);
     let start = line_end.rfind('\n').map_or(0, |at| at + 1);
     let line = line_end[start..].strip_prefix('[')?.strip_suffix(']')?;
-    let mut ending = Ending::default();
+    let mut status = ShellStatusLine::default();
     for part in parts(line) {
-        fact(&mut ending, part)?;
+        fact(&mut status, part)?;
     }
-    let implied = implied(ending.output.exit_code);
-    if ending.outcome.is_none()
-        && ending.output.exit_code.is_none()
-        && ending.failure.is_none()
-        && !ending.nothing
+    let implied = implied(status.output.exit_code);
+    if status.outcome.is_none()
+        && status.output.exit_code.is_none()
+        && status.failure.is_none()
+        && !status.nothing
     {
         return None;
     }
-    ending.output.outcome = ending.outcome.take().unwrap_or(implied);
-    Some((&text[..start], ending))
+    status.output.outcome = status.outcome.take().unwrap_or(implied);
+    Some((&text[..start], status))
 }
 
 /// Splits at `; ` outside of quotes.
@@ -305,16 +307,16 @@ fn parts(line: &str) -> Vec<&str> {
 }
 
 /// `checked`: whether the reading must be the text's own, written again.
-fn read(call_id: CallId, text: &str, checked: bool) -> Option<ShellResult> {
+fn parse_sections(call_id: CallId, text: &str, checked: bool) -> Option<ShellResult> {
     let mut result = ShellResult::new(call_id, Vec::new());
     let mut left = text;
     loop {
-        let (before, ending) = split_ending(left)?;
-        result.cwd = result.cwd.or_else(|| ending.cwd.clone());
-        if ending.nothing {
+        let (before, status) = split_ending(left)?;
+        result.cwd = result.cwd.or_else(|| status.cwd.clone());
+        if status.nothing {
             break;
         }
-        left = take_section(before, ending, &mut result)?;
+        left = take_section(before, status, &mut result)?;
         if left.is_empty() {
             break;
         }
@@ -325,17 +327,21 @@ fn read(call_id: CallId, text: &str, checked: bool) -> Option<ShellResult> {
 }
 
 /// Reads one section from the end of a text; what is before it.
-fn take_section<'a>(before: &'a str, ending: Ending, result: &mut ShellResult) -> Option<&'a str> {
-    if let Some(kind) = ending.failure {
-        let (rest, message) = match ending.lengths[2] {
+fn take_section<'a>(
+    before: &'a str,
+    status: ShellStatusLine,
+    result: &mut ShellResult,
+) -> Option<&'a str> {
+    if let Some(kind) = status.failure {
+        let (rest, message) = match status.lengths[2] {
             Some(length) => tail(before, length)?,
             None => ("", before.strip_suffix('\n').unwrap_or(before)),
         };
         result.error = Some(Failure::new(kind, message));
         return Some(rest);
     }
-    let mut output = ending.output;
-    let rest = match ending.lengths {
+    let mut output = status.output;
+    let rest = match status.lengths {
         [Some(stdout), Some(stderr), _] => {
             let (mut rest, errors) = tail(before, stderr)?;
             if stderr > 0 {

@@ -7,7 +7,7 @@ use telechir_protocol::{
     ShellResult, StepOutcome, StepState,
 };
 
-use super::context::Scene;
+use super::context::BlockContext;
 use super::decode_block::{self, text};
 use super::{DIALECT, fixed_texts};
 
@@ -28,8 +28,8 @@ fn part_of(block: &Value) -> Option<(&str, &str, usize, usize)> {
         "tool_result" => text(block, "tool_use_id")?,
         _ => return None,
     };
-    let (base, place) = id.rsplit_once('-')?;
-    let (index, count) = place.split_once("of")?;
+    let (base, position) = id.rsplit_once('-')?;
+    let (index, count) = position.split_once("of")?;
     Some((kind, base, index.parse().ok()?, count.parse().ok()?))
 }
 
@@ -50,16 +50,20 @@ fn run_length(blocks: &[Value]) -> usize {
         return 1;
     };
     let fits = |(at, block)| part_of(block) == Some((kind, base, at + 1, count));
-    let whole = count > 1 && count <= blocks.len() && blocks[..count].iter().enumerate().all(fits);
-    if whole { count } else { 1 }
+    let is_complete =
+        count > 1 && count <= blocks.len() && blocks[..count].iter().enumerate().all(fits);
+    if is_complete { count } else { 1 }
 }
 
 /// Reads a run of parts as one content; none when they do not make one.
-pub(super) fn read(run: &[Value], scene: &Scene) -> Option<Content> {
+pub(super) fn read(run: &[Value], context: &BlockContext) -> Option<Content> {
     let (_, base, ..) = run.first().and_then(part_of)?;
     let parts: Vec<Content> = run
         .iter()
-        .map(|part| part.as_object().map(|part| decode_block::read(part, scene)))
+        .map(|part| {
+            part.as_object()
+                .map(|part| decode_block::read(part, context))
+        })
         .collect::<Option<_>>()?;
     let raw = Raw::new(DIALECT, Value::Array(run.to_vec()));
     let id = CallId::from(base);
@@ -142,11 +146,11 @@ fn computer_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<Computer
         _ => None,
     })?;
     let (last, before) = results.split_last()?;
-    let said = results
+    let texts = results
         .iter()
         .filter_map(|result| result.text_output.as_deref());
-    let said: Vec<&str> = said
-        .filter(|said| !fixed_texts::is_confirmation(said))
+    let texts: Vec<&str> = texts
+        .filter(|texts| !fixed_texts::is_confirmation(texts))
         .collect();
     let failures = || results.iter().filter_map(|result| result.error.clone());
     let first = failures().find(|failure| failure.kind != FailureKind::NotExecuted);
@@ -157,7 +161,7 @@ fn computer_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<Computer
     };
     Some(ComputerResult {
         call_id: id.clone(),
-        text_output: (!said.is_empty()).then(|| said.join("\n")),
+        text_output: (!texts.is_empty()).then(|| texts.join("\n")),
         error: first.or_else(|| failures().next()),
         screenshot: results
             .iter()

@@ -16,27 +16,27 @@ pub(super) const INVALID_INPUT: &str = "INVALID_JSON";
 
 /// What has come of a message.
 #[derive(Debug, Default)]
-pub(crate) struct Arriving {
+pub(crate) struct AnthropicMessageBuilder {
     /// How many events came.
     number: usize,
     message: Option<Block>,
-    blocks: BTreeMap<u64, Growing>,
+    blocks: BTreeMap<u64, AnthropicBlockBuilder>,
     is_ended: bool,
     rounded: RoundedNumbers,
 }
 
 /// A block that has begun.
 #[derive(Debug)]
-struct Growing {
+struct AnthropicBlockBuilder {
     /// As it began, to tell a repeated event from another block.
-    begun: Block,
+    initial: Block,
     block: Block,
     /// The input of a call, as far as it came.
     input: String,
     is_ended: bool,
 }
 
-impl EventAssembler for Arriving {
+impl EventAssembler for AnthropicMessageBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
@@ -50,11 +50,11 @@ impl EventAssembler for Arriving {
         match kind.as_str() {
             "ping" => Ok(Vec::new()),
             "error" => Err(failed(event)),
-            "message_start" => self.start(&mut event),
-            "content_block_start" => self.begin(&mut event),
-            "content_block_delta" => self.grow(event),
-            "content_block_stop" => self.end(&event),
-            "message_delta" => self.change(event),
+            "message_start" => self.start_message(&mut event),
+            "content_block_start" => self.start_block(&mut event),
+            "content_block_delta" => self.append(event),
+            "content_block_stop" => self.end_block(&event),
+            "message_delta" => self.update_message(event),
             "message_stop" => {
                 self.message_mut()?;
                 self.is_ended = true;
@@ -74,11 +74,11 @@ impl EventAssembler for Arriving {
             return Err(missing("the message did not end".to_owned()));
         }
         let mut content = Vec::new();
-        for (index, growing) in self.blocks {
-            if !growing.is_ended {
+        for (index, builder) in self.blocks {
+            if !builder.is_ended {
                 return Err(missing(format!("block {index} did not end")));
             }
-            content.push(Value::Object(growing.block));
+            content.push(Value::Object(builder.block));
         }
         // A message that began with its blocks keeps them when no others came.
         if !content.is_empty() || !message.get("content").is_some_and(Value::is_array) {
@@ -88,7 +88,7 @@ impl EventAssembler for Arriving {
     }
 }
 
-impl Arriving {
+impl AnthropicMessageBuilder {
     fn bad(&self, problem: impl Into<String>) -> StreamError {
         StreamError::BadEvent {
             number: self.number,
@@ -104,12 +104,12 @@ impl Arriving {
         self.message.as_mut().ok_or(problem)
     }
 
-    fn start(&mut self, event: &mut Block) -> Result<Vec<Delta>, StreamError> {
+    fn start_message(&mut self, event: &mut Block) -> Result<Vec<Delta>, StreamError> {
         let Some(Value::Object(message)) = event.shift_remove("message") else {
             return Err(self.bad("it has no `message`"));
         };
         match &self.message {
-            Some(begun) if text(begun, "id") != text(&message, "id") => {
+            Some(started) if text(started, "id") != text(&message, "id") => {
                 return Err(self.bad("another message begins before the first has ended"));
             }
             // The same event again.
@@ -124,53 +124,53 @@ impl Arriving {
         index.ok_or_else(|| self.bad("it has no `index`"))
     }
 
-    fn begin(&mut self, event: &mut Block) -> Result<Vec<Delta>, StreamError> {
+    fn start_block(&mut self, event: &mut Block) -> Result<Vec<Delta>, StreamError> {
         self.message_mut()?;
         let index = self.index(event)?;
         let Some(Value::Object(block)) = event.shift_remove("content_block") else {
             return Err(self.bad("it has no `content_block`"));
         };
-        if let Some(growing) = self.blocks.get(&index) {
-            return if growing.begun == block && !growing.is_ended && growing.block == block {
+        if let Some(builder) = self.blocks.get(&index) {
+            return if builder.initial == block && !builder.is_ended && builder.block == block {
                 Ok(Vec::new())
             } else {
                 Err(self.bad(format!("block {index} begins twice")))
             };
         }
-        let delta = begun(index, &block);
-        let growing = Growing {
-            begun: block.clone(),
+        let delta = initial_delta(index, &block);
+        let builder = AnthropicBlockBuilder {
+            initial: block.clone(),
             block,
             input: String::new(),
             is_ended: false,
         };
-        self.blocks.insert(index, growing);
+        self.blocks.insert(index, builder);
         Ok(delta.into_iter().collect())
     }
 
-    fn growing(&mut self, index: u64) -> Result<&mut Growing, StreamError> {
+    fn builder(&mut self, index: u64) -> Result<&mut AnthropicBlockBuilder, StreamError> {
         let problem = match self.blocks.get(&index) {
             None => format!("block {index} has not begun"),
-            Some(growing) if growing.is_ended => format!("block {index} has ended"),
+            Some(builder) if builder.is_ended => format!("block {index} has ended"),
             Some(_) => String::new(),
         };
         let problem = self.bad(problem);
-        let growing = self.blocks.get_mut(&index);
-        growing.filter(|growing| !growing.is_ended).ok_or(problem)
+        let builder = self.blocks.get_mut(&index);
+        builder.filter(|builder| !builder.is_ended).ok_or(problem)
     }
 
-    fn grow(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
+    fn append(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let Some(Value::Object(delta)) = event.get("delta").cloned() else {
             return Err(self.bad("it has no `delta`"));
         };
-        let growing = self.growing(index)?;
+        let builder = self.builder(index)?;
         let kind = text(&delta, "type").unwrap_or_default().to_owned();
         match kind.as_str() {
             "input_json_delta" => {
                 let arguments = text(&delta, "partial_json").unwrap_or_default().to_owned();
-                growing.input.push_str(&arguments);
-                if is_call(&growing.block) {
+                builder.input.push_str(&arguments);
+                if is_call(&builder.block) {
                     return Ok(vec![Delta::Call(CallDelta {
                         index,
                         arguments,
@@ -180,29 +180,29 @@ impl Arriving {
             }
             "citations_delta" => {
                 let citation = delta.get("citation").cloned().unwrap_or_default();
-                match growing.block.get_mut("citations") {
+                match builder.block.get_mut("citations") {
                     Some(Value::Array(citations)) => citations.push(citation),
                     _ => {
                         let citations = Value::Array(vec![citation]);
-                        growing.block.insert("citations".to_owned(), citations);
+                        builder.block.insert("citations".to_owned(), citations);
                     }
                 }
             }
             "signature_delta" => {
-                growing.block.extend(but_type(delta));
+                builder.block.extend(without_type(delta));
                 return Ok(Vec::new());
             }
-            _ => but_type(delta).for_each(|(name, value)| add(&mut growing.block, name, value)),
+            _ => without_type(delta).for_each(|(name, value)| add(&mut builder.block, name, value)),
         }
-        let said = |name: &str| event["delta"][name].as_str().unwrap_or_default().to_owned();
+        let delta_text = |name: &str| event["delta"][name].as_str().unwrap_or_default().to_owned();
         Ok(vec![match kind.as_str() {
             "text_delta" => Delta::Text {
                 index,
-                text: said("text"),
+                text: delta_text("text"),
             },
             "thinking_delta" => Delta::Reasoning {
                 index,
-                text: said("thinking"),
+                text: delta_text("thinking"),
             },
             _ => {
                 event.insert("index".to_owned(), index.into());
@@ -212,19 +212,19 @@ impl Arriving {
     }
 
     /// The input is whole now, or what came of it is kept as words that nothing can carry out.
-    fn end(&mut self, event: &Block) -> Result<Vec<Delta>, StreamError> {
+    fn end_block(&mut self, event: &Block) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(event)?;
-        let growing = self.growing(index)?;
-        growing.is_ended = true;
-        let is_call = is_call(&growing.block);
-        let input = std::mem::take(&mut growing.input);
+        let builder = self.builder(index)?;
+        builder.is_ended = true;
+        let is_call = is_call(&builder.block);
+        let input = std::mem::take(&mut builder.input);
         if !input.trim().is_empty() {
             let read = bounded::parse(input.as_bytes()).ok();
-            let whole = read.filter(Value::is_object);
-            let is_whole = whole.is_some();
-            let whole = whole.unwrap_or_else(|| json!({ INVALID_INPUT: &input }));
-            growing.block.insert("input".to_owned(), whole);
-            if is_whole {
+            let parsed = read.filter(Value::is_object);
+            let is_parsed = parsed.is_some();
+            let parsed = parsed.unwrap_or_else(|| json!({ INVALID_INPUT: &input }));
+            builder.block.insert("input".to_owned(), parsed);
+            if is_parsed {
                 self.rounded.look(input.as_bytes(), "");
             }
         }
@@ -235,30 +235,30 @@ impl Arriving {
     }
 
     /// What is known at the end: why it ended, what it cost, what was done to the request.
-    fn change(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
+    fn update_message(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
         let message = self.message_mut()?;
         if let Some(Value::Object(usage)) = event.shift_remove("usage") {
             let all = message
                 .entry("usage")
                 .or_insert_with(|| Value::Object(Map::new()));
             match all {
-                Value::Object(all) => all.extend(said(usage)),
+                Value::Object(all) => all.extend(without_nulls(usage)),
                 _ => *all = Value::Object(usage),
             }
         }
         if let Some(Value::Object(delta)) = event.shift_remove("delta") {
             message.extend(delta.into_iter().filter(|(_, value)| !value.is_null()));
         }
-        message.extend(said(event).filter(|(name, _)| name != "type"));
+        message.extend(without_nulls(event).filter(|(name, _)| name != "type"));
         Ok(Vec::new())
     }
 }
 
-fn said(members: Block) -> impl Iterator<Item = (String, Value)> {
+fn without_nulls(members: Block) -> impl Iterator<Item = (String, Value)> {
     members.into_iter().filter(|(_, value)| !value.is_null())
 }
 
-fn but_type(delta: Block) -> impl Iterator<Item = (String, Value)> {
+fn without_type(delta: Block) -> impl Iterator<Item = (String, Value)> {
     delta.into_iter().filter(|(name, _)| name != "type")
 }
 
@@ -266,7 +266,7 @@ fn but_type(delta: Block) -> impl Iterator<Item = (String, Value)> {
 fn add(block: &mut Block, name: String, value: Value) {
     match (block.get_mut(&name), value) {
         (Some(_), Value::Null) => {}
-        (Some(Value::String(words)), Value::String(more)) => words.push_str(&more),
+        (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
         (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
         (_, value) => {
             block.insert(name, value);
@@ -279,15 +279,15 @@ fn is_call(block: &Block) -> bool {
     text(block, "type") == Some("tool_use")
 }
 
-fn begun(index: u64, block: &Block) -> Option<Delta> {
-    let words = |name: &str| {
-        let words = text(block, name).filter(|words| !words.is_empty());
-        words.map(str::to_owned)
+fn initial_delta(index: u64, block: &Block) -> Option<Delta> {
+    let non_empty = |name: &str| {
+        let text = text(block, name).filter(|text| !text.is_empty());
+        text.map(str::to_owned)
     };
     let owned = |name: &str| text(block, name).map(str::to_owned);
     match text(block, "type") {
-        Some("text") => words("text").map(|text| Delta::Text { index, text }),
-        Some("thinking") => words("thinking").map(|text| Delta::Reasoning { index, text }),
+        Some("text") => non_empty("text").map(|text| Delta::Text { index, text }),
+        Some("thinking") => non_empty("thinking").map(|text| Delta::Reasoning { index, text }),
         Some("tool_use") => {
             let (call_id, name) = (owned("id"), owned("name"));
             let input = block.get("input").filter(|input| {

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerResult, StateChange, TabState};
 
 use super::PROVIDER;
-use super::encode_call::Part;
+use super::encode_call::ToolUsePart;
 use crate::Report;
 
-const MOST_TABS: usize = 100;
-const MOST_CHANGES: usize = 200;
-const LONGEST: usize = 4096;
+const MAX_TABS: usize = 100;
+const MAX_CHANGES: usize = 200;
+const MAX_TEXT_CHARS: usize = 4096;
 
 /// Members whose whole answer is the state.
 pub(super) fn is_tab_member(name: &str) -> bool {
@@ -17,34 +17,38 @@ pub(super) fn is_tab_member(name: &str) -> bool {
 }
 
 /// The state after a call; none when the tabs are not known well enough to say one.
-pub(super) fn state(part: &Part, result: &ComputerResult, report: &mut Report) -> Option<Value> {
+pub(super) fn state(
+    part: &ToolUsePart,
+    result: &ComputerResult,
+    report: &mut Report,
+) -> Option<Value> {
     let active = result.tabs.iter().filter(|tab| tab.active).count();
     if result.tabs.is_empty() && part.name != "close_tab" {
         return None;
     }
-    let place = format!("result {}", result.call_id);
+    let location = format!("result {}", result.call_id);
     if active != 1 && !result.tabs.is_empty() {
         report.lost(
             "tabs",
-            &place,
+            &location,
             format!("a state has one active tab, and {active} are"),
         );
         return None;
     }
-    if result.tabs.len() > MOST_TABS {
+    if result.tabs.len() > MAX_TABS {
         report.lost(
-            format!("{} tabs", result.tabs.len() - MOST_TABS),
-            &place,
+            format!("{} tabs", result.tabs.len() - MAX_TABS),
+            &location,
             "a state has 100 tabs at most",
         );
     }
     // The active tab stays, wherever it stands.
-    let mut room = MOST_TABS - active;
+    let mut room = MAX_TABS - active;
     let mut tabs = Vec::new();
     for tab in &result.tabs {
         if tab.active || room > 0 {
             room = if tab.active { room } else { room - 1 };
-            tabs.push(tab_json(tab, &place, report));
+            tabs.push(tab_json(tab, &location, report));
         }
     }
     let mut state = Map::from_iter([
@@ -58,7 +62,7 @@ pub(super) fn state(part: &Part, result: &ComputerResult, report: &mut Report) -
 }
 
 /// What changed meanwhile; a new tab is a change by itself.
-fn changes(part: &Part, result: &ComputerResult) -> Option<Vec<Value>> {
+fn changes(part: &ToolUsePart, result: &ComputerResult) -> Option<Vec<Value>> {
     let known = result
         .meta
         .property(PROVIDER, "state_changes")
@@ -66,11 +70,11 @@ fn changes(part: &Part, result: &ComputerResult) -> Option<Vec<Value>> {
         .cloned();
     let known = known.or_else(|| {
         let changes = result.state_changes.iter().map(change_json);
-        let changes: Vec<Value> = changes.take(MOST_CHANGES).collect();
+        let changes: Vec<Value> = changes.take(MAX_CHANGES).collect();
         (!changes.is_empty()).then_some(changes)
     });
     if known.is_some() || part.name != "new_tab" {
-        return known.map(|changes| changes.into_iter().take(MOST_CHANGES).collect());
+        return known.map(|changes| changes.into_iter().take(MAX_CHANGES).collect());
     }
     let active = result.tabs.iter().find(|tab| tab.active)?;
     Some(vec![json!({"type": "tab_opened", "tab_id": active.tab_id})])
@@ -90,18 +94,18 @@ fn change_json(change: &StateChange) -> Value {
 fn cleaned(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_control())
-        .take(LONGEST)
+        .take(MAX_TEXT_CHARS)
         .collect()
 }
 
-fn tab_json(tab: &TabState, place: &str, report: &mut Report) -> Value {
+fn tab_json(tab: &TabState, location: &str, report: &mut Report) -> Value {
     let mut clean = |what: &str, text: &str| {
         let cleaned = cleaned(text);
         if cleaned != text {
             let why = "a state's texts have 4096 characters at most, and no control characters";
             report.kept(
                 format!("{what} of tab {}", tab.tab_id),
-                place,
+                location,
                 why,
                 "shortened and cleaned",
             );
@@ -116,7 +120,7 @@ fn tab_json(tab: &TabState, place: &str, report: &mut Report) -> Value {
 }
 
 /// The tabs as text, for tools that know no state.
-pub(super) fn in_words(tabs: &[TabState]) -> String {
+pub(super) fn as_text(tabs: &[TabState]) -> String {
     let line = |tab: &TabState| {
         let mark = if tab.active { " (active)" } else { "" };
         format!("{}{mark}: {} {}", tab.tab_id, tab.title, tab.url)

@@ -4,32 +4,32 @@
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, Meta, TextContent};
 
-use super::{MOST_BASE64, anthropic_bridge};
+use super::{MAX_IMAGE_BASE64_BYTES, anthropic_bridge};
 use crate::anthropic;
 use crate::{EncodeError, Report};
 
 /// Whether a door serves the toolsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Toolsets {
+pub(super) enum ToolsetSupport {
     /// It does.
-    Served,
+    Supported,
     /// Their calls are written as those of the older tools.
-    Refused,
+    Unsupported,
 }
 
 /// Puts the contents of a history into forms that a door takes.
 pub(super) fn contents(
     contents: &mut [Content],
-    toolsets: Toolsets,
-    place: &str,
+    toolsets: ToolsetSupport,
+    location: &str,
     report: &mut Report,
 ) {
     for (at, content) in contents.iter_mut().enumerate() {
-        let place = format!("{place}.contents[{at}]");
-        if toolsets == Toolsets::Refused {
+        let location = format!("{location}.contents[{at}]");
+        if toolsets == ToolsetSupport::Unsupported {
             anthropic_bridge::each_meta(content, &mut without_toolset);
         }
-        images(content, &place, report);
+        images(content, &location, report);
     }
 }
 
@@ -42,11 +42,11 @@ pub(super) fn answers(
     let mut results = Vec::new();
     for result in turn.results() {
         let mut content = result.clone().into_content();
-        let place = result
+        let location = result
             .call_id()
             .map_or_else(String::new, |id| format!("result {id}"));
-        check(std::slice::from_ref(&content), dialect, &place)?;
-        images(&mut content, &place, report);
+        check(std::slice::from_ref(&content), dialect, &location)?;
+        images(&mut content, &location, report);
         results.extend(anthropic_bridge::as_result(content));
     }
     // The results are those of the same calls.
@@ -58,11 +58,11 @@ pub(super) fn answers(
 pub(super) fn check(
     contents: &[Content],
     dialect: &'static str,
-    place: &str,
+    location: &str,
 ) -> Result<(), EncodeError> {
     for content in contents {
         match content {
-            Content::Data(data) => size(data, dialect, place)?,
+            Content::Data(data) => size(data, dialect, location)?,
             Content::ComputerResult(result) => {
                 let steps = result
                     .steps
@@ -70,27 +70,27 @@ pub(super) fn check(
                     .filter_map(|step| step.screenshot.as_ref());
                 for image in steps.chain(&result.screenshot) {
                     if let Media::Data(data) = image {
-                        size(data, dialect, place)?;
+                        size(data, dialect, location)?;
                     }
                 }
             }
-            Content::FunctionResult(result) => check(&result.items, dialect, place)?,
+            Content::FunctionResult(result) => check(&result.items, dialect, location)?,
             _ => {}
         }
     }
     Ok(())
 }
 
-fn size(data: &DataContent, dialect: &'static str, place: &str) -> Result<(), EncodeError> {
+fn size(data: &DataContent, dialect: &'static str, location: &str) -> Result<(), EncodeError> {
     let length = data.base64().map_or(0, str::len);
     let is_image = data
         .media_type()
         .is_some_and(|kind| kind.starts_with("image/"));
-    if is_image && length > MOST_BASE64 {
+    if is_image && length > MAX_IMAGE_BASE64_BYTES {
         return Err(EncodeError::Missing {
             dialect,
             problem: format!(
-                "{place} has a picture of {length} bytes of base64, more than {MOST_BASE64}; send it scaled"
+                "{location} has a picture of {length} bytes of base64, more than {MAX_IMAGE_BASE64_BYTES}; send it scaled"
             ),
         });
     }
@@ -99,20 +99,20 @@ fn size(data: &DataContent, dialect: &'static str, place: &str) -> Result<(), En
 
 /// A call of a toolset's member is written anew, as one of the older tools.
 fn without_toolset(meta: &mut Meta) {
-    let says_toolset = |json: &Value| json.get("toolset_name").is_some();
+    let has_toolset = |json: &Value| json.get("toolset_name").is_some();
     let is_member = meta.raw_representation.as_ref().is_some_and(|raw| {
         raw.dialect == anthropic::DIALECT
             && match raw.template() {
-                Value::Array(run) => run.iter().any(says_toolset),
-                one => says_toolset(one),
+                Value::Array(run) => run.iter().any(has_toolset),
+                one => has_toolset(one),
             }
     });
     if is_member {
         meta.raw_representation = None;
     }
-    if let Some(Value::Object(theirs)) = meta.additional_properties.get_mut("anthropic") {
-        theirs.shift_remove("toolset_name");
-        if theirs.is_empty() {
+    if let Some(Value::Object(fields)) = meta.additional_properties.get_mut("anthropic") {
+        fields.shift_remove("toolset_name");
+        if fields.is_empty() {
             meta.additional_properties.shift_remove("anthropic");
         }
     }
@@ -135,22 +135,22 @@ fn note(media: &Content) -> Option<String> {
 const WHY: &str = "pictures and files are sent as their bytes only";
 const HOW: &str = "as a text that names it";
 
-fn images(content: &mut Content, place: &str, report: &mut Report) {
+fn images(content: &mut Content, location: &str, report: &mut Report) {
     match content {
         Content::ComputerResult(result) => {
-            let held = result.screenshot.clone().map(Content::from);
-            if let Some(note) = held.as_ref().and_then(note) {
-                report.kept("a picture by its address", place, WHY, HOW);
-                let said = result.text_output.take();
+            let extra = result.screenshot.clone().map(Content::from);
+            if let Some(note) = extra.as_ref().and_then(note) {
+                report.kept("a picture by its address", location, WHY, HOW);
+                let text = result.text_output.take();
                 result.text_output =
-                    Some(said.map_or_else(|| note.clone(), |said| format!("{said}\n{note}")));
+                    Some(text.map_or_else(|| note.clone(), |text| format!("{text}\n{note}")));
                 result.screenshot = None;
                 result.meta.raw_representation = None;
             }
             for step in &mut result.steps {
-                let held: Option<Content> = step.screenshot.clone().map(Media::into);
-                if held.as_ref().and_then(note).is_some() {
-                    report.lost("a step's picture by its address", place, WHY);
+                let extra: Option<Content> = step.screenshot.clone().map(Media::into);
+                if extra.as_ref().and_then(note).is_some() {
+                    report.lost("a step's picture by its address", location, WHY);
                     step.screenshot = None;
                     result.meta.raw_representation = None;
                 }
@@ -159,23 +159,23 @@ fn images(content: &mut Content, place: &str, report: &mut Report) {
         Content::FunctionResult(result) => {
             let mut is_changed = false;
             for item in &mut result.items {
-                is_changed |= replaced(item, place, report);
+                is_changed |= replaced(item, location, report);
             }
             if is_changed {
                 result.meta.raw_representation = None;
             }
         }
         other => {
-            replaced(other, place, report);
+            replaced(other, location, report);
         }
     }
 }
 
-fn replaced(content: &mut Content, place: &str, report: &mut Report) -> bool {
+fn replaced(content: &mut Content, location: &str, report: &mut Report) -> bool {
     let Some(note) = note(content) else {
         return false;
     };
-    report.kept("a file by its address or name", place, WHY, HOW);
+    report.kept("a file by its address or name", location, WHY, HOW);
     *content = Content::Text(TextContent::new(note));
     true
 }

@@ -14,7 +14,7 @@ mod stream;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::event_stream_response::Framed;
+use super::event_stream_response::EventStreamResponse;
 use crate::anthropic;
 use crate::stream::StreamDecoder;
 use crate::wire::{ChatApi, Codec};
@@ -32,7 +32,7 @@ const PROVIDER: &str = "bedrock";
 const CONFIRMATION: &str = "user_confirmation";
 
 /// Most calls of one invocation, and most results.
-const MOST: usize = 5;
+const MAX_CALLS: usize = 5;
 
 /// The dialect.
 pub(crate) struct Agents;
@@ -48,19 +48,19 @@ impl Codec for Agents {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        decode::read_response(&document)
+        decode::decode_response(&document)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode::read_history(&document)
+        decode::decode_history(&document)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode::write_answers(turn)
+        encode::encode_results(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        encode::write_history(history)
+        encode::encode_history(history)
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
@@ -73,7 +73,7 @@ impl Codec for Agents {
     }
 
     fn image_base64(&self) -> usize {
-        super::MOST_BASE64
+        super::MAX_IMAGE_BASE64_BYTES
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {
@@ -81,7 +81,9 @@ impl Codec for Agents {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Framed::new(stream::Arriving::default())))
+        Some(Box::new(EventStreamResponse::new(
+            stream::AgentsResponseBuilder::default(),
+        )))
     }
 
     /// An agent is asked with signed requests, by whoever has made it.

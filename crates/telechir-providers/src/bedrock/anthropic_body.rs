@@ -12,7 +12,7 @@ mod stream;
 use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
-use super::event_stream_response::Framed;
+use super::event_stream_response::EventStreamResponse;
 use super::{adapt, detect};
 use crate::anthropic;
 use crate::stream::{Events, StreamDecoder};
@@ -44,33 +44,38 @@ impl Codec for Messages {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        read_response(&document, MESSAGES)
+        decode_response(&document, MESSAGES)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        read_history(&document, MESSAGES)
+        decode_history(&document, MESSAGES)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        write_answers(turn, MESSAGES)
+        encode_results(turn, MESSAGES)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
         let mut report = Report::default();
-        let messages = fitted(history, adapt::Toolsets::Served, MESSAGES, &mut report)?;
+        let messages = adapted(
+            history,
+            adapt::ToolsetSupport::Supported,
+            MESSAGES,
+            &mut report,
+        )?;
         let envelope = history.envelope.clone();
         let history = History { messages, envelope };
-        let (written, noted) = anthropic::write_history(&history, anthropic::NEWEST)
-            .map_err(|error| detect::renamed_out(error, MESSAGES))?;
+        let (written, noted) = anthropic::encode_history(&history, anthropic::NEWEST)
+            .map_err(|error| detect::encode_error_as(error, MESSAGES))?;
         report.absorb(noted);
         check::images(&written, MESSAGES)?;
         Ok((written, report))
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        let offer = declare::in_their_words(offer, MESSAGES);
+        let offer = declare::as_anthropic_tools(offer, MESSAGES);
         anthropic::declare(&offer, anthropic::NEWEST)
-            .map_err(|error| detect::renamed_out(error, MESSAGES))
+            .map_err(|error| detect::encode_error_as(error, MESSAGES))
     }
 
     fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
@@ -78,7 +83,7 @@ impl Codec for Messages {
     }
 
     fn image_base64(&self) -> usize {
-        super::MOST_BASE64
+        super::MAX_IMAGE_BASE64_BYTES
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {
@@ -86,11 +91,13 @@ impl Codec for Messages {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(anthropic::Arriving::default())))
+        Some(Box::new(Events::new(
+            anthropic::AnthropicMessageBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::MessagesTalk)
+        Some(&chat_api::BedrockMessagesChat)
     }
 }
 
@@ -104,11 +111,11 @@ impl Codec for Invoke {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        read_response(&document, INVOKE)
+        decode_response(&document, INVOKE)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        let (mut history, report) = read_history(&document, INVOKE)?;
+        let (mut history, report) = decode_history(&document, INVOKE)?;
         if let Envelope::Object { dialect, .. } = &mut history.envelope {
             *dialect = INVOKE;
         }
@@ -116,7 +123,7 @@ impl Codec for Invoke {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        write_answers(turn, INVOKE)
+        encode_results(turn, INVOKE)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -132,7 +139,7 @@ impl Codec for Invoke {
     }
 
     fn image_base64(&self) -> usize {
-        super::MOST_BASE64
+        super::MAX_IMAGE_BASE64_BYTES
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {
@@ -140,29 +147,34 @@ impl Codec for Invoke {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Framed::new(stream::Chunks::default())))
+        Some(Box::new(EventStreamResponse::new(
+            stream::InvokeResponseBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::InvokeTalk)
+        Some(&chat_api::InvokeChat)
     }
 }
 
-fn read_response(document: &Value, name: &'static str) -> Result<(ModelTurn, Report), DecodeError> {
-    detect::refuse_error(document)?;
-    anthropic::read_response(document).map_err(|error| detect::renamed(error, name))
+fn decode_response(
+    document: &Value,
+    name: &'static str,
+) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::reject_error_body(document)?;
+    anthropic::decode_response(document).map_err(|error| detect::decode_error_as(error, name))
 }
 
-fn read_history(document: &Value, name: &'static str) -> Result<(History, Report), DecodeError> {
-    detect::refuse_error(document)?;
-    anthropic::read_history(document).map_err(|error| detect::renamed(error, name))
+fn decode_history(document: &Value, name: &'static str) -> Result<(History, Report), DecodeError> {
+    detect::reject_error_body(document)?;
+    anthropic::decode_history(document).map_err(|error| detect::decode_error_as(error, name))
 }
 
-fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
+fn encode_results(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
     let turn = adapt::answers(turn, name, &mut report)?;
     let mut reply =
-        anthropic::write_answers(&turn).map_err(|error| detect::renamed_out(error, name))?;
+        anthropic::encode_results(&turn).map_err(|error| detect::encode_error_as(error, name))?;
     for item in &mut reply.items {
         check::images(item, name)?;
         if name == INVOKE {
@@ -175,24 +187,29 @@ fn write_answers(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply
     Ok(EncodedReply { items, report })
 }
 
-fn fitted(
+fn adapted(
     history: &History,
-    toolsets: adapt::Toolsets,
+    toolsets: adapt::ToolsetSupport,
     name: &'static str,
     report: &mut Report,
 ) -> Result<Vec<Message>, EncodeError> {
     let mut messages = history.messages.clone();
     for (at, message) in messages.iter_mut().enumerate() {
-        let place = format!("messages[{at}]");
-        adapt::check(&message.contents, name, &place)?;
-        adapt::contents(&mut message.contents, toolsets, &place, report);
+        let location = format!("messages[{at}]");
+        adapt::check(&message.contents, name, &location)?;
+        adapt::contents(&mut message.contents, toolsets, &location, report);
     }
     Ok(messages)
 }
 
 fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
-    let messages = fitted(history, adapt::Toolsets::Refused, INVOKE, &mut report)?;
+    let messages = adapted(
+        history,
+        adapt::ToolsetSupport::Unsupported,
+        INVOKE,
+        &mut report,
+    )?;
     let mut aside = Map::new();
     let envelope = match &history.envelope {
         Envelope::Object {
@@ -221,8 +238,9 @@ fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
         Envelope::List => Envelope::List,
     };
     let history = History { messages, envelope };
-    let (mut written, noted) = anthropic::write_history(&history, anthropic::NEWEST_OLD)
-        .map_err(|error| detect::renamed_out(error, INVOKE))?;
+    let (mut written, noted) =
+        anthropic::encode_history(&history, anthropic::NEWEST_WITHOUT_TOOLSETS)
+            .map_err(|error| detect::encode_error_as(error, INVOKE))?;
     report.absorb(noted);
     check::images(&written, INVOKE)?;
     without_transformations(&mut written);

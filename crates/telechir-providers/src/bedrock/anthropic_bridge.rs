@@ -9,11 +9,11 @@ use telechir_protocol::{
     UnknownContent,
 };
 
-use super::names::{self, Stand};
+use super::names::{self, Placeholder};
 use crate::{Report, anthropic};
 
 /// The provider under which Anthropic's readers keep what they do not know.
-const THEIRS: &str = "anthropic";
+const ANTHROPIC: &str = "anthropic";
 
 /// Every meta of a content, that of its parts included.
 pub(super) fn each_meta(content: &mut Content, visit: &mut dyn FnMut(&mut Meta)) {
@@ -55,13 +55,13 @@ pub(super) fn as_result(content: Content) -> Option<ToolResult> {
 }
 
 /// Moves `anthropic.bedrock` to `bedrock`.
-pub(super) fn out_of_theirs(meta: &mut Meta, provider: &str) {
-    let Some(Value::Object(theirs)) = meta.additional_properties.get_mut(THEIRS) else {
+pub(super) fn from_anthropic(meta: &mut Meta, provider: &str) {
+    let Some(Value::Object(nested)) = meta.additional_properties.get_mut(ANTHROPIC) else {
         return;
     };
-    let own = theirs.shift_remove(provider);
-    if theirs.is_empty() {
-        meta.additional_properties.shift_remove(THEIRS);
+    let own = nested.shift_remove(provider);
+    if nested.is_empty() {
+        meta.additional_properties.shift_remove(ANTHROPIC);
     }
     if let Some(own) = own {
         meta.additional_properties.insert(provider.to_owned(), own);
@@ -69,21 +69,21 @@ pub(super) fn out_of_theirs(meta: &mut Meta, provider: &str) {
 }
 
 /// Moves `bedrock` to `anthropic.bedrock`.
-pub(super) fn into_theirs(meta: &mut Meta, provider: &str) {
+pub(super) fn to_anthropic(meta: &mut Meta, provider: &str) {
     let Some(own) = meta.additional_properties.shift_remove(provider) else {
         return;
     };
-    let theirs = meta
+    let nested = meta
         .additional_properties
-        .entry(THEIRS)
+        .entry(ANTHROPIC)
         .or_insert_with(|| Value::Object(Map::new()));
-    if let Value::Object(theirs) = theirs {
-        theirs.insert(provider.to_owned(), own);
+    if let Value::Object(nested) = nested {
+        nested.insert(provider.to_owned(), own);
     }
 }
 
 /// A content that only this provider knows, as a block that the other writers hand through.
-pub(super) fn handed_through(content: &mut Content, opaque: &str) {
+pub(super) fn forwarded(content: &mut Content, opaque: &str) {
     let json = match content {
         Content::Other(other) => other
             .kind
@@ -93,14 +93,17 @@ pub(super) fn handed_through(content: &mut Content, opaque: &str) {
         Content::CommandCall(call) | Content::CommandResult(call)
             if call.meta.raw_representation.is_none() =>
         {
-            let held = call.meta.additional_properties.get("bedrock");
-            let whole = ["toolUse", "toolResult"].into_iter().find_map(|name| {
-                let whole = held?.get(name)?.clone();
-                Some((name, whole))
+            let extra = call.meta.additional_properties.get("bedrock");
+            let original = ["toolUse", "toolResult"].into_iter().find_map(|name| {
+                let original = extra?.get(name)?.clone();
+                Some((name, original))
             });
-            whole.map(|(name, whole)| {
+            original.map(|(name, original)| {
                 let kind = format!("{opaque}{name}");
-                Map::from_iter([("type".to_owned(), kind.into()), (name.to_owned(), whole)])
+                Map::from_iter([
+                    ("type".to_owned(), kind.into()),
+                    (name.to_owned(), original),
+                ])
             })
         }
         Content::Text(text) if text.meta.raw_representation.is_none() => cited(text),
@@ -117,7 +120,7 @@ pub(super) fn handed_through(content: &mut Content, opaque: &str) {
     };
     if let Some(mut json) = json {
         let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
-        let kind = format!("{}{kind}", anthropic::LENT);
+        let kind = format!("{}{kind}", anthropic::FORWARDED_PREFIX);
         json.insert("type".to_owned(), kind.as_str().into());
         *content = Content::Other(UnknownContent {
             kind: Some(kind),
@@ -133,8 +136,8 @@ fn cited(text: &TextContent) -> Option<Map<String, Value>> {
         cited["citations"] = text.meta.annotations.clone().into();
     }
     let content = cited.get("content").and_then(Value::as_array)?;
-    let words = content.iter().filter_map(|part| part.get("text")?.as_str());
-    let is_same = words.collect::<String>() == text.text;
+    let parts = content.iter().filter_map(|part| part.get("text")?.as_str());
+    let is_same = parts.collect::<String>() == text.text;
     is_same.then(|| {
         Map::from_iter([
             ("type".to_owned(), "bedrock_citationsContent".into()),
@@ -146,7 +149,7 @@ fn cited(text: &TextContent) -> Option<Map<String, Value>> {
 /// Thinking that this service's models sent without a signature, which they take back so.
 fn unsigned(reasoning: &ReasoningContent) -> Option<Value> {
     let text = reasoning.text.as_ref()?;
-    let is_own = reasoning.meta.additional_properties.contains_key(THEIRS);
+    let is_own = reasoning.meta.additional_properties.contains_key(ANTHROPIC);
     let is_unsigned = reasoning.protected_data.is_none() && is_own;
     is_unsigned.then(|| serde_json::json!({"reasoningText": {"text": text}}))
 }
@@ -168,27 +171,27 @@ fn named(content: &mut Content) -> (Option<&mut CallId>, Option<&mut String>) {
 }
 
 /// Ids and names that stand for others are these others again.
-pub(super) fn names_in(content: &mut Content) {
+pub(super) fn restore_names(content: &mut Content) {
     let (id, name) = named(content);
     if let Some(id) = id
-        && let Some(held) = names::id_in(id.as_str())
+        && let Some(extra) = names::decode_id(id.as_str())
     {
-        *id = held.into();
+        *id = extra.into();
     }
     if let Some(name) = name
-        && let Some(held) = names::name_in(name)
+        && let Some(extra) = names::decode_name(name)
     {
-        *name = held;
+        *name = extra;
     }
 }
 
 /// The ids that are sent instead of others, so that a result goes with its call.
 #[derive(Debug, Default)]
-pub(super) struct Renaming(HashMap<CallId, CallId>);
+pub(super) struct LegalIds(HashMap<CallId, CallId>);
 
-impl Renaming {
+impl LegalIds {
     /// Puts ids and names into the letters that are taken; what came from this dialect has them.
-    pub(super) fn out(&mut self, content: &mut Content, dialect: &str, report: &mut Report) {
+    pub(super) fn apply(&mut self, content: &mut Content, dialect: &str, report: &mut Report) {
         let raw = content
             .meta()
             .and_then(|meta| meta.raw_representation.as_ref());
@@ -197,22 +200,22 @@ impl Renaming {
             .map(|raw| own_names(raw.template()));
         let (id, name) = named(content);
         if let Some(name) = name
-            && let Some(sent) = names::name_out(name)
+            && let Some(sent) = names::encode_name(name)
             && own.as_ref().is_none_or(|own| own.contains(&sent))
         {
             *name = sent;
         }
         let Some(id) = id else { return };
-        let sent = match (names::id_out(id.as_str()), own) {
-            (Some(Stand::Held(held)), Some(own))
-                if own.iter().any(|own| own.starts_with(&held)) =>
+        let sent = match (names::encode_id(id.as_str()), own) {
+            (Some(Placeholder::Encoded(extra)), Some(own))
+                if own.iter().any(|own| own.starts_with(&extra)) =>
             {
-                CallId::from(held)
+                CallId::from(extra)
             }
             (_, Some(_)) | (None, None) => id.clone(),
             (Some(stand), None) => match self.0.get(id) {
                 Some(sent) => sent.clone(),
-                None => stand_in(id, stand, report),
+                None => placeholder_id(id, stand, report),
             },
         };
         self.0.insert(id.clone(), sent.clone());
@@ -220,10 +223,10 @@ impl Renaming {
     }
 }
 
-fn stand_in(id: &CallId, stand: Stand, report: &mut Report) -> CallId {
+fn placeholder_id(id: &CallId, stand: Placeholder, report: &mut Report) -> CallId {
     match stand {
-        Stand::Held(held) => held.into(),
-        Stand::Digest(digest) => {
+        Placeholder::Encoded(extra) => extra.into(),
+        Placeholder::Digest(digest) => {
             report.kept(
                 format!("id {id}"),
                 format!("call {id}"),

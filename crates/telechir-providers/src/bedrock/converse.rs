@@ -15,7 +15,7 @@ mod stream;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::event_stream_response::Framed;
+use super::event_stream_response::EventStreamResponse;
 use crate::anthropic;
 use crate::stream::StreamDecoder;
 use crate::wire::{ChatApi, Codec};
@@ -30,10 +30,10 @@ const DIALECT: &str = "bedrock-converse";
 const PROVIDER: &str = "bedrock";
 
 /// The member of a block that holds what only this provider says.
-const HELD: &str = "bedrock";
+const EXTRA: &str = "bedrock";
 
 /// Begins the type of a block that is kept as it is.
-const OPAQUE: &str = "bedrock_";
+const OPAQUE_PREFIX: &str = "bedrock_";
 
 /// The dialect.
 pub(crate) struct Converse;
@@ -44,19 +44,19 @@ impl Codec for Converse {
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        decode::read_response(&document)
+        decode::decode_response(&document)
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode::read_history(document)
+        decode::decode_history(document)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode::write_answers(turn)
+        encode::encode_results(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        encode::write_history(history)
+        encode::encode_history(history)
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
@@ -68,7 +68,7 @@ impl Codec for Converse {
     }
 
     fn image_base64(&self) -> usize {
-        super::MOST_BASE64
+        super::MAX_IMAGE_BASE64_BYTES
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {
@@ -76,10 +76,12 @@ impl Codec for Converse {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Framed::new(stream::Arriving::default())))
+        Some(Box::new(EventStreamResponse::new(
+            stream::ConverseResponseBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::ConverseTalk)
+        Some(&chat_api::ConverseChat)
     }
 }

@@ -9,12 +9,12 @@ use crate::{DecodeError, EncodeError};
 pub(super) fn wrong(
     dialect: &'static str,
     problem: impl Into<String>,
-    whole: &Value,
+    document: &Value,
 ) -> DecodeError {
     DecodeError::WrongShape {
         dialect,
         problem: problem.into(),
-        looks_like: likely(whole).filter(|likely| *likely != dialect),
+        looks_like: guess_dialect(document).filter(|guess_dialect| *guess_dialect != dialect),
     }
 }
 
@@ -23,8 +23,8 @@ pub(super) fn is_typed(block: &Value) -> bool {
     block.get("type").is_some_and(Value::is_string)
 }
 
-fn likely(whole: &Value) -> Option<&'static str> {
-    let has = |name: &str| whole.get(name).is_some();
+fn guess_dialect(document: &Value) -> Option<&'static str> {
+    let has = |name: &str| document.get(name).is_some();
     if has("invocationInputs") || has("returnControl") || has("completion") {
         return Some("bedrock-agents");
     }
@@ -34,19 +34,19 @@ fn likely(whole: &Value) -> Option<&'static str> {
     if has("anthropic_version") {
         return Some("bedrock-invoke");
     }
-    if whole.get("output").is_some_and(Value::is_object) || has("toolConfig") {
+    if document.get("output").is_some_and(Value::is_object) || has("toolConfig") {
         return Some("bedrock-converse");
     }
-    if has("input") || whole.get("output").is_some_and(Value::is_array) {
+    if has("input") || document.get("output").is_some_and(Value::is_array) {
         return Some("openai-responses");
     }
-    let messages = whole.get("messages").unwrap_or(whole);
+    let messages = document.get("messages").unwrap_or(document);
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut blocks = list(messages)
         .iter()
         .filter_map(|message| message.get("content").map(list))
         .flatten()
-        .chain(whole.get("content").map(list).into_iter().flatten())
+        .chain(document.get("content").map(list).into_iter().flatten())
         .collect::<Vec<_>>();
     blocks.truncate(100);
     match blocks.first() {
@@ -57,7 +57,7 @@ fn likely(whole: &Value) -> Option<&'static str> {
 }
 
 /// An error of AWS instead of a turn: a body that says little more than a message.
-pub(super) fn refuse_error(document: &Value) -> Result<(), DecodeError> {
+pub(super) fn reject_error_body(document: &Value) -> Result<(), DecodeError> {
     let Some(members) = document.as_object() else {
         return Ok(());
     };
@@ -70,8 +70,8 @@ pub(super) fn refuse_error(document: &Value) -> Result<(), DecodeError> {
     ]
     .iter()
     .any(|name| members.contains_key(*name));
-    let said = ProviderError::of_aws(document).filter(|_| !is_answer);
-    let Some(ProviderError { kind, message }) = said else {
+    let error = ProviderError::of_aws(document).filter(|_| !is_answer);
+    let Some(ProviderError { kind, message }) = error else {
         return Ok(());
     };
     let message = match kind.as_str() {
@@ -82,7 +82,7 @@ pub(super) fn refuse_error(document: &Value) -> Result<(), DecodeError> {
 }
 
 /// The same error with this dialect's name instead of the one whose readers found it.
-pub(super) fn renamed(error: DecodeError, name: &'static str) -> DecodeError {
+pub(super) fn decode_error_as(error: DecodeError, name: &'static str) -> DecodeError {
     match error {
         DecodeError::WrongShape {
             problem,
@@ -91,8 +91,9 @@ pub(super) fn renamed(error: DecodeError, name: &'static str) -> DecodeError {
         } => DecodeError::WrongShape {
             dialect: name,
             problem,
-            looks_like: looks_like.filter(|likely| {
-                *likely != name && !(*likely == "anthropic-messages" && name != "bedrock-converse")
+            looks_like: looks_like.filter(|guess_dialect| {
+                *guess_dialect != name
+                    && !(*guess_dialect == "anthropic-messages" && name != "bedrock-converse")
             }),
         },
         DecodeError::NotJson { .. }
@@ -102,7 +103,7 @@ pub(super) fn renamed(error: DecodeError, name: &'static str) -> DecodeError {
 }
 
 /// The same for writing.
-pub(super) fn renamed_out(error: EncodeError, name: &'static str) -> EncodeError {
+pub(super) fn encode_error_as(error: EncodeError, name: &'static str) -> EncodeError {
     match error {
         EncodeError::Missing { problem, .. } => EncodeError::Missing {
             dialect: name,

@@ -7,16 +7,16 @@
 use crate::StreamError;
 
 /// Lengths and their checksum.
-const PRELUDE: usize = 12;
+const PRELUDE_BYTES: usize = 12;
 /// The checksum of the whole.
-const CHECKSUM: usize = 4;
+const CHECKSUM_BYTES: usize = 4;
 /// Most bytes of one frame, by AWS's rule for event streams: 16 MiB of payload and 128 KiB of
 /// headers.
-const MOST: usize = 16 * 1024 * 1024 + 128 * 1024 + PRELUDE + CHECKSUM;
+const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024 + 128 * 1024 + PRELUDE_BYTES + CHECKSUM_BYTES;
 
 /// What one frame says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct EventFrame {
     /// `:message-type`: `event`, `exception` or `error`.
     pub(super) kind: String,
     /// `:event-type` or `:exception-type` or `:error-code`.
@@ -29,15 +29,15 @@ pub(super) struct Frame {
 
 /// The frames of a stream of bytes.
 #[derive(Debug, Default)]
-pub(super) struct FrameReader {
-    held: Vec<u8>,
+pub(super) struct EventFrameReader {
+    buffer: Vec<u8>,
     number: usize,
 }
 
-impl FrameReader {
+impl EventFrameReader {
     /// Whether a frame has begun and not ended.
     pub(super) fn is_open(&self) -> bool {
-        !self.held.is_empty()
+        !self.buffer.is_empty()
     }
 
     /// How many frames came so far.
@@ -46,12 +46,12 @@ impl FrameReader {
     }
 
     /// Takes bytes and gives the frames that ended in them.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, StreamError> {
-        self.held.extend_from_slice(bytes);
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<EventFrame>, StreamError> {
+        self.buffer.extend_from_slice(bytes);
         let mut frames = Vec::new();
         let mut start = 0;
         while let Some(length) = self.length(start)? {
-            let Some(frame) = self.held.get(start..start + length) else {
+            let Some(frame) = self.buffer.get(start..start + length) else {
                 break;
             };
             let frame = read(frame).map_err(|problem| self.bad(problem))?;
@@ -59,20 +59,20 @@ impl FrameReader {
             self.number += 1;
             start += length;
         }
-        self.held.drain(..start);
+        self.buffer.drain(..start);
         Ok(frames)
     }
 
     /// The length of the frame that begins here, once its prelude is there.
     fn length(&self, start: usize) -> Result<Option<usize>, StreamError> {
-        let Some(prelude) = self.held.get(start..start + PRELUDE) else {
+        let Some(prelude) = self.buffer.get(start..start + PRELUDE_BYTES) else {
             return Ok(None);
         };
         let (total, headers) = (number(prelude, 0), number(prelude, 4));
         if number(prelude, 8) != crc32fast::hash(&prelude[..8]) as usize {
             return Err(self.bad("the checksum of its lengths is wrong".to_owned()));
         }
-        if total > MOST || total < PRELUDE + CHECKSUM + headers {
+        if total > MAX_FRAME_BYTES || total < PRELUDE_BYTES + CHECKSUM_BYTES + headers {
             return Err(self.bad(format!("its lengths cannot be: {total} and {headers}")));
         }
         Ok(Some(total))
@@ -93,16 +93,16 @@ fn number(bytes: &[u8], at: usize) -> usize {
         .fold(0, |number, byte| number << 8 | usize::from(*byte))
 }
 
-fn read(frame: &[u8]) -> Result<Frame, String> {
-    let (said, checksum) = frame.split_at(frame.len() - CHECKSUM);
-    if number(checksum, 0) != crc32fast::hash(said) as usize {
+fn read(frame: &[u8]) -> Result<EventFrame, String> {
+    let (covered, checksum) = frame.split_at(frame.len() - CHECKSUM_BYTES);
+    if number(checksum, 0) != crc32fast::hash(covered) as usize {
         return Err("its checksum is wrong".to_owned());
     }
-    let (headers, payload) = said[PRELUDE..].split_at(number(said, 4));
-    let mut frame = Frame {
+    let (headers, payload) = covered[PRELUDE_BYTES..].split_at(number(covered, 4));
+    let mut frame = EventFrame {
         kind: "event".to_owned(),
         payload: payload.to_vec(),
-        ..Frame::default()
+        ..EventFrame::default()
     };
     for (name, value) in headers_of(headers).ok_or("its headers cannot be read")? {
         match name.as_str() {

@@ -3,37 +3,37 @@
 use serde_json::{Map, Value};
 use telechir_protocol::bounded;
 
-use super::event_stream::{Frame, FrameReader};
+use super::event_stream::{EventFrame, EventFrameReader};
 use crate::StreamError;
 use crate::conversation::text_of;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler, StreamDecoder};
 
 /// A stream of frames. An event's name is its frame's `:event-type`.
-pub(super) struct Framed<A> {
-    reader: FrameReader,
-    assemble: A,
+pub(super) struct EventStreamResponse<A> {
+    reader: EventFrameReader,
+    assembler: A,
     rounded: RoundedNumbers,
 }
 
-impl<A: EventAssembler> Framed<A> {
-    pub(super) fn new(assemble: A) -> Self {
+impl<A: EventAssembler> EventStreamResponse<A> {
+    pub(super) fn new(assembler: A) -> Self {
         Self {
-            reader: FrameReader::default(),
-            assemble,
+            reader: EventFrameReader::default(),
+            assembler,
             rounded: RoundedNumbers::default(),
         }
     }
 }
 
-impl<A: EventAssembler> StreamDecoder for Framed<A> {
+impl<A: EventAssembler> StreamDecoder for EventStreamResponse<A> {
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         let before = self.reader.number();
         let mut deltas = Vec::new();
         for (at, frame) in self.reader.push(bytes)?.into_iter().enumerate() {
             let event = event(&frame, before + at + 1)?;
             self.rounded.look(&frame.payload, "");
-            deltas.extend(self.assemble.event(Some(&frame.name), event)?);
+            deltas.extend(self.assembler.event(Some(&frame.name), event)?);
         }
         Ok(deltas)
     }
@@ -46,12 +46,12 @@ impl<A: EventAssembler> StreamDecoder for Framed<A> {
             });
         }
         rounded.absorb(self.rounded);
-        self.assemble.finish(rounded)
+        self.assembler.finish(rounded)
     }
 }
 
 /// The event a frame holds, without the padding that hides its length.
-fn event(frame: &Frame, number: usize) -> Result<Value, StreamError> {
+fn event(frame: &EventFrame, number: usize) -> Result<Value, StreamError> {
     let json = if frame.payload.is_empty() {
         Ok(Value::Object(Map::new()))
     } else {
@@ -73,15 +73,15 @@ fn event(frame: &Frame, number: usize) -> Result<Value, StreamError> {
 const PADDING: &str = "p";
 
 /// An exception, or an error without a body, instead of the rest.
-fn exception(frame: &Frame, body: &Value) -> StreamError {
-    let said = [
+fn exception(frame: &EventFrame, body: &Value) -> StreamError {
+    let message = [
         text_of(body, "originalMessage"),
         text_of(body, "message"),
         text_of(body, "Message"),
         &frame.message,
         "it says no more",
     ];
-    let said = said.into_iter().find(|said| !said.is_empty());
-    let message = format!("{}: {}", frame.name, said.unwrap_or_default());
+    let message = message.into_iter().find(|message| !message.is_empty());
+    let message = format!("{}: {}", frame.name, message.unwrap_or_default());
     StreamError::Provider { message }
 }

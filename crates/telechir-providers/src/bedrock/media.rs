@@ -64,10 +64,10 @@ pub(super) fn document_name(name: &str) -> String {
         .map(|c| if is_taken(c) { c } else { ' ' })
         .take(200)
         .collect();
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    if words.is_empty() {
+    let parts: Vec<&str> = spaced.split_whitespace().collect();
+    if parts.is_empty() {
         "document".to_owned()
     } else {
-        words.join(" ")
+        parts.join(" ")
     }
 }

@@ -8,7 +8,7 @@ use crate::{EncodeError, ToolOffer};
 
 /// Who made a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Maker {
+pub(super) enum ModelVendor {
     /// Anthropic; also whatever a name does not say.
     Anthropic,
     /// Amazon: Nova.
@@ -19,9 +19,9 @@ pub(super) enum Maker {
 
 /// The maker of a model, by its id: `us.anthropic.claude-…`, `amazon.nova-2-lite-v1:0`. An ARN
 /// of a profile names none, and is taken for Anthropic's.
-pub(super) fn maker(model: Option<&str>) -> Maker {
+pub(super) fn vendor(model: Option<&str>) -> ModelVendor {
     let Some(model) = model else {
-        return Maker::Anthropic;
+        return ModelVendor::Anthropic;
     };
     let name = model.rsplit('/').next().unwrap_or(model);
     let mut parts = name.split('.');
@@ -31,11 +31,11 @@ pub(super) fn maker(model: Option<&str>) -> Maker {
         _ => Some(first),
     };
     match vendor {
-        _ if name.contains("claude") => Maker::Anthropic,
-        Some("anthropic") => Maker::Anthropic,
-        Some("amazon") => Maker::Amazon,
-        Some(_) if parts.next().is_some() => Maker::Other,
-        _ => Maker::Anthropic,
+        _ if name.contains("claude") => ModelVendor::Anthropic,
+        Some("anthropic") => ModelVendor::Anthropic,
+        Some("amazon") => ModelVendor::Amazon,
+        Some(_) if parts.next().is_some() => ModelVendor::Other,
+        _ => ModelVendor::Anthropic,
     }
 }
 
@@ -67,32 +67,32 @@ pub(super) fn betas(headers: &[(String, String)]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Maker, maker};
+    use super::{ModelVendor, vendor};
 
     #[test]
     fn the_maker_follows_the_models_id() {
         let table = [
-            (Some("us.anthropic.claude-opus-4-8"), Maker::Anthropic),
+            (Some("us.anthropic.claude-opus-4-8"), ModelVendor::Anthropic),
             (
                 Some("anthropic.claude-sonnet-4-5-20250929-v1:0"),
-                Maker::Anthropic,
+                ModelVendor::Anthropic,
             ),
-            (Some("claude-sonnet-5"), Maker::Anthropic),
-            (Some("amazon.nova-2-lite-v1:0"), Maker::Amazon),
-            (Some("us.amazon.nova-2-lite-v1:0"), Maker::Amazon),
-            (Some("meta.llama3-1-8b-instruct-v1:0"), Maker::Other),
+            (Some("claude-sonnet-5"), ModelVendor::Anthropic),
+            (Some("amazon.nova-2-lite-v1:0"), ModelVendor::Amazon),
+            (Some("us.amazon.nova-2-lite-v1:0"), ModelVendor::Amazon),
+            (Some("meta.llama3-1-8b-instruct-v1:0"), ModelVendor::Other),
             (
                 Some("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-micro-v1:0"),
-                Maker::Amazon,
+                ModelVendor::Amazon,
             ),
             (
                 Some("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"),
-                Maker::Anthropic,
+                ModelVendor::Anthropic,
             ),
-            (None, Maker::Anthropic),
+            (None, ModelVendor::Anthropic),
         ];
         for (model, expected) in table {
-            assert_eq!(maker(model), expected, "{model:?}");
+            assert_eq!(vendor(model), expected, "{model:?}");
         }
     }
 }

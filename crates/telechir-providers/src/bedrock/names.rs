@@ -9,19 +9,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::digest::digest;
 
 /// Begins an id that holds another one, in base64.
-const HOLDS: &str = "tcid-";
+const ENCODED_PREFIX: &str = "tcid-";
 /// Begins an id that stands for one too long to be held.
-const STANDS_FOR: &str = "tcid_";
+const DIGEST_PREFIX: &str = "tcid_";
 /// The most characters of an id of a call's blocks, which may get `-12of34` behind it.
-const LONGEST_ID: usize = 56;
+const MAX_ID_CHARS: usize = 56;
 /// The most characters of a tool's name.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// What is sent instead of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum Placeholder {
     /// It can be read again from this.
-    Held(String),
+    Encoded(String),
     /// It is gone; this is as good as unique.
     Digest(String),
 }
@@ -31,28 +31,30 @@ fn is_plain(c: char) -> bool {
 }
 
 /// What is sent instead of this id; none when it is taken as it is.
-pub(super) fn id_out(id: &str) -> Option<Stand> {
-    if !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(is_plain) {
+pub(super) fn encode_id(id: &str) -> Option<Placeholder> {
+    if !id.is_empty() && id.len() <= MAX_ID_CHARS && id.chars().all(is_plain) {
         return None;
     }
-    let held = format!("{HOLDS}{}", URL_SAFE_NO_PAD.encode(id));
-    Some(if held.len() <= LONGEST_ID {
-        Stand::Held(held)
+    let original = format!("{ENCODED_PREFIX}{}", URL_SAFE_NO_PAD.encode(id));
+    Some(if original.len() <= MAX_ID_CHARS {
+        Placeholder::Encoded(original)
     } else {
-        Stand::Digest(format!("{STANDS_FOR}{:016x}", digest(id, 0)))
+        Placeholder::Digest(format!("{DIGEST_PREFIX}{:016x}", digest(id, 0)))
     })
 }
 
 /// The id that one holds; none when it is no such id.
-pub(super) fn id_in(id: &str) -> Option<String> {
-    let bytes = URL_SAFE_NO_PAD.decode(id.strip_prefix(HOLDS)?).ok()?;
-    let held = String::from_utf8(bytes).ok()?;
-    (id_out(&held) == Some(Stand::Held(id.to_owned()))).then_some(held)
+pub(super) fn decode_id(id: &str) -> Option<String> {
+    let bytes = URL_SAFE_NO_PAD
+        .decode(id.strip_prefix(ENCODED_PREFIX)?)
+        .ok()?;
+    let original = String::from_utf8(bytes).ok()?;
+    (encode_id(&original) == Some(Placeholder::Encoded(id.to_owned()))).then_some(original)
 }
 
 /// What is sent instead of this name: letters that are not taken as `_x2e_`. None when it is
 /// taken as it is.
-pub(super) fn name_out(name: &str) -> Option<String> {
+pub(super) fn encode_name(name: &str) -> Option<String> {
     if name.chars().all(is_plain) {
         return None;
     }
@@ -69,7 +71,7 @@ pub(super) fn name_out(name: &str) -> Option<String> {
 }
 
 /// The name that one was written for; none when it is taken as it is.
-pub(super) fn name_in(name: &str) -> Option<String> {
+pub(super) fn decode_name(name: &str) -> Option<String> {
     let mut read = String::new();
     let mut rest = name;
     while let Some(at) = rest.find("_x") {
@@ -90,53 +92,59 @@ pub(super) fn name_in(name: &str) -> Option<String> {
         }
     }
     read.push_str(rest);
-    (name_out(&read).as_deref() == Some(name)).then_some(read)
+    (encode_name(&read).as_deref() == Some(name)).then_some(read)
 }
 
 /// A name that is too long, with a digest for its end; none when it is not.
 pub(super) fn shortened(name: &str) -> Option<String> {
-    if name.len() <= LONGEST_NAME {
+    if name.len() <= MAX_NAME_CHARS {
         return None;
     }
-    let start: String = name.chars().take(LONGEST_NAME - 17).collect();
+    let start: String = name.chars().take(MAX_NAME_CHARS - 17).collect();
     Some(format!("{start}-{:016x}", digest(name, 0)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Stand, id_in, id_out, name_in, name_out, shortened};
+    use super::{Placeholder, decode_id, decode_name, encode_id, encode_name, shortened};
 
     #[test]
     fn ids_of_others_are_sent_in_legal_letters_and_read_again() {
         for id in ["call.1", "a b", "ü", "", "functions.browser:0"] {
-            let Some(Stand::Held(sent)) = id_out(id) else {
+            let Some(Placeholder::Encoded(sent)) = encode_id(id) else {
                 panic!("{id:?}")
             };
             assert!(
                 sent.len() <= 64 && sent.chars().all(super::is_plain),
                 "{sent}"
             );
-            assert_eq!(id_in(&sent).as_deref(), Some(id));
+            assert_eq!(decode_id(&sent).as_deref(), Some(id));
         }
         for id in [
             "toolu_01",
             "tooluse_Hc3MXzVAJJ7C28xbJu45mA",
             "tcid-Y2FsbF8x",
         ] {
-            assert_eq!((id_out(id), id_in(id)), (None, None), "{id}");
+            assert_eq!((encode_id(id), decode_id(id)), (None, None), "{id}");
         }
-        assert!(matches!(id_out(&"x".repeat(65)), Some(Stand::Digest(id)) if id.len() == 21));
+        assert!(
+            matches!(encode_id(&"x".repeat(65)), Some(Placeholder::Digest(id)) if id.len() == 21)
+        );
     }
 
     #[test]
     fn names_of_others_are_sent_in_legal_letters_and_read_again() {
         for name in ["fs.read", "a b_x2e_c", "mcp/server.tool", "über"] {
-            let sent = name_out(name).unwrap();
+            let sent = encode_name(name).unwrap();
             assert!(sent.chars().all(super::is_plain), "{sent}");
-            assert_eq!(name_in(&sent).as_deref(), Some(name), "{sent}");
+            assert_eq!(decode_name(&sent).as_deref(), Some(name), "{sent}");
         }
         for name in ["get_weather", "_x", "max_xyz_", "snake_x41_case"] {
-            assert_eq!((name_out(name), name_in(name)), (None, None), "{name}");
+            assert_eq!(
+                (encode_name(name), decode_name(name)),
+                (None, None),
+                "{name}"
+            );
         }
         assert_eq!(shortened(&"n".repeat(65)).map(|name| name.len()), Some(64));
         assert_eq!(shortened(&"n".repeat(64)), None);

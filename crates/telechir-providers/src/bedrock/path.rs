@@ -8,7 +8,7 @@ pub(super) fn key_header(key: &str) -> (&'static str, String) {
 }
 
 /// A model's id as one segment of a path: `:` is `%3A`.
-pub(super) fn encoded(model: &str) -> String {
+pub(super) fn path_segment(model: &str) -> String {
     let mut path = String::new();
     for byte in model.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -26,6 +26,6 @@ mod tests {
     fn a_models_id_is_one_segment() {
         let id = "arn:aws:bedrock:us-east-1::foundation-model/a.b-v1:0";
         let path = "arn%3Aaws%3Abedrock%3Aus-east-1%3A%3Afoundation-model%2Fa.b-v1%3A0";
-        assert_eq!(super::encoded(id), path);
+        assert_eq!(super::path_segment(id), path);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::ImageLimit;
 use crate::conversation::text_of;
 
-const GONE: &str = "[An older screenshot was removed to save room.]";
+const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
 /// 28 by 28 grey pixels, one visual token: the result of `screenshot` and `zoom` must hold a
 /// picture, even an old one.
 const BLANK: &str = "iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAAAAABXZoBIAAAAFElEQVR42mNowAMYRiVHJUclYQAA14+IELSdtnwAAAAASUVORK5CYII=";
@@ -16,10 +16,10 @@ const BLANK: &str = "iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAAAAABXZoBIAAAAFElEQVR42mN
 pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     let count: usize = messages.iter().map(count).sum();
     if count > limit.prune_above {
-        let demanded = demanded(messages);
+        let required = required(messages);
         let mut left = count.saturating_sub(limit.keep);
         for result in messages.iter_mut().flat_map(results) {
-            let keeps_one = demanded.contains(text_of(result, "tool_use_id"));
+            let keeps_one = required.contains(text_of(result, "tool_use_id"));
             remove(result, keeps_one, &mut left);
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn count(message: &Value) -> usize {
 }
 
 /// Calls whose results must hold a picture.
-fn demanded(messages: &[Value]) -> HashSet<String> {
+fn required(messages: &[Value]) -> HashSet<String> {
     let calls = messages
         .iter()
         .flat_map(blocks)
@@ -73,7 +73,7 @@ fn remove(result: &mut Value, keeps_one: bool, left: &mut usize) {
             continue;
         }
         *left -= 1;
-        blocks.push(json!({"type": "text", "text": GONE}));
+        blocks.push(json!({"type": "text", "text": REMOVED_NOTE}));
         if keeps_one {
             let source = json!({"type": "base64", "media_type": "image/png", "data": BLANK});
             blocks.push(json!({"type": "image", "source": source}));
@@ -81,8 +81,8 @@ fn remove(result: &mut Value, keeps_one: bool, left: &mut usize) {
     }
 }
 
-fn blocks(holder: &Value) -> &[Value] {
-    holder
+fn blocks(container: &Value) -> &[Value] {
+    container
         .get("content")
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
@@ -96,5 +96,5 @@ fn is_image(block: &Value) -> bool {
 }
 
 fn is_note(block: &Value) -> bool {
-    text_of(block, "text") == GONE
+    text_of(block, "text") == REMOVED_NOTE
 }

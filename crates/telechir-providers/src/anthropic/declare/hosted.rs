@@ -1,7 +1,7 @@
 //! Types and names of the tools that the provider carries out, and of those it defines.
 
 /// The versions that are meant when no date says which.
-const NEWEST: [(&str, &str); 7] = [
+const LATEST_TYPES: [(&str, &str); 7] = [
     ("code_execution", "code_execution_20250825"),
     ("web_fetch", "web_fetch_20260318"),
     ("web_search", "web_search_20260318"),
@@ -16,7 +16,7 @@ pub(super) fn named(kind: &str) -> Option<(&str, Option<&str>)> {
     if kind == "mcp_toolset" {
         return Some((kind, None));
     }
-    let newest = NEWEST.iter().find(|(name, _)| *name == kind);
+    let newest = LATEST_TYPES.iter().find(|(name, _)| *name == kind);
     let dated = newest.map_or(kind, |(_, dated)| dated);
     let (base, date) = dated.rsplit_once('_')?;
     let is_date = date.len() == 8 && date.bytes().all(|digit| digit.is_ascii_digit());

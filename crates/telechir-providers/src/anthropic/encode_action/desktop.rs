@@ -6,22 +6,29 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, Button, Target};
 
 use super::{
-    Notes, Steps, click_at, click_name, key, notches, number, one, place, said_members, spot,
-    typed, wait,
+    LossNotes, MemberSteps, click_at, click_name, coordinate, key, non_null_members, notches,
+    number, one, pixel_point, typed, wait,
 };
-use crate::anthropic::models::Version;
+use crate::anthropic::models::ToolVersion;
 use crate::anthropic::xdotool_keys;
 
-pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) -> Steps {
-    let old = version == Version::October2024;
+pub(super) fn steps(
+    action: &Action,
+    version: ToolVersion,
+    notes: &mut LossNotes<'_>,
+) -> MemberSteps {
+    let is_october_2024 = version == ToolVersion::October2024;
     match action {
         Action::Screenshot => one("screenshot", json!({})),
         Action::CursorPosition => one("cursor_position", json!({})),
-        Action::Zoom { region } if version >= Version::November2025 => {
-            let (from, to) = (place(region.from, notes)?, place(region.to, notes)?);
+        Action::Zoom { region } if version >= ToolVersion::November2025 => {
+            let (from, to) = (
+                pixel_point(region.from, notes)?,
+                pixel_point(region.to, notes)?,
+            );
             one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
         }
-        Action::Move { at } => one("mouse_move", json!({"coordinate": spot(at, notes)?})),
+        Action::Move { at } => one("mouse_move", json!({"coordinate": coordinate(at, notes)?})),
         Action::Click {
             at,
             button,
@@ -33,16 +40,16 @@ pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) ->
             let mut steps = Vec::new();
             match at {
                 // The first version clicks where the pointer is.
-                Some(at) if old => {
-                    steps.push(("mouse_move", json!({"coordinate": spot(at, notes)?})))
+                Some(at) if is_october_2024 => {
+                    steps.push(("mouse_move", json!({"coordinate": coordinate(at, notes)?})))
                 }
                 Some(at) => {
-                    input.insert("coordinate".to_owned(), spot(at, notes)?);
+                    input.insert("coordinate".to_owned(), coordinate(at, notes)?);
                 }
                 None => {}
             }
             if let Some(text) = xdotool_keys::modifiers(modifiers) {
-                (!old).then_some(())?;
+                (!is_october_2024).then_some(())?;
                 input.insert("text".to_owned(), text.into());
             }
             steps.push((name, Value::Object(input)));
@@ -51,11 +58,11 @@ pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) ->
         Action::MouseDown {
             at,
             button: Button::Left,
-        } if !old => held("left_mouse_down", at.as_ref(), notes),
+        } if !is_october_2024 => press_or_release("left_mouse_down", at.as_ref(), notes),
         Action::MouseUp {
             at,
             button: Button::Left,
-        } if !old => held("left_mouse_up", at.as_ref(), notes),
+        } if !is_october_2024 => press_or_release("left_mouse_up", at.as_ref(), notes),
         Action::Drag {
             path,
             button: Button::Left,
@@ -63,11 +70,18 @@ pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) ->
             duration,
         } => {
             if duration.is_some() {
-                notes
-                    .report
-                    .lost("duration of a drag", notes.place, "a drag says no duration");
+                notes.report.lost(
+                    "duration of a drag",
+                    notes.location,
+                    "a drag says no duration",
+                );
             }
-            drag(path, xdotool_keys::modifiers(modifiers), old, notes)
+            drag(
+                path,
+                xdotool_keys::modifiers(modifiers),
+                is_october_2024,
+                notes,
+            )
         }
         Action::Scroll {
             at,
@@ -75,25 +89,25 @@ pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) ->
             dy,
             unit,
             modifiers,
-        } if !old => {
+        } if !is_october_2024 => {
             let coordinate = at
                 .as_ref()
-                .map(|at| spot(at, notes))
-                .map_or(Some(Value::Null), |spot| spot)?;
+                .map(|at| coordinate(at, notes))
+                .map_or(Some(Value::Null), |coordinate| coordinate)?;
             let text = xdotool_keys::modifiers(modifiers).map_or(Value::Null, Value::from);
-            let said = |direction, amount| {
+            let scroll = |direction, amount| {
                 let input = [
                     ("coordinate", coordinate.clone()),
                     ("scroll_direction", json!(direction)),
                     ("scroll_amount", json!(amount)),
                     ("text", text.clone()),
                 ];
-                ("scroll", said_members(input))
+                ("scroll", non_null_members(input))
             };
             Some(
                 notches(*dx, *dy, *unit, notes)?
                     .into_iter()
-                    .map(|(direction, amount)| said(direction, amount))
+                    .map(|(direction, amount)| scroll(direction, amount))
                     .collect(),
             )
         }
@@ -113,13 +127,13 @@ pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) ->
         Action::Key { chord, repeat } => key(
             &xdotool_keys::chord(chord),
             *repeat,
-            version == Version::Toolset,
+            version == ToolVersion::Toolset,
         ),
-        Action::HoldKey { chord, duration } if !old => one(
+        Action::HoldKey { chord, duration } if !is_october_2024 => one(
             "hold_key",
             json!({"text": xdotool_keys::chord(chord), "duration": seconds(*duration, version, notes)?}),
         ),
-        Action::Wait { duration } if !old => one(
+        Action::Wait { duration } if !is_october_2024 => one(
             "wait",
             json!({"duration": seconds(wait(*duration, notes), version, notes)?}),
         ),
@@ -127,28 +141,37 @@ pub(super) fn steps(action: &Action, version: Version, notes: &mut Notes<'_>) ->
     }
 }
 
-fn held(name: &'static str, at: Option<&Target>, notes: &mut Notes<'_>) -> Steps {
+fn press_or_release(
+    name: &'static str,
+    at: Option<&Target>,
+    notes: &mut LossNotes<'_>,
+) -> MemberSteps {
     let mut steps = Vec::new();
     if let Some(at) = at {
-        steps.push(("mouse_move", json!({"coordinate": spot(at, notes)?})));
+        steps.push(("mouse_move", json!({"coordinate": coordinate(at, notes)?})));
     }
     steps.push((name, json!({})));
     Some(steps)
 }
 
 /// A path of more than two points is said step by step, unless keys must be held meanwhile.
-fn drag(path: &[Target], text: Option<String>, old: bool, notes: &mut Notes<'_>) -> Steps {
+fn drag(
+    path: &[Target],
+    text: Option<String>,
+    is_october_2024: bool,
+    notes: &mut LossNotes<'_>,
+) -> MemberSteps {
     let points: Vec<Value> = path
         .iter()
-        .map(|point| spot(point, notes))
+        .map(|point| coordinate(point, notes))
         .collect::<Option<_>>()?;
     match points.as_slice() {
-        [end] if old => one("left_click_drag", json!({"coordinate": end})),
-        [start, end] if !old => {
+        [end] if is_october_2024 => one("left_click_drag", json!({"coordinate": end})),
+        [start, end] if !is_october_2024 => {
             let text = text.map_or(Value::Null, Value::from);
             one(
                 "left_click_drag",
-                said_members([
+                non_null_members([
                     ("start_coordinate", start.clone()),
                     ("coordinate", end.clone()),
                     ("text", text),
@@ -159,7 +182,7 @@ fn drag(path: &[Target], text: Option<String>, old: bool, notes: &mut Notes<'_>)
             ("mouse_move", json!({"coordinate": start})),
             ("left_click_drag", json!({"coordinate": end})),
         ]),
-        [first, rest @ ..] if text.is_none() && !old => {
+        [first, rest @ ..] if text.is_none() && !is_october_2024 => {
             notes.kept(
                 "drag path",
                 "a drag has a start and an end",
@@ -182,17 +205,17 @@ fn drag(path: &[Target], text: Option<String>, old: bool, notes: &mut Notes<'_>)
     }
 }
 
-fn seconds(duration: Duration, version: Version, notes: &mut Notes<'_>) -> Option<Value> {
-    if version != Version::Toolset {
+fn seconds(duration: Duration, version: ToolVersion, notes: &mut LossNotes<'_>) -> Option<Value> {
+    if version != ToolVersion::Toolset {
         return Some(number(duration.as_secs_f64()));
     }
-    let whole = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    let rounded_up = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     if duration.subsec_nanos() > 0 {
         notes.kept(
             "fractions of a second",
             "durations are whole seconds",
-            format!("as {whole} seconds"),
+            format!("as {rounded_up} seconds"),
         );
     }
-    (whole <= 300).then(|| whole.into())
+    (rounded_up <= 300).then(|| rounded_up.into())
 }

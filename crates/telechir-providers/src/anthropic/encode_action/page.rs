@@ -6,16 +6,19 @@ use serde_json::{Value, json};
 use telechir_protocol::{Action, Button, Target};
 
 use super::{
-    Notes, Steps, click_at, click_name, key, notches, number, one, place, said_members, target,
-    typed, wait,
+    LossNotes, MemberSteps, click_at, click_name, key, non_null_members, notches, number, one,
+    pixel_point, target, typed, wait,
 };
 use crate::anthropic::xdotool_keys;
 
-pub(super) fn steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
+pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
     match action {
         Action::Screenshot => one("screenshot", json!({})),
         Action::Zoom { region } => {
-            let (from, to) = (place(region.from, notes)?, place(region.to, notes)?);
+            let (from, to) = (
+                pixel_point(region.from, notes)?,
+                pixel_point(region.to, notes)?,
+            );
             one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
         }
         Action::Click {
@@ -27,7 +30,7 @@ pub(super) fn steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
             let modifiers = xdotool_keys::modifiers(modifiers).map_or(Value::Null, Value::from);
             one(
                 click_name(*button, *count)?,
-                said_members([("target", target(at, notes)?), ("modifiers", modifiers)]),
+                non_null_members([("target", target(at, notes)?), ("modifiers", modifiers)]),
             )
         }
         Action::Hover { at } => one("hover", json!({"target": target(at, notes)?})),
@@ -64,7 +67,7 @@ pub(super) fn steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
             modifiers,
         } if modifiers.is_empty() => {
             let target = target(at, notes)?;
-            let said = |(direction, amount): (&str, u32)| {
+            let scroll = |(direction, amount): (&str, u32)| {
                 // The member takes from 1 to 10.
                 let amount = amount.clamp(1, 10);
                 (
@@ -80,7 +83,7 @@ pub(super) fn steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
                     "as the nearest of these",
                 );
             }
-            Some(notches.into_iter().map(said).collect())
+            Some(notches.into_iter().map(scroll).collect())
         }
         Action::Type {
             text,
@@ -111,14 +114,15 @@ pub(super) fn steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
     }
 }
 
-fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
+fn page_steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
     let navigate = |url: &str, tab: &Option<String>| {
         one(
             "navigate",
-            said_members([("url", json!(url)), ("tab_id", json!(tab))]),
+            non_null_members([("url", json!(url)), ("tab_id", json!(tab))]),
         )
     };
-    let only_tab = |name, tab: &Option<String>| one(name, said_members([("tab_id", json!(tab))]));
+    let only_tab =
+        |name, tab: &Option<String>| one(name, non_null_members([("tab_id", json!(tab))]));
     match action {
         Action::Navigate { url, tab } => navigate(url, tab),
         Action::Back { tab } => navigate("back", tab),
@@ -145,7 +149,7 @@ fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
             };
             one(
                 "read_page",
-                said_members([
+                non_null_members([
                     ("filter", json!(filter)),
                     ("depth", json!(depth)),
                     ("ref", root),
@@ -158,11 +162,11 @@ fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
         Action::ReadNetwork { tab } => only_tab("read_network", tab),
         Action::Find { query, tab } => one(
             "find",
-            said_members([("query", json!(query)), ("tab_id", json!(tab))]),
+            non_null_members([("query", json!(query)), ("tab_id", json!(tab))]),
         ),
         Action::FormInput { at, value, tab } => one(
             "form_input",
-            said_members([
+            non_null_members([
                 ("target", target(at, notes)?),
                 ("value", value.clone()),
                 ("tab_id", json!(tab)),
@@ -183,7 +187,7 @@ fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
             };
             one(
                 "file_upload",
-                said_members([
+                non_null_members([
                     ("target", target(at, notes)?),
                     ("paths", list(paths)),
                     ("document_ids", list(documents)),
@@ -193,16 +197,16 @@ fn page_steps(action: &Action, notes: &mut Notes<'_>) -> Steps {
         }
         Action::ScrollTo { at, tab } => one(
             "scroll_to",
-            said_members([("target", target(at, notes)?), ("tab_id", json!(tab))]),
+            non_null_members([("target", target(at, notes)?), ("tab_id", json!(tab))]),
         ),
         Action::Javascript { script, tab } => one(
             "javascript_exec",
-            said_members([("text", json!(script)), ("tab_id", json!(tab))]),
+            non_null_members([("text", json!(script)), ("tab_id", json!(tab))]),
         ),
         _ => None,
     }
 }
 
-fn seconds_up_to(duration: Duration, most: u64) -> Option<Value> {
-    (duration <= Duration::from_secs(most)).then(|| number(duration.as_secs_f64()))
+fn seconds_up_to(duration: Duration, max_secs: u64) -> Option<Value> {
+    (duration <= Duration::from_secs(max_secs)).then(|| number(duration.as_secs_f64()))
 }

@@ -3,20 +3,24 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, ComputerCall};
 
-use super::losses::{legal_id, unsaid};
-use super::{Style, Written, finish, place};
+use super::losses::{legal_id, report_losses};
+use super::{EncodedToolUse, ToolUseStyle, finish, location};
 use crate::Report;
-use crate::anthropic::decode_call::{BROWSER, COMPUTER, FORM, ONE_TOOL, toolset_name};
-use crate::anthropic::encode_action::{self, Member, Notes};
-use crate::anthropic::models::Version;
+use crate::anthropic::decode_call::{BROWSER, COMPUTER, FORM, LEGACY_TOOL, toolset_name};
+use crate::anthropic::encode_action::{self, LossNotes, ToolsetMember};
+use crate::anthropic::models::ToolVersion;
 use crate::anthropic::{PROVIDER, split_calls};
 use crate::companion;
 
-pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -> Written {
-    let place = place(&call.call_id);
-    unsaid(
+pub(super) fn computer(
+    call: &ComputerCall,
+    style: ToolUseStyle,
+    report: &mut Report,
+) -> EncodedToolUse {
+    let location = location(&call.call_id);
+    report_losses(
         report,
-        &place,
+        &location,
         &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
@@ -24,14 +28,14 @@ pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -
     if let Some(intent) = &call.intent {
         report.lost(
             format!("intent {intent:?}"),
-            &place,
+            &location,
             "a call says no intent",
         );
     }
     for check in &call.pending_safety_checks {
         report.lost(
             format!("safety check {}", check.id),
-            &place,
+            &location,
             "a call carries no safety checks",
         );
     }
@@ -41,53 +45,56 @@ pub(super) fn computer(call: &ComputerCall, style: Style, report: &mut Report) -
             .as_ref()
             .is_some_and(|target| target.as_str() == BROWSER);
     // The version a changed call came in is still the one its model speaks.
-    let is_one_tool = call.meta.property(PROVIDER, FORM) == Some(&ONE_TOOL.into());
+    let is_legacy_tool = call.meta.property(PROVIDER, FORM) == Some(&LEGACY_TOOL.into());
     let version = match style.version {
-        _ if toolset_name(&call.meta).is_some() => Version::Toolset,
-        Version::Toolset if is_one_tool => Version::November2025,
+        _ if toolset_name(&call.meta).is_some() => ToolVersion::Toolset,
+        ToolVersion::Toolset if is_legacy_tool => ToolVersion::November2025,
         version => version,
     };
-    let style = Style { version, ..style };
-    if let Some(block) = unheard_of(call, is_one_tool) {
+    let style = ToolUseStyle { version, ..style };
+    if let Some(block) = unknown_action(call, is_legacy_tool) {
         return finish(vec![(block, 0)], &call.meta);
     }
-    let (places, actions) = answerable(call, style, report, &place);
+    let (indices, actions) = drop_unanswerable_screenshots(call, style, report, &location);
     let mut noted = Report::default();
-    let notes = &mut Notes {
+    let notes = &mut LossNotes {
         report: &mut noted,
-        place: &place,
+        location: &location,
     };
     let members = if !is_browser {
         encode_action::computer(&actions, style.version, notes)
-    } else if style.version == Version::Toolset && (style.tabs || !are_about_tabs(&actions)) {
+    } else if style.version == ToolVersion::Toolset && (style.tabs || !are_about_tabs(&actions)) {
         encode_action::browser(&actions, notes)
     } else {
         None
     };
-    let toolset =
-        (style.version == Version::Toolset).then_some(if is_browser { BROWSER } else { COMPUTER });
+    let toolset = (style.version == ToolVersion::Toolset).then_some(if is_browser {
+        BROWSER
+    } else {
+        COMPUTER
+    });
     match members.filter(|members| !members.is_empty()) {
         Some(members) => {
             report.absorb(noted);
             let count = members.len();
             let base = legal_id(&call.call_id, report);
             let blocks = members.into_iter().enumerate().map(|(at, mut member)| {
-                member.action = places.get(member.action).copied().unwrap_or(member.action);
+                member.action = indices.get(member.action).copied().unwrap_or(member.action);
                 member_block(&split_calls::part_id(&base, at + 1, count), member, toolset)
             });
             finish(blocks.collect::<Vec<_>>(), &call.meta)
         }
-        None => neutral(call, is_browser, style.version, report),
+        None => function_call(call, is_browser, style.version, report),
     }
 }
 
 /// A call of this dialect whose one action nobody knows, in the words it came in.
-fn unheard_of(call: &ComputerCall, is_one_tool: bool) -> Option<Value> {
+fn unknown_action(call: &ComputerCall, is_legacy_tool: bool) -> Option<Value> {
     let [Action::Other { name, args }] = call.actions.as_slice() else {
         return None;
     };
     let id = call.call_id.as_str();
-    if is_one_tool {
+    if is_legacy_tool {
         let mut input = Map::from_iter([("action".to_owned(), name.as_str().into())]);
         input.extend(args.clone());
         return Some(json!({"type": "tool_use", "id": id, "name": COMPUTER, "input": input}));
@@ -100,27 +107,28 @@ fn unheard_of(call: &ComputerCall, is_one_tool: bool) -> Option<Value> {
 
 /// A screenshot amid a batch has no answer of its own where only the last picture is known.
 /// What is left of the actions, with their places.
-fn answerable(
+fn drop_unanswerable_screenshots(
     call: &ComputerCall,
-    style: Style,
+    style: ToolUseStyle,
     report: &mut Report,
-    place: &str,
+    location: &str,
 ) -> (Vec<usize>, Vec<Action>) {
     let last = call.actions.len().saturating_sub(1);
     let stays = |(at, action): &(usize, &Action)| {
         style.images || *at == last || !matches!(action, Action::Screenshot | Action::Zoom { .. })
     };
-    let kept = call.actions.iter().enumerate().filter(stays);
-    let kept: (Vec<usize>, Vec<Action>) = kept.map(|(at, action)| (at, action.clone())).unzip();
-    if kept.0.len() < call.actions.len() {
+    let answerable = call.actions.iter().enumerate().filter(stays);
+    let (indices, actions): (Vec<usize>, Vec<Action>) =
+        answerable.map(|(at, action)| (at, action.clone())).unzip();
+    if actions.len() < call.actions.len() {
         report.kept(
             "a screenshot amid the batch",
-            place,
+            location,
             "its picture is not known",
             "as the batch's one picture",
         );
     }
-    kept
+    (indices, actions)
 }
 
 /// Whether a part of them is a call about tabs; a switch before another action is that one's tab.
@@ -141,7 +149,7 @@ fn is_about_tabs(action: &Action) -> bool {
     )
 }
 
-fn member_block(id: &str, member: Member, toolset: Option<&str>) -> (Value, usize) {
+fn member_block(id: &str, member: ToolsetMember, toolset: Option<&str>) -> (Value, usize) {
     let block = match toolset {
         Some(toolset) => {
             json!({"type": "tool_use", "id": id, "name": member.name, "toolset_name": toolset, "input": member.input})
@@ -156,21 +164,21 @@ fn member_block(id: &str, member: Member, toolset: Option<&str>) -> (Value, usiz
 }
 
 /// As a call of a function of ours, whose arguments are the neutral actions.
-fn neutral(
+fn function_call(
     call: &ComputerCall,
     is_browser: bool,
-    version: Version,
+    version: ToolVersion,
     report: &mut Report,
-) -> Written {
+) -> EncodedToolUse {
     let (mut name, arguments) = companion::of_computer_call(call);
     let mut input: Value = serde_json::from_str(&arguments).unwrap_or_default();
-    if is_browser && version == Version::Toolset {
+    if is_browser && version == ToolVersion::Toolset {
         // Beside the toolset nothing else may be called `browser`.
         name = companion::COMPUTER;
         input["target"] = BROWSER.into();
     }
     // The older models get the browser as this very function.
-    if !is_browser || version == Version::Toolset {
+    if !is_browser || version == ToolVersion::Toolset {
         let names = call
             .actions
             .iter()
@@ -179,7 +187,7 @@ fn neutral(
             .join(", ");
         report.kept(
             format!("computer call {names}"),
-            place(&call.call_id),
+            location(&call.call_id),
             "the provider's tools have no such action",
             format!("as a call of a function named {name}"),
         );

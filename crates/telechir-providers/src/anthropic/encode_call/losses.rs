@@ -2,32 +2,32 @@
 
 use telechir_protocol::{CallId, Meta};
 
-use super::place;
+use super::location;
 use crate::anthropic::PROVIDER;
 use crate::{Report, settings};
 
 /// What a block has no member for.
-pub(in crate::anthropic) fn unsaid(
+pub(in crate::anthropic) fn report_losses(
     report: &mut Report,
-    place: &str,
+    location: &str,
     meta: &Meta,
     item_id: Option<&str>,
     status: Option<&str>,
 ) {
     let why = "a block has no member for it";
     if let Some(item_id) = item_id {
-        report.lost(format!("item id {item_id}"), place, why);
+        report.lost(format!("item id {item_id}"), location, why);
     }
     if let Some(status) = status.filter(|status| *status != "completed") {
-        report.lost(format!("status {status}"), place, why);
+        report.lost(format!("status {status}"), location, why);
     }
     for (provider, names) in settings::of_others(meta, PROVIDER) {
         let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, place, "they are another provider's");
+        report.lost(what, location, "they are another provider's");
     }
     if !meta.extra.is_empty() {
         let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
-        report.lost(format!("members {names}"), place, why);
+        report.lost(format!("members {names}"), location, why);
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
     if legal != id.as_str() {
         report.kept(
             format!("id {id}"),
-            place(id),
+            location(id),
             "ids have letters, digits, _ and -",
             format!("as {legal}"),
         );
@@ -45,9 +45,9 @@ pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
     legal
 }
 
-pub(super) fn legal(text: &str, longest: usize) -> String {
+pub(super) fn legal(text: &str, max_len: usize) -> String {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !text.is_empty() && text.chars().all(is_legal) && text.len() <= longest {
+    if !text.is_empty() && text.chars().all(is_legal) && text.len() <= max_len {
         return text.to_owned();
     }
     // The digest keeps two names apart that differ in what is not legal only (FNV-1a).
@@ -56,7 +56,7 @@ pub(super) fn legal(text: &str, longest: usize) -> String {
     let start: String = text
         .chars()
         .map(|c| if is_legal(c) { c } else { '_' })
-        .take(longest.min(64))
+        .take(max_len.min(64))
         .collect();
     format!("{start}-{:08x}", digest & 0xffff_ffff)
 }

@@ -3,16 +3,16 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction, ShellCall};
 
-use super::losses::{legal, legal_id, unsaid};
-use super::{Style, Written, finish, place};
+use super::losses::{legal, legal_id, report_losses};
+use super::{EncodedToolUse, ToolUseStyle, finish, location};
 use crate::anthropic::{PROVIDER, split_calls};
 use crate::{Report, companion, numbers};
 
-pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Written {
-    let place = place(&call.call_id);
-    unsaid(
+pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
+    let location = location(&call.call_id);
+    report_losses(
         report,
-        &place,
+        &location,
         &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
@@ -24,8 +24,8 @@ pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Writ
         ("variables", !call.env.is_empty()),
         ("user", call.user.is_some()),
     ];
-    for (what, _) in limits.into_iter().filter(|(_, said)| *said) {
-        report.lost(what, &place, "bash takes a command and nothing else");
+    for (what, _) in limits.into_iter().filter(|(_, is_set)| *is_set) {
+        report.lost(what, &location, "bash takes a command and nothing else");
     }
     let id = legal_id(&call.call_id, report);
     let lines: Vec<String> = call
@@ -38,7 +38,7 @@ pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Writ
         ShellAction::Execute if lines.len() > 1 && style.outputs != lines.len() => {
             report.kept(
                 "a list of commands",
-                &place,
+                &location,
                 "bash takes one command",
                 "as one script, a line each",
             );
@@ -57,7 +57,7 @@ pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Writ
             Some(arguments) => {
                 report.kept(
                     "a shell action",
-                    &place,
+                    &location,
                     "bash has no such action",
                     "as a call of a function named shell_session",
                 );
@@ -88,9 +88,9 @@ pub(super) fn shell(call: &ShellCall, style: Style, report: &mut Report) -> Writ
     )
 }
 
-pub(super) fn edit(call: &EditCall, report: &mut Report) -> Written {
-    let place = place(&call.call_id);
-    unsaid(report, &place, &call.meta, call.item_id.as_deref(), None);
+pub(super) fn edit(call: &EditCall, report: &mut Report) -> EncodedToolUse {
+    let location = location(&call.call_id);
+    report_losses(report, &location, &call.meta, call.item_id.as_deref(), None);
     let id = legal_id(&call.call_id, report);
     let old_name = call.meta.property(PROVIDER, "name").and_then(Value::as_str);
     let name = match call.tool {
@@ -103,7 +103,7 @@ pub(super) fn edit(call: &EditCall, report: &mut Report) -> Written {
     else {
         report.kept(
             "file edits",
-            &place,
+            &location,
             "the text editor has no such operations",
             format!("as a call of a function named {name}"),
         );
@@ -139,19 +139,19 @@ pub(super) fn edit(call: &EditCall, report: &mut Report) -> Written {
     )
 }
 
-pub(super) fn function(call: &FunctionCall, report: &mut Report) -> Written {
-    let place = call
+pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolUse {
+    let location = call
         .call_id
         .as_ref()
-        .map_or_else(|| format!("call of {}", call.name), place);
-    unsaid(report, &place, &call.meta, call.item_id.as_deref(), None);
+        .map_or_else(|| format!("call of {}", call.name), location);
+    report_losses(report, &location, &call.meta, call.item_id.as_deref(), None);
     let Some(id) = &call.call_id else {
-        return Written::default();
+        return EncodedToolUse::default();
     };
     let input = match call.arguments.to_value() {
         Ok(Value::Object(input)) => {
             if let Arguments::Text(text) = &call.arguments {
-                numbers::report(text.as_bytes(), &place, report);
+                numbers::report(text.as_bytes(), &location, report);
             }
             Value::Object(input)
         }
@@ -159,7 +159,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> Written {
             let arguments = call.arguments.to_text();
             report.kept(
                 "arguments that are no object",
-                &place,
+                &location,
                 "an input is an object",
                 "as its member `arguments`",
             );
@@ -170,7 +170,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> Written {
     if name != call.name {
         report.kept(
             format!("function name {}", call.name),
-            &place,
+            &location,
             "names have letters, digits, _ and -",
             format!("as {name}"),
         );

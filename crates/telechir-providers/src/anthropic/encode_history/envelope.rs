@@ -11,11 +11,11 @@ pub(super) fn enclose(rest: &Map<String, Value>, member: &str, list: Value) -> V
 }
 
 /// A list; blocks that came without a message go out without one.
-pub(super) fn bare(messages: Vec<Value>) -> Value {
+pub(super) fn unwrap_bare(messages: Vec<Value>) -> Value {
     let mut list = Vec::new();
     for mut message in messages {
         match message
-            .get_mut(BARE)
+            .get_mut(BLOCKS_ONLY)
             .is_some()
             .then(|| message.get_mut("content").map(Value::take))
         {
@@ -27,10 +27,14 @@ pub(super) fn bare(messages: Vec<Value>) -> Value {
 }
 
 /// Marks a message that stands for its blocks alone; never sent.
-pub(super) const BARE: &str = "\u{0}bare";
+pub(super) const BLOCKS_ONLY: &str = "\u{0}bare";
 
 /// What was around another dialect's list. Its instructions come first; the rest is lost.
-pub(super) fn unwrap(envelope: &Envelope, messages: &mut Vec<Value>, report: &mut Report) {
+pub(super) fn add_foreign_envelope(
+    envelope: &Envelope,
+    messages: &mut Vec<Value>,
+    report: &mut Report,
+) {
     let Envelope::Object {
         dialect,
         member,
@@ -39,20 +43,20 @@ pub(super) fn unwrap(envelope: &Envelope, messages: &mut Vec<Value>, report: &mu
     else {
         return;
     };
-    let place = format!("around `{member}` ({dialect})");
+    let location = format!("around `{member}` ({dialect})");
     for (name, value) in rest
         .iter()
         .filter(|(name, value)| name != member && !value.is_null())
     {
         match value {
-            Value::String(words) if name == "instructions" => {
-                messages.insert(0, json!({"role": "system", "content": words}));
+            Value::String(text) if name == "instructions" => {
+                messages.insert(0, json!({"role": "system", "content": text}));
                 let why = "a list of messages is written; they belong into the request's `system`";
-                report.kept("instructions", &place, why, "as a message of the system");
+                report.kept("instructions", &location, why, "as a message of the system");
             }
             _ => report.lost(
                 format!("member `{name}`"),
-                &place,
+                &location,
                 "a list of messages is written",
             ),
         }

@@ -44,7 +44,7 @@ pub(super) fn string_of(content: &Content) -> Option<Value> {
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    let again = decode_history::string(raw.template().as_str()?);
+    let again = decode_history::string_content(raw.template().as_str()?);
     (again == *content).then(|| raw.template().clone())
 }
 

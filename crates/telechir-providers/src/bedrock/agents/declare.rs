@@ -11,18 +11,18 @@ use crate::conversation::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The tools of one generation.
-struct Types {
+struct AnthropicToolTypes {
     computer: &'static str,
     bash: &'static str,
     editor: &'static str,
 }
 
-const OCTOBER_2024: Types = Types {
+const OCTOBER_2024: AnthropicToolTypes = AnthropicToolTypes {
     computer: "computer_20241022",
     bash: "bash_20241022",
     editor: "text_editor_20241022",
 };
-const JANUARY_2025: Types = Types {
+const JANUARY_2025: AnthropicToolTypes = AnthropicToolTypes {
     computer: "computer_20250124",
     bash: "bash_20250124",
     editor: "text_editor_20250124",
@@ -45,7 +45,7 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
                 tools.push(function(&browser, &mut report));
             }
             Tool::ComputerUse(tool) => tools.push(computer(tool, &types, &mut report)?),
-            Tool::Shell(_) => tools.push(theirs(
+            Tool::Shell(_) => tools.push(anthropic_group(
                 "bash",
                 "ANTHROPIC.Bash",
                 json!({"type": types.bash}),
@@ -53,7 +53,11 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
             Tool::Function(tool) => tools.push(function(&flat(tool), &mut report)),
             Tool::Hosted(tool) if tool.hosted_type.starts_with("text_editor") => {
                 let settings = json!({"type": types.editor});
-                tools.push(theirs("text_editor", "ANTHROPIC.TextEditor", settings));
+                tools.push(anthropic_group(
+                    "text_editor",
+                    "ANTHROPIC.TextEditor",
+                    settings,
+                ));
             }
             Tool::CodeInterpreter { .. } => tools.push(json!({
                 "actionGroupName": "code_interpreter",
@@ -86,7 +90,7 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
 }
 
 /// A group of Anthropic's: neither description, schema nor executor may stand beside it.
-fn theirs(name: &str, signature: &str, settings: Value) -> Value {
+fn anthropic_group(name: &str, signature: &str, settings: Value) -> Value {
     json!({
         "actionGroupName": name,
         "parentActionGroupSignature": signature,
@@ -97,7 +101,7 @@ fn theirs(name: &str, signature: &str, settings: Value) -> Value {
 
 fn computer(
     tool: &ComputerUseTool,
-    types: &Types,
+    types: &AnthropicToolTypes,
     report: &mut Report,
 ) -> Result<Value, EncodeError> {
     let Some((width, height)) = tool.display_width.zip(tool.display_height) else {
@@ -123,7 +127,7 @@ fn computer(
             .map_or_else(|| number.to_string(), str::to_owned);
         settings["display_number"] = number.into();
     }
-    Ok(theirs("computer", "ANTHROPIC.Computer", settings))
+    Ok(anthropic_group("computer", "ANTHROPIC.Computer", settings))
 }
 
 fn flat(tool: &FunctionTool) -> Value {
@@ -147,12 +151,12 @@ fn function(tool: &Value, report: &mut Report) -> Value {
                 "string"
             }
         };
-        let mut said = json!({"type": kind, "required": required.contains(&json!(member))});
+        let mut parameter = json!({"type": kind, "required": required.contains(&json!(member))});
         let description: String = text_of(schema, "description").chars().take(500).collect();
         if !description.is_empty() {
-            said["description"] = description.into();
+            parameter["description"] = description.into();
         }
-        (member.clone(), said)
+        (member.clone(), parameter)
     };
     let parameters: Map<String, Value> = members.iter().map(parameter).collect();
     let mut function = json!({"name": name, "parameters": parameters});

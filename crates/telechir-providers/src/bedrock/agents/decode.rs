@@ -9,30 +9,30 @@ use telechir_protocol::{
     SafetySource, TextContent, UnknownContent,
 };
 
-use super::{CONFIRMATION, DIALECT, MOST, PROVIDER, ids, parameters};
+use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect, media};
 use crate::conversation::text_of;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member an envelope is named after that holds one document alone.
-pub(super) const ALONE: &str = "";
+pub(super) const SINGLE_DOCUMENT: &str = "";
 
 /// Reads one response.
-pub(super) fn read_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
-    detect::refuse_error(document)?;
+pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::reject_error_body(document)?;
     let Some(events) = events(document) else {
         let problem = "it wants `returnControl`, `invocationInputs`, or a `completion` of events";
         return Err(detect::wrong(DIALECT, problem, document));
     };
-    let (message, report) = Reading::new(document).response(document, &events)?;
+    let (message, report) = AgentsHistoryDecoder::new(document).response(document, &events)?;
     Ok((ModelTurn::new(message.contents)?, report))
 }
 
 /// Reads a history: responses and requests in turn, or one of them.
-pub(super) fn read_history(document: &Value) -> Result<(History, Report), DecodeError> {
-    detect::refuse_error(document)?;
-    let mut reading = Reading::new(document);
+pub(super) fn decode_history(document: &Value) -> Result<(History, Report), DecodeError> {
+    detect::reject_error_body(document)?;
+    let mut decoder = AgentsHistoryDecoder::new(document);
     let is_event = |item: &Value| item.get("chunk").is_some() || item.get("trace").is_some();
     let (items, envelope) = match document {
         Value::Array(items) if !items.iter().any(is_event) => (items.as_slice(), Envelope::List),
@@ -47,20 +47,20 @@ pub(super) fn read_history(document: &Value) -> Result<(History, Report), Decode
             .count();
         if bare > 0 {
             let run = Value::from(items[at..at + bare].to_vec());
-            messages.push(reading.answers(&run, &items[at..at + bare], None)?);
+            messages.push(decoder.results(&run, &items[at..at + bare], None)?);
             at += bare;
             continue;
         }
-        messages.push(reading.item(item, at)?);
+        messages.push(decoder.item(item, at)?);
         at += 1;
     }
-    Ok((History { messages, envelope }, reading.report))
+    Ok((History { messages, envelope }, decoder.report))
 }
 
 fn alone() -> Envelope {
     Envelope::Object {
         dialect: DIALECT,
-        member: ALONE,
+        member: SINGLE_DOCUMENT,
         rest: Map::new(),
     }
 }
@@ -92,27 +92,27 @@ fn events(document: &Value) -> Option<Vec<Value>> {
 }
 
 /// A history that is being read.
-struct Reading<'a> {
-    whole: &'a Value,
+struct AgentsHistoryDecoder<'a> {
+    document: &'a Value,
     report: Report,
     /// The calls so far, as the other dialect has them.
-    asked: Vec<Value>,
+    calls: Vec<Value>,
     /// The ids of the invocation that waits for its answer.
     open: Vec<String>,
 }
 
-impl<'a> Reading<'a> {
-    fn new(whole: &'a Value) -> Self {
+impl<'a> AgentsHistoryDecoder<'a> {
+    fn new(document: &'a Value) -> Self {
         Self {
-            whole,
+            document,
             report: Report::default(),
-            asked: Vec::new(),
+            calls: Vec::new(),
             open: Vec::new(),
         }
     }
 
     fn wrong(&self, problem: impl Into<String>) -> DecodeError {
-        detect::wrong(DIALECT, problem, self.whole)
+        detect::wrong(DIALECT, problem, self.document)
     }
 
     fn item(&mut self, item: &Value, at: usize) -> Result<Message, DecodeError> {
@@ -131,10 +131,10 @@ impl<'a> Reading<'a> {
             state.and_then(|state| state.get("returnControlInvocationResults")?.as_array());
         if let (Some(state), Some(results)) = (state, results) {
             let invocation = state.get("invocationId").and_then(Value::as_str);
-            return self.answers(item, results, invocation);
+            return self.results(item, results, invocation);
         }
         match item.get("inputText") {
-            Some(Value::String(words)) => Ok(message(Role::User, vec![Content::text(words)], item)),
+            Some(Value::String(text)) => Ok(message(Role::User, vec![Content::text(text)], item)),
             None if item.get("sessionState").is_some() => Ok(message(Role::User, Vec::new(), item)),
             _ => Err(self.wrong(format!(
                 "item {at} is neither a response of an agent nor a request to one"
@@ -155,26 +155,26 @@ impl<'a> Reading<'a> {
     fn events(&mut self, item: &Value, events: &[Value]) -> Result<Message, DecodeError> {
         self.answerable(events)?;
         let mut contents = Vec::new();
-        let mut words: Vec<u8> = Vec::new();
+        let mut text: Vec<u8> = Vec::new();
         for event in events {
             let Some((name, body)) = event.as_object().and_then(|event| event.iter().next()) else {
                 return Err(self.wrong("`completion` wants events of one member each"));
             };
             if name != "chunk" {
-                contents.extend(spoken(&mut words));
+                contents.extend(text_content(&mut text));
             }
             match name.as_str() {
-                "chunk" => words.extend(bytes(body).map_err(|problem| self.wrong(problem))?),
+                "chunk" => text.extend(bytes(body).map_err(|problem| self.wrong(problem))?),
                 "returnControl" => contents.extend(self.payload(body)?),
                 "files" => contents.extend(files(body)),
                 _ if name.ends_with("Exception") => {
                     let message = format!("{name}: {}", text_of(body, "message"));
                     return Err(DecodeError::ProviderError { message });
                 }
-                _ => contents.push(kept(name, event)),
+                _ => contents.push(unknown_event(name, event)),
             }
         }
-        contents.extend(spoken(&mut words));
+        contents.extend(text_content(&mut text));
         Ok(message(Role::Assistant, contents, item))
     }
 
@@ -190,9 +190,9 @@ impl<'a> Reading<'a> {
                 )));
             }
         }
-        match payloads.filter_map(calls).find(|count| *count > MOST) {
+        match payloads.filter_map(calls).find(|count| *count > MAX_CALLS) {
             Some(count) => Err(self.wrong(format!(
-                "`invocationInputs` has {count} calls, and a request answers at most {MOST}"
+                "`invocationInputs` has {count} calls, and a request answers at most {MAX_CALLS}"
             ))),
             None => Ok(()),
         }
@@ -206,25 +206,25 @@ impl<'a> Reading<'a> {
         self.open = ids::of_invocation(invocation, inputs.len());
         let blocks = blocks_of(inputs, &self.open)
             .ok_or_else(|| self.wrong("`invocationInputs` wants objects of one member"))?;
-        self.asked.extend(blocks.iter().cloned());
+        self.calls.extend(blocks.iter().cloned());
         let mut contents = self.read(json!([{"role": "assistant", "content": blocks}]))?;
         let mut inputs = inputs.iter();
         for content in &mut contents {
-            dressed(content, &mut inputs, invocation);
+            restore_own_fields(content, &mut inputs, invocation);
         }
-        Ok(contents.into_iter().map(confirmed_first).collect())
+        Ok(contents.into_iter().map(with_confirmation).collect())
     }
 
     /// The contents of the last message, as the other dialect reads it.
     fn read(&mut self, messages: Value) -> Result<Vec<Content>, DecodeError> {
-        let (history, report) =
-            anthropic::read_history(&messages).map_err(|error| detect::renamed(error, DIALECT))?;
+        let (history, report) = anthropic::decode_history(&messages)
+            .map_err(|error| detect::decode_error_as(error, DIALECT))?;
         self.report.absorb(report);
         let last = history.messages.into_iter().next_back();
         Ok(last.map(|message| message.contents).unwrap_or_default())
     }
 
-    fn answers(
+    fn results(
         &mut self,
         item: &Value,
         results: &[Value],
@@ -238,20 +238,20 @@ impl<'a> Reading<'a> {
         let mut blocks = Vec::new();
         for (result, id) in results.iter().zip(&ids) {
             let member = result.as_object().and_then(|result| result.values().next());
-            let said = member.ok_or_else(|| {
+            let member = member.ok_or_else(|| {
                 self.wrong("`returnControlInvocationResults` wants objects of one member")
             })?;
-            blocks.push(result_block(said, id));
+            blocks.push(result_block(member, id));
         }
-        let is_asked = |block: &&Value| ids.iter().any(|id| text_of(block, "id") == id);
-        let asked: Vec<Value> = self.asked.iter().filter(is_asked).cloned().collect();
+        let is_answered = |block: &&Value| ids.iter().any(|id| text_of(block, "id") == id);
+        let calls: Vec<Value> = self.calls.iter().filter(is_answered).cloned().collect();
         let mut contents = self.read(json!([
-            {"role": "assistant", "content": asked},
+            {"role": "assistant", "content": calls},
             {"role": "user", "content": blocks},
         ]))?;
         let mut results = results.iter();
         for content in &mut contents {
-            dressed(content, &mut results, invocation.unwrap_or_default());
+            restore_own_fields(content, &mut results, invocation.unwrap_or_default());
         }
         Ok(message(Role::User, contents, item))
     }
@@ -280,7 +280,7 @@ fn raw(json: Value) -> Raw {
     Raw::new(DIALECT, json)
 }
 
-fn kept(name: &str, event: &Value) -> Content {
+fn unknown_event(name: &str, event: &Value) -> Content {
     let kind = format!("bedrock_{name}");
     let mut json = Map::from_iter([("type".to_owned(), kind.as_str().into())]);
     json.extend(event.as_object().cloned().unwrap_or_default());
@@ -295,9 +295,9 @@ fn bytes(chunk: &Value) -> Result<Vec<u8>, String> {
     bytes.map_err(|error| format!("`chunk.bytes` is not base64: {error}"))
 }
 
-fn spoken(words: &mut Vec<u8>) -> Option<Content> {
-    let words = std::mem::take(words);
-    let text = String::from_utf8_lossy(&words).into_owned();
+fn text_content(text: &mut Vec<u8>) -> Option<Content> {
+    let text = std::mem::take(text);
+    let text = String::from_utf8_lossy(&text).into_owned();
     (!text.is_empty()).then(|| Content::Text(TextContent::new(text)))
 }
 
@@ -338,13 +338,13 @@ fn api_block(call: &Value, id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": name.trim(), "input": input})
 }
 
-fn result_block(said: &Value, id: &str) -> Value {
+fn result_block(member: &Value, id: &str) -> Value {
     let mut parts = Vec::new();
-    let bodies = said.get("responseBody").and_then(Value::as_object);
+    let bodies = member.get("responseBody").and_then(Value::as_object);
     for body in bodies.into_iter().flatten().map(|(_, body)| body) {
-        let words = body.get("body").and_then(Value::as_str);
-        if let Some(words) = words.filter(|words| !words.is_empty()) {
-            parts.push(json!({"type": "text", "text": words}));
+        let text = body.get("body").and_then(Value::as_str);
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            parts.push(json!({"type": "text", "text": text}));
         }
         let images = body.get("images").and_then(Value::as_array);
         for image in images.into_iter().flatten() {
@@ -355,8 +355,8 @@ fn result_block(said: &Value, id: &str) -> Value {
         }
     }
     let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": parts});
-    let is_refused = text_of(said, "confirmationState") == "DENY";
-    if said.get("responseState").is_some() || is_refused {
+    let is_refused = text_of(member, "confirmationState") == "DENY";
+    if member.get("responseState").is_some() || is_refused {
         block["is_error"] = true.into();
     }
     block
@@ -376,7 +376,7 @@ const OWN: [&str; 9] = [
 ];
 
 /// A content with its own JSON and the names that its answer repeats.
-fn dressed<'a>(
+fn restore_own_fields<'a>(
     content: &mut Content,
     members: &mut impl Iterator<Item = &'a Value>,
     invocation: &str,
@@ -405,7 +405,7 @@ fn dressed<'a>(
 
 /// A call that a person is to confirm waits for that; one that the agent itself carries out
 /// afterwards is only a question.
-fn confirmed_first(mut content: Content) -> Content {
+fn with_confirmation(mut content: Content) -> Content {
     let id = super::encode_result::id_of(&content).unwrap_or_default();
     let kind = content
         .meta()

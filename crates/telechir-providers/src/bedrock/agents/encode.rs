@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Meta, ModelTurn, Role, ToolResult};
 
-use super::decode::ALONE;
-use super::encode_result::{self, Answering};
-use super::{CONFIRMATION, DIALECT, MOST, PROVIDER, decode, ids, parameters};
+use super::decode::SINGLE_DOCUMENT;
+use super::encode_result::{self, InvocationResultEncoder};
+use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, decode, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{adapt, detect};
 use crate::conversation::text_of;
@@ -21,11 +21,11 @@ pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
 }
 
 /// Writes the answers to a turn: the entries of `returnControlInvocationResults`.
-pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
     let turn = adapt::answers(turn, DIALECT, &mut report)?;
-    let reply = anthropic::write_answers(&lent_turn(&turn))
-        .map_err(|error| detect::renamed_out(error, DIALECT))?;
+    let reply = anthropic::encode_results(&as_anthropic_turn(&turn))
+        .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(reply.report);
     let mut items = Vec::new();
     for (call, result) in turn.pairs() {
@@ -33,7 +33,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
             encode_result::content_of(call),
             result.clone().into_content(),
         );
-        let answering = Answering {
+        let encoder = InvocationResultEncoder {
             call: call.meta(),
             result: result.meta(),
             name: encode_result::name_of(&call),
@@ -41,11 +41,11 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
         };
         let id = encode_result::id_of(&call).unwrap_or_default();
         for block in blocks_of(&reply.items, &id) {
-            items.push(answering.write(block, &mut report)?);
+            items.push(encoder.write(block, &mut report)?);
         }
     }
     // A question that nobody answered is answered with no.
-    let asked = turn
+    let requests = turn
         .turn()
         .contents()
         .iter()
@@ -53,7 +53,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
             Content::ApprovalRequest(request) => Some(request),
             _ => None,
         });
-    for request in asked {
+    for request in requests {
         report.kept(
             format!("question {}", request.id),
             "the turn",
@@ -62,24 +62,24 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
         );
         items.push(encode_result::decision(&request.meta, false));
     }
-    if items.len() > MOST {
+    if items.len() > MAX_CALLS {
         let count = items.len();
         return Err(missing(format!(
-            "at most {MOST} results, and there are {count}"
+            "at most {MAX_CALLS} results, and there are {count}"
         )));
     }
     Ok(EncodedReply { items, report })
 }
 
 /// The same calls as the other dialect reads them, so that its writers know what was asked.
-fn lent_turn(turn: &AnsweredTurn) -> AnsweredTurn {
-    let contents = turn.turn().contents().iter().map(lent).collect();
+fn as_anthropic_turn(turn: &AnsweredTurn) -> AnsweredTurn {
+    let contents = turn.turn().contents().iter().map(as_anthropic).collect();
     let mut results = turn.results().to_vec();
     for result in &mut results {
         // Said as a confirmation's state.
         if let ToolResult::Computer(result) = result {
-            let said = &mut result.acknowledged_safety_checks;
-            said.retain(|check| check.code.as_deref() != Some(CONFIRMATION));
+            let own_property = &mut result.acknowledged_safety_checks;
+            own_property.retain(|check| check.code.as_deref() != Some(CONFIRMATION));
         }
     }
     let again = ModelTurn::new(contents).ok();
@@ -87,7 +87,7 @@ fn lent_turn(turn: &AnsweredTurn) -> AnsweredTurn {
     again.unwrap_or_else(|| turn.clone())
 }
 
-fn lent(content: &Content) -> Content {
+fn as_anthropic(content: &Content) -> Content {
     let raw = content
         .meta()
         .and_then(|meta| meta.raw_representation.as_ref());
@@ -112,7 +112,7 @@ fn lent(content: &Content) -> Content {
             let ids: Vec<String> = (1..=count).map(part).collect();
             let blocks = decode::blocks_of(inputs, &ids)?;
             let message = json!([{"role": "assistant", "content": blocks}]);
-            let (history, _) = anthropic::read_history(&message).ok()?;
+            let (history, _) = anthropic::decode_history(&message).ok()?;
             history
                 .messages
                 .into_iter()
@@ -124,7 +124,7 @@ fn lent(content: &Content) -> Content {
     read.unwrap_or_else(|| {
         let mut bare = content.clone();
         if let Some(meta) = bare.meta_mut() {
-            bare_meta(meta);
+            strip_own_meta(meta);
         }
         bare
     })
@@ -139,15 +139,15 @@ fn blocks_of<'a>(blocks: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a V
 
 /// A call's id without the place of a part in it.
 fn base_of(id: &str) -> &str {
-    let part = id.rsplit_once('-').filter(|(_, place)| {
-        place
+    let part = id.rsplit_once('-').filter(|(_, location)| {
+        location
             .split_once("of")
             .is_some_and(|(at, count)| at.parse::<u32>().is_ok() && count.parse::<u32>().is_ok())
     });
     part.map_or(id, |(base, _)| base)
 }
 
-fn bare_meta(meta: &mut Meta) {
+fn strip_own_meta(meta: &mut Meta) {
     if meta
         .raw_representation
         .as_ref()
@@ -160,10 +160,10 @@ fn bare_meta(meta: &mut Meta) {
 
 /// Writes a history: responses and requests in turn. Messages that still say what they said go
 /// out as they came.
-pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+pub(super) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
     let mut items: Vec<Value> = Vec::new();
-    let known = as_they_came(&history.messages);
+    let known = unchanged_documents(&history.messages);
     let mut at = 0;
     while at < history.messages.len() {
         if let Some(Some(raw)) = known.get(at) {
@@ -177,17 +177,17 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         }
         // A changed answer is written with the calls it answers, which are there already.
         let is_user = history.messages[at].role != Role::Assistant;
-        let begins = if at > 0 && is_user && known[at - 1].is_some() {
+        let start = if at > 0 && is_user && known[at - 1].is_some() {
             at - 1
         } else {
             at
         };
-        let ends = (at..history.messages.len())
-            .find(|place| known[*place].is_some())
+        let end = (at..history.messages.len())
+            .find(|location| known[*location].is_some())
             .unwrap_or(history.messages.len());
-        let written = anew(&history.messages[begins..ends], &mut report)?;
-        items.extend(written.into_iter().skip(usize::from(begins < at)));
-        at = ends;
+        let written = encode_changed(&history.messages[start..end], &mut report)?;
+        items.extend(written.into_iter().skip(usize::from(start < at)));
+        at = end;
     }
     for item in &items {
         encode_result::check(item)?;
@@ -195,7 +195,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     let value = match &history.envelope {
         Envelope::Object {
             dialect: DIALECT,
-            member: ALONE,
+            member: SINGLE_DOCUMENT,
             ..
         } if items.len() == 1 => items.remove(0),
         Envelope::Object {
@@ -207,8 +207,8 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
                 .iter()
                 .filter(|(name, value)| name != member && !value.is_null());
             for (name, _) in names {
-                let place = format!("around `{member}` ({dialect})");
-                report.lost(format!("member `{name}`"), place, "a list is written");
+                let location = format!("around `{member}` ({dialect})");
+                report.lost(format!("member `{name}`"), location, "a list is written");
             }
             items.into()
         }
@@ -222,7 +222,7 @@ fn is_result(item: &Value) -> bool {
 }
 
 /// The documents of the messages that still say what these documents say.
-fn as_they_came(messages: &[Message]) -> Vec<Option<Value>> {
+fn unchanged_documents(messages: &[Message]) -> Vec<Option<Value>> {
     let raws: Vec<Option<&Value>> = messages
         .iter()
         .map(|message| {
@@ -241,7 +241,7 @@ fn as_they_came(messages: &[Message]) -> Vec<Option<Value>> {
         [only] => only.clone(),
         _ => Value::from(list),
     };
-    let Ok((again, _)) = decode::read_history(&document) else {
+    let Ok((again, _)) = decode::decode_history(&document) else {
         return vec![None; messages.len()];
     };
     let mut again = again.messages.into_iter();
@@ -253,14 +253,14 @@ fn as_they_came(messages: &[Message]) -> Vec<Option<Value>> {
 }
 
 /// Messages put into this dialect's order and words.
-fn anew(messages: &[Message], report: &mut Report) -> Result<Vec<Value>, EncodeError> {
+fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value>, EncodeError> {
     let mut own: Vec<(String, Meta)> = Vec::new();
     let mut bare = messages.to_vec();
     for (at, message) in bare.iter_mut().enumerate() {
         message.meta.raw_representation = None;
         adapt::contents(
             &mut message.contents,
-            adapt::Toolsets::Refused,
+            adapt::ToolsetSupport::Unsupported,
             &format!("messages[{at}]"),
             report,
         );
@@ -272,19 +272,19 @@ fn anew(messages: &[Message], report: &mut Report) -> Result<Vec<Value>, EncodeE
                 own.push((id, meta.clone()));
             }
             if let Some(meta) = content.meta_mut() {
-                bare_meta(meta);
+                strip_own_meta(meta);
             }
-            crate::bedrock::anthropic_bridge::handed_through(content, "bedrock_");
+            crate::bedrock::anthropic_bridge::forwarded(content, "bedrock_");
         }
     }
     let bare = History {
         messages: bare,
         envelope: Envelope::List,
     };
-    let (written, noted) = anthropic::write_history(&bare, anthropic::JANUARY_2025)
-        .map_err(|error| detect::renamed_out(error, DIALECT))?;
+    let (written, noted) = anthropic::encode_history(&bare, anthropic::JANUARY_2025)
+        .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(noted);
-    let mut anew = Anew {
+    let mut encode_changed = AgentsItemEncoder {
         own,
         open: Vec::new(),
         items: Vec::new(),
@@ -292,13 +292,13 @@ fn anew(messages: &[Message], report: &mut Report) -> Result<Vec<Value>, EncodeE
     };
     let messages = written.as_array().cloned().unwrap_or_default();
     for (at, message) in messages.iter().enumerate() {
-        anew.message(message, &format!("messages[{at}]"))?;
+        encode_changed.message(message, &format!("messages[{at}]"))?;
     }
-    Ok(anew.items)
+    Ok(encode_changed.items)
 }
 
 /// Messages that are being written anew.
-struct Anew<'a> {
+struct AgentsItemEncoder<'a> {
     /// What only this provider says of calls and results, by their ids.
     own: Vec<(String, Meta)>,
     /// The calls that wait for their answer.
@@ -307,18 +307,18 @@ struct Anew<'a> {
     report: &'a mut Report,
 }
 
-impl Anew<'_> {
-    fn message(&mut self, message: &Value, place: &str) -> Result<(), EncodeError> {
-        let words = message.get("content").and_then(Value::as_str);
-        let words = words.map(|words| vec![json!({"type": "text", "text": words})]);
+impl AgentsItemEncoder<'_> {
+    fn message(&mut self, message: &Value, location: &str) -> Result<(), EncodeError> {
+        let text = message.get("content").and_then(Value::as_str);
+        let text = text.map(|text| vec![json!({"type": "text", "text": text})]);
         let blocks = message.get("content").and_then(Value::as_array).cloned();
-        let blocks = words.or(blocks).unwrap_or_default();
+        let blocks = text.or(blocks).unwrap_or_default();
         match text_of(message, "role") {
-            "assistant" => self.response(&blocks, place),
-            "user" => self.request(&blocks, place),
+            "assistant" => self.response(&blocks, location),
+            "user" => self.request(&blocks, location),
             _ => {
                 let why = "an agent has its instructions where it was made";
-                self.report.lost("instructions", place, why);
+                self.report.lost("instructions", location, why);
                 Ok(())
             }
         }
@@ -329,13 +329,13 @@ impl Anew<'_> {
         found.map(|(_, meta)| meta)
     }
 
-    fn unsaid(&mut self, block: &Value, place: &str) {
+    fn report_lost_block(&mut self, block: &Value, location: &str) {
         let what = format!("a block of type {}", text_of(block, "type"));
         self.report
-            .lost(what, place, "an agent's history has no place for it");
+            .lost(what, location, "an agent's history has no place for it");
     }
 
-    fn response(&mut self, blocks: &[Value], place: &str) -> Result<(), EncodeError> {
+    fn response(&mut self, blocks: &[Value], location: &str) -> Result<(), EncodeError> {
         let mut events = Vec::new();
         self.open.clear();
         for block in blocks {
@@ -346,20 +346,20 @@ impl Anew<'_> {
                 }
                 "tool_use" => self.open.push(block.clone()),
                 kind if kind
-                    .trim_start_matches(anthropic::LENT)
+                    .trim_start_matches(anthropic::FORWARDED_PREFIX)
                     .starts_with("bedrock_") =>
                 {
                     let mut event = block.as_object().cloned().unwrap_or_default();
                     event.shift_remove("type");
                     events.push(Value::Object(event));
                 }
-                _ => self.unsaid(block, place),
+                _ => self.report_lost_block(block, location),
             }
         }
-        if self.open.len() > MOST {
+        if self.open.len() > MAX_CALLS {
             let count = self.open.len();
             return Err(missing(format!(
-                "{place} with at most {MOST} calls; it has {count}"
+                "{location} with at most {MAX_CALLS} calls; it has {count}"
             )));
         }
         if !self.open.is_empty() {
@@ -393,16 +393,17 @@ impl Anew<'_> {
             .get("input")
             .and_then(Value::as_object)
             .unwrap_or(&none);
-        let said = |name: &str| meta.and_then(|meta| meta.property(PROVIDER, name)).cloned();
+        let own_property =
+            |name: &str| meta.and_then(|meta| meta.property(PROVIDER, name)).cloned();
         let mut own = Map::new();
         own.insert(
             "actionGroup".to_owned(),
-            said("actionGroup").unwrap_or_else(|| encode_result::group(name).into()),
+            own_property("actionGroup").unwrap_or_else(|| encode_result::group(name).into()),
         );
         for name in ["actionInvocationType", "agentId", "collaboratorName"] {
-            own.extend(said(name).map(|value| (name.to_owned(), value)));
+            own.extend(own_property(name).map(|value| (name.to_owned(), value)));
         }
-        if let (Some(method), Some(path)) = (said("httpMethod"), said("apiPath")) {
+        if let (Some(method), Some(path)) = (own_property("httpMethod"), own_property("apiPath")) {
             own.insert("httpMethod".to_owned(), method);
             own.insert("apiPath".to_owned(), path);
             own.extend(input.clone());
@@ -416,34 +417,34 @@ impl Anew<'_> {
         json!({"functionInvocationInput": own})
     }
 
-    fn request(&mut self, blocks: &[Value], place: &str) -> Result<(), EncodeError> {
+    fn request(&mut self, blocks: &[Value], location: &str) -> Result<(), EncodeError> {
         let mut results = Vec::new();
-        let mut words = Vec::new();
+        let mut text = Vec::new();
         for block in blocks {
             match text_of(block, "type") {
-                "text" => words.push(text_of(block, "text").to_owned()),
+                "text" => text.push(text_of(block, "text").to_owned()),
                 "tool_result" => {
                     let id = text_of(block, "tool_use_id");
                     let call = self.open.iter().find(|call| text_of(call, "id") == id);
                     let mut metas = self.own.iter().filter(|(own, _)| own == base_of(id));
                     let (call_meta, result_meta) = (metas.next(), metas.next());
-                    let answering = Answering {
+                    let encoder = InvocationResultEncoder {
                         call: call_meta.map(|(_, meta)| meta),
                         result: result_meta.map(|(_, meta)| meta),
                         name: call.map_or("", |call| text_of(call, "name")).to_owned(),
                         confirmation: None,
                     };
-                    results.push(answering.write(block, self.report)?);
+                    results.push(encoder.write(block, self.report)?);
                 }
-                _ => self.unsaid(block, place),
+                _ => self.report_lost_block(block, location),
             }
         }
         if !results.is_empty() {
             let state = json!({"invocationId": self.invocation(), "returnControlInvocationResults": results});
             self.items.push(json!({"sessionState": state}));
         }
-        if !words.is_empty() {
-            self.items.push(json!({"inputText": words.join("\n")}));
+        if !text.is_empty() {
+            self.items.push(json!({"inputText": text.join("\n")}));
         }
         Ok(())
     }

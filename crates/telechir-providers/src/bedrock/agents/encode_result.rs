@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use telechir_protocol::{Content, FailureKind, Meta, ToolCall};
 
 use super::encode::missing;
-use super::{CONFIRMATION, MOST, PROVIDER};
+use super::{CONFIRMATION, MAX_CALLS, PROVIDER};
 use crate::bedrock::media;
 use crate::conversation::text_of;
 use crate::{EncodeError, Report, companion};
 
 /// What a result repeats of its call.
-pub(super) struct Answering<'a> {
+pub(super) struct InvocationResultEncoder<'a> {
     pub(super) call: Option<&'a Meta>,
     pub(super) result: Option<&'a Meta>,
     /// The function.
@@ -84,35 +84,35 @@ pub(super) fn confirmation(call: &Content, result: &Content) -> Option<bool> {
         Content::FunctionResult(result) => result.error.as_ref(),
         _ => None,
     };
-    let is_asked = call
+    let needs_confirmation = call
         .meta()
         .and_then(|meta| meta.property(PROVIDER, "actionInvocationType")?.as_str())
         .is_some_and(|kind| kind.starts_with("USER_CONFIRMATION"));
-    if is_asked && failed.is_some_and(|failure| failure.kind == FailureKind::Denied) {
+    if needs_confirmation && failed.is_some_and(|failure| failure.kind == FailureKind::Denied) {
         return Some(false);
     }
-    let said = match result {
+    let acknowledged = match result {
         Content::ComputerResult(result) => &result.acknowledged_safety_checks,
         _ => return None,
     };
-    let is_yes = said
+    let is_yes = acknowledged
         .iter()
         .any(|check| check.code.as_deref() == Some(CONFIRMATION));
-    (is_asked && is_yes).then_some(true)
+    (needs_confirmation && is_yes).then_some(true)
 }
 
 /// The answer to a question alone: the agent carries the call out by itself after a yes.
 pub(super) fn decision(call: &Meta, is_yes: bool) -> Value {
-    let mut said = json!({"confirmationState": if is_yes { "CONFIRM" } else { "DENY" }});
+    let mut answer = json!({"confirmationState": if is_yes { "CONFIRM" } else { "DENY" }});
     let raw = call.raw_representation.as_ref().map(|raw| raw.template());
     let (kind, names) = kind_of(raw);
     let input = raw.and_then(|raw| raw.as_object()?.values().next());
     for name in names {
         if let Some(value) = input.and_then(|input| input.get(name)) {
-            said[*name] = value.clone();
+            answer[*name] = value.clone();
         }
     }
-    json!({kind: said})
+    json!({kind: answer})
 }
 
 /// The member a result is under, and the names it repeats.
@@ -127,24 +127,24 @@ fn kind_of(raw: Option<&Value>) -> (&'static str, &'static [&'static str]) {
     }
 }
 
-impl Answering<'_> {
+impl InvocationResultEncoder<'_> {
     /// The result that a `tool_result` block says.
     pub(super) fn write(&self, block: &Value, report: &mut Report) -> Result<Value, EncodeError> {
-        let place = format!("result {}", text_of(block, "tool_use_id"));
-        let said = |name: &str| {
+        let location = format!("result {}", text_of(block, "tool_use_id"));
+        let property = |name: &str| {
             let of = |meta: Option<&Meta>| meta?.property(PROVIDER, name).cloned();
             of(self.call).or_else(|| of(self.result))
         };
-        let is_api = said("apiPath").is_some();
+        let is_api = property("apiPath").is_some();
         let mut result = json!({});
-        result["actionGroup"] = said("actionGroup").unwrap_or_else(|| group(&self.name).into());
+        result["actionGroup"] = property("actionGroup").unwrap_or_else(|| group(&self.name).into());
         let repeated: &[&str] = if is_api {
             &["agentId", "httpMethod", "apiPath", "httpStatusCode"]
         } else {
             &["agentId"]
         };
         for name in repeated {
-            if let Some(value) = said(name) {
+            if let Some(value) = property(name) {
                 result[*name] = value;
             }
         }
@@ -156,17 +156,17 @@ impl Answering<'_> {
                 .and_then(|meta| meta.property(PROVIDER, name))
                 .cloned()
         };
-        let asked = said("actionInvocationType");
-        let is_asked = asked.is_some_and(|kind| kind != "RESULT");
+        let invocation_type = property("actionInvocationType");
+        let needs_confirmation = invocation_type.is_some_and(|kind| kind != "RESULT");
         match self.confirmation {
             Some(is_yes) => {
                 result["confirmationState"] = if is_yes { "CONFIRM" } else { "DENY" }.into();
             }
             None => match own("confirmationState") {
                 Some(state) => result["confirmationState"] = state,
-                None if is_asked => report.lost(
+                None if needs_confirmation => report.lost(
                     "confirmation",
-                    &place,
+                    &location,
                     "the agent asked for a person's, and none is known",
                 ),
                 None => {}
@@ -176,7 +176,7 @@ impl Answering<'_> {
             // The other state would end the agent's turn.
             result["responseState"] = own("responseState").unwrap_or_else(|| "REPROMPT".into());
         }
-        let (key, body) = self.body(block, &place, report)?;
+        let (key, body) = self.body(block, &location, report)?;
         let key = if is_api && key == "TEXT" {
             "application/json"
         } else {
@@ -194,21 +194,21 @@ impl Answering<'_> {
     fn body(
         &self,
         block: &Value,
-        place: &str,
+        location: &str,
         report: &mut Report,
     ) -> Result<(&'static str, Value), EncodeError> {
-        let mut words: Vec<&str> = Vec::new();
+        let mut texts: Vec<&str> = Vec::new();
         let mut images: Vec<&Value> = Vec::new();
         match block.get("content") {
-            Some(Value::String(said)) => words.push(said),
+            Some(Value::String(text)) => texts.push(text),
             Some(Value::Array(parts)) => {
                 for part in parts {
                     match text_of(part, "type") {
-                        "text" => words.push(text_of(part, "text")),
+                        "text" => texts.push(text_of(part, "text")),
                         "image" => images.push(part),
                         kind => report.lost(
                             format!("a part of type {kind}"),
-                            place,
+                            location,
                             "a result is text or a picture",
                         ),
                     }
@@ -222,24 +222,27 @@ impl Answering<'_> {
         );
         if !may_show && !images.is_empty() {
             let why = "only results of a computer's functions may hold one";
-            report.lost("screenshot, a picture", place, why);
+            report.lost("screenshot, a picture", location, why);
             images.clear();
         }
         let Some(last) = images.pop() else {
-            return Ok(("TEXT", json!({"body": words.join("\n")})));
+            return Ok(("TEXT", json!({"body": texts.join("\n")})));
         };
         if !images.is_empty() {
             let what = format!("{} earlier pictures", images.len());
-            report.lost(what, place, "a result holds one picture");
+            report.lost(what, location, "a result holds one picture");
         }
-        if !words.is_empty() {
+        if !texts.is_empty() {
             let what = "text, or the page's address, beside a picture";
-            report.lost(what, place, "a result is either of them");
+            report.lost(what, location, "a result is either of them");
         }
         let source = last.get("source").unwrap_or(&Value::Null);
         let kind = text_of(source, "media_type");
-        let format = media::image_format(kind)
-            .ok_or_else(|| missing(format!("{place} with a picture as PNG, JPEG, GIF or WebP")))?;
+        let format = media::image_format(kind).ok_or_else(|| {
+            missing(format!(
+                "{location} with a picture as PNG, JPEG, GIF or WebP"
+            ))
+        })?;
         let data = text_of(source, "data");
         let image = json!({"format": format, "source": {"bytes": data}});
         Ok(("IMAGES", json!({"images": [image]})))
@@ -258,32 +261,38 @@ pub(super) fn check(item: &Value) -> Result<(), EncodeError> {
     let Some(results) = results else {
         return Ok(());
     };
-    if !(1..=MOST).contains(&results.len()) {
+    if !(1..=MAX_CALLS).contains(&results.len()) {
         let count = results.len();
         return Err(missing(format!(
-            "`returnControlInvocationResults` of 1 to {MOST}, and there are {count}"
+            "`returnControlInvocationResults` of 1 to {MAX_CALLS}, and there are {count}"
         )));
     }
     for (at, result) in results.iter().enumerate() {
-        one(result, &format!("returnControlInvocationResults[{at}]"))?;
+        check_result(result, &format!("returnControlInvocationResults[{at}]"))?;
     }
     Ok(())
 }
 
-fn one(result: &Value, place: &str) -> Result<(), EncodeError> {
-    let said = result.as_object().and_then(|result| result.values().next());
-    let said = said.unwrap_or(&Value::Null);
-    let refuse = |wanted: &str| Err(missing(format!("{place} with {wanted}")));
-    if text_of(said, "actionGroup").is_empty() {
+fn check_result(result: &Value, location: &str) -> Result<(), EncodeError> {
+    let fields = result.as_object().and_then(|result| result.values().next());
+    let fields = fields.unwrap_or(&Value::Null);
+    let refuse = |wanted: &str| Err(missing(format!("{location} with {wanted}")));
+    if text_of(fields, "actionGroup").is_empty() {
         return refuse("an `actionGroup`");
     }
-    if !matches!(text_of(said, "confirmationState"), "" | "CONFIRM" | "DENY") {
+    if !matches!(
+        text_of(fields, "confirmationState"),
+        "" | "CONFIRM" | "DENY"
+    ) {
         return refuse("a `confirmationState` of CONFIRM or DENY");
     }
-    if !matches!(text_of(said, "responseState"), "" | "FAILURE" | "REPROMPT") {
+    if !matches!(
+        text_of(fields, "responseState"),
+        "" | "FAILURE" | "REPROMPT"
+    ) {
         return refuse("a `responseState` of FAILURE or REPROMPT");
     }
-    let bodies = said.get("responseBody").and_then(Value::as_object);
+    let bodies = fields.get("responseBody").and_then(Value::as_object);
     if bodies.is_some_and(|bodies| bodies.len() > 1) {
         return refuse("one kind of `responseBody`, TEXT or IMAGES");
     }

@@ -1,12 +1,12 @@
 //! Ids of calls: an invocation has one id for up to five calls.
 
 /// Begins an invocation's id that holds the ids of calls made elsewhere.
-const HOLDS: &str = "tcids:";
+const ENCODED_PREFIX: &str = "tcids:";
 
 /// The ids of an invocation's calls.
 pub(super) fn of_invocation(invocation: &str, count: usize) -> Vec<String> {
-    if let Some(held) = invocation.strip_prefix(HOLDS) {
-        let ids: Vec<String> = serde_json::from_str(held).unwrap_or_default();
+    if let Some(encoded) = invocation.strip_prefix(ENCODED_PREFIX) {
+        let ids: Vec<String> = serde_json::from_str(encoded).unwrap_or_default();
         if ids.len() == count {
             return ids;
         }
@@ -19,14 +19,14 @@ pub(super) fn of_invocation(invocation: &str, count: usize) -> Vec<String> {
 
 /// The invocation whose calls have these ids.
 pub(super) fn invocation(ids: &[String]) -> String {
-    let whole = ids
+    let base = ids
         .first()
         .and_then(|id| id.strip_suffix("_1"))
-        .filter(|whole| of_invocation(whole, ids.len()) == ids);
-    match (ids, whole) {
+        .filter(|base| of_invocation(base, ids.len()) == ids);
+    match (ids, base) {
         ([only], _) => only.clone(),
-        (_, Some(whole)) => whole.to_owned(),
-        _ => format!("{HOLDS}{}", serde_json::json!(ids)),
+        (_, Some(base)) => base.to_owned(),
+        _ => format!("{ENCODED_PREFIX}{}", serde_json::json!(ids)),
     }
 }
 

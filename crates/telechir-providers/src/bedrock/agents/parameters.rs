@@ -21,7 +21,7 @@ const KNOWN: [&str; 10] = [
 ];
 
 /// Whether a function is one of Anthropic's tools.
-pub(super) fn is_theirs(function: &str) -> bool {
+pub(super) fn is_anthropic_tool(function: &str) -> bool {
     matches!(
         function,
         "computer" | "bash" | "str_replace_editor" | "str_replace_based_edit_tool"
@@ -34,20 +34,20 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
     let member = |parameter: &Value| {
         let name = text(parameter, "name")?;
         let value = parameter.get("value").cloned().unwrap_or_default();
-        let Some(said) = value.as_str() else {
+        let Some(string) = value.as_str() else {
             return Some((name, value));
         };
         let kind = text(parameter, "type").unwrap_or_default();
-        let is_text = if is_theirs(function) {
+        let is_text = if is_anthropic_tool(function) {
             !KNOWN.contains(&name.as_str())
         } else {
             matches!(kind.as_str(), "" | "string")
         };
         // A number with more digits than can be read stays the text that it came as.
-        let read = if is_text || !numbers::are_exact(said) {
+        let read = if is_text || !numbers::are_exact(string) {
             None
         } else {
-            bounded::parse(said.as_bytes()).ok()
+            bounded::parse(string.as_bytes()).ok()
         };
         Some((name, read.unwrap_or(value)))
     };
@@ -57,7 +57,7 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
 /// The parameters that say an input.
 pub(super) fn parameters(input: &Map<String, Value>) -> Vec<Value> {
     let parameter = |(name, value): (&String, &Value)| {
-        let (kind, said) = match value {
+        let (kind, text) = match value {
             Value::String(text) => ("string", text.clone()),
             Value::Bool(_) => ("boolean", value.to_string()),
             Value::Number(number) if number.is_f64() => ("number", value.to_string()),
@@ -65,7 +65,7 @@ pub(super) fn parameters(input: &Map<String, Value>) -> Vec<Value> {
             Value::Array(_) => ("array", value.to_string()),
             Value::Object(_) | Value::Null => ("object", value.to_string()),
         };
-        json!({"name": name, "type": kind, "value": said})
+        json!({"name": name, "type": kind, "value": text})
     };
     input.iter().map(parameter).collect()
 }

@@ -12,12 +12,12 @@ use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// What has come of a response.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(super) struct AgentsResponseBuilder {
     events: Vec<Value>,
     calls: u64,
 }
 
-impl EventAssembler for Arriving {
+impl EventAssembler for AgentsResponseBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         let name = name.unwrap_or_default();
         let index = self.events.len() as u64;
@@ -51,7 +51,7 @@ impl EventAssembler for Arriving {
     }
 }
 
-impl Arriving {
+impl AgentsResponseBuilder {
     /// The calls of a payload, which is whole.
     fn calls(&mut self, payload: &Value) -> Vec<Delta> {
         let inputs = payload.get("invocationInputs").and_then(Value::as_array);

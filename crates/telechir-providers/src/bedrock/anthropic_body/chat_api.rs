@@ -11,22 +11,22 @@ use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
 /// The same conversation as Anthropic's own, elsewhere.
-const THEIRS: anthropic::MessagesTalk = anthropic::MessagesTalk;
+const ANTHROPIC: anthropic::AnthropicChat = anthropic::AnthropicChat;
 
 /// How to converse through the door that takes Anthropic's requests.
-pub(super) struct MessagesTalk;
+pub(super) struct BedrockMessagesChat;
 
-impl ChatApi for MessagesTalk {
-    fn first_message(&self, words: &str) -> Value {
-        THEIRS.first_message(words)
+impl ChatApi for BedrockMessagesChat {
+    fn first_message(&self, text: &str) -> Value {
+        ANTHROPIC.first_message(text)
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         path::key_header(key)
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        THEIRS.request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        ANTHROPIC.request(options, items)
     }
 
     fn push_response(
@@ -35,11 +35,11 @@ impl ChatApi for MessagesTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        THEIRS.push_response(response, has_calls, items)
+        ANTHROPIC.push_response(response, has_calls, items)
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        THEIRS.push_results(answers, items);
+        ANTHROPIC.push_results(answers, items);
     }
 
     /// The host has the region in it.
@@ -52,19 +52,19 @@ impl ChatApi for MessagesTalk {
 }
 
 /// How to converse through the door that takes a body and a model.
-pub(super) struct InvokeTalk;
+pub(super) struct InvokeChat;
 
-impl ChatApi for InvokeTalk {
-    fn first_message(&self, words: &str) -> Value {
-        THEIRS.first_message(words)
+impl ChatApi for InvokeChat {
+    fn first_message(&self, text: &str) -> Value {
+        ANTHROPIC.first_message(text)
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         path::key_header(key)
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        invoke(opening, THEIRS.request(opening, items))
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        invoke(options, ANTHROPIC.request(options, items))
     }
 
     fn push_response(
@@ -73,11 +73,11 @@ impl ChatApi for InvokeTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        THEIRS.push_response(response, has_calls, items)
+        ANTHROPIC.push_response(response, has_calls, items)
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        THEIRS.push_results(answers, items);
+        ANTHROPIC.push_results(answers, items);
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -89,7 +89,7 @@ impl ChatApi for InvokeTalk {
 }
 
 /// The model goes into the path, headers go into the body.
-fn invoke(opening: &RequestOptions, request: Request) -> Request {
+fn invoke(options: &RequestOptions, request: Request) -> Request {
     let mut body = match request.body {
         Value::Object(body) => body,
         _ => Map::new(),
@@ -103,7 +103,7 @@ fn invoke(opening: &RequestOptions, request: Request) -> Request {
         body.shift_remove(name);
     }
     let mut betas = models::betas(&request.headers);
-    let declared = opening.declaration.body.get("anthropic_beta");
+    let declared = options.declaration.body.get("anthropic_beta");
     betas.extend(
         declared
             .and_then(Value::as_array)
@@ -116,7 +116,7 @@ fn invoke(opening: &RequestOptions, request: Request) -> Request {
     }
     body.insert("anthropic_version".to_owned(), declare::VERSION.into());
     Request {
-        path: format!("/model/{}/invoke", path::encoded(&opening.model)),
+        path: format!("/model/{}/invoke", path::path_segment(&options.model)),
         headers: Vec::new(),
         body: Value::Object(body),
         images: request.images,

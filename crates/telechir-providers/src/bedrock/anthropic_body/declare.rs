@@ -14,9 +14,9 @@ pub(super) const VERSION: &str = "bedrock-2023-05-31";
 /// Declares to the door that serves no toolsets.
 pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     models::takes_old_tools(offer, INVOKE)?;
-    let offer = in_their_words(offer, INVOKE);
-    let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_OLD)
-        .map_err(|error| detect::renamed_out(error, INVOKE))?;
+    let offer = as_anthropic_tools(offer, INVOKE);
+    let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_WITHOUT_TOOLSETS)
+        .map_err(|error| detect::encode_error_as(error, INVOKE))?;
     let betas: Vec<Value> = models::betas(&declared.headers);
     let mut body = Map::from_iter([("anthropic_version".to_owned(), VERSION.into())]);
     if !betas.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeE
 }
 
 /// A tool in the words of this door is one in Anthropic's.
-pub(super) fn in_their_words(offer: &ToolOffer, name: &str) -> ToolOffer {
+pub(super) fn as_anthropic_tools(offer: &ToolOffer, name: &str) -> ToolOffer {
     let tool = |tool: &Tool| match tool {
         Tool::Raw(raw) if raw.dialect == name => Tool::Raw(RawTool {
             dialect: anthropic::DIALECT.to_owned(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use telechir_protocol::bounded;
 
 use crate::StreamError;
-use crate::anthropic::Arriving;
+use crate::anthropic::AnthropicMessageBuilder;
 use crate::conversation::text_of;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
@@ -16,14 +16,14 @@ const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
 /// What has come of a message.
 #[derive(Debug, Default)]
-pub(super) struct Chunks {
-    arriving: Arriving,
+pub(super) struct InvokeResponseBuilder {
+    builder: AnthropicMessageBuilder,
     metrics: Option<Value>,
     number: usize,
     rounded: RoundedNumbers,
 }
 
-impl EventAssembler for Chunks {
+impl EventAssembler for InvokeResponseBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         if name != Some("chunk") {
@@ -47,12 +47,12 @@ impl EventAssembler for Chunks {
                 .shift_remove(METRICS)
                 .or_else(|| self.metrics.take());
         }
-        self.arriving.event(None, event)
+        self.builder.event(None, event)
     }
 
     fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         rounded.absorb(self.rounded);
-        let mut message = self.arriving.finish(rounded)?;
+        let mut message = self.builder.finish(rounded)?;
         if let Some((members, metrics)) = message.as_object_mut().zip(self.metrics) {
             members.insert(METRICS.to_owned(), metrics);
         }

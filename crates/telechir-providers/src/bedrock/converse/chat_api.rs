@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::anthropic;
-use crate::bedrock::models::{self, Maker};
+use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::path;
 use crate::conversation::text_of;
 use crate::wire::{ChatApi, Endpoint};
@@ -16,19 +16,19 @@ use crate::{Request, RequestOptions, StopReason};
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
 
 /// How to converse in it.
-pub(super) struct ConverseTalk;
+pub(super) struct ConverseChat;
 
-impl ChatApi for ConverseTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"role": "user", "content": [{"text": words}]})
+impl ChatApi for ConverseChat {
+    fn first_message(&self, text: &str) -> Value {
+        json!({"role": "user", "content": [{"text": text}]})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         path::key_header(key)
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(options, items)
     }
 
     fn push_response(
@@ -37,7 +37,7 @@ impl ChatApi for ConverseTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        take(response, has_calls, items)
+        push_response(response, has_calls, items)
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
@@ -53,22 +53,25 @@ impl ChatApi for ConverseTalk {
     }
 }
 
-fn request(opening: &RequestOptions, messages: &mut [Value]) -> Request {
-    let removed = images::prune(messages, opening.images);
-    let is_claude = models::maker(Some(&opening.model)) == Maker::Anthropic;
-    let mut body = opening.declaration.body.clone();
+fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
+    let removed = images::prune(messages, options.images);
+    let is_claude = models::vendor(Some(&options.model)) == ModelVendor::Anthropic;
+    let mut body = options.declaration.body.clone();
     let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
-    if let Some(most) = opening.max_tokens.or(default) {
-        body.insert("inferenceConfig".to_owned(), json!({"maxTokens": most}));
+    if let Some(max_tokens) = options.max_tokens.or(default) {
+        body.insert(
+            "inferenceConfig".to_owned(),
+            json!({"maxTokens": max_tokens}),
+        );
     }
-    if let Some(system) = &opening.system {
+    if let Some(system) = &options.system {
         body.insert("system".to_owned(), json!([{"text": system}]));
     }
-    if !opening.declaration.tools.is_empty() {
-        let tools = json!({"tools": opening.declaration.tools});
+    if !options.declaration.tools.is_empty() {
+        let tools = json!({"tools": options.declaration.tools});
         body.insert("toolConfig".to_owned(), tools);
     }
-    if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&opening.model) {
+    if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&options.model) {
         dropped_thinking(&mut body, thinking, beta);
     }
     let images = messages.iter().map(images::count).sum();
@@ -78,8 +81,8 @@ fn request(opening: &RequestOptions, messages: &mut [Value]) -> Request {
     }
     body.insert("messages".to_owned(), sent.into());
     Request {
-        path: format!("/model/{}/converse", path::encoded(&opening.model)),
-        headers: opening.declaration.headers.clone(),
+        path: format!("/model/{}/converse", path::path_segment(&options.model)),
+        headers: options.declaration.headers.clone(),
         body: Value::Object(body),
         images,
     }
@@ -109,7 +112,7 @@ fn mark_last(messages: &mut [Value]) {
     }
 }
 
-fn take(
+fn push_response(
     response: &Value,
     has_calls: bool,
     messages: &mut Vec<Value>,

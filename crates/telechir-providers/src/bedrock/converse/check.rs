@@ -16,10 +16,10 @@ pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
 /// Checks messages, or content blocks without one.
 pub(super) fn messages(items: &[Value]) -> Result<(), EncodeError> {
     for (at, item) in items.iter().enumerate() {
-        let place = format!("messages[{at}]");
+        let location = format!("messages[{at}]");
         match item.get("role") {
-            None => blocks(std::slice::from_ref(item), &place)?,
-            Some(_) => blocks(list(item, "content"), &place)?,
+            None => blocks(std::slice::from_ref(item), &location)?,
+            Some(_) => blocks(list(item, "content"), &location)?,
         }
     }
     Ok(())
@@ -33,21 +33,21 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 }
 
 /// Checks content blocks.
-pub(super) fn blocks(blocks: &[Value], place: &str) -> Result<(), EncodeError> {
+pub(super) fn blocks(blocks: &[Value], location: &str) -> Result<(), EncodeError> {
     for block in blocks {
         let members = block.as_object().map_or(0, Map::len);
         if members != 1 {
             return Err(missing(format!(
-                "{place} wants blocks of one member each, and one has {members}"
+                "{location} wants blocks of one member each, and one has {members}"
             )));
         }
         if let Some(call) = block.get("toolUse") {
-            tool_use(call, place)?;
+            tool_use(call, location)?;
         }
         if let Some(result) = block.get("toolResult") {
-            tool_result(result, place)?;
+            tool_result(result, location)?;
         }
-        image(block, place)?;
+        image(block, location)?;
     }
     Ok(())
 }
@@ -62,62 +62,62 @@ pub(super) fn is_id(id: &str) -> bool {
     is_legal(id, "_.:-")
 }
 
-fn id(value: &Value, place: &str) -> Result<(), EncodeError> {
+fn id(value: &Value, location: &str) -> Result<(), EncodeError> {
     let id = text_of(value, "toolUseId");
     if is_id(id) {
         Ok(())
     } else {
         Err(missing(format!(
-            "{place} wants ids of 1 to 64 letters, digits, _ . : and -, and one is {id:?}"
+            "{location} wants ids of 1 to 64 letters, digits, _ . : and -, and one is {id:?}"
         )))
     }
 }
 
-fn tool_use(call: &Value, place: &str) -> Result<(), EncodeError> {
-    id(call, place)?;
+fn tool_use(call: &Value, location: &str) -> Result<(), EncodeError> {
+    id(call, location)?;
     let name = text_of(call, "name");
     if !is_legal(name, "_-") {
         return Err(missing(format!(
-            "{place} wants tool names of 1 to 64 letters, digits, _ and -, and one is {name:?}"
+            "{location} wants tool names of 1 to 64 letters, digits, _ and -, and one is {name:?}"
         )));
     }
     if call.get("input").is_none() {
         return Err(missing(format!(
-            "{place} wants an input with the call of {name}"
+            "{location} wants an input with the call of {name}"
         )));
     }
     if call.get("toolset_name").is_some() {
         return Err(missing(format!(
-            "{place} wants no toolset_name: toolsets are served by bedrock-messages only"
+            "{location} wants no toolset_name: toolsets are served by bedrock-messages only"
         )));
     }
     Ok(())
 }
 
-fn tool_result(result: &Value, place: &str) -> Result<(), EncodeError> {
-    id(result, place)?;
+fn tool_result(result: &Value, location: &str) -> Result<(), EncodeError> {
+    id(result, location)?;
     match result.get("status").map(|status| status.as_str()) {
         None | Some(Some("success" | "error")) => {}
         Some(odd) => {
             return Err(missing(format!(
-                "{place} wants a status of success or error, and one is {odd:?}"
+                "{location} wants a status of success or error, and one is {odd:?}"
             )));
         }
     }
     for part in list(result, "content") {
-        image(part, place)?;
+        image(part, location)?;
     }
     Ok(())
 }
 
-fn image(block: &Value, place: &str) -> Result<(), EncodeError> {
+fn image(block: &Value, location: &str) -> Result<(), EncodeError> {
     let Some(image) = block.get("image") else {
         return Ok(());
     };
     let format = text_of(image, "format");
     if !matches!(format, "png" | "jpeg" | "gif" | "webp") {
         return Err(missing(format!(
-            "{place} has a picture as {format:?}, and wants png, jpeg, gif or webp"
+            "{location} has a picture as {format:?}, and wants png, jpeg, gif or webp"
         )));
     }
     Ok(())
@@ -135,19 +135,19 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
         ));
     }
     let fields = rest.get("additionalModelRequestFields");
-    let theirs = fields.map_or(&[][..], |fields| list(fields, "tools"));
+    let model_tools = fields.map_or(&[][..], |fields| list(fields, "tools"));
     let betas = fields.map_or(&[][..], |fields| list(fields, "anthropic_beta"));
     let is_computer = |tool: &&Value| text_of(tool, "type").starts_with("computer_2");
     let has_beta = betas
         .iter()
         .filter_map(Value::as_str)
         .any(|beta| beta.starts_with("computer-use-"));
-    if theirs.iter().any(|tool| is_computer(&tool)) && !has_beta {
+    if model_tools.iter().any(|tool| is_computer(&tool)) && !has_beta {
         return Err(missing(
             "a request with `anthropic_beta` beside the computer tool in additionalModelRequestFields",
         ));
     }
-    if let Some(tool) = theirs
+    if let Some(tool) = model_tools
         .iter()
         .map(|tool| text_of(tool, "type"))
         .find(|kind| kind.contains("_toolset_"))

@@ -6,7 +6,7 @@ use telechir_protocol::{HostedTool, Tool};
 
 use super::{DIALECT, check};
 use crate::anthropic;
-use crate::bedrock::models::{self, Maker};
+use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::{detect, names};
 use crate::conversation::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
@@ -16,15 +16,15 @@ const UNUSED: &str = "unused_tool";
 
 /// Declares what is offered.
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-    let maker = models::maker(offer.model.as_deref());
-    if maker == Maker::Anthropic {
+    let vendor = models::vendor(offer.model.as_deref());
+    if vendor == ModelVendor::Anthropic {
         models::takes_old_tools(offer, DIALECT)?;
     }
-    let mut declaring = Declaring {
+    let mut declaring = ConverseDeclarationBuilder {
         model: offer.model.clone(),
-        maker,
+        vendor,
         tools: Vec::new(),
-        theirs: Vec::new(),
+        model_tools: Vec::new(),
         betas: Vec::new(),
         report: Report::default(),
     };
@@ -34,22 +34,22 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
     Ok(declaring.declaration())
 }
 
-struct Declaring {
+struct ConverseDeclarationBuilder {
     model: Option<String>,
-    maker: Maker,
+    vendor: ModelVendor,
     /// Of `toolConfig`.
     tools: Vec<Value>,
     /// Anthropic's own, which no block of the interface has a place for.
-    theirs: Vec<Value>,
+    model_tools: Vec<Value>,
     betas: Vec<Value>,
     report: Report,
 }
 
-impl Declaring {
+impl ConverseDeclarationBuilder {
     fn declaration(mut self) -> (Declaration, Report) {
         let mut body = Map::new();
-        if !self.theirs.is_empty() {
-            let mut fields = json!({"tools": self.theirs});
+        if !self.model_tools.is_empty() {
+            let mut fields = json!({"tools": self.model_tools});
             if !self.betas.is_empty() {
                 fields["anthropic_beta"] = self.betas.into();
             }
@@ -67,24 +67,24 @@ impl Declaring {
     }
 
     fn tool(&mut self, tool: &Tool) -> Result<(), EncodeError> {
-        match (tool, self.maker) {
+        match (tool, self.vendor) {
             (Tool::Raw(raw), _) if raw.dialect == DIALECT => {
                 if detect::is_typed(&raw.json) {
-                    return self.in_their_words(&raw.json);
+                    return self.anthropic_entry(&raw.json);
                 }
                 self.tools.push(raw.json.clone());
                 Ok(())
             }
-            (_, Maker::Anthropic) => self.anthropic(tool),
+            (_, ModelVendor::Anthropic) => self.anthropic(tool),
             (Tool::ComputerUse(_) | Tool::Shell(_), _) => {
-                self.ours(tool);
+                self.function_tool(tool);
                 Ok(())
             }
-            (Tool::CodeInterpreter { .. }, Maker::Amazon) => {
+            (Tool::CodeInterpreter { .. }, ModelVendor::Amazon) => {
                 self.system("nova_code_interpreter");
                 Ok(())
             }
-            (Tool::Hosted(HostedTool { hosted_type, .. }), Maker::Amazon)
+            (Tool::Hosted(HostedTool { hosted_type, .. }), ModelVendor::Amazon)
                 if hosted_type.starts_with("nova_") =>
             {
                 self.system(hosted_type);
@@ -96,7 +96,7 @@ impl Declaring {
 
     /// Our tools as functions, for models that know none of their own. `computer` is the name
     /// of a tool of Anthropic's, whose words are others.
-    fn ours(&mut self, tool: &Tool) {
+    fn function_tool(&mut self, tool: &Tool) {
         let Some(function) = function_tools::function(tool) else {
             return;
         };
@@ -116,7 +116,7 @@ impl Declaring {
         self.tools.push(json!({"systemTool": {"name": name}}));
     }
 
-    fn in_their_words(&mut self, json: &Value) -> Result<(), EncodeError> {
+    fn anthropic_entry(&mut self, json: &Value) -> Result<(), EncodeError> {
         let kind = text_of(json, "type");
         if kind.contains("_toolset_") {
             return Err(check::missing(format!(
@@ -136,8 +136,8 @@ impl Declaring {
             tools: vec![tool.clone()],
             model: self.model.clone(),
         };
-        let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_OLD)
-            .map_err(|error| detect::renamed_out(error, DIALECT))?;
+        let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_WITHOUT_TOOLSETS)
+            .map_err(|error| detect::encode_error_as(error, DIALECT))?;
         self.report.absorb(report);
         for entry in &declared.tools {
             self.entry(entry);
@@ -154,8 +154,8 @@ impl Declaring {
         let kind = text_of(entry, "type");
         if entry.get("input_schema").is_some() {
             self.function(entry);
-        } else if self.maker == Maker::Anthropic && is_served(kind) {
-            self.theirs.push(entry.clone());
+        } else if self.vendor == ModelVendor::Anthropic && is_served(kind) {
+            self.model_tools.push(entry.clone());
         } else {
             let why = "it is not served here";
             self.report.lost(format!("tool {kind}"), "tools", why);
@@ -164,7 +164,7 @@ impl Declaring {
 
     fn function(&mut self, entry: &Value) {
         let name = text_of(entry, "name");
-        let legal = names::name_out(name).unwrap_or_else(|| name.to_owned());
+        let legal = names::encode_name(name).unwrap_or_else(|| name.to_owned());
         let legal = names::shortened(&legal).unwrap_or(legal);
         if legal.len() < name.len() {
             self.report.kept(
@@ -175,14 +175,15 @@ impl Declaring {
             );
         }
         for (setting, value) in entry.as_object().into_iter().flatten() {
-            let has_place = matches!(
+            let is_supported = matches!(
                 setting.as_str(),
                 "name" | "type" | "description" | "input_schema" | "strict" | "cache_control"
             );
-            if !has_place && !value.is_null() {
-                let place = format!("tool {name}");
+            if !is_supported && !value.is_null() {
+                let location = format!("tool {name}");
                 let why = "a tool has no member for it";
-                self.report.lost(format!("setting {setting}"), place, why);
+                self.report
+                    .lost(format!("setting {setting}"), location, why);
             }
         }
         // To a model without a computer tool of its own, ours has this name already.

@@ -12,8 +12,8 @@ use crate::{DecodeError, Envelope, History, Report};
 type Members = Map<String, Value>;
 
 /// Reads one response.
-pub(super) fn read_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
-    detect::refuse_error(document)?;
+pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
+    detect::reject_error_body(document)?;
     let message = document
         .get("output")
         .and_then(|output| output.get("message"));
@@ -43,8 +43,8 @@ pub(super) fn read_response(document: &Value) -> Result<(ModelTurn, Report), Dec
 }
 
 /// Reads a history in whichever envelope it comes.
-pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
-    detect::refuse_error(&document)?;
+pub(super) fn decode_history(document: Value) -> Result<(History, Report), DecodeError> {
+    detect::reject_error_body(&document)?;
     let (items, envelope, tools) = match &document {
         Value::Array(items) if !items.is_empty() && items.iter().all(is_content) => {
             return read_blocks(items, &document);
@@ -76,7 +76,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
 
 fn envelope(all: &Members, member: &'static str) -> Envelope {
     let mut rest = all.clone();
-    let held = match member {
+    let placeholder = match member {
         "output" => {
             let mut output = all[member].clone();
             output["message"] = Value::Null;
@@ -84,7 +84,7 @@ fn envelope(all: &Members, member: &'static str) -> Envelope {
         }
         _ => Value::Null,
     };
-    rest.insert(member.to_owned(), held);
+    rest.insert(member.to_owned(), placeholder);
     Envelope::Object {
         dialect: DIALECT,
         member,
@@ -104,12 +104,12 @@ pub(super) fn tools(request: &Members) -> Value {
             .and_then(|schema| schema.get("json"));
         Some(json!({"name": spec.get("name")?, "input_schema": schema}))
     };
-    let theirs = request
+    let converted = request
         .get("additionalModelRequestFields")
         .and_then(|fields| fields.get("tools")?.as_array());
     let functions = specs.into_iter().flatten().filter_map(function);
     functions
-        .chain(theirs.into_iter().flatten().cloned())
+        .chain(converted.into_iter().flatten().cloned())
         .collect()
 }
 
@@ -121,14 +121,14 @@ fn is_content(item: &Value) -> bool {
 }
 
 /// Blocks without a message: an answer's, or a response's.
-fn read_blocks(items: &[Value], whole: &Value) -> Result<(History, Report), DecodeError> {
+fn read_blocks(items: &[Value], document: &Value) -> Result<(History, Report), DecodeError> {
     let is_answer = items.iter().any(|item| {
         let result = item.get("toolResult");
         result.is_some_and(|result| result.get("type").is_none())
     });
     let role = if is_answer { "user" } else { "assistant" };
     let message = json!({"role": role, "content": items});
-    let (mut messages, report) = messages(vec![message], json!([]), whole)?;
+    let (mut messages, report) = messages(vec![message], json!([]), document)?;
     for message in &mut messages {
         message.meta.raw_representation = Some(Raw::new(DIALECT, Value::Null));
     }
@@ -140,38 +140,38 @@ fn read_blocks(items: &[Value], whole: &Value) -> Result<(History, Report), Deco
 fn messages(
     mut items: Vec<Value>,
     tools: Value,
-    whole: &Value,
+    document: &Value,
 ) -> Result<(Vec<Message>, Report), DecodeError> {
-    let mut theirs = Vec::new();
+    let mut converted = Vec::new();
     let mut originals = Vec::new();
     for (at, item) in items.iter_mut().enumerate() {
         let wrong = |problem: &str| {
             let problem = format!("messages[{at}] {problem}");
-            detect::wrong(DIALECT, problem, whole)
+            detect::wrong(DIALECT, problem, document)
         };
         let members = item.as_object_mut();
         let members = members.ok_or_else(|| wrong("wants to be an object"))?;
         let Some(Value::Array(blocks)) = members.insert("content".to_owned(), Value::Null) else {
             return Err(wrong("wants `content` as a list"));
         };
-        if let Some(place) = blocks.iter().position(detect::is_typed) {
-            let problem = format!("has a `type` in content[{place}], which no block has here");
+        if let Some(index) = blocks.iter().position(detect::is_typed) {
+            let problem = format!("has a `type` in content[{index}], which no block has here");
             return Err(wrong(&problem));
         }
         let content: Vec<Value> = blocks.iter().map(decode_block::block).collect();
         let mut message = members.clone();
         message.insert("content".to_owned(), content.into());
-        theirs.push(Value::Object(message));
+        converted.push(Value::Object(message));
         originals.push(blocks);
     }
-    let request = json!({"messages": theirs, "tools": tools});
-    let (history, report) =
-        anthropic::read_history(&request).map_err(|error| detect::renamed(error, DIALECT))?;
+    let request = json!({"messages": converted, "tools": tools});
+    let (history, report) = anthropic::decode_history(&request)
+        .map_err(|error| detect::decode_error_as(error, DIALECT))?;
     let mut messages = history.messages;
     for ((message, blocks), around) in messages.iter_mut().zip(originals).zip(items) {
         let mut blocks = blocks.into_iter();
         for content in &mut message.contents {
-            given_back(content, &mut blocks);
+            restore_own_blocks(content, &mut blocks);
         }
         if let Some(raw) = &mut message.meta.raw_representation {
             DIALECT.clone_into(&mut raw.dialect);
@@ -182,11 +182,11 @@ fn messages(
 }
 
 /// A content has its own blocks as raw representation, instead of those it was read from.
-pub(super) fn given_back(content: &mut Content, blocks: &mut impl Iterator<Item = Value>) {
+pub(super) fn restore_own_blocks(content: &mut Content, blocks: &mut impl Iterator<Item = Value>) {
     anthropic_bridge::each_meta(content, &mut |meta| {
-        anthropic_bridge::out_of_theirs(meta, PROVIDER)
+        anthropic_bridge::from_anthropic(meta, PROVIDER)
     });
-    anthropic_bridge::names_in(content);
+    anthropic_bridge::restore_names(content);
     let Some(raw) = content
         .meta_mut()
         .and_then(|meta| meta.raw_representation.as_mut())

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{HELD, OPAQUE};
+use super::{EXTRA, OPAQUE_PREFIX};
 use crate::bedrock::media;
 
 type Members = Map<String, Value>;
@@ -24,7 +24,7 @@ pub(super) fn block(original: &Value) -> Value {
 
 fn opaque(members: &Members) -> Value {
     let name = members.keys().next().map_or("nothing", String::as_str);
-    let mut block = Map::from_iter([("type".to_owned(), format!("{OPAQUE}{name}").into())]);
+    let mut block = Map::from_iter([("type".to_owned(), format!("{OPAQUE_PREFIX}{name}").into())]);
     block.extend(members.clone());
     Value::Object(block)
 }
@@ -47,7 +47,7 @@ fn part(original: &Value) -> Value {
     match original.as_object().filter(|part| part.len() == 1) {
         Some(part) if part.contains_key("json") => {
             let json = &part["json"];
-            json!({"type": "text", "text": json.to_string(), HELD: {"json": json}})
+            json!({"type": "text", "text": json.to_string(), EXTRA: {"json": json}})
         }
         _ => block(original),
     }
@@ -57,8 +57,8 @@ fn part(original: &Value) -> Value {
 fn exactly<'a, const N: usize>(value: &'a Value, names: [&str; N]) -> Option<[&'a Value; N]> {
     let members = value.as_object().filter(|members| members.len() == N)?;
     let mut found = [&Value::Null; N];
-    for (place, name) in found.iter_mut().zip(names) {
-        *place = members.get(name)?;
+    for (slot, name) in found.iter_mut().zip(names) {
+        *slot = members.get(name)?;
     }
     Some(found)
 }
@@ -70,47 +70,49 @@ fn image(value: &Value) -> Option<Value> {
         let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
         return Some(json!({"type": "image", "source": source}));
     }
-    let [place] = exactly(source, ["s3Location"])?;
-    let uri = place.get("uri")?.as_str()?;
-    let held = json!({"format": format, "s3Location": place});
-    Some(json!({"type": "image", "source": {"type": "url", "url": uri}, HELD: held}))
+    let [location] = exactly(source, ["s3Location"])?;
+    let uri = location.get("uri")?.as_str()?;
+    let extra = json!({"format": format, "s3Location": location});
+    Some(json!({"type": "image", "source": {"type": "url", "url": uri}, EXTRA: extra}))
 }
 
 fn document(value: &Value) -> Option<Value> {
-    let mut held = value.as_object()?.clone();
-    let format = held.shift_remove("format")?;
+    let mut extra = value.as_object()?.clone();
+    let format = extra.shift_remove("format")?;
     let kind = media::document_type(format.as_str()?)?;
-    let name = held.shift_remove("name")?;
-    let source = held.shift_remove("source")?;
+    let name = extra.shift_remove("name")?;
+    let source = extra.shift_remove("source")?;
     let [bytes] = exactly(&source, ["bytes"])?;
     let source = json!({"type": "base64", "media_type": kind, "data": bytes.as_str()?});
     let name = name.as_str()?;
     if media::document_name(name) != name {
-        held.insert("name".to_owned(), name.into());
+        extra.insert("name".to_owned(), name.into());
     }
     let block = json!({"type": "document", "source": source, "title": name});
-    Some(holding(block, held))
+    Some(holding(block, extra))
 }
 
-fn holding(mut block: Value, held: Members) -> Value {
-    if !held.is_empty() {
-        block[HELD] = Value::Object(held);
+fn holding(mut block: Value, extra: Members) -> Value {
+    if !extra.is_empty() {
+        block[EXTRA] = Value::Object(extra);
     }
     block
 }
 
 fn tool_use(value: &Value) -> Option<Value> {
-    let mut held = value.as_object()?.clone();
-    if held.get("type").and_then(Value::as_str) == Some("server_tool_use") {
+    let mut extra = value.as_object()?.clone();
+    if extra.get("type").and_then(Value::as_str) == Some("server_tool_use") {
         return nova_code(value);
     }
     let mut block = json!({"type": "tool_use"});
-    for (own, theirs) in [("toolUseId", "id"), ("name", "name"), ("input", "input")] {
-        if let Some(member) = held.shift_remove(own) {
-            block[theirs] = member;
+    for (converse_name, anthropic_name) in
+        [("toolUseId", "id"), ("name", "name"), ("input", "input")]
+    {
+        if let Some(member) = extra.shift_remove(converse_name) {
+            block[anthropic_name] = member;
         }
     }
-    Some(holding(block, held))
+    Some(holding(block, extra))
 }
 
 /// Code that Nova runs by itself.
@@ -122,7 +124,7 @@ fn nova_code(call: &Value) -> Option<Value> {
         "id": call.get("toolUseId")?.as_str()?,
         "name": "code_execution",
         "input": {"code": code.as_str()?},
-        HELD: {"toolUse": call},
+        EXTRA: {"toolUse": call},
     }))
 }
 
@@ -130,66 +132,66 @@ fn nova_output(result: &Value) -> Option<Value> {
     let [part] = result.get("content")?.as_array()?.as_slice() else {
         return None;
     };
-    let said = part.get("json")?;
+    let output = part.get("json")?;
     let content = json!({
         "type": "code_execution_result",
-        "stdout": said.get("stdOut")?.as_str()?,
-        "stderr": said.get("stdErr")?.as_str()?,
-        "return_code": said.get("exitCode")?,
+        "stdout": output.get("stdOut")?.as_str()?,
+        "stderr": output.get("stdErr")?.as_str()?,
+        "return_code": output.get("exitCode")?,
         "content": [],
     });
     Some(json!({
         "type": "code_execution_tool_result",
         "tool_use_id": result.get("toolUseId")?.as_str()?,
         "content": content,
-        HELD: {"toolResult": result},
+        EXTRA: {"toolResult": result},
     }))
 }
 
 fn tool_result(value: &Value) -> Option<Value> {
-    let mut held = value.as_object()?.clone();
-    match held.get("type").and_then(Value::as_str) {
+    let mut extra = value.as_object()?.clone();
+    match extra.get("type").and_then(Value::as_str) {
         Some("nova_code_interpreter_result") => return nova_output(value),
         // Another tool that the provider runs: nobody asked us.
         Some(_) => return None,
         None => {}
     }
-    let id = held.shift_remove("toolUseId")?;
-    let parts: Vec<Value> = match held.shift_remove("content") {
+    let id = extra.shift_remove("toolUseId")?;
+    let parts: Vec<Value> = match extra.shift_remove("content") {
         Some(Value::Array(parts)) => parts.iter().map(part).collect(),
         _ => return None,
     };
     let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": parts});
-    if held.get("status").and_then(Value::as_str) == Some("error") {
-        held.shift_remove("status");
+    if extra.get("status").and_then(Value::as_str) == Some("error") {
+        extra.shift_remove("status");
         block["is_error"] = true.into();
     }
-    Some(holding(block, held))
+    Some(holding(block, extra))
 }
 
 fn reasoning(value: &Value) -> Option<Value> {
     if let Some([data]) = exactly(value, ["redactedContent"]) {
         return Some(json!({"type": "redacted_thinking", "data": data.as_str()?}));
     }
-    let [said] = exactly(value, ["reasoningText"])?;
-    if let Some([text, signature]) = exactly(said, ["text", "signature"]) {
+    let [reasoning] = exactly(value, ["reasoningText"])?;
+    if let Some([text, signature]) = exactly(reasoning, ["text", "signature"]) {
         let (text, signature) = (text.as_str()?, signature.as_str()?);
         return Some(json!({"type": "thinking", "thinking": text, "signature": signature}));
     }
-    let [text] = exactly(said, ["text"])?;
+    let [text] = exactly(reasoning, ["text"])?;
     Some(json!({"type": "thinking", "thinking": text.as_str()?}))
 }
 
 /// Words with their sources.
 fn cited(value: &Value) -> Option<Value> {
     let parts = value.get("content")?.as_array()?;
-    let words: Option<String> = parts
+    let text: Option<String> = parts
         .iter()
         .map(|part| part.get("text")?.as_str())
         .collect();
-    let mut held = value.as_object()?.clone();
-    let citations = held.shift_remove("citations");
-    let mut block = json!({"type": "text", "text": words?, HELD: {"citationsContent": held}});
+    let mut extra = value.as_object()?.clone();
+    let citations = extra.shift_remove("citations");
+    let mut block = json!({"type": "text", "text": text?, EXTRA: {"citationsContent": extra}});
     if let Some(citations) = citations {
         block["citations"] = citations.as_array()?.clone().into();
     }

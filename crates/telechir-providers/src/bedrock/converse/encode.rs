@@ -4,24 +4,24 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, ToolResult};
 
-use super::{DIALECT, OPAQUE, PROVIDER, check, decode, decode_block, encode_block};
+use super::{DIALECT, OPAQUE_PREFIX, PROVIDER, check, decode, decode_block, encode_block};
 use crate::anthropic;
-use crate::bedrock::anthropic_bridge::Renaming;
+use crate::bedrock::anthropic_bridge::LegalIds;
 use crate::bedrock::{adapt, anthropic_bridge, detect};
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
 /// Writes the answers to a turn: the content blocks of the next user message.
-pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
     let mut contents = turn.turn().contents().to_vec();
-    let mut names = Renaming::default();
+    let mut names = LegalIds::default();
     for content in &mut contents {
-        lent(content, &mut names, &mut report);
+        as_anthropic(content, &mut names, &mut report);
     }
     let turn = adapt::answers(turn, DIALECT, &mut report)?;
     let results = turn.results().iter().map(|result| {
         let mut content = result.clone().into_content();
-        lent(&mut content, &mut names, &mut report);
+        as_anthropic(&mut content, &mut names, &mut report);
         content
     });
     let results: Vec<ToolResult> = results.filter_map(anthropic_bridge::as_result).collect();
@@ -29,8 +29,8 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
         .ok()
         .and_then(|turn| turn.answer(results).ok())
         .ok_or_else(|| check::missing("calls whose ids differ in legal letters too"))?;
-    let reply =
-        anthropic::write_answers(&answered).map_err(|error| detect::renamed_out(error, DIALECT))?;
+    let reply = anthropic::encode_results(&answered)
+        .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(reply.report);
     let items: Vec<Value> = reply
         .items
@@ -42,7 +42,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
 }
 
 /// Writes a history.
-pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
+pub(super) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
     let own = match &history.envelope {
         Envelope::Object {
@@ -52,22 +52,23 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         } => Some((*member, rest)),
         Envelope::Object { .. } | Envelope::List => None,
     };
-    let mut names = Renaming::default();
-    let lent = History {
+    let mut names = LegalIds::default();
+    let as_anthropic = History {
         messages: history
             .messages
             .iter()
             .enumerate()
-            .map(|(at, message)| lent_message(message, at, &mut names, &mut report))
+            .map(|(at, message)| as_anthropic_message(message, at, &mut names, &mut report))
             .collect::<Result<_, _>>()?,
         envelope: match own {
-            Some((_, rest)) => lent_envelope(rest),
-            None if is_plain(history) => lent_envelope(&Map::new()),
+            Some((_, rest)) => as_anthropic_envelope(rest),
+            None if is_plain(history) => as_anthropic_envelope(&Map::new()),
             None => history.envelope.clone(),
         },
     };
-    let (written, noted) = anthropic::write_history(&lent, anthropic::NEWEST_OLD)
-        .map_err(|error| detect::renamed_out(error, DIALECT))?;
+    let (written, noted) =
+        anthropic::encode_history(&as_anthropic, anthropic::NEWEST_WITHOUT_TOOLSETS)
+            .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(noted);
     let written = match written {
         Value::Object(mut request) => request.shift_remove("messages").unwrap_or_default(),
@@ -76,7 +77,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     let items = written.as_array().cloned().unwrap_or_default();
     let mut messages = Vec::new();
     for (at, item) in items.into_iter().enumerate() {
-        messages.extend(taken_back(item, at, &mut report));
+        messages.extend(from_anthropic(item, at, &mut report));
     }
     check::messages(&messages)?;
     let value = match own {
@@ -97,38 +98,38 @@ fn is_plain(history: &History) -> bool {
 
 /// What the other writers look for in a request. What the newest version of their interface
 /// refuses is no matter here.
-fn lent_envelope(rest: &Map<String, Value>) -> Envelope {
-    let mut lent = Map::from_iter([
+fn as_anthropic_envelope(rest: &Map<String, Value>) -> Envelope {
+    let mut as_anthropic = Map::from_iter([
         ("anthropic_version".to_owned(), "bedrock-2023-05-31".into()),
         ("tools".to_owned(), decode::tools(rest)),
     ]);
     let model = rest.get("modelId").or_else(|| rest.get("model"));
-    lent.extend(model.map(|model| ("model".to_owned(), model.clone())));
-    lent.insert("messages".to_owned(), Value::Null);
+    as_anthropic.extend(model.map(|model| ("model".to_owned(), model.clone())));
+    as_anthropic.insert("messages".to_owned(), Value::Null);
     Envelope::Object {
         dialect: anthropic::DIALECT,
         member: "messages",
-        rest: lent,
+        rest: as_anthropic,
     }
 }
 
-fn lent_message(
+fn as_anthropic_message(
     message: &Message,
     at: usize,
-    names: &mut Renaming,
+    names: &mut LegalIds,
     report: &mut Report,
 ) -> Result<Message, EncodeError> {
     let mut message = message.clone();
-    let place = format!("messages[{at}]");
-    adapt::check(&message.contents, DIALECT, &place)?;
+    let location = format!("messages[{at}]");
+    adapt::check(&message.contents, DIALECT, &location)?;
     adapt::contents(
         &mut message.contents,
-        adapt::Toolsets::Refused,
-        &place,
+        adapt::ToolsetSupport::Unsupported,
+        &location,
         report,
     );
     for content in &mut message.contents {
-        lent(content, names, report);
+        as_anthropic(content, names, report);
     }
     match &mut message.meta.raw_representation {
         Some(raw) if raw.dialect == DIALECT => {
@@ -144,11 +145,11 @@ fn lent_message(
 }
 
 /// A content of this dialect in the form that the other writers take for one of theirs.
-fn lent(content: &mut Content, names: &mut Renaming, report: &mut Report) {
-    names.out(content, DIALECT, report);
-    anthropic_bridge::handed_through(content, OPAQUE);
+fn as_anthropic(content: &mut Content, names: &mut LegalIds, report: &mut Report) {
+    names.apply(content, DIALECT, report);
+    anthropic_bridge::forwarded(content, OPAQUE_PREFIX);
     anthropic_bridge::each_meta(content, &mut |meta| {
-        anthropic_bridge::into_theirs(meta, PROVIDER)
+        anthropic_bridge::to_anthropic(meta, PROVIDER)
     });
     let raw = content
         .meta_mut()
@@ -163,18 +164,18 @@ fn lent(content: &mut Content, names: &mut Renaming, report: &mut Report) {
 }
 
 /// A message, or a block without one, in content blocks of this dialect.
-fn taken_back(mut item: Value, at: usize, report: &mut Report) -> Vec<Value> {
-    let place = format!("messages[{at}]");
+fn from_anthropic(mut item: Value, at: usize, report: &mut Report) -> Vec<Value> {
+    let location = format!("messages[{at}]");
     if item.get("role").is_none() {
-        return encode_block::blocks(&item, &place, report);
+        return encode_block::blocks(&item, &location, report);
     }
     let blocks: Vec<Value> = match item.get_mut("content").map(Value::take) {
-        Some(Value::String(words)) => vec![json!({"text": words})],
+        Some(Value::String(text)) => vec![json!({"text": text})],
         Some(Value::Array(blocks)) => blocks
             .iter()
             .enumerate()
             .flat_map(|(index, block)| {
-                encode_block::blocks(block, &format!("{place}.content[{index}]"), report)
+                encode_block::blocks(block, &format!("{location}.content[{index}]"), report)
             })
             .collect(),
         _ => Vec::new(),

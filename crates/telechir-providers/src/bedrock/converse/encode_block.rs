@@ -2,15 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{HELD, OPAQUE};
+use super::{EXTRA, OPAQUE_PREFIX};
 use crate::bedrock::{media, names};
 use crate::conversation::text_of;
 use crate::{Report, anthropic};
 
 /// The content blocks a block becomes: itself, and a cache point behind it where one was marked.
-pub(super) fn blocks(block: &Value, place: &str, report: &mut Report) -> Vec<Value> {
+pub(super) fn blocks(block: &Value, location: &str, report: &mut Report) -> Vec<Value> {
     let mut blocks = Vec::new();
-    blocks.extend(one(block, place, report));
+    blocks.extend(one(block, location, report));
     if let Some(marker) = block
         .get("cache_control")
         .filter(|marker| !marker.is_null())
@@ -29,78 +29,87 @@ pub(super) fn cache_point(marker: &Value) -> Value {
     json!({"cachePoint": point})
 }
 
-fn one(block: &Value, place: &str, report: &mut Report) -> Option<Value> {
-    let held = block.get(HELD);
-    if let Some(own) = held.and_then(whole) {
+fn one(block: &Value, location: &str, report: &mut Report) -> Option<Value> {
+    let extra = block.get(EXTRA);
+    if let Some(own) = extra.and_then(original) {
         return Some(own);
     }
     match text_of(block, "type") {
-        "text" => words(block, held, place, report),
-        "image" => image(block, held, place, report),
-        "document" => document(block, held, place, report),
+        "text" => text_block(block, extra, location, report),
+        "image" => image(block, extra, location, report),
+        "document" => document(block, extra, location, report),
         "thinking" => Some(thinking(block)),
         "redacted_thinking" => {
             Some(json!({"reasoningContent": {"redactedContent": block.get("data")}}))
         }
-        "tool_use" => Some(tool_use(block, held, place, report)),
-        "tool_result" => Some(tool_result(block, held, place, report)),
-        kind @ "server_tool_use" => Some(told(block, kind, "input", place, report)),
-        kind if kind.ends_with("_tool_result") => Some(told(block, kind, "content", place, report)),
+        "tool_use" => Some(tool_use(block, extra, location, report)),
+        "tool_result" => Some(tool_result(block, extra, location, report)),
+        kind @ "server_tool_use" => Some(as_text(block, kind, "input", location, report)),
+        kind if kind.ends_with("_tool_result") => {
+            Some(as_text(block, kind, "content", location, report))
+        }
         kind => match kind
-            .trim_start_matches(anthropic::LENT)
-            .strip_prefix(OPAQUE)
+            .trim_start_matches(anthropic::FORWARDED_PREFIX)
+            .strip_prefix(OPAQUE_PREFIX)
         {
             Some(_) => {
                 let mut own = block.as_object()?.clone();
                 own.shift_remove("type");
                 Some(Value::Object(own))
             }
-            None => lost(kind, place, report),
+            None => lost(kind, location, report),
         },
     }
 }
 
 /// A block that is kept whole.
-fn whole(held: &Value) -> Option<Value> {
+fn original(extra: &Value) -> Option<Value> {
     let name = ["toolUse", "toolResult"]
         .into_iter()
-        .find(|name| held.get(name).is_some())?;
-    Some(json!({name: held[name]}))
+        .find(|name| extra.get(name).is_some())?;
+    Some(json!({name: extra[name]}))
 }
 
 /// What another service's tool did, in words: it cannot be repeated as this one's.
-fn told(block: &Value, kind: &str, member: &str, place: &str, report: &mut Report) -> Value {
+fn as_text(block: &Value, kind: &str, member: &str, location: &str, report: &mut Report) -> Value {
     report.kept(
         format!("a block of type {kind}"),
-        place,
+        location,
         "another service ran the tool",
         "as text",
     );
-    let said = block.get(member).unwrap_or(&Value::Null);
+    let value = block.get(member).unwrap_or(&Value::Null);
     let name = text_of(block, "name");
-    json!({"text": format!("[{} {said}]", [kind, name].join(" ").trim_end())})
+    json!({"text": format!("[{} {value}]", [kind, name].join(" ").trim_end())})
 }
 
-fn lost(kind: &str, place: &str, report: &mut Report) -> Option<Value> {
+fn lost(kind: &str, location: &str, report: &mut Report) -> Option<Value> {
     let what = format!("a block of type {kind}");
-    report.lost(what, place, "this dialect has no block for it");
+    report.lost(what, location, "this dialect has no block for it");
     None
 }
 
-fn extended(members: &mut Value, held: Option<&Value>) {
-    let own = members.as_object_mut().zip(held.and_then(Value::as_object));
-    if let Some((members, held)) = own {
-        for (name, value) in held {
+fn extended(members: &mut Value, extra: Option<&Value>) {
+    let own = members
+        .as_object_mut()
+        .zip(extra.and_then(Value::as_object));
+    if let Some((members, extra)) = own {
+        for (name, value) in extra {
             members.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }
 }
 
-fn words(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) -> Option<Value> {
-    if let Some(json) = held.and_then(|held| held.get("json")) {
+fn text_block(
+    block: &Value,
+    extra: Option<&Value>,
+    location: &str,
+    report: &mut Report,
+) -> Option<Value> {
+    if let Some(json) = extra.and_then(|extra| extra.get("json")) {
         return Some(json!({"json": json}));
     }
-    if let Some(cited) = held.and_then(|held| held.get("citationsContent")) {
+    if let Some(cited) = extra.and_then(|extra| extra.get("citationsContent")) {
         let mut cited = cited.clone();
         if let Some(citations) = block.get("citations") {
             cited["citations"] = citations.clone();
@@ -112,29 +121,34 @@ fn words(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) 
         .and_then(Value::as_array)
         .is_some_and(|all| !all.is_empty())
     {
-        report.lost("citations", place, "they have another form here");
+        report.lost("citations", location, "they have another form here");
     }
     let text = text_of(block, "text");
     // What came with an empty text goes back with it; ours are never empty.
     Some(json!({"text": text}))
 }
 
-fn image(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) -> Option<Value> {
+fn image(
+    block: &Value,
+    extra: Option<&Value>,
+    location: &str,
+    report: &mut Report,
+) -> Option<Value> {
     let source = block.get("source").unwrap_or(&Value::Null);
     let image = |format: &str, source: Value| {
         let mut image = json!({"format": format, "source": source});
-        extended(&mut image, held);
+        extended(&mut image, extra);
         json!({"image": image})
     };
-    if let Some(place) = held.and_then(|held| held.get("s3Location")) {
-        let format = held.map_or("png", |held| text_of(held, "format"));
-        return Some(json!({"image": {"format": format, "source": {"s3Location": place}}}));
+    if let Some(s3) = extra.and_then(|extra| extra.get("s3Location")) {
+        let format = extra.map_or("png", |extra| text_of(extra, "format"));
+        return Some(json!({"image": {"format": format, "source": {"s3Location": s3}}}));
     }
     let url = text_of(source, "url");
     match text_of(source, "type") {
         "base64" => match media::image_format(text_of(source, "media_type")) {
             Some(format) => Some(image(format, json!({"bytes": source.get("data")}))),
-            None => lost("image that is no PNG, JPEG, GIF or WebP", place, report),
+            None => lost("image that is no PNG, JPEG, GIF or WebP", location, report),
         },
         "url" if url.starts_with("s3://") => {
             let format = url.rsplit('.').next().map(str::to_ascii_lowercase);
@@ -146,14 +160,14 @@ fn image(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) 
             };
             Some(image(format, json!({"s3Location": {"uri": url}})))
         }
-        _ => lost("image by its address or name", place, report),
+        _ => lost("image by its address or name", location, report),
     }
 }
 
 fn document(
     block: &Value,
-    held: Option<&Value>,
-    place: &str,
+    extra: Option<&Value>,
+    location: &str,
     report: &mut Report,
 ) -> Option<Value> {
     let source = block.get("source").unwrap_or(&Value::Null);
@@ -162,33 +176,33 @@ fn document(
     let (format, source) = match text_of(source, "type") {
         "base64" => (media::document_format(kind)?, json!({"bytes": data})),
         "text" => ("txt", json!({"text": data})),
-        _ => return lost("document by its address or name", place, report),
+        _ => return lost("document by its address or name", location, report),
     };
-    let own = held.and_then(|held| held.get("name")?.as_str());
+    let own = extra.and_then(|extra| extra.get("name")?.as_str());
     let name = own.map_or_else(
         || media::document_name(text_of(block, "title")),
         str::to_owned,
     );
     let mut document = json!({"format": format, "name": name, "source": source});
-    extended(&mut document, held);
+    extended(&mut document, extra);
     Some(json!({"document": document}))
 }
 
 fn thinking(block: &Value) -> Value {
-    let mut said = json!({"text": text_of(block, "thinking")});
+    let mut reasoning = json!({"text": text_of(block, "thinking")});
     if let Some(signature) = block
         .get("signature")
         .filter(|signature| !signature.is_null())
     {
-        said["signature"] = signature.clone();
+        reasoning["signature"] = signature.clone();
     }
-    json!({"reasoningContent": {"reasoningText": said}})
+    json!({"reasoningContent": {"reasoningText": reasoning}})
 }
 
-fn tool_use(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) -> Value {
+fn tool_use(block: &Value, extra: Option<&Value>, location: &str, report: &mut Report) -> Value {
     let mut call = Map::new();
-    for (theirs, own) in [("id", "toolUseId"), ("name", "name"), ("input", "input")] {
-        if let Some(member) = block.get(theirs) {
+    for (anthropic_name, own) in [("id", "toolUseId"), ("name", "name"), ("input", "input")] {
+        if let Some(member) = block.get(anthropic_name) {
             call.insert(own.to_owned(), member.clone());
         }
     }
@@ -197,7 +211,7 @@ fn tool_use(block: &Value, held: Option<&Value>, place: &str, report: &mut Repor
     {
         report.kept(
             format!("function name {name}"),
-            place,
+            location,
             "names have 64 characters at most",
             format!("as {short}"),
         );
@@ -209,21 +223,21 @@ fn tool_use(block: &Value, held: Option<&Value>, place: &str, report: &mut Repor
     if !matches!(caller, "" | "direct") {
         report.lost(
             format!("caller {caller}"),
-            place,
+            location,
             "a call has no caller here",
         );
     }
     let mut call = Value::Object(call);
-    extended(&mut call, held);
+    extended(&mut call, extra);
     json!({"toolUse": call})
 }
 
-fn tool_result(block: &Value, held: Option<&Value>, place: &str, report: &mut Report) -> Value {
+fn tool_result(block: &Value, extra: Option<&Value>, location: &str, report: &mut Report) -> Value {
     let content: Vec<Value> = match block.get("content") {
-        Some(Value::String(words)) if words.is_empty() => Vec::new(),
-        Some(Value::String(words)) => vec![json!({"text": words})],
+        Some(Value::String(text)) if text.is_empty() => Vec::new(),
+        Some(Value::String(text)) => vec![json!({"text": text})],
         Some(Value::Array(parts)) => {
-            let part = |part| one(part, place, report);
+            let part = |part| one(part, location, report);
             parts.iter().filter_map(part).collect()
         }
         _ => Vec::new(),
@@ -232,6 +246,6 @@ fn tool_result(block: &Value, held: Option<&Value>, place: &str, report: &mut Re
     if block.get("is_error") == Some(&Value::Bool(true)) {
         result["status"] = "error".into();
     }
-    extended(&mut result, held);
+    extended(&mut result, extra);
     json!({"toolResult": result})
 }

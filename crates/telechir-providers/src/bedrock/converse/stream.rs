@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use block_builder::Growing;
+use block_builder::ConverseBlockBuilder;
 
 use crate::StreamError;
 use crate::numbers::RoundedNumbers;
@@ -17,16 +17,16 @@ type Members = Map<String, Value>;
 
 /// What has come of a response.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(super) struct ConverseResponseBuilder {
     /// How many events came.
     number: usize,
     role: Option<Value>,
-    blocks: BTreeMap<u64, Growing>,
+    blocks: BTreeMap<u64, ConverseBlockBuilder>,
     stop: Option<Members>,
     metadata: Members,
 }
 
-impl EventAssembler for Arriving {
+impl EventAssembler for ConverseResponseBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let name = name.unwrap_or_default();
@@ -43,9 +43,9 @@ impl EventAssembler for Arriving {
         }
         match name {
             "messageStart" => self.start(event),
-            "contentBlockStart" => self.begin(event),
-            "contentBlockDelta" => self.grow(event),
-            "contentBlockStop" => self.end(&event),
+            "contentBlockStart" => self.new(event),
+            "contentBlockDelta" => self.append(event),
+            "contentBlockStop" => self.end_block(&event),
             "messageStop" => {
                 self.stop = Some(event);
                 Ok(Vec::new())
@@ -63,11 +63,11 @@ impl EventAssembler for Arriving {
             return Err(missing("the message did not stop".to_owned()));
         };
         let mut content = Vec::new();
-        for (index, growing) in self.blocks {
-            if !growing.is_ended {
+        for (index, builder) in self.blocks {
+            if !builder.is_ended {
                 return Err(missing(format!("block {index} did not stop")));
             }
-            content.extend(growing.whole(rounded));
+            content.extend(builder.finish(rounded));
         }
         let role = self.role.unwrap_or_else(|| "assistant".into());
         let message = json!({"message": {"role": role, "content": content}});
@@ -78,7 +78,7 @@ impl EventAssembler for Arriving {
     }
 }
 
-impl Arriving {
+impl ConverseResponseBuilder {
     fn bad(&self, problem: impl Into<String>) -> StreamError {
         StreamError::BadEvent {
             number: self.number,
@@ -100,37 +100,37 @@ impl Arriving {
         index.ok_or_else(|| self.bad("it has no `contentBlockIndex`"))
     }
 
-    fn begin(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+    fn new(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let start = event.shift_remove("start").unwrap_or_default();
-        if let Some(growing) = self.blocks.get(&index) {
-            return if growing.is_just_begun(&start) {
+        if let Some(builder) = self.blocks.get(&index) {
+            return if builder.is_repeated_start(&start) {
                 Ok(Vec::new())
             } else {
                 Err(self.bad(format!("block {index} begins twice")))
             };
         }
-        let growing = Growing::begin(start);
-        let delta = growing.begun(index);
-        self.blocks.insert(index, growing);
+        let builder = ConverseBlockBuilder::new(start);
+        let delta = builder.start_delta(index);
+        self.blocks.insert(index, builder);
         Ok(delta.into_iter().collect())
     }
 
-    fn grow(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+    fn append(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let Some(Value::Object(delta)) = event.shift_remove("delta") else {
             return Err(self.bad("it has no `delta`"));
         };
-        let growing = self
+        let builder = self
             .blocks
             .entry(index)
-            .or_insert_with(|| Growing::begin(Value::Null));
-        if growing.is_ended {
+            .or_insert_with(|| ConverseBlockBuilder::new(Value::Null));
+        if builder.is_ended {
             return Err(self.bad(format!("block {index} has ended")));
         }
         let mut deltas = Vec::new();
         for (name, piece) in delta {
-            match growing.grow(index, &name, piece) {
+            match builder.append(index, &name, piece) {
                 Ok(delta) => deltas.extend(delta),
                 Err(problem) => return Err(self.bad(format!("block {index} {problem}"))),
             }
@@ -138,18 +138,18 @@ impl Arriving {
         Ok(deltas)
     }
 
-    fn end(&mut self, event: &Members) -> Result<Vec<Delta>, StreamError> {
+    fn end_block(&mut self, event: &Members) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(event)?;
         // A block without any piece says nothing.
-        let growing = self
+        let builder = self
             .blocks
             .entry(index)
-            .or_insert_with(|| Growing::begin(Value::Null));
-        if growing.is_ended {
+            .or_insert_with(|| ConverseBlockBuilder::new(Value::Null));
+        if builder.is_ended {
             return Err(self.bad(format!("block {index} ends twice")));
         }
-        growing.is_ended = true;
-        let is_call = growing.is_local_call();
+        builder.is_ended = true;
+        let is_call = builder.is_local_call();
         Ok(is_call
             .then_some(Delta::CallEnd { index })
             .into_iter()

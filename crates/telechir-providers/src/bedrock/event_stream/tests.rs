@@ -1,6 +1,6 @@
 //! Frames, cut and damaged anywhere.
 
-use super::{Frame, FrameReader};
+use super::{EventFrame, EventFrameReader};
 
 fn header(name: &str, kind: u8, value: &[u8]) -> Vec<u8> {
     let mut bytes = vec![u8::try_from(name.len()).unwrap()];
@@ -24,8 +24,8 @@ fn frame(headers: &[u8], payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn event(name: &str, payload: &str) -> Frame {
-    Frame {
+fn event(name: &str, payload: &str) -> EventFrame {
+    EventFrame {
         kind: "event".to_owned(),
         name: name.to_owned(),
         message: String::new(),
@@ -55,14 +55,14 @@ fn bytes() -> Vec<u8> {
 }
 
 #[test]
-fn frames_are_the_same_wherever_the_bytes_are_cut() {
+fn decodes_the_same_frames_for_every_chunking() {
     let bytes = bytes();
     let expected = [
         event("messageStart", "{\"role\":\"assistant\"}"),
         event("messageStop", ""),
     ];
     for cut in 0..=bytes.len() {
-        let mut reader = FrameReader::default();
+        let mut reader = EventFrameReader::default();
         let mut frames = reader.push(&bytes[..cut]).unwrap();
         frames.extend(reader.push(&bytes[cut..]).unwrap());
         assert_eq!(frames, expected, "cut at {cut}");
@@ -71,35 +71,35 @@ fn frames_are_the_same_wherever_the_bytes_are_cut() {
 }
 
 #[test]
-fn a_damaged_byte_is_never_taken_for_a_frame() {
+fn rejects_a_frame_with_any_damaged_byte() {
     let bytes = bytes();
-    let whole = FrameReader::default().push(&bytes).unwrap();
+    let frames = EventFrameReader::default().push(&bytes).unwrap();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
-        let mut reader = FrameReader::default();
+        let mut reader = EventFrameReader::default();
         match reader.push(&damaged) {
             Err(error) => assert!(error.to_string().contains("checksum"), "{at}: {error}"),
-            Ok(frames) => panic!("{at}: {frames:?} instead of {whole:?}"),
+            Ok(frames) => panic!("{at}: {frames:?} instead of {frames:?}"),
         }
     }
 }
 
 #[test]
-fn lengths_that_cannot_be_are_refused_before_anything_is_held() {
+fn rejects_impossible_lengths_before_buffering() {
     for (total, headers) in [(15u32, 0u32), (17, 2), (u32::MAX, 0), (16, u32::MAX)] {
         let mut bytes = total.to_be_bytes().to_vec();
         bytes.extend(headers.to_be_bytes());
         bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
-        let error = FrameReader::default().push(&bytes).unwrap_err();
+        let error = EventFrameReader::default().push(&bytes).unwrap_err();
         assert!(error.to_string().contains("lengths"), "{error}");
     }
 }
 
 #[test]
-fn headers_beyond_their_place_are_refused() {
+fn rejects_headers_beyond_the_frame() {
     let headers = [5, b'a'];
-    let error = FrameReader::default()
+    let error = EventFrameReader::default()
         .push(&frame(&headers, b""))
         .unwrap_err();
     assert!(error.to_string().contains("headers"), "{error}");

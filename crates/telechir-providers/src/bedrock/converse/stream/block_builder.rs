@@ -10,14 +10,14 @@ use crate::stream::{CallDelta, Delta};
 
 /// A block as far as it came.
 #[derive(Debug)]
-pub(super) struct Growing {
-    begun: Value,
-    kind: Kind,
+pub(super) struct ConverseBlockBuilder {
+    start: Value,
+    partial: PartialBlock,
     pub(super) is_ended: bool,
 }
 
 #[derive(Debug, Default)]
-enum Kind {
+enum PartialBlock {
     /// Begun, and nothing known.
     #[default]
     Nothing,
@@ -47,43 +47,45 @@ enum Kind {
     },
 }
 
-impl Growing {
+impl ConverseBlockBuilder {
     /// A block that begins so; null when it begins with its first piece.
-    pub(super) fn begin(begun: Value) -> Self {
-        let has = |name: &str| begun.get(name).is_some();
-        let kind = if has("toolUse") {
-            Kind::Call {
+    pub(super) fn new(start: Value) -> Self {
+        let has = |name: &str| start.get(name).is_some();
+        let partial = if has("toolUse") {
+            PartialBlock::Call {
                 input: String::new(),
             }
         } else if has("toolResult") {
-            Kind::Result { parts: Vec::new() }
+            PartialBlock::Result { parts: Vec::new() }
         } else if has("image") {
-            Kind::Image { image: Map::new() }
+            PartialBlock::Image { image: Map::new() }
         } else {
-            Kind::Nothing
+            PartialBlock::Nothing
         };
         Self {
-            begun,
-            kind,
+            start,
+            partial,
             is_ended: false,
         }
     }
 
     /// Whether the same beginning again changes nothing.
-    pub(super) fn is_just_begun(&self, begun: &Value) -> bool {
-        let is_empty = match &self.kind {
-            Kind::Nothing => true,
-            Kind::Call { input } => input.is_empty(),
-            Kind::Result { parts } => parts.is_empty(),
-            Kind::Image { image } => image.is_empty(),
-            Kind::Text { .. } | Kind::Thinking { .. } | Kind::Redacted { .. } => false,
-            Kind::Other { .. } => false,
+    pub(super) fn is_repeated_start(&self, start: &Value) -> bool {
+        let is_empty = match &self.partial {
+            PartialBlock::Nothing => true,
+            PartialBlock::Call { input } => input.is_empty(),
+            PartialBlock::Result { parts } => parts.is_empty(),
+            PartialBlock::Image { image } => image.is_empty(),
+            PartialBlock::Text { .. }
+            | PartialBlock::Thinking { .. }
+            | PartialBlock::Redacted { .. } => false,
+            PartialBlock::Other { .. } => false,
         };
-        is_empty && !self.is_ended && self.begun == *begun
+        is_empty && !self.is_ended && self.start == *start
     }
 
     fn call(&self) -> Option<&Value> {
-        self.begun.get("toolUse")
+        self.start.get("toolUse")
     }
 
     /// A call that is ours to carry out.
@@ -93,7 +95,7 @@ impl Growing {
     }
 
     /// What its beginning says.
-    pub(super) fn begun(&self, index: u64) -> Option<Delta> {
+    pub(super) fn start_delta(&self, index: u64) -> Option<Delta> {
         let call = self.call().filter(|_| self.is_local_call());
         let owned = |call: &Value, name: &str| Some(text_of(call, name).to_owned());
         match call {
@@ -104,34 +106,34 @@ impl Growing {
                 arguments: String::new(),
             })),
             None => {
-                let (event, _) = self.begun.as_object()?.iter().next()?;
+                let (event, _) = self.start.as_object()?.iter().next()?;
                 Some(Delta::Other {
                     event: event.clone(),
-                    json: json!({"contentBlockIndex": index, "start": self.begun}),
+                    json: json!({"contentBlockIndex": index, "start": self.start}),
                 })
             }
         }
     }
 
     /// Takes a piece. A problem goes on after the block's name.
-    pub(super) fn grow(
+    pub(super) fn append(
         &mut self,
         index: u64,
         name: &str,
         piece: Value,
     ) -> Result<Option<Delta>, String> {
         let is_local = self.is_local_call();
-        if matches!(self.kind, Kind::Nothing) {
-            self.kind = first(name, &piece);
+        if matches!(self.partial, PartialBlock::Nothing) {
+            self.partial = first(name, &piece);
         }
-        match (&mut self.kind, name) {
-            (Kind::Text { text, .. }, "text") => {
+        match (&mut self.partial, name) {
+            (PartialBlock::Text { text, .. }, "text") => {
                 let more = string(&piece, "text")?;
                 text.push_str(&more);
                 return Ok(Some(Delta::Text { index, text: more }));
             }
-            (Kind::Text { citations, .. }, "citation") => citations.push(piece),
-            (Kind::Call { input }, "toolUse") => {
+            (PartialBlock::Text { citations, .. }, "citation") => citations.push(piece),
+            (PartialBlock::Call { input }, "toolUse") => {
                 let arguments = text_of(&piece, "input").to_owned();
                 input.push_str(&arguments);
                 return Ok(is_local.then(|| {
@@ -142,23 +144,23 @@ impl Growing {
                     })
                 }));
             }
-            (Kind::Result { parts }, "toolResult") => add_parts(parts, piece),
-            (Kind::Thinking { text, signature }, "reasoningContent") => {
+            (PartialBlock::Result { parts }, "toolResult") => add_parts(parts, piece),
+            (PartialBlock::Thinking { text, signature }, "reasoningContent") => {
                 signature.push_str(text_of(&piece, "signature"));
                 let more = text_of(&piece, "text").to_owned();
                 text.push_str(&more);
-                let says_more = !more.is_empty();
-                return Ok(says_more.then_some(Delta::Reasoning { index, text: more }));
+                let has_text = !more.is_empty();
+                return Ok(has_text.then_some(Delta::Reasoning { index, text: more }));
             }
-            (Kind::Redacted { data }, "reasoningContent") => {
+            (PartialBlock::Redacted { data }, "reasoningContent") => {
                 let more = STANDARD.decode(text_of(&piece, "redactedContent"));
                 data.extend(more.map_err(|_| "has redacted content that is no base64")?);
             }
-            (Kind::Image { image }, "image") => match piece {
+            (PartialBlock::Image { image }, "image") => match piece {
                 Value::Object(more) => image.extend(more),
                 _ => return Err("has a piece of an image that is no object".to_owned()),
             },
-            (Kind::Other { pieces }, _) => {
+            (PartialBlock::Other { pieces }, _) => {
                 let delta = Delta::Other {
                     event: name.to_owned(),
                     json: json!({"contentBlockIndex": index, "delta": {name: piece}}),
@@ -172,67 +174,67 @@ impl Growing {
     }
 
     /// The whole block; none when nothing came of it.
-    pub(super) fn whole(self, rounded: &mut RoundedNumbers) -> Option<Value> {
-        let begun = self.begun;
-        Some(match self.kind {
-            Kind::Nothing => return None,
-            Kind::Text { text, citations } if citations.is_empty() => json!({"text": text}),
-            Kind::Text { text, citations } => {
+    pub(super) fn finish(self, rounded: &mut RoundedNumbers) -> Option<Value> {
+        let start = self.start;
+        Some(match self.partial {
+            PartialBlock::Nothing => return None,
+            PartialBlock::Text { text, citations } if citations.is_empty() => json!({"text": text}),
+            PartialBlock::Text { text, citations } => {
                 json!({"citationsContent": {"content": [{"text": text}], "citations": citations}})
             }
-            Kind::Call { input } => {
+            PartialBlock::Call { input } => {
                 let input = match input.trim() {
                     "" => json!({}),
                     // What is no JSON stays text, which is no input and cannot be carried out.
                     _ => numbers::read(input, rounded),
                 };
-                json!({"toolUse": with(&begun["toolUse"], [("input".to_owned(), input)])})
+                json!({"toolUse": with(&start["toolUse"], [("input".to_owned(), input)])})
             }
-            Kind::Result { parts } => {
-                json!({"toolResult": with(&begun["toolResult"], [("content".to_owned(), parts.into())])})
+            PartialBlock::Result { parts } => {
+                json!({"toolResult": with(&start["toolResult"], [("content".to_owned(), parts.into())])})
             }
-            Kind::Thinking { text, signature } if signature.is_empty() => {
+            PartialBlock::Thinking { text, signature } if signature.is_empty() => {
                 json!({"reasoningContent": {"reasoningText": {"text": text}}})
             }
-            Kind::Thinking { text, signature } => {
+            PartialBlock::Thinking { text, signature } => {
                 json!({"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}})
             }
-            Kind::Redacted { data } => {
+            PartialBlock::Redacted { data } => {
                 json!({"reasoningContent": {"redactedContent": STANDARD.encode(data)}})
             }
-            Kind::Image { image } => {
-                json!({"image": with(&begun["image"], image)})
+            PartialBlock::Image { image } => {
+                json!({"image": with(&start["image"], image)})
             }
-            Kind::Other { pieces } => Value::Object(pieces),
+            PartialBlock::Other { pieces } => Value::Object(pieces),
         })
     }
 }
 
 /// What a block began as, with what came since; what began as no object stays as it is.
-fn with(begun: &Value, came: impl IntoIterator<Item = (String, Value)>) -> Value {
-    let mut whole = begun.clone();
-    if let Value::Object(members) = &mut whole {
-        members.extend(came);
+fn with(start: &Value, added: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let mut block = start.clone();
+    if let Value::Object(members) = &mut block {
+        members.extend(added);
     }
-    whole
+    block
 }
 
 /// What a block is that begins with this piece.
-fn first(name: &str, piece: &Value) -> Kind {
+fn first(name: &str, piece: &Value) -> PartialBlock {
     match name {
-        "text" | "citation" => Kind::Text {
+        "text" | "citation" => PartialBlock::Text {
             text: String::new(),
             citations: Vec::new(),
         },
         "reasoningContent" if piece.get("redactedContent").is_some() => {
-            Kind::Redacted { data: Vec::new() }
+            PartialBlock::Redacted { data: Vec::new() }
         }
-        "reasoningContent" => Kind::Thinking {
+        "reasoningContent" => PartialBlock::Thinking {
             text: String::new(),
             signature: String::new(),
         },
         // A call or a result without its beginning has no id: it is no call.
-        _ => Kind::Other { pieces: Map::new() },
+        _ => PartialBlock::Other { pieces: Map::new() },
     }
 }
 
