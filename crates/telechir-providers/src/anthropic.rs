@@ -1,11 +1,12 @@
-//! Anthropic's Messages: blocks of a message, one call a block or an older tool with actions.
+//! Anthropic's Messages API: content blocks, with one tool call per block.
 //!
-//! `history` reads, `block` with `call` and `result` takes one block to a content; `translate`
-//! writes, with `ask` for calls and `answer` for results; `tools` declares. What came from here
-//! goes back as it came, unless its neutral values were changed.
+//! `decode_history` decodes requests and responses; `decode_block`, `decode_call` and
+//! `decode_result` turn one block into a content. `encode_history` encodes messages,
+//! `encode_call` calls and `encode_result` results; `declare` declares tools. A content decoded
+//! from this dialect is encoded as the same JSON, unless its neutral values were changed.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a block has few of the forms that JSON and contents can have; any other is let be"
+    reason = "a block uses few of the many kinds of JSON values and contents; the rest passes unchanged"
 )]
 
 mod chat_api;
@@ -45,19 +46,19 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 pub(crate) const DIALECT: &str = "anthropic-messages";
 
-/// Under this name contents keep what only this provider says.
+/// Key of the additional properties that only this provider has.
 const PROVIDER: &str = "anthropic";
 
-/// The newest version of the tools.
+/// The newest tool version: the toolsets.
 pub(crate) const NEWEST: models::ToolVersion = models::ToolVersion::Toolset;
 
-/// The newest version of the tools that agents know.
+/// The newest tool version that Bedrock agents accept.
 pub(crate) const JANUARY_2025: models::ToolVersion = models::ToolVersion::January2025;
 
-/// The newest version of the tools where no toolsets are served.
+/// The newest tool version of an API without toolsets.
 pub(crate) const NEWEST_WITHOUT_TOOLSETS: models::ToolVersion = models::ToolVersion::November2025;
 
 pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
@@ -70,7 +71,7 @@ pub(crate) use image::screenshot_size;
 pub(crate) use models::{is_of_october_2024, takes_old_tools};
 pub(crate) use stream::AnthropicMessageBuilder;
 
-/// The dialect.
+/// Codec of `anthropic-messages`.
 pub(crate) struct Messages;
 
 impl Codec for Messages {

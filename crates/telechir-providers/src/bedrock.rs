@@ -1,8 +1,8 @@
-//! Amazon Bedrock's doors: Converse with AWS's own blocks, Anthropic's bodies behind two others,
-//! and agents that hand a call back.
+//! Amazon Bedrock's APIs: Converse with AWS's content blocks, the Messages API and InvokeModel
+//! with Anthropic's request bodies, and agents that return control for a call.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a block has few of the forms that JSON and contents can have; any other is let be"
+    reason = "a block uses few of the many kinds of JSON values and contents; the rest passes unchanged"
 )]
 
 mod adapt;
@@ -22,5 +22,5 @@ pub(crate) use agents::Agents;
 pub(crate) use anthropic_body::{Invoke, Messages};
 pub(crate) use converse::Converse;
 
-/// Bytes of base64 that one picture may have.
+/// Maximum size of one image in bytes of base64.
 const MAX_IMAGE_BASE64_BYTES: usize = 5 * 1024 * 1024;

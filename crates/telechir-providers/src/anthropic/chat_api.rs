@@ -1,4 +1,4 @@
-//! A conversation in messages.
+//! Conversations through the Messages API.
 
 mod images;
 
@@ -14,7 +14,7 @@ const VERSION: &str = "2026-10-21";
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
-/// How to converse in it.
+/// The Messages API as a [`ChatApi`].
 pub(crate) struct AnthropicChat;
 
 impl ChatApi for AnthropicChat {
@@ -39,8 +39,8 @@ impl ChatApi for AnthropicChat {
         push_response(response, has_calls, items)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        items.push(json!({"role": "user", "content": answers}));
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        items.push(json!({"role": "user", "content": results}));
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -51,7 +51,7 @@ impl ChatApi for AnthropicChat {
     }
 }
 
-/// Many pictures may not be as large as few.
+/// Tightens the limit when an image is too large for a request with many images.
 fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
     if !limits::has_oversized_image(messages) {
         return limit;
@@ -62,7 +62,7 @@ fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
     }
 }
 
-/// The request. Sampling members are never sent: the version in use refuses them.
+/// Builds the request. Sampling parameters are never sent: this API version rejects them.
 fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
     let removed = images::prune(messages, limit(options.images, messages));
     let mut body = Map::new();
@@ -71,7 +71,7 @@ fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
         "max_tokens".into(),
         options.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into(),
     );
-    // The provider moves this one breakpoint along as the conversation grows.
+    // The provider moves this single breakpoint forward as the conversation grows.
     body.insert("cache_control".into(), json!({"type": "ephemeral"}));
     if let Some(system) = &options.system {
         body.insert("system".into(), system.clone().into());
@@ -115,7 +115,7 @@ fn push_response(
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
-    // An answer may hold empty text blocks; a request may not.
+    // A response may contain empty text blocks; a request may not.
     let blocks: Vec<Value> = blocks
         .into_iter()
         .filter(|block| !is_empty_text(block))
@@ -159,8 +159,9 @@ fn is_empty_text(block: &Value) -> bool {
     text_of(block, "type") == "text" && text_of(block, "text").trim().is_empty()
 }
 
-/// What a request says, and its beta, so that thinking whose words are gone is dropped instead of
-/// refused. Of the lines 5.1, 5.2 and 5.5, whose thinking belongs to the exact words before it.
+/// The `thinking` field and the beta that let the provider drop thinking whose preceding content
+/// changed, instead of rejecting the request. Only for models 5.1, 5.2 and 5.5, which bind
+/// thinking to the exact content before it.
 pub(crate) fn unbound_thinking(model: &str) -> Option<(Value, &'static str)> {
     let binds = ["-5-1", "-5-2", "-5-5"]
         .iter()

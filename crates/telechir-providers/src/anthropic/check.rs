@@ -1,4 +1,4 @@
-//! What the provider refuses, found before it is sent.
+//! Finds what the provider rejects before the request is sent.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::media::missing;
 use super::{declare, tabs};
 use crate::EncodeError;
 
-/// Checks that calls and answers fit one another.
+/// Checks that every call has exactly one valid result in the next message.
 pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
     for (at, pair) in messages.windows(2).enumerate() {
         let calls: Vec<&Block> = of_type(&pair[0], "tool_use").collect();
@@ -27,25 +27,25 @@ pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// Whether an answer may stand after these in one turn: after a failure of its family it must
-/// say that nothing was done.
-pub(super) fn may_follow(answer: &Value, before: &[Value]) -> bool {
-    let toolset = |answer: &Value| {
-        answer
+/// Whether a result may follow `before` in the same turn: after a failure in its toolset it must
+/// contain the toolset's "not executed" text.
+pub(super) fn may_follow(result: &Value, before: &[Value]) -> bool {
+    let toolset = |result: &Value| {
+        result
             .get("toolset_name")
             .and_then(Value::as_str)
             .map(str::to_owned)
     };
-    let Some(own) = toolset(answer) else {
+    let Some(own) = toolset(result) else {
         return true;
     };
-    let failed = |answer: &&Value| answer.get("is_error") == Some(&Value::Bool(true));
+    let failed = |result: &&Value| result.get("is_error") == Some(&Value::Bool(true));
     let has_failed = before
         .iter()
         .filter(failed)
-        .any(|answer| toolset(answer).as_ref() == Some(&own));
-    let halted = answer.get("content").and_then(Value::as_str) == Some(halt_sentence(&own));
-    !has_failed || (failed(&answer) && halted)
+        .any(|result| toolset(result).as_ref() == Some(&own));
+    let halted = result.get("content").and_then(Value::as_str) == Some(halt_sentence(&own));
+    !has_failed || (failed(&result) && halted)
 }
 
 fn of_type<'a>(message: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Block> {
@@ -66,18 +66,20 @@ fn turn(calls: &[&Block], next: &Value, location: &str) -> Result<(), EncodeErro
         let mut results =
             of_type(next, "tool_result").filter(|result| text(result, "tool_use_id") == Some(id));
         let Some(result) = results.next() else {
-            return Err(missing(format!("{location} wants a tool_result for {id}")));
+            return Err(missing(format!(
+                "{location} must contain a tool_result for {id}"
+            )));
         };
         if results.next().is_some() {
             return Err(missing(format!("{location} has two results for {id}")));
         }
-        let location = format!("{location}, the result of {id}:");
+        let location = format!("{location}, result {id}:");
         let toolset = text(call, "toolset_name");
         if text(result, "toolset_name") != toolset {
             let expected =
                 toolset.map_or_else(|| "none".to_owned(), |toolset| format!("{toolset:?}"));
             return Err(missing(format!(
-                "{location} wants the call's toolset_name, {expected}"
+                "{location} toolset_name must be {expected}, as in the call"
             )));
         }
         if let Some(toolset) = toolset {
@@ -103,7 +105,7 @@ fn member<'a>(
             Ok(())
         } else {
             Err(missing(format!(
-                "{location} an earlier call of its family failed, so it wants {:?}",
+                "{location} an earlier call of its toolset failed; the content must be {:?}",
                 halt_sentence(toolset)
             )))
         };
@@ -117,24 +119,24 @@ fn member<'a>(
         .filter(|_| matches!(toolset, COMPUTER | BROWSER))
     {
         return Err(missing(format!(
-            "{location} may not have a block of type {odd}"
+            "{location} blocks of type {odd} are not allowed"
         )));
     }
     if is_error {
         failed.insert(toolset);
         if kinds.contains(&"browser_state") {
             return Err(missing(format!(
-                "{location} an error may not have a browser_state"
+                "{location} an error must not contain a browser_state"
             )));
         }
         return match result_text {
-            None | Some("") => Err(missing(format!("{location} an error wants words"))),
+            None | Some("") => Err(missing(format!("{location} an error must contain text"))),
             Some(_) => Ok(()),
         };
     }
     let name = text(call, "name").unwrap_or_default();
     if matches!(name, "screenshot" | "zoom") && !kinds.contains(&"image") {
-        return Err(missing(format!("{location} {name} wants a picture")));
+        return Err(missing(format!("{location} {name} must contain an image")));
     }
     if toolset == BROWSER {
         states(name, result, &kinds, location)
@@ -171,12 +173,12 @@ fn states(name: &str, result: &Block, kinds: &[&str], location: &str) -> Result<
         .count();
     if count > 1 {
         return Err(missing(format!(
-            "{location} may have one browser_state, and has {count}"
+            "{location} expected at most one browser_state, found {count}"
         )));
     }
     if tabs::is_tab_member(name) && kinds != ["browser_state"] {
         return Err(missing(format!(
-            "{location} {name} wants one browser_state and nothing else"
+            "{location} {name} must contain one browser_state and nothing else"
         )));
     }
     let blocks = result
@@ -203,7 +205,7 @@ fn one_state(state: &Block, location: &str) -> Result<(), EncodeError> {
         .collect();
     if ids.len() != tabs.len() || tabs.len() > 100 {
         return Err(missing(format!(
-            "{location} tabs want ids of their own, and are 100 at most"
+            "{location} expected at most 100 tabs with distinct ids"
         )));
     }
     let active = tabs
@@ -212,26 +214,26 @@ fn one_state(state: &Block, location: &str) -> Result<(), EncodeError> {
         .count();
     if !tabs.is_empty() && active != 1 {
         return Err(missing(format!(
-            "{location} one tab wants to be active, and {active} are"
+            "{location} expected one active tab, found {active}"
         )));
     }
     match state.get("state_changes") {
         None | Some(Value::Null) => Ok(()),
         Some(Value::Array(changes)) if (1..=200).contains(&changes.len()) => Ok(()),
         Some(_) => Err(missing(format!(
-            "{location} state_changes are 1 to 200, or left out"
+            "{location} state_changes must have 1 to 200 entries or be absent"
         ))),
     }
 }
 
-/// Pictures are of four types; an error has words.
+/// Checks that images have a supported type and errors contain text.
 fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
     let id = text(result, "tool_use_id").unwrap_or_default();
     if result.get("is_error") == Some(&Value::Bool(true))
         && matches!(result_text(result), None | Some(""))
     {
         return Err(missing(format!(
-            "{location}, the result of {id}: an error wants words"
+            "{location}, result {id}: an error must contain text"
         )));
     }
     let blocks = result
@@ -253,28 +255,28 @@ fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
         if !fits {
             let kind = kind.unwrap_or_default();
             return Err(missing(format!(
-                "{location}, the result of {id}: {kind} is none of PNG, JPEG, GIF and WebP"
+                "{location}, result {id}: expected a PNG, JPEG, GIF or WebP image, found {kind}"
             )));
         }
     }
     Ok(())
 }
 
-/// Whether a request is one of the newest version of the interface. Only where the version is a
-/// member of the body does a request say that it is not.
+/// Whether a request uses the newest API version. A request without `anthropic_version` in its
+/// body counts as newest.
 pub(super) fn is_newest(rest: &Map<String, Value>) -> bool {
     let is_newest = |version: &str| version.starts_with("20") && version >= "2026-10-21";
     text(rest, "anthropic_version").is_none_or(is_newest)
 }
 
-/// Checks what is around the messages.
+/// Checks the fields of a request except its messages.
 pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
     let sampling = ["temperature", "top_p", "top_k"]
         .into_iter()
         .find(|name| is_newest(rest) && rest.contains_key(*name));
     if let Some(name) = sampling {
         return Err(missing(format!(
-            "a request without `{name}`, which this version of the interface refuses"
+            "remove `{name}` from the request; this API version rejects it"
         )));
     }
     let entries = rest
@@ -283,7 +285,7 @@ pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
         .into_iter()
         .flatten();
     for entry in entries.filter_map(Value::as_object) {
-        declare::refused(entry).map_or(Ok(()), |problem| Err(missing(problem)))?;
+        declare::rejection(entry).map_or(Ok(()), |problem| Err(missing(problem)))?;
     }
     Ok(())
 }

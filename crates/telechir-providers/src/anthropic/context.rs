@@ -1,5 +1,5 @@
-//! What the blocks so far say about those to come: which call a result answers, and which names
-//! the request gives to functions of its own.
+//! Context for decoding a block: the calls before it, and the names of the functions that the
+//! request declares.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,23 +8,28 @@ use telechir_protocol::Content;
 
 use super::decode_block::text;
 
-/// What a call was, for its result.
+/// The kind of a call, which decides how its result is decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToolUseKind {
-    /// Of a screen or browser; the name of its last action.
+    /// A computer or browser call.
     Computer {
+        /// The call's tool group.
         group: Option<String>,
+        /// Name of the call's last action; empty if it has none.
         action: String,
     },
-    /// Of a shell.
+    /// A shell call.
     Shell,
-    /// Of an editor.
+    /// A text editor or memory call.
     Edit,
-    /// Of any other tool.
-    Function { name: String },
+    /// A call of any other tool.
+    Function {
+        /// The tool's name.
+        name: String,
+    },
 }
 
-/// The context of a block.
+/// Context for decoding a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockContext {
     calls: HashMap<String, ToolUseKind>,
@@ -32,7 +37,7 @@ pub(super) struct BlockContext {
 }
 
 impl BlockContext {
-    /// The scene of a request that declares these tools.
+    /// The context of a request, with the functions it declares.
     pub(super) fn of_request(request: &Map<String, Value>) -> Self {
         let tools = request.get("tools").and_then(Value::as_array);
         let is_own = |tool: &&Map<String, Value>| {
@@ -53,17 +58,17 @@ impl BlockContext {
         }
     }
 
-    /// Whether the request gives this name to a function of its own.
+    /// Whether the request declares a function with this name.
     pub(super) fn is_function(&self, name: &str) -> bool {
         self.functions.contains(name)
     }
 
-    /// The call with this id.
+    /// The kind of the call with this id.
     pub(super) fn call_kind(&self, id: &str) -> Option<&ToolUseKind> {
         self.calls.get(id)
     }
 
-    /// Remembers a call.
+    /// Records a call; other contents are ignored.
     pub(super) fn note(&mut self, content: &Content) {
         let (id, call_kind) = match content {
             Content::ComputerCall(call) => {

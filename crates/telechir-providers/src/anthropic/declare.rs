@@ -1,4 +1,4 @@
-//! Declaring tools: the entry for each, in the version the model takes, and the headers.
+//! Tool declarations: an entry per tool in the version the model accepts, and the headers.
 
 mod hosted;
 
@@ -13,7 +13,7 @@ use crate::companion;
 use crate::declaration::hosted_settings;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
-/// The version of the interface that all of this is about.
+/// The API version these declarations are for.
 const INTERFACE: &str = "2026-10-21";
 const BROWSER_TOOLSET: &str = "browser_toolset_20260801";
 
@@ -70,7 +70,7 @@ const BROWSER_MEMBERS: [&str; 31] = [
     "javascript_exec",
 ];
 
-/// Declares what is offered, in tools of `newest` or an older version.
+/// Declares the offered tools in the version `newest` or an older one.
 pub(crate) fn declare(
     offer: &ToolOffer,
     newest: ToolVersion,
@@ -142,7 +142,7 @@ impl AnthropicDeclarationBuilder<'_> {
             Tool::Hosted(tool) => self.hosted(&tool.hosted_type, &tool.additional_properties),
             Tool::ImageGeneration { .. } => self.report_unavailable("image_generation"),
             Tool::Raw(tool) if tool.dialect == DIALECT => {
-                if let Some(problem) = tool.json.as_object().and_then(refused) {
+                if let Some(problem) = tool.json.as_object().and_then(rejection) {
                     return Err(missing(problem));
                 }
                 let kind = tool.json.get("type").and_then(Value::as_str);
@@ -152,9 +152,9 @@ impl AnthropicDeclarationBuilder<'_> {
                 self.tools.push(tool.json.clone());
             }
             Tool::Raw(tool) => self.report.lost(
-                format!("a tool in the words of {}", tool.dialect),
+                format!("a raw tool of {}", tool.dialect),
                 "tools",
-                "another dialect's words",
+                "it is in another dialect's format",
             ),
         }
         Ok(())
@@ -164,7 +164,7 @@ impl AnthropicDeclarationBuilder<'_> {
         self.report.lost(
             format!("tool {what}"),
             "tools",
-            "this provider has no such tool",
+            "the provider has no such tool",
         );
     }
 
@@ -177,7 +177,7 @@ impl AnthropicDeclarationBuilder<'_> {
     fn needed_version(&self) -> Result<ToolVersion, EncodeError> {
         self.version.ok_or_else(|| {
             missing(format!(
-                "a model that takes a computer tool; {} takes none",
+                "use a model with a computer tool; {} has none",
                 self.model
             ))
         })
@@ -194,7 +194,7 @@ impl AnthropicDeclarationBuilder<'_> {
         let size = tool.display_width.zip(tool.display_height);
         let Some((width, height)) = size else {
             return Err(missing(format!(
-                "a display's width and height, which {} demands",
+                "set the display's width and height; {} requires them",
                 version.computer_type()
             )));
         };
@@ -213,7 +213,7 @@ impl AnthropicDeclarationBuilder<'_> {
             self.report.lost(
                 format!("exclusion of {name}"),
                 "computer tool",
-                "this version cannot leave an action out",
+                "this tool version cannot exclude actions",
             );
         }
         version.beta().into_iter().for_each(|beta| self.beta(beta));
@@ -234,7 +234,7 @@ impl AnthropicDeclarationBuilder<'_> {
         Ok(())
     }
 
-    /// A function of ours in this provider's shape.
+    /// Adds one of our function tools in this provider's format.
     fn companion(&mut self, mut function: Value, settings: &Map<String, Value>) {
         let entry = Map::from_iter([
             ("name".to_owned(), function["name"].take()),
@@ -244,7 +244,7 @@ impl AnthropicDeclarationBuilder<'_> {
         self.add(entry, settings, CLIENT_TOOL);
     }
 
-    /// Members that are switched off, those of the provider's own settings included.
+    /// Adds `configs` for the excluded actions and the caller's own `configs`.
     fn configs(
         &mut self,
         entry: &mut Block,
@@ -258,7 +258,7 @@ impl AnthropicDeclarationBuilder<'_> {
                 self.report.lost(
                     format!("exclusion of {name}"),
                     "toolset",
-                    "it has no such member",
+                    "the toolset has no such member",
                 );
             }
             configs.extend(
@@ -279,7 +279,7 @@ impl AnthropicDeclarationBuilder<'_> {
         if !configs.is_empty() {
             entry.insert("configs".to_owned(), Value::Object(configs));
         }
-        refused(entry).map_or(Ok(()), |problem| Err(missing(problem)))
+        rejection(entry).map_or(Ok(()), |problem| Err(missing(problem)))
     }
 
     fn function(&mut self, tool: &FunctionTool) {
@@ -293,7 +293,7 @@ impl AnthropicDeclarationBuilder<'_> {
         self.add(entry, &tool.additional_properties, FUNCTION);
     }
 
-    /// Tools of the provider: the type says the name, in its newest version when no date does.
+    /// Adds a tool that the provider defines; a type without a date means its newest version.
     fn hosted(&mut self, kind: &str, settings: &Map<String, Value>) {
         let kind = match kind {
             "text_editor" => models::text_editor(self.model),
@@ -311,7 +311,7 @@ impl AnthropicDeclarationBuilder<'_> {
         self.tools.push(Value::Object(entry));
     }
 
-    /// Adds an entry with those of the caller's settings that it may have.
+    /// Adds an entry with the caller's settings that it supports.
     fn add(&mut self, mut entry: Block, settings: &Map<String, Value>, allowed: &[&str]) {
         let own = settings.get(PROVIDER).and_then(Value::as_object);
         for (name, value) in own.into_iter().flatten() {
@@ -324,7 +324,7 @@ impl AnthropicDeclarationBuilder<'_> {
                 self.report.lost(
                     format!("setting {name}"),
                     format!("tool {kind}"),
-                    "the provider refuses it there",
+                    "the provider rejects it for this tool",
                 );
             }
         }
@@ -350,7 +350,7 @@ const FUNCTION: &[&str] = &[
     "type",
 ];
 
-/// The members an excluded action stands for: its own name, or what a neutral name covers.
+/// The toolset members of an excluded action: its own name, or all that a neutral name covers.
 fn members_of<'a>(action: &str, members: &[&'a str]) -> Vec<&'a str> {
     let covered: &[&str] = match action {
         "click" => &[
@@ -375,8 +375,8 @@ fn members_of<'a>(action: &str, members: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// Why the provider would refuse an entry of a toolset; none when it would not.
-pub(super) fn refused(entry: &Block) -> Option<String> {
+/// Why the provider would reject a toolset entry; none if it is valid.
+pub(super) fn rejection(entry: &Block) -> Option<String> {
     let kind = text(entry, "type")?;
     let members: &[&str] = match kind {
         BROWSER_TOOLSET => &BROWSER_MEMBERS,
@@ -385,17 +385,19 @@ pub(super) fn refused(entry: &Block) -> Option<String> {
     };
     let allowed = ["type", "configs", "cache_control", "allowed_callers"];
     if let Some(odd) = entry.keys().find(|name| !allowed.contains(&name.as_str())) {
-        return Some(format!("{kind} without `{odd}`, which it refuses"));
+        return Some(format!(
+            "remove `{odd}` from {kind}; the toolset rejects it"
+        ));
     }
     let configs = match entry.get("configs") {
         None | Some(Value::Null) => return None,
         Some(Value::Object(configs)) => configs,
-        Some(_) => return Some(format!("{kind} with `configs` as an object")),
+        Some(_) => return Some(format!("`configs` of {kind} must be an object")),
     };
     for (name, config) in configs {
         if !members.contains(&name.as_str()) {
             return Some(format!(
-                "{kind} without a config for `{name}`, which is no member of it"
+                "remove `{name}` from the configs of {kind}; it is not a member of the toolset"
             ));
         }
         let odd = config
@@ -407,7 +409,9 @@ pub(super) fn refused(entry: &Block) -> Option<String> {
             .into_iter()
             .find(|name| !matches!(name.as_str(), "enabled" | "defer_loading"))
         {
-            return Some(format!("{kind} without `{odd}` in the config of `{name}`"));
+            return Some(format!(
+                "remove `{odd}` from the config of `{name}` in {kind}"
+            ));
         }
     }
     let off = |member: &&&str| {
@@ -416,5 +420,5 @@ pub(super) fn refused(entry: &Block) -> Option<String> {
             .is_some_and(|config| config.get("enabled") == Some(&Value::Bool(false)))
     };
     let all_off = members.iter().filter(off).count() == members.len();
-    all_off.then(|| format!("{kind} with one member that is not switched off"))
+    all_off.then(|| format!("enable at least one member of {kind}"))
 }

@@ -1,11 +1,12 @@
-//! A member of a toolset, or an action of the older computer tools, as neutral actions.
+//! Decodes a toolset member, or an action of the legacy computer tools, into neutral actions.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit, Target};
 
 use super::input::{DurationLimit, InputResult, ToolInput};
 
-/// Names of the older tools and of the computer toolset; the toolset is stricter on durations.
+/// Decodes a member of the computer toolset, or an action of the legacy tools, which have looser
+/// limits on durations.
 pub(super) fn computer(
     name: &str,
     members: &Map<String, Value>,
@@ -62,8 +63,8 @@ pub(super) fn computer(
     }])
 }
 
-/// The members of the browser toolset. A `tab_id` that an action has no place for comes out as
-/// a switch to that tab before it.
+/// Decodes a member of the browser toolset. A `tab_id` that the action has no field for becomes
+/// a switch to that tab before the action.
 pub(super) fn browser(name: &str, members: &Map<String, Value>) -> InputResult<Vec<Action>> {
     let input = ToolInput(members);
     let tab = input.text("tab_id")?;
@@ -76,7 +77,7 @@ pub(super) fn browser(name: &str, members: &Map<String, Value>) -> InputResult<V
     Ok(actions)
 }
 
-/// What has a place for its tab, or needs none.
+/// Decodes members whose action has a tab field or needs no tab; none for any other.
 fn page(name: &str, input: ToolInput<'_>, tab: Option<&str>) -> InputResult<Option<Action>> {
     let tab = tab.map(str::to_owned);
     Ok(Some(match name {
@@ -140,7 +141,7 @@ fn page(name: &str, input: ToolInput<'_>, tab: Option<&str>) -> InputResult<Opti
     }))
 }
 
-/// Pointer, keys and pictures of a page.
+/// Decodes pointer, keyboard and screenshot members.
 fn pointer(name: &str, input: ToolInput<'_>) -> InputResult<Vec<Action>> {
     use Button::{Left, Middle, Right};
     use ClickCount::{Double, Single, Triple};
@@ -221,7 +222,7 @@ fn click(input: ToolInput<'_>, button: Button, count: ClickCount) -> InputResult
     })
 }
 
-/// Without a start (the first version, and now and then the later ones) it starts at the pointer.
+/// Decodes a drag. Without a start, which legacy tools allow, it starts at the pointer.
 fn drag(input: ToolInput<'_>, needs_start: bool) -> InputResult<Action> {
     let start = input.point("start_coordinate")?;
     if needs_start && start.is_none() {
@@ -250,7 +251,7 @@ fn scroll(
         "right" => (amount, 0.0),
         other => {
             return Err(format!(
-                "`scroll_direction` is {other:?}, not up, down, left or right"
+                "`scroll_direction` is {other:?}, expected up, down, left or right"
             ));
         }
     };
@@ -273,7 +274,7 @@ fn typed(input: ToolInput<'_>) -> InputResult<Action> {
     })
 }
 
-/// Several chords become several actions, and repeat as a whole.
+/// Decodes key presses. Several chords become several actions, repeated as a sequence.
 fn keys(input: ToolInput<'_>) -> InputResult<Vec<Action>> {
     const MAX_KEY_PRESSES: usize = 1000;
     let (chords, repeat) = (input.chords("text")?, input.repeat()?);
@@ -286,7 +287,7 @@ fn keys(input: ToolInput<'_>) -> InputResult<Vec<Action>> {
     let times = usize::try_from(repeat).unwrap_or(usize::MAX);
     if chords.len().saturating_mul(times) > MAX_KEY_PRESSES {
         return Err(format!(
-            "`text` and `repeat` make more than {MAX_KEY_PRESSES} key presses"
+            "`text` and `repeat` result in more than {MAX_KEY_PRESSES} key presses"
         ));
     }
     let once = chords
@@ -295,7 +296,7 @@ fn keys(input: ToolInput<'_>) -> InputResult<Vec<Action>> {
     Ok(std::iter::repeat_n(once, times).flatten().collect())
 }
 
-/// The toolset's rule: an address without a scheme is meant as https.
+/// Adds `https://` to a URL without a scheme, as the toolset documents.
 fn with_scheme(url: &str) -> String {
     const OPAQUE: [&str; 8] = [
         "about:",

@@ -1,4 +1,4 @@
-//! One content block as a neutral content.
+//! Decodes one content block into a neutral content.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -12,21 +12,21 @@ use super::{DIALECT, PROVIDER, decode_call, decode_result, hosted_code};
 
 pub(super) type Block = Map<String, Value>;
 
-/// A member that is a string.
+/// A field's value, if it is a string.
 pub(super) fn text<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
     block.get(name)?.as_str()
 }
 
-/// Reads a block. Whatever is not understood comes out whole.
-pub(super) fn read(block: &Block, context: &BlockContext) -> Content {
+/// Decodes a block. An unknown block is retained as [`UnknownContent`].
+pub(super) fn decode(block: &Block, context: &BlockContext) -> Content {
     let known = match text(block, "type").unwrap_or_default() {
         "text" => plain(block),
         "thinking" => thinking(block),
         "redacted_thinking" => redacted(block),
         "image" => media(block),
         "document" => media(block),
-        "tool_use" => Some(decode_call::read(block, context)),
-        "tool_result" => decode_result::read(block, context),
+        "tool_use" => Some(decode_call::decode(block, context)),
+        "tool_result" => decode_result::decode(block, context),
         "server_tool_use" => hosted_code::call(block),
         "bash_code_execution_tool_result" | "code_execution_tool_result" => {
             hosted_code::result(block)
@@ -44,7 +44,7 @@ fn other(block: &Block) -> Content {
     })
 }
 
-/// The block itself, and all its members but these under the provider's name.
+/// Metadata with the block as raw representation, and its fields except `known` as properties.
 pub(super) fn meta(block: &Block, known: &[&str]) -> Meta {
     let raw = Raw::new(DIALECT, Value::Object(block.clone()));
     let mut meta = Meta {
@@ -96,7 +96,7 @@ fn redacted(block: &Block) -> Option<Content> {
     }))
 }
 
-/// A picture or document in any of the three forms that are one thing everywhere.
+/// Decodes an image or document given as base64, URL or file id; none for any other source.
 pub(super) fn media(block: &Block) -> Option<Content> {
     let source = block.get("source")?.as_object()?;
     let meta = meta(block, &["source", "title"]);

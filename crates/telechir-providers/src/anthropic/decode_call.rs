@@ -1,5 +1,5 @@
-//! A `tool_use` block as a call. What cannot be understood is a call all the same, with the
-//! reason, so that it is answered.
+//! Decodes a `tool_use` block into a call. Invalid input still becomes a call, with the reason as
+//! its exception, so that it gets a result.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -18,8 +18,8 @@ use crate::{companion, function_tools};
 pub(super) const COMPUTER: &str = "computer";
 pub(super) const BROWSER: &str = "browser";
 
-/// Reads a call.
-pub(super) fn read(block: &Block, context: &BlockContext) -> Content {
+/// Decodes a call.
+pub(super) fn decode(block: &Block, context: &BlockContext) -> Content {
     let name = text(block, "name").unwrap_or_default();
     let Some(id) = text(block, "id") else {
         return function(block, name);
@@ -27,12 +27,12 @@ pub(super) fn read(block: &Block, context: &BlockContext) -> Content {
     let input = match block.get("input") {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(members)) => match invalid_json(members) {
-            Some(raw) => Err(format!("the input is no JSON object: {}", excerpt(raw))),
+            Some(raw) => Err(format!("the input is not a JSON object: {}", excerpt(raw))),
             None => Ok(members.clone()),
         },
-        Some(odd) => Err(format!("the input is {}, not an object", excerpt(odd))),
+        Some(odd) => Err(format!("the input is {}, expected an object", excerpt(odd))),
     };
-    // A function that the request itself calls `browser` is ours when it says an action.
+    // A declared function named `browser` is our function tool if its input names an action.
     let companion = || companion(block, id, name, input.as_ref().ok()?);
     if text(block, "toolset_name").is_none()
         && let Some(call) = companion()
@@ -63,9 +63,9 @@ pub(super) fn read(block: &Block, context: &BlockContext) -> Content {
     }
 }
 
-/// The same call when its response ended before it did: what came of it is never carried out.
+/// Marks a call whose response was truncated, so that it is never executed.
 pub(super) fn mark_cut_off(mut content: Content) -> Content {
-    const WHY: &str = "the response reached its end before the call did.";
+    const WHY: &str = "the response ended before the call was complete.";
     let exception = match &mut content {
         Content::ComputerCall(call) => &mut call.exception,
         Content::ShellCall(call) => &mut call.exception,
@@ -77,14 +77,14 @@ pub(super) fn mark_cut_off(mut content: Content) -> Content {
     content
 }
 
-/// The words of an input that the model did not write as an object, or not to its end.
+/// The text of an input that is not a complete JSON object.
 fn invalid_json(input: &Map<String, Value>) -> Option<&Value> {
     input
         .get(INVALID_INPUT)
         .filter(|raw| raw.is_string() && input.len() == 1)
 }
 
-/// A member of a toolset.
+/// Decodes a call of a toolset member.
 fn member(
     block: &Block,
     id: &str,
@@ -95,19 +95,19 @@ fn member(
     let read = input.and_then(|input| match toolset {
         COMPUTER => decode_action::computer(name, &input, true),
         BROWSER => decode_action::browser(name, &input),
-        _ => Err(format!("there is no toolset {toolset:?}")),
+        _ => Err(format!("unknown toolset {toolset:?}")),
     });
     let read = read.map_err(|problem| format!("{name}: {problem}."));
     computer(block, id, toolset, read)
 }
 
-/// The older tools: every action under one name. The same name without an action is a batch of
-/// the toolset that the provider could not take apart.
+/// Decodes a call of a legacy tool, which has all actions under one name. The same name without
+/// an action is a toolset batch that the provider could not split.
 fn legacy_tool(block: &Block, id: &str, input: InputResult<Map<String, Value>>) -> Content {
     let read = input.and_then(|mut input| match input.shift_remove("action") {
         Some(Value::String(name)) => decode_action::computer(&name, &input, false)
             .map_err(|problem| format!("{name}: {problem}")),
-        Some(odd) => Err(format!("`action` is {}, not a string", excerpt(&odd))),
+        Some(odd) => Err(format!("`action` is {}, expected a string", excerpt(&odd))),
         None => Err(no_action_problem(&input)),
     });
     computer(
@@ -118,7 +118,7 @@ fn legacy_tool(block: &Block, id: &str, input: InputResult<Map<String, Value>>) 
     )
 }
 
-/// A function of ours, which says its action in the neutral words.
+/// Decodes a call of one of our function tools, whose arguments are neutral actions.
 fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) -> Option<Content> {
     let arguments = Arguments::Json(input.clone());
     let mut content = match name {
@@ -131,12 +131,12 @@ fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) ->
     Some(content)
 }
 
-/// Under this name a call keeps that it came as one of the older tools, all actions under one
-/// name.
+/// Property of a content with the form it had in this dialect; [`LEGACY_TOOL`] for a call of a
+/// legacy tool.
 pub(super) const FORM: &str = "form";
 pub(super) const LEGACY_TOOL: &str = "one_tool";
 
-/// A call that cannot be read keeps its name and input, which nothing else says.
+/// Metadata of a call; an invalid call retains its name and input as properties.
 fn call_meta(block: &Block, is_read: bool) -> Meta {
     let known: &[&str] = if is_read {
         &["id", "name", "input"]
@@ -153,7 +153,7 @@ fn no_action_problem(input: &Map<String, Value>) -> String {
     )
 }
 
-/// What a call of a screen is, and what cannot be read of it as it stands.
+/// Builds a computer call from its decoded actions or from the reason why they are invalid.
 fn computer(block: &Block, id: &str, group: &str, read: InputResult<Vec<Action>>) -> Content {
     let is_read = read.is_ok();
     let (actions, exception) = match read {
@@ -224,7 +224,7 @@ fn operation(mut input: Map<String, Value>) -> InputResult<EditOperation> {
         "str_replace" => &["path", "old_str"],
         "rename" => &["old_path", "new_path"],
         "insert" => {
-            // The older editors call the new text `new_str`.
+            // Legacy editors name the new text `new_str`.
             if !input.contains_key("insert_text")
                 && let Some(new) = input.shift_remove("new_str")
             {
@@ -241,7 +241,12 @@ fn operation(mut input: Map<String, Value>) -> InputResult<EditOperation> {
     input.shift_remove("command");
     let path = match input.shift_remove("path") {
         Some(Value::String(path)) => Some(path),
-        Some(odd) => return Err(at(format!("`path` is {}, not a string", excerpt(&odd)))),
+        Some(odd) => {
+            return Err(at(format!(
+                "`path` is {}, expected a string",
+                excerpt(&odd)
+            )));
+        }
         None => None,
     };
     Ok(EditOperation {
@@ -251,17 +256,17 @@ fn operation(mut input: Map<String, Value>) -> InputResult<EditOperation> {
     })
 }
 
-/// Any other tool. A block without an id comes here too: nothing could answer it.
+/// Decodes a call of any other tool, or a block without an id, which cannot get a result.
 fn function(block: &Block, name: &str) -> Content {
     let (arguments, exception) = match block.get("input") {
         None | Some(Value::Null) => (Arguments::Json(Map::new()), None),
         Some(Value::Object(members)) => {
             let problem = invalid_json(members)
-                .map(|raw| format!("the input is no JSON object: {}.", excerpt(raw)));
+                .map(|raw| format!("the input is not a JSON object: {}.", excerpt(raw)));
             (Arguments::Json(members.clone()), problem)
         }
         Some(odd) => {
-            let problem = format!("the input is {}, not an object.", excerpt(odd));
+            let problem = format!("the input is {}, expected an object.", excerpt(odd));
             (Arguments::Text(odd.to_string()), Some(problem))
         }
     };
@@ -280,7 +285,7 @@ fn function(block: &Block, name: &str) -> Content {
     })
 }
 
-/// The name of the toolset a call came from, when it was one of a toolset.
+/// The toolset a call belongs to; none for legacy tools and functions.
 pub(super) fn toolset_name(meta: &Meta) -> Option<&str> {
     meta.property(PROVIDER, "toolset_name")?.as_str()
 }

@@ -1,4 +1,4 @@
-//! Reading: a response as a turn; requests, lists and responses as a history.
+//! Decodes a response into a turn, and requests, lists and responses into a history.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
@@ -10,29 +10,29 @@ use super::decode_block::{self, text};
 use super::{DIALECT, PROVIDER, decode_call, decode_result, detect, split_calls};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// Reads one response.
+/// Decodes one response.
 pub(crate) fn decode_response(value: &Value) -> Result<(ModelTurn, Report), DecodeError> {
     if let Some(error) = detect::provider_error(value) {
         return Err(error);
     }
-    let wanted = "it wants a message with a list `content`";
+    let expected = "expected a message whose `content` is a list";
     let Some(message) = value.as_object() else {
-        return Err(detect::wrong(wanted, value));
+        return Err(detect::wrong_shape(expected, value));
     };
-    let is_answer = text(message, "role").is_none_or(|role| role == "assistant")
+    let is_response = text(message, "role").is_none_or(|role| role == "assistant")
         && text(message, "type").is_none_or(|kind| kind == "message");
-    let Some(content) = message.get("content").filter(|_| is_answer) else {
+    let Some(content) = message.get("content").filter(|_| is_response) else {
         let problem = if message.contains_key("messages") {
-            "it wants one response, and this is a whole request"
+            "expected a single response, found a request"
         } else {
-            wanted
+            expected
         };
-        return Err(detect::wrong(problem, value));
+        return Err(detect::wrong_shape(problem, value));
     };
     let mut context = BlockContext::default();
     let mut contents = Vec::new();
     for (location, block) in blocks_of(content, "content", value)?.iter().enumerate() {
-        let content = decode_block::read(
+        let content = decode_block::decode(
             object(block, &format!("content[{location}]"), value)?,
             &context,
         );
@@ -49,13 +49,13 @@ pub(crate) fn decode_response(value: &Value) -> Result<(ModelTurn, Report), Deco
     Ok((ModelTurn::new(contents)?, Report::default()))
 }
 
-/// Whether the last block may be no whole one.
+/// Whether the last block may be incomplete.
 fn is_cut_off(message: &Map<String, Value>) -> bool {
     let reasons = ["max_tokens", "model_context_window_exceeded", "refusal"];
     text(message, "stop_reason").is_some_and(|reason| reasons.contains(&reason))
 }
 
-/// A refusal as an error that says why.
+/// A refusal as an error content with the provider's explanation.
 fn refusal(message: &Map<String, Value>) -> Option<Content> {
     if text(message, "stop_reason") != Some("refusal") {
         return None;
@@ -67,7 +67,7 @@ fn refusal(message: &Map<String, Value>) -> Option<Content> {
         .and_then(Value::as_object)
         .and_then(|details| text(details, "explanation"));
     let mut error = ErrorContent {
-        message: why.unwrap_or("The model refuses.").to_owned(),
+        message: why.unwrap_or("The model refused.").to_owned(),
         error_code: Some("refusal".to_owned()),
         error_details: details.cloned(),
         meta: Meta::default(),
@@ -101,7 +101,7 @@ fn usage(message: &Map<String, Value>) -> Option<Content> {
     Some(Content::Usage(content))
 }
 
-/// Reads a whole request, a list of messages, a list of blocks, or one message or response.
+/// Decodes a request, a list of messages, a list of blocks, one message or one response.
 pub(crate) fn decode_history(value: &Value) -> Result<(History, Report), DecodeError> {
     if let Some(error) = detect::provider_error(value) {
         return Err(error);
@@ -129,9 +129,14 @@ pub(crate) fn decode_history(value: &Value) -> Result<(History, Report), DecodeE
                     envelope: envelope(all, "content"),
                 }
             }
-            _ => return Err(detect::wrong("it wants `messages` or `content`", value)),
+            _ => {
+                return Err(detect::wrong_shape(
+                    "expected `messages` or `content`",
+                    value,
+                ));
+            }
         },
-        _ => return Err(detect::wrong("it wants an object or a list", value)),
+        _ => return Err(detect::wrong_shape("expected an object or a list", value)),
     };
     Ok((history, decoder.report))
 }
@@ -146,7 +151,7 @@ fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
     }
 }
 
-/// A message that is one string: its content is that string's.
+/// The content of a message whose `content` is a string.
 pub(super) fn string_content(text: &str) -> Content {
     let raw = Raw::new(DIALECT, Value::from(text));
     let meta = Meta {
@@ -159,11 +164,11 @@ pub(super) fn string_content(text: &str) -> Content {
     })
 }
 
-/// A history that is being read.
+/// Decodes a history.
 struct AnthropicHistoryDecoder<'a> {
     context: BlockContext,
     report: Report,
-    /// All of it, for what an error says.
+    /// The complete input, from which errors guess the dialect.
     document: &'a Value,
 }
 
@@ -179,14 +184,14 @@ impl AnthropicHistoryDecoder<'_> {
                 envelope: Envelope::List,
             });
         }
-        // Blocks without a message: an answer's, or a response's.
+        // Blocks without a message: those of a result, or of a response.
         if items
             .iter()
             .filter_map(Value::as_object)
             .any(detect::is_openai)
         {
-            return Err(detect::wrong(
-                "it wants messages with a role and content",
+            return Err(detect::wrong_shape(
+                "expected messages with a role and content",
                 self.document,
             ));
         }
@@ -220,18 +225,23 @@ impl AnthropicHistoryDecoder<'_> {
         location: &str,
     ) -> Result<Message, DecodeError> {
         let document = self.document;
-        let wrong = |problem: &str| Err(detect::wrong(format!("{location} {problem}"), document));
+        let wrong = |problem: &str| {
+            Err(detect::wrong_shape(
+                format!("{location} {problem}"),
+                document,
+            ))
+        };
         let role = match text(item, "role") {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("system") => Role::System,
-            Some(_) => return wrong("has a role that is none of user, assistant and system"),
+            Some(_) => return wrong("has an unknown role; expected user, assistant or system"),
             None => return wrong("has no `role`"),
         };
         let contents = match item.get("content") {
             Some(Value::String(text)) => vec![string_content(text)],
             Some(Value::Array(blocks)) => self.contents(blocks, &format!("{location}.content"))?,
-            _ => return wrong("wants `content` as a string or a list of blocks"),
+            _ => return wrong("needs `content` as a string or a list of blocks"),
         };
         let mut around = item.clone();
         around.insert("content".to_owned(), Value::Null);
@@ -253,7 +263,7 @@ impl AnthropicHistoryDecoder<'_> {
             for single in &singles {
                 self.context.note(single);
             }
-            match split_calls::read(run, &self.context).filter(|_| run.len() > 1) {
+            match split_calls::join(run, &self.context).filter(|_| run.len() > 1) {
                 Some(joined) => {
                     self.context.note(&joined);
                     contents.push(joined);
@@ -267,19 +277,19 @@ impl AnthropicHistoryDecoder<'_> {
     fn block(&mut self, block: &Value, location: &str) -> Result<Content, DecodeError> {
         let block = object(block, location, self.document)?;
         if detect::is_openai(block) {
-            return Err(detect::wrong(
-                format!("{location} is no block of this dialect"),
+            return Err(detect::wrong_shape(
+                format!("{location} is not a block of this dialect"),
                 self.document,
             ));
         }
-        let content = decode_block::read(block, &self.context);
+        let content = decode_block::decode(block, &self.context);
         for kind in decode_result::unparsed_kinds(block, &content) {
-            let why = "results of this kind have no place for it";
+            let why = "results of this kind have no field for it";
             self.report.kept(
                 format!("a block of type {kind}"),
                 location,
                 why,
-                "in its own JSON",
+                "in its raw JSON",
             );
         }
         Ok(content)
@@ -294,7 +304,7 @@ fn blocks_of<'a>(
     content
         .as_array()
         .map(Vec::as_slice)
-        .ok_or_else(|| detect::wrong(format!("`{location}` wants to be a list"), document))
+        .ok_or_else(|| detect::wrong_shape(format!("`{location}` must be a list"), document))
 }
 
 fn object<'a>(
@@ -303,5 +313,5 @@ fn object<'a>(
     document: &Value,
 ) -> Result<&'a Map<String, Value>, DecodeError> {
     item.as_object()
-        .ok_or_else(|| detect::wrong(format!("{location} wants to be an object"), document))
+        .ok_or_else(|| detect::wrong_shape(format!("{location} must be an object"), document))
 }

@@ -1,4 +1,4 @@
-//! A `tool_result` block as the result of the call it names.
+//! Decodes a `tool_result` block into the result of its call.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -12,7 +12,7 @@ use super::{PROVIDER, shell_text};
 
 const KNOWN: &[&str] = &["tool_use_id", "content", "is_error"];
 
-/// What calls of a batch are told after one has failed, by family.
+/// The text that the provider requires in results after a failed call of the same toolset.
 pub(super) fn halt_sentence(group: &str) -> &'static str {
     match group {
         super::decode_call::BROWSER => "Not executed: an earlier action in this turn failed.",
@@ -20,8 +20,8 @@ pub(super) fn halt_sentence(group: &str) -> &'static str {
     }
 }
 
-/// Reads a result; none when it names no call at all.
-pub(super) fn read(block: &Block, context: &BlockContext) -> Option<Content> {
+/// Decodes a result; none if it has no call id.
+pub(super) fn decode(block: &Block, context: &BlockContext) -> Option<Content> {
     let id = CallId::from(text(block, "tool_use_id")?);
     let is_error = block.get("is_error") == Some(&Value::Bool(true));
     Some(match context.call_kind(id.as_str()) {
@@ -48,7 +48,7 @@ pub(super) fn read(block: &Block, context: &BlockContext) -> Option<Content> {
     })
 }
 
-/// Types of a result's blocks that its content has no place for; they stay in its own JSON only.
+/// Types of a result's blocks that its content has no field for; only its raw JSON has them.
 pub(super) fn unparsed_kinds<'a>(block: &'a Block, content: &Content) -> Vec<&'a str> {
     let is_read = |kind: &&str| match content {
         Content::ComputerResult(_) => matches!(*kind, "text" | "image" | "browser_state"),
@@ -73,7 +73,7 @@ fn of_type<'a>(block: &'a Block, kind: &'a str) -> impl Iterator<Item = &'a Bloc
     parts.filter(move |part| text(part, "type") == Some(kind))
 }
 
-/// All text of the result; blocks one under the other.
+/// All text of the result, blocks joined by newlines.
 fn all_text(block: &Block) -> String {
     match block.get("content") {
         Some(Value::String(all_text)) => all_text.clone(),
@@ -88,7 +88,7 @@ fn has_text(block: &Block) -> bool {
     block.get("content").is_some_and(Value::is_string) || of_type(block, "text").next().is_some()
 }
 
-/// What it says, or why it failed.
+/// The result's text if it succeeded, or its failure.
 fn text_or_failure(block: &Block, is_error: bool) -> (Option<String>, Option<Failure>) {
     let all_text = all_text(block);
     if is_error {
@@ -168,7 +168,7 @@ fn read_tab(tab: &Block) -> Option<TabState> {
     })
 }
 
-/// A picture; its block is kept once, with the result around it.
+/// An image without its own raw JSON, which the result's raw JSON contains.
 fn image(block: &Block) -> Option<Media> {
     let mut image = match decode_block::media(block)? {
         Content::Data(data) => Media::Data(data),
@@ -197,7 +197,7 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
                 parts(block)
                     .iter()
                     .filter_map(Value::as_object)
-                    .map(|part| without_raw(decode_block::read(part, &context))),
+                    .map(|part| without_raw(decode_block::decode(part, &context))),
             );
         }
     }
@@ -211,7 +211,7 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
     })
 }
 
-/// Without its own JSON, which the result around it has.
+/// Removes a part's raw JSON, which the result's raw JSON contains.
 fn without_raw(mut content: Content) -> Content {
     match &mut content {
         Content::Text(text) => text.meta.raw_representation = None,

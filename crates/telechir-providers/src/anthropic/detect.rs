@@ -1,4 +1,4 @@
-//! What a JSON value is as a whole, and which dialect it looks like when it is not ours.
+//! Recognizes provider errors, and guesses the dialect of JSON that is not this dialect's.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::DIALECT;
 use super::decode_block::text;
 use crate::DecodeError;
 
-/// Types of items that only OpenAI's Responses have.
+/// Item types that only OpenAI's Responses API has.
 const OPENAI_TYPES: [&str; 13] = [
     "computer_call",
     "computer_call_output",
@@ -23,8 +23,8 @@ const OPENAI_TYPES: [&str; 13] = [
     "output_text",
 ];
 
-/// JSON that is not what it should be at this place.
-pub(super) fn wrong(problem: impl Into<String>, value: &Value) -> DecodeError {
+/// An error for JSON of an unexpected shape, with the dialect it looks like.
+pub(super) fn wrong_shape(problem: impl Into<String>, value: &Value) -> DecodeError {
     let looks_like = guess_dialect(value);
     DecodeError::WrongShape {
         dialect: DIALECT,
@@ -33,7 +33,7 @@ pub(super) fn wrong(problem: impl Into<String>, value: &Value) -> DecodeError {
     }
 }
 
-/// An error of the provider, when the value is one.
+/// The provider's error, if the value is one.
 pub(super) fn provider_error(value: &Value) -> Option<DecodeError> {
     let error = value
         .as_object()
@@ -85,7 +85,7 @@ fn guess_from_object(all: &Map<String, Value>) -> Option<&'static str> {
         .map(|_| "openai-responses")
 }
 
-/// Whether an item or part is one that only OpenAI has.
+/// Whether an item or part has a type that only OpenAI has.
 pub(super) fn is_openai(item: &Map<String, Value>) -> bool {
     text(item, "type").is_some_and(|kind| OPENAI_TYPES.contains(&kind))
 }

@@ -1,4 +1,4 @@
-//! Neutral actions as members of the toolsets, or as inputs of the older computer tools.
+//! Encodes neutral actions as toolset members, or as inputs of the legacy computer tools.
 
 mod desktop;
 mod page;
@@ -12,19 +12,19 @@ use super::models::ToolVersion;
 use super::xdotool_keys;
 use crate::Report;
 
-/// Pixels that one notch of a wheel stands for where a history counts in pixels.
+/// Pixels per wheel notch, to convert scroll distances given in pixels.
 const PIXELS_PER_NOTCH: f64 = 100.0;
 
-/// One block of a call: a member with its input.
+/// One block of a call: a toolset member with its input.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolsetMember {
     pub(super) name: &'static str,
     pub(super) input: Map<String, Value>,
-    /// Which of the call's actions it belongs to.
+    /// Index of the call's action that it belongs to.
     pub(super) action: usize,
 }
 
-/// Where something is noted that can only be said in another way.
+/// Reports losses at one location.
 pub(super) struct LossNotes<'a> {
     pub(super) report: &'a mut Report,
     pub(super) location: &'a str,
@@ -42,7 +42,7 @@ fn one(name: &'static str, input: Value) -> MemberSteps {
     Some(vec![(name, input)])
 }
 
-/// The call's actions as members of the computer tool; none when one cannot be said.
+/// Encodes a call's actions as members of the computer tool; none if one is unsupported.
 pub(super) fn computer(
     actions: &[Action],
     version: ToolVersion,
@@ -51,7 +51,7 @@ pub(super) fn computer(
     collect(actions, |action| desktop::steps(action, version, notes))
 }
 
-/// The call's actions as members of the browser toolset; none when one cannot be said.
+/// Encodes a call's actions as members of the browser toolset; none if one is unsupported.
 pub(super) fn browser(actions: &[Action], notes: &mut LossNotes<'_>) -> Option<Vec<ToolsetMember>> {
     // A switch to a tab before another action is that action's tab.
     if let [Action::SwitchTab { tab }, action] = actions
@@ -106,7 +106,7 @@ fn collect(
     Some(members)
 }
 
-/// An object without its nulls.
+/// An object of the fields that are not null.
 fn non_null_members<const N: usize>(members: [(&str, Value); N]) -> Value {
     let present = members.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(
@@ -149,7 +149,7 @@ fn typed(text: &str, clear_first: bool, submit: bool) -> Vec<(&'static str, Valu
     steps
 }
 
-/// The older tools know no repetition: there it is said again.
+/// A key press; legacy tools have no repetition, so the press is repeated there.
 fn key(text: &str, repeat: u32, can_repeat: bool) -> MemberSteps {
     if !(1..=100).contains(&repeat) {
         return None;
@@ -172,18 +172,22 @@ fn key(text: &str, repeat: u32, can_repeat: bool) -> MemberSteps {
     )
 }
 
-/// A point of the picture in whole pixels.
+/// A point in screenshot pixels, rounded; none for any other space.
 fn pixel_point(point: Point, notes: &mut LossNotes<'_>) -> Option<(i64, i64)> {
     if point.space != Space::Screenshot {
         return None;
     }
     let (x, y) = (point.x.round(), point.y.round());
     if (x, y) != (point.x, point.y) {
-        notes.kept("fractions of a pixel", "places are whole pixels", "rounded");
+        notes.kept(
+            "fractions of a pixel",
+            "coordinates are integers",
+            "rounded",
+        );
     }
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a float beyond the range becomes its end"
+        reason = "a float beyond the range saturates"
     )]
     Some((x as i64, y as i64))
 }
@@ -204,7 +208,7 @@ fn target(target: &Target, notes: &mut LossNotes<'_>) -> Option<Value> {
     }
 }
 
-/// Distances as notches of the wheel, one entry a direction.
+/// Scroll distances as wheel notches, one entry per direction; none for thousandths.
 fn notches(
     dx: f64,
     dy: f64,
@@ -221,7 +225,7 @@ fn notches(
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "between 0 and the largest"
+            reason = "between 0 and u32::MAX"
         )]
         let rounded_up = rounded_up as u32;
         rounded_up
@@ -236,7 +240,7 @@ fn notches(
     if unit == ScrollUnit::Pixels {
         notes.kept(
             "scroll distance in pixels",
-            "a scroll counts notches of the wheel",
+            "scroll distances are wheel notches",
             format!(
                 "as notches of {PIXELS_PER_NOTCH} pixels: {}",
                 describe(&notches)
@@ -245,7 +249,7 @@ fn notches(
     } else if dx.fract() != 0.0 || dy.fract() != 0.0 {
         notes.kept(
             "fractions of a notch",
-            "a scroll counts whole notches",
+            "scroll distances are integers",
             format!("as {}", describe(&notches)),
         );
     }
@@ -264,20 +268,20 @@ fn wait(duration: Option<Duration>, notes: &mut LossNotes<'_>) -> Duration {
     duration.unwrap_or_else(|| {
         notes.kept(
             "wait without a duration",
-            "a wait says its seconds",
+            "a wait requires a duration",
             "as a wait of 1 second",
         );
         Duration::from_secs(1)
     })
 }
 
-/// A number without a fraction where it has none.
+/// A JSON number, an integer if it has no fraction.
 fn number(seconds: f64) -> Value {
     if seconds.fract() == 0.0 && seconds < 1e15 {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "whole, and small enough"
+            reason = "an integer below 1e15"
         )]
         return json!(seconds as u64);
     }

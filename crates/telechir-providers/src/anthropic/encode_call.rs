@@ -1,4 +1,4 @@
-//! Calls as `tool_use` blocks: what came from this dialect as it came, anything else in its words.
+//! Encodes calls as `tool_use` blocks. An unchanged call of this dialect keeps its blocks.
 
 mod computer;
 mod losses;
@@ -15,44 +15,44 @@ use super::models::ToolVersion;
 use super::{DIALECT, PROVIDER, decode_call, split_calls};
 use crate::Report;
 
-/// One `tool_use` block, for the result that must answer it.
+/// One `tool_use` block of a call, which requires a result of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolUsePart {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) toolset: Option<String>,
-    /// Which of the call's actions or commands it is.
+    /// Index of the call's action or command.
     pub(super) index: usize,
 }
 
 impl ToolUsePart {
-    /// Whether its answer is a picture, always.
+    /// Whether its result must contain an image.
     pub(super) fn wants_image(&self, action: Option<&Action>) -> bool {
         let looks = matches!(action, Some(Action::Screenshot | Action::Zoom { .. }));
         looks || (self.toolset.is_some() && matches!(self.name.as_str(), "screenshot" | "zoom"))
     }
 }
 
-/// A call's blocks.
+/// The blocks that encode one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EncodedToolUse {
     pub(super) blocks: Vec<Value>,
     pub(super) parts: Vec<ToolUsePart>,
 }
 
-/// How a call is written that did not come from this dialect.
+/// How to encode a call that has no blocks of this dialect.
 #[derive(Clone, Copy)]
 pub(super) struct ToolUseStyle {
     pub(super) version: ToolVersion,
-    /// How many outputs a shell's result has; one a command lets each be a block of its own.
+    /// Number of outputs in the shell result; one per command gives each command its own block.
     pub(super) outputs: usize,
-    /// Whether a picture of each action is known, so that screenshots in between can be answered.
+    /// Whether each action has a screenshot, so that a screenshot amid the batch has a result.
     pub(super) images: bool,
-    /// Whether the tabs are known, which alone may answer the toolset's calls about them.
+    /// Whether the result lists the tabs, which the toolset's tab members require.
     pub(super) tabs: bool,
 }
 
-/// The blocks that a content came as, when it still says what they say.
+/// The blocks that a content was decoded from, if its values are unchanged.
 pub(super) fn original_blocks(content: &Content, context: &BlockContext) -> Option<Vec<Value>> {
     let raw = content
         .meta()?
@@ -61,18 +61,18 @@ pub(super) fn original_blocks(content: &Content, context: &BlockContext) -> Opti
         .filter(|raw| raw.dialect == DIALECT)?;
     match raw.template() {
         Value::Object(block) => {
-            let read = decode_block::read(block, context);
+            let read = decode_block::decode(block, context);
             let is_same = read == *content || decode_call::mark_cut_off(read) == *content;
             is_same.then(|| vec![raw.template().clone()])
         }
         Value::Array(run) => {
-            (split_calls::read(run, context).as_ref() == Some(content)).then(|| run.clone())
+            (split_calls::join(run, context).as_ref() == Some(content)).then(|| run.clone())
         }
         _ => None,
     }
 }
 
-/// A content as the call it is, when it is one.
+/// The call in a content; none for any other content.
 pub(super) fn call_of(content: &Content) -> Option<ToolCall> {
     Some(match content {
         Content::ComputerCall(call) => ToolCall::Computer(call.clone()),
@@ -83,8 +83,8 @@ pub(super) fn call_of(content: &Content) -> Option<ToolCall> {
     })
 }
 
-/// The blocks of a call that did not come from this dialect, or was changed.
-pub(super) fn write(call: &ToolCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
+/// Encodes a call that is from another dialect, or was changed.
+pub(super) fn encode(call: &ToolCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
     if let Some(written) = undecoded(call) {
         return written;
     }
@@ -96,7 +96,7 @@ pub(super) fn write(call: &ToolCall, style: ToolUseStyle, report: &mut Report) -
     }
 }
 
-/// A call of this dialect that could not be read: its name and input are all that is known.
+/// Encodes an invalid call of this dialect from the name and input that it retained.
 fn undecoded(call: &ToolCall) -> Option<EncodedToolUse> {
     let (id, meta, exception) = match call {
         ToolCall::Computer(call) => (&call.call_id, &call.meta, &call.exception),
@@ -115,7 +115,7 @@ fn undecoded(call: &ToolCall) -> Option<EncodedToolUse> {
     Some(finish(vec![(block, 0)], meta))
 }
 
-/// The parts of blocks that go out as they came.
+/// The parts of `tool_use` blocks.
 pub(super) fn parts_of(blocks: &[Value]) -> Vec<ToolUsePart> {
     let part = |(index, block): (usize, &Value)| {
         let block = block.as_object()?;
@@ -133,7 +133,7 @@ fn location(id: &CallId) -> String {
     format!("call {id}")
 }
 
-/// The members that a changed block still has, such as `caller`, and its parts.
+/// Restores the fields of a changed block that have no neutral form, and collects its parts.
 fn finish(blocks: Vec<(Value, usize)>, meta: &Meta) -> EncodedToolUse {
     let mut written = EncodedToolUse::default();
     for (mut block, index) in blocks {

@@ -1,4 +1,4 @@
-//! Contents that are neither calls nor results as blocks of a message.
+//! Encodes contents that are neither calls nor results as blocks of a message.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent};
@@ -8,7 +8,7 @@ use super::media::{self, ImageCheck};
 use super::{PROVIDER, encode_call, hosted_code};
 use crate::{EncodeError, Report};
 
-/// The block of a content; none when it cannot be said, or says nothing, and that was noted.
+/// Encodes a content; none if it is empty, or unsupported and reported as a loss.
 pub(super) fn content_block(
     content: &Content,
     check: ImageCheck,
@@ -25,10 +25,10 @@ pub(super) fn content_block(
         Content::Uri(uri) => Some(media::uri_block(uri)),
         Content::HostedFile(file) => media::file_block(file, location, report),
         Content::CommandCall(call) => hosted_code::call_block(call)
-            .or_else(|| hosted_code_as_text("Code that the provider ran", call, location, report)),
+            .or_else(|| hosted_code_as_text("Code run by the provider", call, location, report)),
         Content::CommandResult(call) => hosted_code::result_block(call)
-            .or_else(|| hosted_code_as_text("What that code gave", call, location, report)),
-        // A cost is no part of a conversation.
+            .or_else(|| hosted_code_as_text("Output of that code", call, location, report)),
+        // Usage is not part of a conversation.
         Content::Usage(_) => None,
         Content::Error(error) if error.meta.property(PROVIDER, "stop_reason").is_some() => None,
         Content::Other(other) => match other.kind.as_deref() {
@@ -43,7 +43,7 @@ pub(super) fn content_block(
         },
         Content::Error(error) => lost(format!("error {:?}", error.message), location, report),
         Content::ImageGenerationCall(_) => {
-            lost("a call of an image generator".to_owned(), location, report)
+            lost("an image generation call".to_owned(), location, report)
         }
         Content::ImageGenerationResult(_) => lost("a generated image".to_owned(), location, report),
         Content::ApprovalRequest(request) => {
@@ -61,14 +61,14 @@ pub(super) fn content_block(
         | Content::ShellCall(_)
         | Content::ShellResult(_)
         | Content::EditCall(_)
-        | Content::EditResult(_) => lost("a call within a result".to_owned(), location, report),
+        | Content::EditResult(_) => lost("a call inside a result".to_owned(), location, report),
     })
 }
 
-/// Begins the type of a block that another writer has put there to take it out again; never sent.
+/// Prefix of the type of a block that another encoder passes through this one; never sent.
 pub(crate) const FORWARDED_PREFIX: &str = "\u{0}";
 
-/// Blocks of this dialect that have no neutral form.
+/// Block types of this dialect that have no neutral form.
 const OWN_TYPES: [&str; 17] = [
     "document",
     "search_result",
@@ -94,7 +94,7 @@ fn lost(what: String, location: &str, report: &mut Report) -> Option<Value> {
     None
 }
 
-/// A text; an empty one is left out, which the provider would refuse.
+/// Encodes a text; none for an empty one, which the provider rejects.
 fn text_block(text: &TextContent, location: &str, report: &mut Report) -> Option<Value> {
     if text.text.trim().is_empty() {
         return None;
@@ -107,7 +107,7 @@ fn text_block(text: &TextContent, location: &str, report: &mut Report) -> Option
         report.lost(
             format!("{} annotations", text.meta.annotations.len()),
             location,
-            "citations have another form here",
+            "citations have a different format in this dialect",
         );
     }
     if let Some(marker) = text.meta.property(PROVIDER, "cache_control") {
@@ -116,7 +116,7 @@ fn text_block(text: &TextContent, location: &str, report: &mut Report) -> Option
     Some(block)
 }
 
-/// Thinking is of use only with this provider's own signature.
+/// Encodes thinking, which the provider accepts only with its own signature.
 fn thinking(reasoning: &ReasoningContent, location: &str, report: &mut Report) -> Option<Value> {
     let is_own = reasoning.meta.property(PROVIDER, FORM).is_some();
     match (&reasoning.text, &reasoning.protected_data) {
@@ -129,14 +129,14 @@ fn thinking(reasoning: &ReasoningContent, location: &str, report: &mut Report) -
             report.lost(
                 format!("reasoning {name}").trim_end(),
                 location,
-                "only thinking signed by this provider is taken",
+                "the provider accepts only thinking that it signed",
             );
             None
         }
     }
 }
 
-/// Hosted code as text: another provider's run cannot be repeated as this one's.
+/// Encodes code that another provider ran, as text.
 fn hosted_code_as_text(
     title: &str,
     call: &HostedCall,
@@ -163,13 +163,13 @@ fn hosted_code_as_text(
         report.lost(
             format!("{others} files of hosted code"),
             location,
-            "another provider holds them",
+            "another provider stores them",
         );
     }
     report.kept(
         "hosted code",
         location,
-        "it was run by another provider",
+        "another provider ran it",
         "as text",
     );
     Some(json!({"type": "text", "text": format!("{title}:\n{text}")}))

@@ -1,7 +1,7 @@
-//! Writing a history: message by message as it came, or put into this dialect's order.
+//! Encodes a history: unchanged messages as they were decoded, others in this dialect's order.
 //!
-//! The order: roles alternate, and every `tool_use` is answered at the beginning of the very
-//! next user message.
+//! The order: roles alternate, and the next user message starts with a result for every
+//! `tool_use`.
 
 mod envelope;
 mod results_index;
@@ -23,7 +23,7 @@ use super::models::{self, ToolVersion};
 use super::{DIALECT, check, encode_content, limits};
 use crate::{EncodeError, Envelope, History, Report};
 
-/// Writes a history, with tools of `newest` or an older version.
+/// Encodes a history with tools of the version `newest` or an older one.
 pub(crate) fn encode_history(
     history: &History,
     newest: ToolVersion,
@@ -52,7 +52,7 @@ pub(crate) fn encode_history(
     let model = request.get("model").and_then(Value::as_str);
     let tier = model.map(|model| ImageTier::for_model(Some(model)));
     limits::check(&messages, tier)?;
-    // Only a request of this very interface tells its version.
+    // Only a request of this API has a version.
     if newest == ToolVersion::Toolset && member == Some("messages") && check::is_newest(request) {
         limits::check_removed_features(&messages)?;
     }
@@ -77,13 +77,15 @@ pub(crate) fn encode_history(
     Ok((value, report))
 }
 
+/// A call that the next user message must answer.
 struct PendingToolUse {
     call: ToolCall,
     parts: Vec<ToolUsePart>,
-    /// Where its blocks begin in the message that is being put together.
+    /// Index of its first block in the current message.
     start: usize,
 }
 
+/// Encodes the messages of a history one after another.
 struct AnthropicHistoryEncoder<'a> {
     messages: Vec<Value>,
     report: Report,
@@ -91,12 +93,12 @@ struct AnthropicHistoryEncoder<'a> {
     version: ToolVersion,
     result_encoder: ToolResultEncoder,
     results: HashMap<&'a str, &'a Content>,
-    /// The message that is being put together.
+    /// Role of the current message; none between messages.
     role: Option<Role>,
     blocks: Vec<Value>,
-    /// Calls of the last assistant message, which the next user message must answer.
+    /// Calls of the last assistant message that have no result yet.
     open: Vec<PendingToolUse>,
-    /// Whether that message went out as it came, and the next one may do so too.
+    /// Whether that message is unchanged, so that the next one may be unchanged too.
     open_is_unchanged: bool,
     answered: HashSet<CallId>,
 }
@@ -163,7 +165,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         Ok(())
     }
 
-    /// The same message again, with its own members and its own order.
+    /// Encodes a message of this dialect with its own fields and order.
     fn unchanged_message(
         &mut self,
         message: &'a Message,
@@ -251,7 +253,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         }
         let blocks = if hosted {
             self.report.lost(
-                "a call that another provider carried out",
+                "a call that another provider executed",
                 location,
                 "this dialect has no block for it",
             );
@@ -278,7 +280,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         Ok(())
     }
 
-    /// Instructions are messages of their own, and never stand between calls and results.
+    /// Starts a system message, which must not be between calls and their results.
     fn system(&mut self, role: &Role, location: &str) -> Result<(), EncodeError> {
         if !self.open.is_empty() {
             self.switch_role(Role::User)?;
@@ -288,27 +290,27 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             self.report.kept(
                 "instructions before the conversation",
                 location,
-                "they belong into the request's `system`",
-                "as a message of the system",
+                "they belong in the request's `system`",
+                "as a system message",
             );
         } else if *role == Role::Developer {
             self.report.kept(
-                "a developer's message",
+                "a developer message",
                 location,
-                "there is no such role",
-                "as a message of the system",
+                "the dialect has no such role",
+                "as a system message",
             );
         }
         Ok(())
     }
 
-    /// A result: already said with the calls of its turn, or of no call at all.
+    /// Ensures that a result is encoded with its call; reports one without a call.
     fn result(&mut self, result: &ToolResult, location: &str) -> Result<(), EncodeError> {
         let Some(id) = result.call_id() else {
             self.report.lost(
                 "a result without an id",
                 location,
-                "results name their call",
+                "a result needs a call id",
             );
             return Ok(());
         };
@@ -323,26 +325,26 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             self.report.lost(
                 format!("result {id}"),
                 location,
-                "no call before it has this id",
+                "no earlier call has this id",
             );
         }
         Ok(())
     }
 
-    /// Goes on in a message of this role. A user's message begins with the answers that are due.
+    /// Continues in a message of this role. A user message starts with the results that are due.
     fn switch_role(&mut self, role: Role) -> Result<(), EncodeError> {
         let due = role != Role::Assistant && !self.open.is_empty();
         if self.role.as_ref() == Some(&role) && !due {
             return Ok(());
         }
         if role == Role::Assistant && self.role.is_none() && !self.open.is_empty() {
-            // Another turn of the model, and the last one's calls are still open.
+            // A new model turn while calls of the last one are still pending.
             self.switch_role(Role::User)?;
         }
         if due {
-            let answers = self.results_due()?;
+            let results = self.results_due()?;
             self.flush()?;
-            self.blocks = answers;
+            self.blocks = results;
         } else {
             self.flush()?;
         }
@@ -350,31 +352,31 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         Ok(())
     }
 
-    /// The answers that are due. After a failure nothing of the family may have been done in the
-    /// same turn: where something was, a new turn begins with it.
+    /// Encodes the results that are due. After a failure, no later call of the same toolset may
+    /// have been executed in that turn; if one was, it starts a new turn.
     fn results_due(&mut self) -> Result<Vec<Value>, EncodeError> {
         let mut due: Vec<Value> = Vec::new();
         let mut split = 0;
         for pending in std::mem::take(&mut self.open) {
-            let answers = self.result_for(&pending)?;
-            let is_refused = answers
+            let results = self.result_for(&pending)?;
+            let is_rejected = results
                 .iter()
                 .any(|result_for| !check::may_follow(result_for, &due));
-            if is_refused && self.role == Some(Role::Assistant) {
+            if is_rejected && self.role == Some(Role::Assistant) {
                 let rest = self.blocks.split_off(pending.start - split);
                 split = pending.start;
                 self.flush()?;
-                let answers = std::mem::take(&mut due);
+                let results = std::mem::take(&mut due);
                 self.messages
-                    .push(json!({"role": "user", "content": answers}));
+                    .push(json!({"role": "user", "content": results}));
                 (self.role, self.blocks) = (Some(Role::Assistant), rest);
             }
-            due.extend(answers);
+            due.extend(results);
         }
         Ok(due)
     }
 
-    /// The answer to a call: its result, wherever it stands in the history.
+    /// Encodes the result of a call, wherever the history has it.
     fn result_for(&mut self, pending: &PendingToolUse) -> Result<Vec<Value>, EncodeError> {
         let Some(id) = pending.call.call_id().cloned() else {
             return Ok(Vec::new());
@@ -393,11 +395,11 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         self.report.kept(
             "a missing result",
             format!("call {id}"),
-            "every call is answered",
-            "as an error that says so",
+            "every call requires a result",
+            "as an error",
         );
         let missing = |part: &ToolUsePart| {
-            let mut block = json!({"type": "tool_result", "tool_use_id": part.id, "content": "The result is not known.", "is_error": true});
+            let mut block = json!({"type": "tool_result", "tool_use_id": part.id, "content": "The result is unknown.", "is_error": true});
             if let Some(toolset) = &part.toolset {
                 block["toolset_name"] = toolset.as_str().into();
             }
@@ -412,17 +414,17 @@ impl<'a> AnthropicHistoryEncoder<'a> {
                 parts: encode_call::parts_of(&blocks),
                 blocks,
             },
-            None => encode_call::write(call, self.style(call), &mut self.report),
+            None => encode_call::encode(call, self.style(call), &mut self.report),
         };
         for block in written.blocks.iter().filter_map(Value::as_object) {
-            let part = super::decode_block::read(block, &self.context);
+            let part = super::decode_block::decode(block, &self.context);
             self.context.note(&part);
         }
         self.context.note(content);
         written
     }
 
-    /// What is known of the call's result decides into how many blocks it can be taken apart.
+    /// Chooses how to split a call, depending on what its result contains.
     fn style(&self, call: &ToolCall) -> ToolUseStyle {
         let result = call.call_id().and_then(|id| self.results.get(id.as_str()));
         let mut style = ToolUseStyle {
@@ -471,7 +473,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         match pending {
             Some(pending) => {
                 self.result_encoder
-                    .write(&pending.call, &pending.parts, result, &mut self.report)
+                    .encode(&pending.call, &pending.parts, result, &mut self.report)
             }
             None => {
                 let id = result
@@ -480,7 +482,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
                 self.report.lost(
                     format!("result {id}"),
                     location,
-                    "no call before it has this id",
+                    "no earlier call has this id",
                 );
                 Ok(Vec::new())
             }
@@ -504,7 +506,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         Ok(block.into_iter().collect())
     }
 
-    /// Ends the message that is being put together.
+    /// Completes the current message.
     fn flush(&mut self) -> Result<(), EncodeError> {
         let Some(role) = self.role.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Results as `tool_result` blocks, one for each `tool_use` block of the call.
+//! Encodes results as `tool_result` blocks, one for each `tool_use` block of the call.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -17,14 +17,14 @@ use super::models::ToolVersion;
 use super::{PROVIDER, encode_content, fixed_texts, shell_text, tabs};
 use crate::{EncodeError, EncodedReply, Report};
 
-/// Writes the answers to a turn: the blocks of the next user message.
+/// Encodes the results of a turn: the blocks of the next user message.
 pub(crate) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut reply = EncodedReply::default();
     let tier = ImageTier::for_model(model_of(turn));
     for (call, result) in turn.pairs() {
         let written = tool_use_of(&call);
         let is_member = written.parts.iter().any(|part| part.toolset.is_some());
-        // The toolsets refuse a picture that is too large; the older tools shrink it.
+        // The toolsets reject an image that is too large; the legacy tools shrink it.
         let strictness = if is_member {
             Strictness::Refuse
         } else {
@@ -37,14 +37,14 @@ pub(crate) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         };
         reply
             .items
-            .extend(encoder.write(&call, &written.parts, result, &mut reply.report)?);
+            .extend(encoder.encode(&call, &written.parts, result, &mut reply.report)?);
     }
     apply_halt_rule(&mut reply);
     Ok(reply)
 }
 
-/// After the first failure of a family every other one of it has the same sentence; another
-/// would be refused.
+/// After the first failure in a toolset, the provider requires one fixed text in every later
+/// error of that toolset.
 fn apply_halt_rule(reply: &mut EncodedReply) {
     let mut failure_text: Vec<String> = Vec::new();
     for block in &mut reply.items {
@@ -62,15 +62,15 @@ fn apply_halt_rule(reply: &mut EncodedReply) {
             block["content"] = sentence.into();
             let id = block.get("tool_use_id").and_then(Value::as_str);
             reply.report.lost(
-                "the words of an error",
+                "an error message",
                 format!("result {}", id.unwrap_or_default()),
-                "an earlier call of its family failed, and then only one sentence is taken",
+                "an earlier call of its toolset failed, which requires a fixed text",
             );
         }
     }
 }
 
-/// The model that spoke, as its response says beside the cost.
+/// The model of the response, from its usage content.
 fn model_of(turn: &AnsweredTurn) -> Option<&str> {
     turn.turn()
         .contents()
@@ -81,7 +81,7 @@ fn model_of(turn: &AnsweredTurn) -> Option<&str> {
         })
 }
 
-/// The blocks the model wrote; of a call made elsewhere, the blocks it would be written as.
+/// The blocks of the model's call; for a call of another dialect, its encoded blocks.
 fn tool_use_of(call: &ToolCall) -> EncodedToolUse {
     let content = match call.clone() {
         ToolCall::Computer(call) => Content::ComputerCall(call),
@@ -101,17 +101,18 @@ fn tool_use_of(call: &ToolCall) -> EncodedToolUse {
         images: true,
         tabs: true,
     };
-    encode_call::write(call, style, &mut Report::default())
+    encode_call::encode(call, style, &mut Report::default())
 }
 
-/// How results are written.
+/// Encodes the results of calls.
 #[derive(Clone, Copy)]
 pub(super) struct ToolResultEncoder {
     pub(super) check: ImageCheck,
+    /// Whether the results are part of a history, where losses are reported.
     pub(super) is_history: bool,
 }
 
-/// What one block says.
+/// The content of one `tool_result` block.
 enum ToolResultContent {
     Blocks(Vec<Value>),
     Text(String),
@@ -119,8 +120,8 @@ enum ToolResultContent {
 }
 
 impl ToolResultEncoder {
-    /// The answers to a call's parts, in their order.
-    pub(super) fn write(
+    /// Encodes the result of a call, one block per part in order.
+    pub(super) fn encode(
         self,
         call: &ToolCall,
         parts: &[ToolUsePart],
@@ -136,7 +137,7 @@ impl ToolResultEncoder {
             (_, ToolResult::Function(result)) => vec![self.function(result, report)?],
             (_, ToolResult::Computer(result)) => {
                 return Err(missing(format!(
-                    "result {} answers no computer call",
+                    "result {} does not match a computer call",
                     result.call_id
                 )));
             }
@@ -176,7 +177,7 @@ impl ToolResultEncoder {
             report.lost(
                 format!("acknowledged safety check {}", check.id),
                 &location,
-                "a result has no member for it",
+                "a result has no field for it",
             );
         }
         let Some((last, before)) = parts.split_last() else {
@@ -190,7 +191,7 @@ impl ToolResultEncoder {
         };
         let mut contents = Vec::new();
         for (at, part) in before.iter().enumerate() {
-            // Several blocks of one action: the last of them tells how it went.
+            // If an action has several blocks, the last one has its outcome.
             let has_later_part = parts[at + 1..]
                 .iter()
                 .any(|other| other.index == part.index);
@@ -221,7 +222,7 @@ impl ToolResultEncoder {
         Ok(contents)
     }
 
-    /// One action amid a batch.
+    /// Encodes the outcome of one action that is not the last of its batch.
     fn step(
         self,
         action: Option<&Action>,
@@ -256,7 +257,7 @@ impl ToolResultEncoder {
         })
     }
 
-    /// The answer that carries the call's result.
+    /// Encodes the call's result in the block of its last part.
     fn final_result(
         self,
         call: &ComputerCall,
@@ -269,7 +270,7 @@ impl ToolResultEncoder {
         if let Some(failure) = &result.error {
             self.report_dropped_image(result, location, report);
             if self.is_history && result.current_url.is_some() {
-                report.lost("current_url", location, "an error is only its text");
+                report.lost("current_url", location, "an error contains only text");
             }
             return Ok(ToolResultContent::Error(failure_text(
                 failure,
@@ -277,7 +278,7 @@ impl ToolResultEncoder {
                 call.group.as_deref(),
             )));
         }
-        // The one block of several actions (keys, a tab and a click) is named after the last.
+        // A single block for several actions (keys, a tab and a click) has the last one's name.
         let action = if is_only {
             call.actions.last()
         } else {
@@ -299,25 +300,25 @@ impl ToolResultEncoder {
         let images = self.images(result, is_only, location, report)?;
         let mut texts = texts(call, result, is_only, is_page);
         if self.is_history && !is_page && result.current_url.is_some() {
-            let why = "a result of the screen has no member for it";
+            let why = "a computer result has no field for it";
             report.kept("current_url", location, why, "in its text");
         }
         let wants_image = part.wants_image(action);
         if wants_image && images.is_empty() {
             if !self.is_history {
                 return Err(missing(format!(
-                    "a picture for call {} ({})",
+                    "call {} ({}) requires a screenshot",
                     result.call_id, part.name
                 )));
             }
             report.kept(
-                "a screenshot's answer without a picture",
+                "a screenshot result without an image",
                 location,
-                "a screenshot is answered with one",
-                "as an error that says so",
+                "the result must contain an image",
+                "as an error",
             );
             return Ok(ToolResultContent::Error(
-                "No picture of the screen was kept.".to_owned(),
+                "The screenshot is not available.".to_owned(),
             ));
         }
         if texts.is_empty() && images.is_empty() && state.is_none() {
@@ -333,7 +334,7 @@ impl ToolResultEncoder {
         Ok(ToolResultContent::Blocks(blocks))
     }
 
-    /// The pictures of the steps and of the screen, each once.
+    /// The distinct images of the steps and the result.
     fn images(
         self,
         result: &ComputerResult,
@@ -364,7 +365,7 @@ impl ToolResultEncoder {
             report.lost(
                 "screenshot",
                 location,
-                "this result must not contain an image",
+                "such a result must not contain an image",
             );
         }
     }
@@ -418,7 +419,7 @@ fn tool_result(part: &ToolUsePart, content: ToolResultContent) -> Value {
     }
     match content {
         ToolResultContent::Blocks(blocks) => block["content"] = blocks.into(),
-        // A member's words are a block, as its pictures are.
+        // A toolset member requires text as a block.
         ToolResultContent::Text(text) if part.toolset.is_some() => {
             block["content"] = json!([text_block(&text)])
         }
@@ -443,7 +444,7 @@ fn group<'a>(part: &'a ToolUsePart, call: &'a ComputerCall) -> &'a str {
         .unwrap_or(COMPUTER)
 }
 
-/// An error's words; never none, which the provider would refuse.
+/// An error's text; never empty, which the provider rejects.
 fn failure_text(failure: &Failure, part: &ToolUsePart, group: Option<&str>) -> String {
     let group = part.toolset.as_deref().or(group);
     match (failure.kind, group) {
@@ -460,7 +461,7 @@ fn text_or(text: &str, otherwise: &str) -> String {
     }
 }
 
-/// What a result says in words; the address too, where no state of the tabs has it.
+/// The texts of a result, with the page's URL if no `browser_state` has it.
 fn texts(
     call: &ComputerCall,
     result: &ComputerResult,
@@ -528,7 +529,7 @@ fn shell(
     result.outputs.iter().enumerate().map(output).collect()
 }
 
-/// Whether a job was ended because the call asked for that: then it is no error that it was.
+/// Whether the call requested to stop a job, so that a stopped job is not an error.
 fn is_requested_stop(call: &ToolCall, result: &ShellResult) -> bool {
     let is_stop =
         matches!(call, ToolCall::Shell(call) if matches!(call.action, ShellAction::Stop(_)));

@@ -1,4 +1,4 @@
-//! The few sentences that are ours to choose.
+//! Texts of results that the provider does not prescribe. Decoding recognizes them again.
 
 use telechir_protocol::Action;
 
@@ -12,12 +12,12 @@ const TYPED: &str = "Typed.";
 const KEY: &str = "Pressed the keys.";
 const WAITED: &str = "Waited.";
 const DONE: &str = "Done.";
-/// What a call about tabs is answered when nobody knows them.
-pub(super) const NO_TABS: &str = "It was done, but which tabs are open is not known.";
-/// What an action of a batch is answered when only the whole batch's result is known.
+/// Result of a tab member when the device reports no tabs.
+pub(super) const NO_TABS: &str = "Done, but the open tabs are unknown.";
+/// Result of an action in a batch that has a single result.
 pub(super) const WITH_THE_LAST: &str = "Answered together with the last action of this batch.";
 
-/// What an answer says that has no words and no picture of its own.
+/// Text of a result that has neither text nor image.
 pub(super) fn confirmation(action: Option<&Action>) -> &'static str {
     match action {
         Some(Action::Click { .. } | Action::LongPress { .. }) => CLICKED,
@@ -33,7 +33,7 @@ pub(super) fn confirmation(action: Option<&Action>) -> &'static str {
     }
 }
 
-/// Whether a text is one of these.
+/// Whether a text is one of these confirmations.
 pub(super) fn is_confirmation(text: &str) -> bool {
     [
         CLICKED,

@@ -1,5 +1,4 @@
-//! Code that the provider runs itself: its calls and results as contents, and as blocks again.
-//! Its other server tools stay as they are.
+//! Decodes and encodes code execution by the provider. Its other server tools pass unchanged.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, ErrorContent, HostedCall, HostedFileContent, Meta, TextContent};
@@ -7,14 +6,14 @@ use telechir_protocol::{Content, ErrorContent, HostedCall, HostedFileContent, Me
 use super::PROVIDER;
 use super::decode_block::{Block, meta, text};
 
-/// Under this name a call keeps its tool, and a result too.
+/// Property of a call or result with its tool's name.
 const NAME: &str = "name";
-/// Under this name a call keeps its input where that says more than the code.
+/// Property of a call with its input, if that has more fields than the code.
 const INPUT: &str = "input";
-/// Under this name a result keeps its content's type and members that have no neutral name.
+/// Property of a result with its content's type and fields that have no neutral form.
 const RESULT: &str = "result";
 
-/// A `server_tool_use` that runs code.
+/// Decodes a `server_tool_use` that runs code; none for any other.
 pub(super) fn call(block: &Block) -> Option<Content> {
     let input = block.get("input")?.as_object()?;
     let member = code_member(text(block, "name")?)?;
@@ -32,7 +31,7 @@ pub(super) fn call(block: &Block) -> Option<Content> {
     }))
 }
 
-/// The member of a tool's input that is the code.
+/// The field of a tool's input that contains the code.
 fn code_member(name: &str) -> Option<&'static str> {
     match name {
         "bash_code_execution" => Some("command"),
@@ -41,7 +40,7 @@ fn code_member(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What came of the code.
+/// Decodes the result of a code execution; none for any other result.
 pub(super) fn result(block: &Block) -> Option<Content> {
     let content = block.get("content")?.as_object()?;
     let kind = text(content, "type")?;
@@ -78,7 +77,7 @@ pub(super) fn result(block: &Block) -> Option<Content> {
     }))
 }
 
-/// Whether files are more than their ids.
+/// Whether files have fields other than their type and id.
 fn is_odd(files: &Value) -> bool {
     let is_plain = |file: &Value| {
         file.as_object()
@@ -89,7 +88,7 @@ fn is_odd(files: &Value) -> bool {
         .is_some_and(|files| files.iter().all(is_plain))
 }
 
-/// A call as its block; none when it is another provider's.
+/// Encodes a call; none if another provider ran it.
 pub(super) fn call_block(call: &HostedCall) -> Option<Value> {
     let name = call.meta.property(PROVIDER, NAME)?.as_str()?;
     let member = code_member(name)?;
@@ -112,7 +111,7 @@ pub(super) fn call_block(call: &HostedCall) -> Option<Value> {
     Some(block)
 }
 
-/// A result as its block; none when it is another provider's.
+/// Encodes a result; none if another provider ran it.
 pub(super) fn result_block(result: &HostedCall) -> Option<Value> {
     let name = result.meta.property(PROVIDER, NAME)?.as_str()?;
     let rest = result.meta.property(PROVIDER, RESULT)?.as_object()?;
@@ -156,7 +155,7 @@ pub(super) fn result_block(result: &HostedCall) -> Option<Value> {
     Some(block)
 }
 
-/// Members of the block itself, which were kept beside the neutral ones.
+/// Restores the block's fields that have no neutral form.
 fn restore(block: &mut Value, meta: &Meta) {
     for member in ["caller", "cache_control"] {
         if let Some(value) = meta.property(PROVIDER, member) {
@@ -167,7 +166,7 @@ fn restore(block: &mut Value, meta: &Meta) {
 
 fn failure(code: &str) -> Content {
     Content::Error(ErrorContent {
-        message: format!("The provider could not run it: {code}."),
+        message: format!("The provider failed to run the code: {code}."),
         error_code: Some(code.to_owned()),
         ..ErrorContent::default()
     })

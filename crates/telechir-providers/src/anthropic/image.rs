@@ -1,4 +1,4 @@
-//! How large a picture may be before the provider shrinks or refuses it.
+//! Image sizes above which the provider shrinks or rejects an image.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,24 +7,24 @@ use telechir_protocol::slots::length_of;
 
 use super::models;
 
-/// What a model sees at most.
+/// The largest image that a model processes at full size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImageTier {
-    /// Models up to 4.6, and Sonnet and Haiku 4.5: a long edge of 1568 pixels, 1568 tokens.
+    /// Models up to 4.6, and Sonnet and Haiku 4.5: long edge up to 1568 pixels, 1568 tokens.
     Standard,
-    /// Models from 4.7 on, and all that take the toolsets: 2576 pixels, 4784 tokens.
+    /// Models from 4.7 on, and all with toolsets: long edge up to 2576 pixels, 4784 tokens.
     High,
 }
 
-/// No picture may have a longer side.
+/// Longest side of any image, in pixels.
 const MAX_SIDE_PX: u32 = 8000;
-/// Bytes of base64 that one picture may have.
+/// Maximum size of one image in bytes of base64.
 pub(super) const MAX_BASE64_BYTES: usize = 10 * 1024 * 1024;
-/// Pixels to the side of one visual token.
+/// Side length in pixels of the square that costs one visual token.
 const TOKEN_SIDE_PX: u32 = 28;
 
 impl ImageTier {
-    /// The tier of a model; an unknown one has the newest.
+    /// The tier of a model; [`ImageTier::High`] for an unknown or absent one.
     pub(super) fn for_model(model: Option<&str>) -> Self {
         match model.and_then(models::parse_model) {
             Some(model) if model.number < (4, 7) => Self::Standard,
@@ -47,17 +47,17 @@ impl ImageTier {
     }
 }
 
-/// What a picture costs: one token for each 28 by 28 pixels, begun ones included.
+/// Cost of an image: one token for each started square of 28 by 28 pixels.
 fn visual_tokens(size: Size) -> u64 {
     u64::from(size.width.div_ceil(TOKEN_SIDE_PX)) * u64::from(size.height.div_ceil(TOKEN_SIDE_PX))
 }
 
-/// Whether a picture of this size is seen as it is.
+/// Whether an image of this size is processed at full size.
 fn image_fits(tier: ImageTier, size: Size) -> bool {
     size.width.max(size.height) <= tier.max_edge_px() && visual_tokens(size) <= tier.max_tokens()
 }
 
-/// The largest size of the same shape that fits; the size itself when it does.
+/// The largest size of the same aspect ratio that fits.
 fn largest_fitting(tier: ImageTier, size: Size) -> Size {
     if image_fits(tier, size) || size.width == 0 || size.height == 0 {
         return size;
@@ -67,7 +67,7 @@ fn largest_fitting(tier: ImageTier, size: Size) -> Size {
         return Size::new(turned.height, turned.width);
     }
     let fitting = |width: u32| {
-        // Half up: 2000 by 1500 becomes 1269 by 952.
+        // Rounds half up: 2000 by 1500 becomes 1269 by 952.
         let doubled = 2 * u64::from(width) * u64::from(size.height) + u64::from(size.width);
         let height = u32::try_from(doubled / (2 * u64::from(size.width))).unwrap_or(u32::MAX);
         Size::new(width, height.max(1))
@@ -79,12 +79,12 @@ fn largest_fitting(tier: ImageTier, size: Size) -> Size {
         .unwrap_or(Size::new(1, 1))
 }
 
-/// The size at which this model sees a picture as it is.
+/// The largest size up to `size` at which this model processes an image without shrinking it.
 pub(crate) fn screenshot_size(model: Option<&str>, size: Size) -> Size {
     largest_fitting(ImageTier::for_model(model), size)
 }
 
-/// What is wrong with a picture in base64, as the end of a sentence; none when it may be sent.
+/// Why an image in base64 cannot be sent unchanged, as a predicate ("is 1 by 2, …"); none if it can.
 pub(super) fn problem(tier: ImageTier, base64: &str) -> Option<String> {
     if let Some(problem) = hard_limit_problem(base64) {
         return Some(problem);
@@ -93,13 +93,13 @@ pub(super) fn problem(tier: ImageTier, base64: &str) -> Option<String> {
     let fitting = largest_fitting(tier, Size::new(width, height));
     (fitting != Size::new(width, height)).then(|| {
         format!(
-            "is {width} by {height}, and {} by {} is the most",
+            "is {width} by {height}, larger than {} by {}",
             fitting.width, fitting.height
         )
     })
 }
 
-/// What is wrong with a picture that no model takes, not even shrunk.
+/// Why no model accepts an image, not even shrunk; none if it is accepted.
 pub(super) fn hard_limit_problem(base64: &str) -> Option<String> {
     let length = length_of(base64);
     if length > MAX_BASE64_BYTES {
@@ -109,12 +109,12 @@ pub(super) fn hard_limit_problem(base64: &str) -> Option<String> {
     }
     let Size { width, height } = size_of(base64)?;
     (width.max(height) > MAX_SIDE_PX)
-        .then(|| format!("is {width} by {height}, and no side may be over {MAX_SIDE_PX}"))
+        .then(|| format!("is {width} by {height}, with a side over {MAX_SIDE_PX}"))
 }
 
-/// The size of a PNG, JPEG, GIF or WebP; none when it cannot be told.
+/// The size of a PNG, JPEG, GIF or WebP from its header; none if it has no valid one.
 pub(crate) fn size_of(base64: &str) -> Option<Size> {
-    // Enough for the headers that come first; a JPEG's may come after long comments.
+    // Enough for leading headers; in a JPEG the header may follow long comments.
     let head = base64.get(..64).unwrap_or(base64);
     let start = STANDARD.decode(head.get(..head.len() / 4 * 4)?).ok()?;
     match start.as_slice() {
@@ -164,7 +164,7 @@ fn webp(bytes: &[u8]) -> Option<Size> {
     }
 }
 
-/// Walks the markers to the one that begins a frame.
+/// The size of a JPEG, from its first start-of-frame marker.
 fn jpeg(bytes: &[u8]) -> Option<Size> {
     let mut at = 2;
     loop {
@@ -233,7 +233,7 @@ mod tests {
             "claude-opus-4-7",
             "claude-sonnet-5",
             "claude-haiku-5-5",
-            "unheard-of",
+            "unknown-model",
         ] {
             assert_eq!(
                 ImageTier::for_model(Some(model)),

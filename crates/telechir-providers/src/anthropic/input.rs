@@ -1,4 +1,4 @@
-//! Reading a tool call's input member by member. A problem is the end of a sentence for the model.
+//! Decodes the input of a tool call field by field. An error completes a message to the model.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use telechir_protocol::{Chord, Key, Modifier, Point, Region, Target};
 
-/// What was read, or what is wrong with it.
+/// A decoded value, or the problem as text for the model.
 pub(super) type InputResult<T> = Result<T, String>;
 
-/// The members of an input. Null counts as absent; members nobody asks for are let be.
+/// The fields of an input. Null counts as absent; unknown fields are ignored.
 #[derive(Clone, Copy)]
 pub(super) struct ToolInput<'a>(pub(super) &'a Map<String, Value>);
 
-/// The seconds a duration may have.
+/// The range of a duration in seconds.
 #[derive(Clone, Copy)]
 pub(super) enum DurationLimit {
-    /// Whole ones, up to a limit.
+    /// Integers from 0 to the maximum.
     WholeSeconds { max_secs: u32 },
-    /// Any, up to a limit.
+    /// Numbers from 0 to the maximum.
     AnySeconds { max_secs: u32 },
 }
 
@@ -68,17 +68,17 @@ impl<'a> ToolInput<'a> {
         Self::needed(name, self.get(name).cloned())
     }
 
-    /// A place, also one written as a string or an object.
+    /// A point, also one given as a string or an object.
     pub(super) fn point(self, name: &str) -> InputResult<Option<Point>> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         let point = Point::deserialize(value).ok();
-        // A model knows the picture only, whatever space it names.
+        // A model only knows the screenshot, whatever space it names.
         let point = point.map(|Point { x, y, space: _ }| Point::new(x, y));
         point
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, value, "a place like [x, y]"))
+            .ok_or_else(|| Self::wrong(name, value, "a point like [x, y]"))
     }
 
     pub(super) fn needed_point(self, name: &str) -> InputResult<Point> {
@@ -132,19 +132,21 @@ impl<'a> ToolInput<'a> {
         let count = integer.map(|n| n as u32);
         count
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, value, "a whole number from 0"))
+            .ok_or_else(|| Self::wrong(name, value, "an integer from 0"))
     }
 
     pub(super) fn needed_count(self, name: &str) -> InputResult<u32> {
         Self::needed(name, self.count(name)?)
     }
 
-    /// How often: from 1 to 100, once when it is not said.
+    /// The repetitions, from 1 to 100; 1 if absent.
     pub(super) fn repeat(self) -> InputResult<u32> {
         match self.count("repeat")? {
             None => Ok(1),
             Some(repeat @ 1..=100) => Ok(repeat),
-            Some(other) => Err(format!("`repeat` is {other}, not a number from 1 to 100")),
+            Some(other) => Err(format!(
+                "`repeat` is {other}, expected a number from 1 to 100"
+            )),
         }
     }
 
@@ -154,7 +156,7 @@ impl<'a> ToolInput<'a> {
         };
         let (max_secs, integers_only, expected) = match limits {
             DurationLimit::WholeSeconds { max_secs } => {
-                (max_secs, true, "a whole number of seconds")
+                (max_secs, true, "an integer number of seconds")
             }
             DurationLimit::AnySeconds { max_secs } => (max_secs, false, "a number of seconds"),
         };
@@ -169,10 +171,10 @@ impl<'a> ToolInput<'a> {
         Self::needed("duration", self.duration(limits)?)
     }
 
-    /// One or more chords: names joined by `+`, chords parted by spaces.
+    /// One or more chords: key names joined by `+`, chords separated by spaces.
     pub(super) fn chords(self, name: &str) -> InputResult<Vec<Chord>> {
         let text = self.needed_text(name)?;
-        chords(&text).ok_or_else(|| format!("`{name}` is {text:?}, not keys like ctrl+s"))
+        chords(&text).ok_or_else(|| format!("`{name}` is {text:?}, expected keys like ctrl+s"))
     }
 
     pub(super) fn chord(self, name: &str) -> InputResult<Chord> {
@@ -184,7 +186,7 @@ impl<'a> ToolInput<'a> {
         Chord::new(keys).ok_or_else(|| format!("`{name}` names no key"))
     }
 
-    /// Modifiers held during a pointer's action.
+    /// Modifier keys pressed during a pointer action.
     pub(super) fn modifiers(self, name: &str) -> InputResult<Vec<Modifier>> {
         let Some(text) = self.text(name)?.filter(|text| !text.trim().is_empty()) else {
             return Ok(Vec::new());
@@ -198,11 +200,11 @@ impl<'a> ToolInput<'a> {
             keys.iter().flat_map(Chord::keys).map(modifier).collect();
         modifiers
             .filter(|modifiers| !modifiers.is_empty())
-            .ok_or_else(|| format!("`{name}` is {text:?}, not modifier keys like ctrl+shift"))
+            .ok_or_else(|| format!("`{name}` is {text:?}, expected modifier keys like ctrl+shift"))
     }
 }
 
-/// A number, also one inside a string.
+/// A finite number, also one given as a string.
 pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -212,7 +214,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.filter(|number: &f64| number.is_finite())
 }
 
-/// A value as text for an error, its beginning when it is long.
+/// A value as text for an error message, cut to 80 characters.
 pub(super) fn excerpt(value: &Value) -> String {
     const LIMIT: usize = 80;
     let text = value.to_string();
@@ -246,7 +248,7 @@ mod tests {
     use super::chords;
 
     #[test]
-    fn chords_are_parted_by_spaces() {
+    fn spaces_separate_chords() {
         let table: [(&str, &[&str]); 11] = [
             ("ctrl+s", &["ctrl+s"]),
             ("ctrl + s", &["ctrl+s"]),

@@ -1,4 +1,4 @@
-//! How many pictures of which size a request may have.
+//! Limits on the number and size of images in a request.
 
 use serde_json::Value;
 use telechir_protocol::slots::length_of;
@@ -8,24 +8,24 @@ use super::image::{self, ImageTier};
 use super::media::missing;
 use crate::EncodeError;
 
-/// Above this number of pictures the sides of each are limited.
+/// Number of images above which the sides of each are limited.
 pub(super) const MAX_FULL_SIZE_IMAGES: usize = 20;
-/// The longest side among many pictures.
+/// Longest side of each image in a request with many images, in pixels.
 pub(super) const MAX_SIDE_OF_MANY_PX: u32 = 2000;
-/// The most pictures, where the model has the longest context.
+/// Maximum number of images for the models with the longest context.
 const MAX_IMAGES: usize = 600;
-/// The most bytes of a whole request; its pictures alone may not have more.
+/// Maximum size of a request in bytes; checked for its images only.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// A picture of a request.
+/// An image in a request.
 struct RequestImage<'a> {
     block: &'a Block,
     location: String,
-    /// Whether it answers a call of a toolset, where one too large is refused instead of shrunk.
+    /// Whether it is in a toolset's result, where an image too large is rejected, not shrunk.
     is_toolset_result: bool,
 }
 
-/// Checks the pictures of all messages. `tier` is that of the request's model, when it names one.
+/// Checks the images of all messages. `tier` is that of the request's model, if it names one.
 pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), EncodeError> {
     let images: Vec<RequestImage<'_>> = messages
         .iter()
@@ -35,7 +35,7 @@ pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), E
     if images.len() > MAX_IMAGES {
         let count = images.len();
         return Err(missing(format!(
-            "{MAX_IMAGES} pictures at most, and has {count}"
+            "expected at most {MAX_IMAGES} images, found {count}"
         )));
     }
     let is_many = images.len() > MAX_FULL_SIZE_IMAGES;
@@ -47,20 +47,20 @@ pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), E
         bytes += length_of(data);
         if let Some(problem) = image.problem(data, tier, is_many) {
             return Err(missing(format!(
-                "the picture at {} {problem}; send it scaled",
+                "the image at {} {problem}; scale it down",
                 image.location
             )));
         }
     }
     if bytes > MAX_REQUEST_BYTES {
         return Err(missing(format!(
-            "a request of {MAX_REQUEST_BYTES} bytes at most, and its pictures alone have {bytes}"
+            "expected at most {MAX_REQUEST_BYTES} bytes in a request; its images alone have {bytes}"
         )));
     }
     Ok(())
 }
 
-/// Whether a picture is too large for a request with many.
+/// Whether an image is too large for a request with many images.
 pub(super) fn has_oversized_image(messages: &[Value]) -> bool {
     let images = messages
         .iter()
@@ -71,7 +71,7 @@ pub(super) fn has_oversized_image(messages: &[Value]) -> bool {
 }
 
 impl<'a> RequestImage<'a> {
-    /// Its bytes as base64: their beginning, where a slot stands for the rest.
+    /// The image in base64; only its beginning if a slot replaces the rest.
     fn data(&self) -> Option<&'a str> {
         text(self.block.get("source")?.as_object()?, "data")
     }
@@ -82,7 +82,7 @@ impl<'a> RequestImage<'a> {
             && size.width.max(size.height) > MAX_SIDE_OF_MANY_PX
         {
             return Some(format!(
-                "is {} by {}, and among more than {MAX_FULL_SIZE_IMAGES} no side may be over {MAX_SIDE_OF_MANY_PX}",
+                "is {} by {}, with a side over {MAX_SIDE_OF_MANY_PX} in a request with more than {MAX_FULL_SIZE_IMAGES} images",
                 size.width, size.height
             ));
         }
@@ -97,7 +97,7 @@ impl<'a> RequestImage<'a> {
     }
 }
 
-/// The pictures of a message or result.
+/// The images in a message or result.
 fn images_of<'a>(
     container: &'a Value,
     location: &str,
@@ -126,8 +126,8 @@ fn images_of<'a>(
     images
 }
 
-/// Checks what the newer version of the interface took away: documents the model says, and
-/// citations in what a person says.
+/// Checks for features that API version 2026-10-21 removed: documents in assistant messages, and
+/// citations in user messages.
 pub(super) fn check_removed_features(messages: &[Value]) -> Result<(), EncodeError> {
     for (at, message) in messages.iter().enumerate() {
         let role = message
@@ -147,8 +147,8 @@ pub(super) fn check_removed_features(messages: &[Value]) -> Result<(), EncodeErr
                 ("assistant", "document") | ("user", "citations")
             ) {
                 return Err(missing(format!(
-                    "messages[{at}].content[{block_at}] without {what}, which version 2026-10-21 \
-                     of the interface refuses there"
+                    "remove {what} from messages[{at}].content[{block_at}]; API version \
+                     2026-10-21 rejects it there"
                 )));
             }
         }

@@ -1,4 +1,4 @@
-//! Pictures and files as blocks.
+//! Encodes images and files as blocks.
 
 use std::borrow::Cow;
 
@@ -13,23 +13,23 @@ use crate::{EncodeError, Report};
 
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// What happens to a picture that may not be sent.
+/// How to handle an image that cannot be sent unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// It is an error: it was just taken, in the wrong size or form.
+    /// Fail: the image was just taken, in a wrong size or format.
     Refuse,
-    /// It is noted: it belongs to a history.
+    /// Report a loss: the image is part of a history.
     Report,
 }
 
-/// How pictures are checked.
+/// How to check images.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ImageCheck {
     pub(super) tier: ImageTier,
     pub(super) strictness: Strictness,
 }
 
-/// A picture's block; none when it cannot be sent and that was noted.
+/// Encodes an image; none if it cannot be sent and was reported as a loss.
 pub(super) fn image(
     media: &Media,
     check: ImageCheck,
@@ -52,52 +52,50 @@ fn data_image(
     let kind = data.media_type().unwrap_or_default();
     if !IMAGES.contains(&kind) {
         let problem =
-            format!("{location} has a picture as {kind:?}, and wants PNG, JPEG, GIF or WebP");
+            format!("{location}: expected a PNG, JPEG, GIF or WebP image, found {kind:?}");
         return match check.strictness {
             Strictness::Refuse => Err(missing(problem)),
             Strictness::Report => {
                 report.lost(
-                    format!("picture as {kind:?}"),
+                    format!("image of type {kind:?}"),
                     location,
-                    "pictures are PNG, JPEG, GIF or WebP",
+                    "images must be PNG, JPEG, GIF or WebP",
                 );
                 Ok(None)
             }
         };
     }
     let (Some(base64), Some(data_or_slot)) = (base64_of(data), data_or_slot(data)) else {
-        return Err(missing(format!(
-            "{location} has a picture whose data cannot be read"
-        )));
+        return Err(missing(format!("{location}: the image data is invalid")));
     };
     let mut block = json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data_or_slot}});
     if let Some(problem) = image::problem(check.tier, &base64) {
         if check.strictness == Strictness::Refuse {
             return Err(missing(format!(
-                "the picture of {location} {problem}; send it scaled"
+                "the image of {location} {problem}; scale it down"
             )));
         }
-        // Without this the provider refuses the whole request.
+        // Without this the provider rejects the request.
         block["transformations"] = json!({"oversized_image": "downsize"});
         report.kept(
-            format!("picture that {problem}"),
+            format!("image that {problem}"),
             location,
-            "it is larger than the model sees",
-            "shrunk by the provider, so that places on it do not fit",
+            "it exceeds the model's image size",
+            "shrunk by the provider, so its coordinates are scaled",
         );
     }
     restore(&mut block, &data.meta);
     Ok(Some(block))
 }
 
-/// The bytes as base64, also where the address has them in another form.
+/// The data as base64, also if the data URL has another encoding.
 fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
     data.base64()
         .map(Cow::Borrowed)
         .or_else(|| encoded(data).map(Cow::Owned))
 }
 
-/// The same for a block, where a slot will do.
+/// The data for a block, as base64 or as the slot that replaces it.
 fn data_or_slot(data: &DataContent) -> Option<Cow<'_, str>> {
     data.base64_or_slot()
         .or_else(|| encoded(data).map(Cow::Owned))
@@ -124,7 +122,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A block of a message for a picture, a document or a text file.
+/// Encodes an image, a PDF or a text file; none for any other type, which is reported.
 pub(super) fn data_block(
     data: &DataContent,
     check: ImageCheck,
@@ -146,7 +144,7 @@ pub(super) fn data_block(
         report.lost(
             format!("file of type {kind:?}"),
             location,
-            "documents are PDF or text",
+            "documents must be PDF or text",
         );
         return Ok(None);
     };
@@ -163,7 +161,7 @@ fn text_of(data: &DataContent) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A picture or document by its address.
+/// Encodes an image or document given by its URL.
 pub(super) fn uri_block(uri: &UriContent) -> Value {
     let is_document = uri
         .media_type
@@ -175,7 +173,7 @@ pub(super) fn uri_block(uri: &UriContent) -> Value {
     block
 }
 
-/// A file the provider holds; another provider's cannot be sent.
+/// Encodes a file stored at the provider; none for another provider's file, which is reported.
 pub(super) fn file_block(
     file: &HostedFileContent,
     location: &str,
@@ -192,7 +190,7 @@ pub(super) fn file_block(
         report.lost(
             format!("file {}", file.file_id),
             location,
-            "another provider holds it",
+            "another provider stores it",
         );
         return None;
     }
@@ -206,7 +204,7 @@ pub(super) fn file_block(
     Some(block)
 }
 
-/// This provider's own members, which were kept beside the neutral ones.
+/// Restores the block's fields that have no neutral form.
 pub(super) fn restore(block: &mut Value, meta: &Meta) {
     let own = meta
         .additional_properties

@@ -1,20 +1,20 @@
-//! Which version of the computer tools a model takes.
+//! Which version of the computer tools a model supports.
 
-/// A computer tool, by the date in its type.
+/// A version of the computer tool, by the date in its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ToolVersion {
-    /// `computer_20241022`: clicks are at the pointer, beta.
+    /// `computer_20241022` (beta): clicks only at the pointer.
     October2024,
-    /// `computer_20250124`, beta.
+    /// `computer_20250124` (beta).
     January2025,
-    /// `computer_20251124`: adds zoom, beta.
+    /// `computer_20251124` (beta): adds zoom.
     November2025,
-    /// `computer_toolset_20260801` and `browser_toolset_20260801`: one block an action.
+    /// `computer_toolset_20260801` and `browser_toolset_20260801`: one block per action.
     Toolset,
 }
 
 impl ToolVersion {
-    /// The `type` of the computer tool.
+    /// The `type` of the computer tool in a declaration.
     pub(super) const fn computer_type(self) -> &'static str {
         match self {
             Self::October2024 => "computer_20241022",
@@ -24,7 +24,7 @@ impl ToolVersion {
         }
     }
 
-    /// The value of `anthropic-beta` that must go with it.
+    /// The `anthropic-beta` value that this version requires.
     pub(super) const fn beta(self) -> Option<&'static str> {
         match self {
             Self::October2024 => Some(OCTOBER_2024_BETA),
@@ -34,7 +34,7 @@ impl ToolVersion {
         }
     }
 
-    /// The version with this `type`, of the computer's or the browser's tool.
+    /// The version of the computer or browser tool with this `type`.
     pub(super) fn of_type(kind: &str) -> Option<Self> {
         if kind == "browser_toolset_20260801" {
             return Some(Self::Toolset);
@@ -50,7 +50,7 @@ impl ToolVersion {
     }
 }
 
-/// The value of `anthropic-beta` that must go with a tool of this type.
+/// The `anthropic-beta` value that a tool of this type requires.
 pub(super) fn beta(kind: &str) -> Option<&'static str> {
     match kind {
         "bash_20241022" | "text_editor_20241022" => Some(OCTOBER_2024_BETA),
@@ -62,7 +62,7 @@ pub(super) fn beta(kind: &str) -> Option<&'static str> {
 
 pub(super) const OCTOBER_2024_BETA: &str = "computer-use-2024-10-22";
 
-/// A model's line and number: `claude-sonnet-4-5-20250929` is Sonnet 4.5.
+/// A model's family and version: `claude-sonnet-4-5-20250929` is Sonnet 4.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClaudeModel {
     pub(super) family: String,
@@ -70,7 +70,7 @@ pub(super) struct ClaudeModel {
     dated: Option<u32>,
 }
 
-/// Reads a model's name, behind whatever a cloud puts before and after it.
+/// Parses a model's name, ignoring what a cloud adds before and after it.
 pub(super) fn parse_model(model: &str) -> Option<ClaudeModel> {
     let name = &model[model.rfind("claude-")? + "claude-".len()..];
     let mut family = None;
@@ -79,7 +79,7 @@ pub(super) fn parse_model(model: &str) -> Option<ClaudeModel> {
     for part in name.split(['-', '@', ':', '.']) {
         match part.parse::<u32>() {
             Ok(date) if part.len() == 8 => dated = Some(date),
-            // A second word or a `v1` ends the name.
+            // A second word, or a part such as `v1`, ends the name.
             Ok(number) if part.len() <= 2 && dated.is_none() && numbers.len() < 2 => {
                 numbers.push(number);
             }
@@ -96,9 +96,9 @@ pub(super) fn parse_model(model: &str) -> Option<ClaudeModel> {
     })
 }
 
-/// The version to declare: the newest the model takes. Unknown models take the newest there is.
+/// The newest version that the model supports; the newest of all for an unknown model.
 ///
-/// None for the old models that take no computer tool at all.
+/// None for old models without a computer tool.
 pub(super) fn version(model: Option<&str>) -> Option<ToolVersion> {
     let Some(model) = model.and_then(parse_model) else {
         return Some(ToolVersion::Toolset);
@@ -114,7 +114,7 @@ pub(super) fn version(model: Option<&str>) -> Option<ToolVersion> {
     }
 }
 
-/// The newest text editor that a model takes.
+/// Type of the newest text editor that a model supports.
 pub(super) fn text_editor(model: &str) -> &'static str {
     match parse_model(model).map(|model| model.number) {
         Some(number) if number < (3, 7) => "text_editor_20241022",
@@ -123,13 +123,13 @@ pub(super) fn text_editor(model: &str) -> &'static str {
     }
 }
 
-/// Whether a model takes the first version of the tools and no later one.
+/// Whether a model supports only the first version of the tools.
 pub(crate) fn is_of_october_2024(model: Option<&str>) -> bool {
     version(model) == Some(ToolVersion::October2024)
 }
 
-/// Whether a model takes one of the older computer tools on Bedrock. Of the models that know the
-/// toolset alone elsewhere, Opus and Sonnet 5.5 still do.
+/// Whether a model supports a legacy computer tool on Bedrock. Opus and Sonnet 5.5 do there,
+/// although they only support the toolset elsewhere.
 pub(crate) fn takes_old_tools(model: &str) -> bool {
     let Some(model) = parse_model(model) else {
         return true;
@@ -143,11 +143,11 @@ mod tests {
     use super::{ToolVersion, takes_old_tools, version};
 
     #[test]
-    fn the_newest_models_take_no_older_tool() {
+    fn newest_models_support_no_legacy_tool() {
         for model in [
             "us.anthropic.claude-opus-5-5",
             "claude-sonnet-4-5",
-            "unheard-of",
+            "unknown-model",
             "claude-opus-5",
         ] {
             assert!(takes_old_tools(model), "{model}");

@@ -1,15 +1,15 @@
-//! A shell's result as one text, and back.
+//! Encodes a shell result as one text, and decodes it.
 //!
 //! ```text
-//! what it printed
+//! standard output
 //! [stderr]
-//! what it printed as errors
+//! standard error
 //! [exit code 1; in "/home/user"]
 //! ```
 //!
-//! The last line says how it ended. Where the text alone would not show which bytes belong to
-//! what (no line end, or the output looks like such a line), it counts them as well. Text
-//! without such a last line is another program's: both streams in one.
+//! The last line is a status line. If the text would be ambiguous (no final newline, or output
+//! that looks like a status line), the status line also has byte counts. Text without a status
+//! line is from another program and contains both streams.
 
 use telechir_protocol::{
     CallId, CommandOutput, Failure, FailureKind, InputRequest, InputRequestKind, ShellOutcome,
@@ -18,7 +18,7 @@ use telechir_protocol::{
 
 const STDERR_LINE: &str = "[stderr]\n";
 
-/// The text of a result. Never empty, except for another program's empty text.
+/// Encodes a result. Never empty, except for another program's empty text.
 pub(crate) fn write(result: &ShellResult) -> String {
     if let ([output], true, None) = (result.outputs.as_slice(), result.combined, &result.error) {
         return output.stdout.clone();
@@ -32,7 +32,7 @@ pub(crate) fn write(result: &ShellResult) -> String {
     assemble(result, ByteCounts::Included)
 }
 
-/// Reads a text that [`write`] wrote; another program's comes out as one text of both streams.
+/// Decodes a text that [`write`] encoded; another program's text becomes one combined output.
 pub(crate) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
     parse_sections(call_id.clone(), text, true).unwrap_or_else(|| {
         let outcome = if is_error {
@@ -54,7 +54,7 @@ pub(crate) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult 
     })
 }
 
-/// Whether the answer is an error: it was not done, or did not end well.
+/// Whether the result is an error: it was not executed, or a command failed.
 pub(super) fn is_error(result: &ShellResult) -> bool {
     let ended = |output: &CommandOutput| {
         matches!(
@@ -127,7 +127,7 @@ fn section(text: &mut String, output: &CommandOutput, counts: ByteCounts, cwd: O
     end_line(text, &facts);
 }
 
-/// Adds a part and a line end: where parts are counted always, else where it has none.
+/// Appends a part, and a newline if it has none or if parts are counted.
 fn part(text: &mut String, part: &str, counts: ByteCounts) {
     text.push_str(part);
     if !part.is_empty() && (counts == ByteCounts::Included || !part.ends_with('\n')) {
@@ -222,7 +222,7 @@ fn kind_of(name: &str) -> Option<FailureKind> {
         .map(|(kind, _)| *kind)
 }
 
-/// What a last line says.
+/// The contents of a status line.
 #[derive(Default)]
 struct ShellStatusLine {
     output: CommandOutput,
@@ -266,7 +266,7 @@ fn fact(status: &mut ShellStatusLine, fact: &str) -> Option<()> {
     Some(())
 }
 
-/// Takes the last line off a text.
+/// Splits the status line off the end of a text.
 fn split_ending(text: &str) -> Option<(&str, ShellStatusLine)> {
     let line_end = text.strip_suffix('\n').unwrap_or(text);
     let start = line_end.rfind('\n').map_or(0, |at| at + 1);
@@ -287,7 +287,7 @@ fn split_ending(text: &str) -> Option<(&str, ShellStatusLine)> {
     Some((&text[..start], status))
 }
 
-/// Splits at `; ` outside of quotes.
+/// Splits a line at `; ` outside quotes.
 fn parts(line: &str) -> Vec<&str> {
     let (mut parts, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, c) in line.char_indices() {
@@ -306,7 +306,7 @@ fn parts(line: &str) -> Vec<&str> {
     parts
 }
 
-/// `checked`: whether the reading must be the text's own, written again.
+/// Decodes the sections of a text. `checked`: require that encoding the result gives the text.
 fn parse_sections(call_id: CallId, text: &str, checked: bool) -> Option<ShellResult> {
     let mut result = ShellResult::new(call_id, Vec::new());
     let mut left = text;
@@ -326,7 +326,7 @@ fn parse_sections(call_id: CallId, text: &str, checked: bool) -> Option<ShellRes
     (!checked || again()).then_some(result)
 }
 
-/// Reads one section from the end of a text; what is before it.
+/// Decodes the last section of a text; returns the text before it.
 fn take_section<'a>(
     before: &'a str,
     status: ShellStatusLine,
@@ -364,7 +364,7 @@ fn take_section<'a>(
     Some(rest)
 }
 
-/// Takes a counted part off the end of a text; a line end follows it.
+/// Splits a part of `length` bytes and its newline off the end of a text.
 fn tail(text: &str, length: usize) -> Option<(&str, &str)> {
     if length == 0 {
         return Some((text, ""));

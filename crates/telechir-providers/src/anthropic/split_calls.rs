@@ -1,5 +1,5 @@
-//! Calls of several actions or commands: one block for each, with ids that tell how to join them
-//! again: `call_1-1of3`.
+//! Calls of several actions or commands, with one block for each. The ids (`call_1-1of3`) allow
+//! decoding to join them again.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -11,7 +11,7 @@ use super::context::BlockContext;
 use super::decode_block::{self, text};
 use super::{DIALECT, fixed_texts};
 
-/// The id of one part, from 1.
+/// The id of one part; `index` starts at 1.
 pub(super) fn part_id(base: &str, index: usize, count: usize) -> String {
     if count == 1 {
         base.to_owned()
@@ -33,7 +33,7 @@ fn part_of(block: &Value) -> Option<(&str, &str, usize, usize)> {
     Some((kind, base, index.parse().ok()?, count.parse().ok()?))
 }
 
-/// Splits blocks into single ones and whole runs of parts.
+/// Splits blocks into complete runs of parts and single blocks.
 pub(super) fn runs(blocks: &[Value]) -> Vec<&[Value]> {
     let mut runs = Vec::new();
     let mut left = blocks;
@@ -55,14 +55,14 @@ fn run_length(blocks: &[Value]) -> usize {
     if is_complete { count } else { 1 }
 }
 
-/// Reads a run of parts as one content; none when they do not make one.
-pub(super) fn read(run: &[Value], context: &BlockContext) -> Option<Content> {
+/// Decodes a run of parts into one content; none if they do not belong together.
+pub(super) fn join(run: &[Value], context: &BlockContext) -> Option<Content> {
     let (_, base, ..) = run.first().and_then(part_of)?;
     let parts: Vec<Content> = run
         .iter()
         .map(|part| {
             part.as_object()
-                .map(|part| decode_block::read(part, context))
+                .map(|part| decode_block::decode(part, context))
         })
         .collect::<Option<_>>()?;
     let raw = Raw::new(DIALECT, Value::Array(run.to_vec()));
@@ -139,7 +139,7 @@ fn shell_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ShellResult
     })
 }
 
-/// The screen is that of the last part; words are those that are not our own confirmations.
+/// Joins results: the last screenshot, and all texts except our own confirmations.
 fn computer_result(id: &CallId, raw: &Raw, parts: &[Content]) -> Option<ComputerResult> {
     let results = all(parts, |part| match part {
         Content::ComputerResult(result) => Some(result),

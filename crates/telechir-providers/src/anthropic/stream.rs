@@ -1,4 +1,4 @@
-//! A message in events: blocks begin, grow and end, each under its index.
+//! Assembles a message from stream events; each block has an index.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 use crate::{DecodeError, StreamError};
 
-/// Holds what was sent as a call's input and is no object. The interface takes it back so.
+/// Field for a call's input that is not a JSON object. The API accepts it in requests.
 pub(super) const INVALID_INPUT: &str = "INVALID_JSON";
 
-/// What has come of a message.
+/// A message as received so far.
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicMessageBuilder {
-    /// How many events came.
+    /// Number of events received.
     number: usize,
     message: Option<Block>,
     blocks: BTreeMap<u64, AnthropicBlockBuilder>,
@@ -25,13 +25,13 @@ pub(crate) struct AnthropicMessageBuilder {
     rounded: RoundedNumbers,
 }
 
-/// A block that has begun.
+/// A block as received so far.
 #[derive(Debug)]
 struct AnthropicBlockBuilder {
-    /// As it began, to tell a repeated event from another block.
+    /// The block of its start event, to recognize a repeated event.
     initial: Block,
     block: Block,
-    /// The input of a call, as far as it came.
+    /// The JSON text of a call's input so far.
     input: String,
     is_ended: bool,
 }
@@ -40,10 +40,10 @@ impl EventAssembler for AnthropicMessageBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("it is not an object"));
         };
         let kind = text(&event, "type").or(name).unwrap_or_default().to_owned();
-        // Nothing belongs to a message that has ended.
+        // Events after the end of the message are ignored.
         if self.is_ended && kind != "error" {
             return Ok(Vec::new());
         }
@@ -68,19 +68,19 @@ impl EventAssembler for AnthropicMessageBuilder {
         rounded.absorb(self.rounded);
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(mut message) = self.message else {
-            return Err(missing("no message began".to_owned()));
+            return Err(missing("the stream has no message".to_owned()));
         };
         if !self.is_ended {
-            return Err(missing("the message did not end".to_owned()));
+            return Err(missing("the message has no end".to_owned()));
         }
         let mut content = Vec::new();
         for (index, builder) in self.blocks {
             if !builder.is_ended {
-                return Err(missing(format!("block {index} did not end")));
+                return Err(missing(format!("block {index} has no end")));
             }
             content.push(Value::Object(builder.block));
         }
-        // A message that began with its blocks keeps them when no others came.
+        // If no block event was received, the blocks of the start event remain.
         if !content.is_empty() || !message.get("content").is_some_and(Value::is_array) {
             message.insert("content".to_owned(), content.into());
         }
@@ -99,7 +99,7 @@ impl AnthropicMessageBuilder {
     fn message_mut(&mut self) -> Result<&mut Block, StreamError> {
         let problem = StreamError::BadEvent {
             number: self.number,
-            problem: "no message has begun".to_owned(),
+            problem: "no message has started".to_owned(),
         };
         self.message.as_mut().ok_or(problem)
     }
@@ -110,9 +110,9 @@ impl AnthropicMessageBuilder {
         };
         match &self.message {
             Some(started) if text(started, "id") != text(&message, "id") => {
-                return Err(self.bad("another message begins before the first has ended"));
+                return Err(self.bad("another message starts before the first has ended"));
             }
-            // The same event again.
+            // A repeated event.
             Some(_) => {}
             None => self.message = Some(message),
         }
@@ -134,7 +134,7 @@ impl AnthropicMessageBuilder {
             return if builder.initial == block && !builder.is_ended && builder.block == block {
                 Ok(Vec::new())
             } else {
-                Err(self.bad(format!("block {index} begins twice")))
+                Err(self.bad(format!("block {index} starts twice")))
             };
         }
         let delta = initial_delta(index, &block);
@@ -150,7 +150,7 @@ impl AnthropicMessageBuilder {
 
     fn builder(&mut self, index: u64) -> Result<&mut AnthropicBlockBuilder, StreamError> {
         let problem = match self.blocks.get(&index) {
-            None => format!("block {index} has not begun"),
+            None => format!("block {index} has not started"),
             Some(builder) if builder.is_ended => format!("block {index} has ended"),
             Some(_) => String::new(),
         };
@@ -211,7 +211,7 @@ impl AnthropicMessageBuilder {
         }])
     }
 
-    /// The input is whole now, or what came of it is kept as words that nothing can carry out.
+    /// Completes a block. Invalid input is retained as text, so that the call is not executed.
     fn end_block(&mut self, event: &Block) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(event)?;
         let builder = self.builder(index)?;
@@ -234,7 +234,7 @@ impl AnthropicMessageBuilder {
             .collect())
     }
 
-    /// What is known at the end: why it ended, what it cost, what was done to the request.
+    /// Merges what a message event reports: stop reason, usage, changes to the request.
     fn update_message(&mut self, mut event: Block) -> Result<Vec<Delta>, StreamError> {
         let message = self.message_mut()?;
         if let Some(Value::Object(usage)) = event.shift_remove("usage") {
@@ -262,7 +262,7 @@ fn without_type(delta: Block) -> impl Iterator<Item = (String, Value)> {
     delta.into_iter().filter(|(name, _)| name != "type")
 }
 
-/// A member grows by what a delta says of it: words and lists get longer, anything else changes.
+/// Applies a delta to a field: strings and lists are extended, other values replaced.
 fn add(block: &mut Block, name: String, value: Value) {
     match (block.get_mut(&name), value) {
         (Some(_), Value::Null) => {}
@@ -274,7 +274,7 @@ fn add(block: &mut Block, name: String, value: Value) {
     }
 }
 
-/// A call that is ours to carry out.
+/// Whether a block is a call for the client to execute.
 fn is_call(block: &Block) -> bool {
     text(block, "type") == Some("tool_use")
 }
@@ -318,12 +318,12 @@ fn other(event: String, json: Block) -> Delta {
     }
 }
 
-/// An error instead of the rest; its type may stand in the event's name only.
+/// An error event; its type may be only in the event's name.
 fn failed(mut event: Block) -> StreamError {
     event.insert("type".to_owned(), "error".into());
     let message = match detect::provider_error(&Value::Object(event)) {
         Some(DecodeError::ProviderError { message }) => message,
-        _ => "it says no more".to_owned(),
+        _ => "no details".to_owned(),
     };
     StreamError::Provider { message }
 }

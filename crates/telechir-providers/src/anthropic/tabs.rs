@@ -1,4 +1,4 @@
-//! A browser's tabs as the block `browser_state`, by the rules the provider refuses others by.
+//! Encodes a browser's tabs as a `browser_state` block within the provider's limits.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerResult, StateChange, TabState};
@@ -11,12 +11,12 @@ const MAX_TABS: usize = 100;
 const MAX_CHANGES: usize = 200;
 const MAX_TEXT_CHARS: usize = 4096;
 
-/// Members whose whole answer is the state.
+/// Whether a member's result must be the browser state and nothing else.
 pub(super) fn is_tab_member(name: &str) -> bool {
     matches!(name, "list_tabs" | "new_tab" | "switch_tab" | "close_tab")
 }
 
-/// The state after a call; none when the tabs are not known well enough to say one.
+/// The browser state after a call; none if the tabs are unknown or inconsistent.
 pub(super) fn state(
     part: &ToolUsePart,
     result: &ComputerResult,
@@ -31,7 +31,7 @@ pub(super) fn state(
         report.lost(
             "tabs",
             &location,
-            format!("a state has one active tab, and {active} are"),
+            format!("expected one active tab, found {active}"),
         );
         return None;
     }
@@ -39,10 +39,10 @@ pub(super) fn state(
         report.lost(
             format!("{} tabs", result.tabs.len() - MAX_TABS),
             &location,
-            "a state has 100 tabs at most",
+            "a state has at most 100 tabs",
         );
     }
-    // The active tab stays, wherever it stands.
+    // The active tab is always included.
     let mut room = MAX_TABS - active;
     let mut tabs = Vec::new();
     for tab in &result.tabs {
@@ -61,7 +61,7 @@ pub(super) fn state(
     Some(Value::Object(state))
 }
 
-/// What changed meanwhile; a new tab is a change by itself.
+/// The changes since the last state; a new tab counts as one.
 fn changes(part: &ToolUsePart, result: &ComputerResult) -> Option<Vec<Value>> {
     let known = result
         .meta
@@ -80,7 +80,7 @@ fn changes(part: &ToolUsePart, result: &ComputerResult) -> Option<Vec<Value>> {
     Some(vec![json!({"type": "tab_opened", "tab_id": active.tab_id})])
 }
 
-/// A change with texts as short and clean as they must be.
+/// Encodes a change, with texts in the allowed length and without control characters.
 fn change_json(change: &StateChange) -> Value {
     let mut json = serde_json::to_value(change).unwrap_or_default();
     for member in json.as_object_mut().into_iter().flatten() {
@@ -102,24 +102,24 @@ fn tab_json(tab: &TabState, location: &str, report: &mut Report) -> Value {
     let mut clean = |what: &str, text: &str| {
         let cleaned = cleaned(text);
         if cleaned != text {
-            let why = "a state's texts have 4096 characters at most, and no control characters";
+            let why = "texts have at most 4096 characters, and no control characters";
             report.kept(
                 format!("{what} of tab {}", tab.tab_id),
                 location,
                 why,
-                "shortened and cleaned",
+                "shortened, without control characters",
             );
         }
         cleaned
     };
-    let mut json = json!({"tab_id": tab.tab_id, "title": clean("title", &tab.title), "url": clean("address", &tab.url)});
+    let mut json = json!({"tab_id": tab.tab_id, "title": clean("title", &tab.title), "url": clean("URL", &tab.url)});
     if tab.active {
         json["active"] = true.into();
     }
     json
 }
 
-/// The tabs as text, for tools that know no state.
+/// The tabs as text, for tools without a `browser_state`.
 pub(super) fn as_text(tabs: &[TabState]) -> String {
     let line = |tab: &TabState| {
         let mark = if tab.active { " (active)" } else { "" };

@@ -1,13 +1,13 @@
-//! Chords in the names that X11 gives keys, which the computer tools expect.
+//! Encodes chords with X11 key names, as xdotool and the computer tools use them.
 
 use telechir_protocol::{Chord, Key, Modifier, NamedKey};
 
-/// `ctrl+shift+Page_Down`.
+/// Encodes a chord, such as `ctrl+shift+Page_Down`.
 pub(super) fn chord(chord: &Chord) -> String {
     chord.keys().iter().map(key).collect::<Vec<_>>().join("+")
 }
 
-/// `ctrl+shift`; none when there are none.
+/// Encodes modifiers, such as `ctrl+shift`; none for an empty list.
 pub(super) fn modifiers(modifiers: &[Modifier]) -> Option<String> {
     let names: Vec<&str> = modifiers.iter().map(|modifier| modifier.name()).collect();
     (!names.is_empty()).then(|| names.join("+"))
@@ -38,12 +38,12 @@ fn named_key(named: NamedKey) -> &'static str {
         NamedKey::ScrollLock => "Scroll_Lock",
         NamedKey::PrintScreen => "Print",
         NamedKey::ContextMenu => "Menu",
-        // The W3C's name is X11's too.
+        // The W3C and X11 names are the same.
         other => other.name(),
     }
 }
 
-/// Signs have names, because `+` joins.
+/// Name of a punctuation character; `+` itself separates keys.
 fn character(c: char) -> Option<&'static str> {
     Some(match c {
         '+' => "plus",
@@ -67,7 +67,7 @@ mod tests {
     use telechir_protocol::{Chord, Key, NamedKey};
 
     #[test]
-    fn what_is_spelled_reads_as_the_same_chord() {
+    fn an_encoded_chord_decodes_to_itself() {
         let names = NamedKey::ALL.into_iter().map(Chord::from);
         let signs = (' '..='~').filter_map(|c| Chord::new(vec![Key::Char(c)]));
         for chord in names.chain(signs) {

@@ -1,5 +1,5 @@
-//! What no door of Bedrock but one takes: toolsets, pictures by their address, files that
-//! another service holds. Contents of a history are put into forms that can be sent.
+//! Adapts contents to what Bedrock accepts: no images by URL, no files stored at other services
+//! and, except in `bedrock-messages`, no toolsets.
 
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, Meta, TextContent};
@@ -8,17 +8,17 @@ use super::{MAX_IMAGE_BASE64_BYTES, anthropic_bridge};
 use crate::anthropic;
 use crate::{EncodeError, Report};
 
-/// Whether a door serves the toolsets.
+/// Whether an API supports the toolsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolsetSupport {
-    /// It does.
+    /// Calls of toolset members are encoded as such.
     Supported,
-    /// Their calls are written as those of the older tools.
+    /// Calls of toolset members are encoded as calls of the legacy tools.
     Unsupported,
 }
 
-/// Puts the contents of a history into forms that a door takes.
-pub(super) fn contents(
+/// Adapts the contents of a history to what an API accepts.
+pub(super) fn adapt_contents(
     contents: &mut [Content],
     toolsets: ToolsetSupport,
     location: &str,
@@ -29,12 +29,12 @@ pub(super) fn contents(
         if toolsets == ToolsetSupport::Unsupported {
             anthropic_bridge::each_meta(content, &mut without_toolset);
         }
-        images(content, &location, report);
+        replace_unsendable_media(content, &location, report);
     }
 }
 
-/// Puts the results of a turn into forms that every door takes.
-pub(super) fn answers(
+/// Adapts the results of a turn to what every API accepts.
+pub(super) fn adapt_results(
     turn: &AnsweredTurn,
     dialect: &'static str,
     report: &mut Report,
@@ -45,24 +45,24 @@ pub(super) fn answers(
         let location = result
             .call_id()
             .map_or_else(String::new, |id| format!("result {id}"));
-        check(std::slice::from_ref(&content), dialect, &location)?;
-        images(&mut content, &location, report);
+        check_image_sizes(std::slice::from_ref(&content), dialect, &location)?;
+        replace_unsendable_media(&mut content, &location, report);
         results.extend(anthropic_bridge::as_result(content));
     }
-    // The results are those of the same calls.
+    // The results still belong to the same calls.
     let again = turn.turn().clone().answer(results);
     Ok(again.unwrap_or_else(|_| turn.clone()))
 }
 
-/// No picture is larger than any door takes.
-pub(super) fn check(
+/// Checks that every image is within the size limit of all APIs.
+pub(super) fn check_image_sizes(
     contents: &[Content],
     dialect: &'static str,
     location: &str,
 ) -> Result<(), EncodeError> {
     for content in contents {
         match content {
-            Content::Data(data) => size(data, dialect, location)?,
+            Content::Data(data) => check_image_size(data, dialect, location)?,
             Content::ComputerResult(result) => {
                 let steps = result
                     .steps
@@ -70,18 +70,22 @@ pub(super) fn check(
                     .filter_map(|step| step.screenshot.as_ref());
                 for image in steps.chain(&result.screenshot) {
                     if let Media::Data(data) = image {
-                        size(data, dialect, location)?;
+                        check_image_size(data, dialect, location)?;
                     }
                 }
             }
-            Content::FunctionResult(result) => check(&result.items, dialect, location)?,
+            Content::FunctionResult(result) => check_image_sizes(&result.items, dialect, location)?,
             _ => {}
         }
     }
     Ok(())
 }
 
-fn size(data: &DataContent, dialect: &'static str, location: &str) -> Result<(), EncodeError> {
+fn check_image_size(
+    data: &DataContent,
+    dialect: &'static str,
+    location: &str,
+) -> Result<(), EncodeError> {
     let length = data.base64().map_or(0, str::len);
     let is_image = data
         .media_type()
@@ -90,14 +94,14 @@ fn size(data: &DataContent, dialect: &'static str, location: &str) -> Result<(),
         return Err(EncodeError::Missing {
             dialect,
             problem: format!(
-                "{location} has a picture of {length} bytes of base64, more than {MAX_IMAGE_BASE64_BYTES}; send it scaled"
+                "{location} has an image of {length} bytes of base64, more than {MAX_IMAGE_BASE64_BYTES}; scale it down"
             ),
         });
     }
     Ok(())
 }
 
-/// A call of a toolset's member is written anew, as one of the older tools.
+/// Drops the raw JSON of a toolset member's call, so that it is encoded as a legacy tool's call.
 fn without_toolset(meta: &mut Meta) {
     let has_toolset = |json: &Value| json.get("toolset_name").is_some();
     let is_member = meta.raw_representation.as_ref().is_some_and(|raw| {
@@ -118,39 +122,41 @@ fn without_toolset(meta: &mut Meta) {
     }
 }
 
-/// What a picture that cannot be sent is replaced with.
-fn note(media: &Content) -> Option<String> {
+/// The text that replaces an image or file that cannot be sent; none if it can be sent.
+fn replacement_text(media: &Content) -> Option<String> {
     match media {
         Content::Uri(uri) if !uri.uri.starts_with("s3://") => {
-            Some(format!("[A file at {} could not be sent here.]", uri.uri))
+            Some(format!("[A file at {} could not be sent.]", uri.uri))
         }
         Content::HostedFile(file) => Some(format!(
-            "[A file that another service holds as {} could not be sent here.]",
+            "[A file that another service stores as {} could not be sent.]",
             file.file_id
         )),
         _ => None,
     }
 }
 
-const WHY: &str = "pictures and files are sent as their bytes only";
+const WHY: &str = "only the bytes of images and files can be sent";
 const HOW: &str = "as a text that names it";
 
-fn images(content: &mut Content, location: &str, report: &mut Report) {
+fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut Report) {
     match content {
         Content::ComputerResult(result) => {
             let extra = result.screenshot.clone().map(Content::from);
-            if let Some(note) = extra.as_ref().and_then(note) {
-                report.kept("a picture by its address", location, WHY, HOW);
+            if let Some(replacement_text) = extra.as_ref().and_then(replacement_text) {
+                report.kept("an image by URL", location, WHY, HOW);
                 let text = result.text_output.take();
-                result.text_output =
-                    Some(text.map_or_else(|| note.clone(), |text| format!("{text}\n{note}")));
+                result.text_output = Some(text.map_or_else(
+                    || replacement_text.clone(),
+                    |text| format!("{text}\n{replacement_text}"),
+                ));
                 result.screenshot = None;
                 result.meta.raw_representation = None;
             }
             for step in &mut result.steps {
                 let extra: Option<Content> = step.screenshot.clone().map(Media::into);
-                if extra.as_ref().and_then(note).is_some() {
-                    report.lost("a step's picture by its address", location, WHY);
+                if extra.as_ref().and_then(replacement_text).is_some() {
+                    report.lost("a step's image by URL", location, WHY);
                     step.screenshot = None;
                     result.meta.raw_representation = None;
                 }
@@ -159,23 +165,23 @@ fn images(content: &mut Content, location: &str, report: &mut Report) {
         Content::FunctionResult(result) => {
             let mut is_changed = false;
             for item in &mut result.items {
-                is_changed |= replaced(item, location, report);
+                is_changed |= replace_media(item, location, report);
             }
             if is_changed {
                 result.meta.raw_representation = None;
             }
         }
         other => {
-            replaced(other, location, report);
+            replace_media(other, location, report);
         }
     }
 }
 
-fn replaced(content: &mut Content, location: &str, report: &mut Report) -> bool {
-    let Some(note) = note(content) else {
+fn replace_media(content: &mut Content, location: &str, report: &mut Report) -> bool {
+    let Some(replacement_text) = replacement_text(content) else {
         return false;
     };
-    report.kept("a file by its address or name", location, WHY, HOW);
-    *content = Content::Text(TextContent::new(note));
+    report.kept("a file by URL or id", location, WHY, HOW);
+    *content = Content::Text(TextContent::new(replacement_text));
     true
 }

@@ -1,7 +1,7 @@
-//! Bedrock's agents: calls they hand back (`returnControl`), and the results they are told.
+//! Bedrock agents: the calls they return control for (`returnControl`), and their results.
 //!
-//! The agent keeps the conversation; a history here is its responses and the requests between
-//! them. Calls become blocks of Anthropic's tools and are read as those.
+//! The agent stores the conversation; a history consists of its responses and the requests
+//! between them. Calls are converted to `tool_use` blocks and decoded as those.
 
 mod declare;
 mod decode;
@@ -22,19 +22,19 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "bedrock-agents";
 
-/// Under this name contents keep what only this provider says.
+/// Key of the additional properties that only this provider has.
 const PROVIDER: &str = "bedrock";
 
-/// The sort of a check that a person is to confirm a call.
+/// Code of the safety check that asks the user to confirm a call.
 const CONFIRMATION: &str = "user_confirmation";
 
-/// Most calls of one invocation, and most results.
+/// Maximum number of calls in one invocation, and of results in one request.
 const MAX_CALLS: usize = 5;
 
-/// The dialect.
+/// Codec of `bedrock-agents`.
 pub(crate) struct Agents;
 
 impl Codec for Agents {
@@ -42,7 +42,7 @@ impl Codec for Agents {
         DIALECT
     }
 
-    /// Results are compared with the documents they came in.
+    /// Results are compared with the documents that they were decoded from.
     fn takes_slots(&self) -> bool {
         false
     }
@@ -67,7 +67,7 @@ impl Codec for Agents {
         declare::declare(offer)
     }
 
-    /// The models that agents know are those of the smaller pictures.
+    /// Agents use models with the smaller image size.
     fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
         anthropic::screenshot_size(model.or(Some("claude-3-7-sonnet")), size)
     }
@@ -86,7 +86,7 @@ impl Codec for Agents {
         )))
     }
 
-    /// An agent is asked with signed requests, by whoever has made it.
+    /// None: agents require signed AWS requests.
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         None
     }

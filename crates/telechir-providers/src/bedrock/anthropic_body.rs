@@ -1,8 +1,8 @@
-//! Anthropic's bodies behind Bedrock: `bedrock-messages` with toolsets and server-sent events,
-//! `bedrock-invoke` without the one and with event-stream frames instead of the other.
+//! Anthropic's request bodies on Bedrock: `bedrock-messages` with toolsets and server-sent events,
+//! `bedrock-invoke` without toolsets and with event-stream frames.
 //!
-//! The bodies are Anthropic's own, so contents keep them as that dialect's JSON and go from the
-//! one to the other unchanged.
+//! The bodies have Anthropic's format, so raw representations are those of `anthropic-messages`
+//! and contents pass between these dialects unchanged.
 
 mod chat_api;
 mod check;
@@ -25,13 +25,13 @@ use crate::{
 const MESSAGES: &str = "bedrock-messages";
 const INVOKE: &str = "bedrock-invoke";
 
-/// Members of a request that the older version of the interface takes and the newer refuses.
+/// Request fields that the older API version accepts and the newer one rejects.
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
-/// The door that takes the same requests as Anthropic's own.
+/// Codec of `bedrock-messages`: Anthropic's Messages API on Bedrock.
 pub(crate) struct Messages;
 
-/// The door that takes a body and a model beside it.
+/// Codec of `bedrock-invoke`: InvokeModel with Anthropic's request body.
 pub(crate) struct Invoke;
 
 impl Codec for Messages {
@@ -172,7 +172,7 @@ fn decode_history(document: &Value, name: &'static str) -> Result<(History, Repo
 
 fn encode_results(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
-    let turn = adapt::answers(turn, name, &mut report)?;
+    let turn = adapt::adapt_results(turn, name, &mut report)?;
     let mut reply =
         anthropic::encode_results(&turn).map_err(|error| detect::encode_error_as(error, name))?;
     for item in &mut reply.items {
@@ -196,8 +196,8 @@ fn adapted(
     let mut messages = history.messages.clone();
     for (at, message) in messages.iter_mut().enumerate() {
         let location = format!("messages[{at}]");
-        adapt::check(&message.contents, name, &location)?;
-        adapt::contents(&mut message.contents, toolsets, &location, report);
+        adapt::check_image_sizes(&message.contents, name, &location)?;
+        adapt::adapt_contents(&mut message.contents, toolsets, &location, report);
     }
     Ok(messages)
 }
@@ -250,14 +250,14 @@ fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
     Ok((written, report))
 }
 
-/// A result of a call that was made elsewhere: no family is served here.
+/// Removes the toolset of a result whose call is from another dialect.
 fn without_toolset(result: &mut Value) {
     if let Some(result) = result.as_object_mut() {
         result.shift_remove("toolset_name");
     }
 }
 
-/// The older interface shrinks a picture that is too large by itself, and has no member for it.
+/// Removes `transformations`: the older API version shrinks large images by itself.
 fn without_transformations(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -1,5 +1,5 @@
-//! Walks over the contents of a history: what belongs to Bedrock goes in and out of the forms
-//! that the writers of Anthropic's Messages know.
+//! Converts Bedrock's contents to and from the forms that the codec of Anthropic's Messages
+//! handles.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use telechir_protocol::{
 use super::names::{self, Placeholder};
 use crate::{Report, anthropic};
 
-/// The provider under which Anthropic's readers keep what they do not know.
+/// Provider key under which Anthropic's decoder retains unknown fields.
 const ANTHROPIC: &str = "anthropic";
 
-/// Every meta of a content, that of its parts included.
+/// Visits the metadata of a content and of its parts.
 pub(super) fn each_meta(content: &mut Content, visit: &mut dyn FnMut(&mut Meta)) {
     match content {
         Content::ComputerResult(result) => {
@@ -43,7 +43,7 @@ pub(super) fn media_meta(media: &mut Media) -> &mut Meta {
     }
 }
 
-/// A content as the result it is, when it is one.
+/// The result in a content; none for any other content.
 pub(super) fn as_result(content: Content) -> Option<ToolResult> {
     match content {
         Content::ComputerResult(result) => Some(ToolResult::Computer(result)),
@@ -82,7 +82,7 @@ pub(super) fn to_anthropic(meta: &mut Meta, provider: &str) {
     }
 }
 
-/// A content that only this provider knows, as a block that the other writers hand through.
+/// Wraps a content that only Bedrock has, so that Anthropic's encoder passes it through.
 pub(super) fn forwarded(content: &mut Content, opaque: &str) {
     let json = match content {
         Content::Other(other) => other
@@ -129,7 +129,7 @@ pub(super) fn forwarded(content: &mut Content, opaque: &str) {
     }
 }
 
-/// Words with their sources, as they came.
+/// The raw JSON of a text with citations, if the text is unchanged.
 fn cited(text: &TextContent) -> Option<Map<String, Value>> {
     let mut cited = text.meta.property("bedrock", "citationsContent")?.clone();
     if !text.meta.annotations.is_empty() {
@@ -146,7 +146,7 @@ fn cited(text: &TextContent) -> Option<Map<String, Value>> {
     })
 }
 
-/// Thinking that this service's models sent without a signature, which they take back so.
+/// Thinking without a signature, which some models on Bedrock send and accept.
 fn unsigned(reasoning: &ReasoningContent) -> Option<Value> {
     let text = reasoning.text.as_ref()?;
     let is_own = reasoning.meta.additional_properties.contains_key(ANTHROPIC);
@@ -154,7 +154,7 @@ fn unsigned(reasoning: &ReasoningContent) -> Option<Value> {
     is_unsigned.then(|| serde_json::json!({"reasoningText": {"text": text}}))
 }
 
-/// The ids of a content, and the name of the function it calls.
+/// The call id of a content, and the name of the function it calls.
 fn named(content: &mut Content) -> (Option<&mut CallId>, Option<&mut String>) {
     match content {
         Content::FunctionCall(call) => (call.call_id.as_mut(), Some(&mut call.name)),
@@ -170,7 +170,7 @@ fn named(content: &mut Content) -> (Option<&mut CallId>, Option<&mut String>) {
     }
 }
 
-/// Ids and names that stand for others are these others again.
+/// Restores the original id and name from encoded ones.
 pub(super) fn restore_names(content: &mut Content) {
     let (id, name) = named(content);
     if let Some(id) = id
@@ -185,12 +185,12 @@ pub(super) fn restore_names(content: &mut Content) {
     }
 }
 
-/// The ids that are sent instead of others, so that a result goes with its call.
+/// The legal id sent for each original id, so that a result matches its call.
 #[derive(Debug, Default)]
 pub(super) struct LegalIds(HashMap<CallId, CallId>);
 
 impl LegalIds {
-    /// Puts ids and names into the letters that are taken; what came from this dialect has them.
+    /// Replaces illegal ids and names of a content, except those of this dialect.
     pub(super) fn apply(&mut self, content: &mut Content, dialect: &str, report: &mut Report) {
         let raw = content
             .meta()
@@ -213,9 +213,9 @@ impl LegalIds {
                 CallId::from(extra)
             }
             (_, Some(_)) | (None, None) => id.clone(),
-            (Some(stand), None) => match self.0.get(id) {
+            (Some(placeholder), None) => match self.0.get(id) {
                 Some(sent) => sent.clone(),
-                None => placeholder_id(id, stand, report),
+                None => placeholder_id(id, placeholder, report),
             },
         };
         self.0.insert(id.clone(), sent.clone());
@@ -223,14 +223,14 @@ impl LegalIds {
     }
 }
 
-fn placeholder_id(id: &CallId, stand: Placeholder, report: &mut Report) -> CallId {
-    match stand {
+fn placeholder_id(id: &CallId, placeholder: Placeholder, report: &mut Report) -> CallId {
+    match placeholder {
         Placeholder::Encoded(extra) => extra.into(),
         Placeholder::Digest(digest) => {
             report.kept(
                 format!("id {id}"),
                 format!("call {id}"),
-                "an id has 64 characters at most",
+                "ids have at most 64 characters",
                 format!("as {digest}"),
             );
             digest.into()
@@ -238,7 +238,7 @@ fn placeholder_id(id: &CallId, stand: Placeholder, report: &mut Report) -> CallI
     }
 }
 
-/// The ids and names in a block or a run of blocks.
+/// The call ids and function names in a block or a run of blocks.
 fn own_names(json: &Value) -> Vec<String> {
     let blocks = match json {
         Value::Array(blocks) => blocks.as_slice(),

@@ -1,7 +1,8 @@
-//! Bedrock's Converse: AWS's own blocks around the models of many makers.
+//! Bedrock's Converse API: AWS's content blocks for the models of many vendors.
 //!
-//! Its blocks are read by the readers of Anthropic's Messages and written by their writers, with
-//! `into_block` and `out_of_block` in between; a content keeps the block it came as.
+//! Its blocks are decoded and encoded by the codec of Anthropic's Messages: `decode_block` converts
+//! a block to Anthropic's format and `encode_block` converts it back. A content retains the
+//! original block.
 
 mod chat_api;
 mod check;
@@ -12,7 +13,7 @@ mod encode;
 mod encode_block;
 mod stream;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::event_stream_response::EventStreamResponse;
@@ -23,19 +24,21 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "bedrock-converse";
 
-/// Under this name contents keep what only this provider says.
+/// Key of the additional properties that only this provider has.
 const PROVIDER: &str = "bedrock";
 
-/// The member of a block that holds what only this provider says.
+/// Field of an Anthropic block for what only this provider has.
 const EXTRA: &str = "bedrock";
 
-/// Begins the type of a block that is kept as it is.
+/// Prefix of the type of a block that passes unchanged.
 const OPAQUE_PREFIX: &str = "bedrock_";
 
-/// The dialect.
+type JsonObject = Map<String, Value>;
+
+/// Codec of `bedrock-converse`.
 pub(crate) struct Converse;
 
 impl Codec for Converse {

@@ -1,12 +1,12 @@
-//! What a JSON value is as a whole, for errors that say it, and AWS's own errors.
+//! Recognizes AWS errors, and guesses the dialect of JSON for errors.
 
 use serde_json::Value;
 
 use crate::conversation::ProviderError;
 use crate::{DecodeError, EncodeError};
 
-/// JSON that is not what it should be.
-pub(super) fn wrong(
+/// An error for JSON of an unexpected shape, with the dialect it looks like.
+pub(super) fn wrong_shape(
     dialect: &'static str,
     problem: impl Into<String>,
     document: &Value,
@@ -18,7 +18,7 @@ pub(super) fn wrong(
     }
 }
 
-/// Whether a block says its type, as those of other dialects do.
+/// Whether a block has a `type`, as blocks of other dialects do.
 pub(super) fn is_typed(block: &Value) -> bool {
     block.get("type").is_some_and(Value::is_string)
 }
@@ -56,7 +56,7 @@ fn guess_dialect(document: &Value) -> Option<&'static str> {
     }
 }
 
-/// An error of AWS instead of a turn: a body that says little more than a message.
+/// Fails if the document is an AWS error.
 pub(super) fn reject_error_body(document: &Value) -> Result<(), DecodeError> {
     let Some(members) = document.as_object() else {
         return Ok(());
@@ -81,7 +81,7 @@ pub(super) fn reject_error_body(document: &Value) -> Result<(), DecodeError> {
     Err(DecodeError::ProviderError { message })
 }
 
-/// The same error with this dialect's name instead of the one whose readers found it.
+/// The same error with dialect `name` instead of Anthropic's.
 pub(super) fn decode_error_as(error: DecodeError, name: &'static str) -> DecodeError {
     match error {
         DecodeError::WrongShape {
@@ -102,7 +102,7 @@ pub(super) fn decode_error_as(error: DecodeError, name: &'static str) -> DecodeE
     }
 }
 
-/// The same for writing.
+/// The same error with dialect `name` instead of Anthropic's, for encoding.
 pub(super) fn encode_error_as(error: EncodeError, name: &'static str) -> EncodeError {
     match error {
         EncodeError::Missing { problem, .. } => EncodeError::Missing {

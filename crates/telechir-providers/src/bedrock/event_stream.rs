@@ -1,20 +1,20 @@
-//! AWS event-stream frames: bytes to messages, however they are cut.
+//! Decodes AWS event-stream frames from chunks of any size.
 //!
-//! A frame is its length, the length of its headers, a CRC-32 of these eight bytes, headers,
-//! payload, and a CRC-32 of all before; numbers are big-endian. A frame whose checksum is wrong
-//! ends the stream: nothing behind it can be trusted.
+//! A frame consists of its length, the length of its headers, a CRC-32 of these eight bytes,
+//! headers, payload, and a CRC-32 of everything before; numbers are big-endian. A wrong checksum
+//! ends the stream, because nothing after it can be trusted.
 
 use crate::StreamError;
 
-/// Lengths and their checksum.
+/// Size of the two lengths and their checksum.
 const PRELUDE_BYTES: usize = 12;
-/// The checksum of the whole.
+/// Size of the frame's checksum.
 const CHECKSUM_BYTES: usize = 4;
-/// Most bytes of one frame, by AWS's rule for event streams: 16 MiB of payload and 128 KiB of
+/// Maximum size of one frame by AWS's rule for event streams: 16 MiB of payload and 128 KiB of
 /// headers.
 const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024 + 128 * 1024 + PRELUDE_BYTES + CHECKSUM_BYTES;
 
-/// What one frame says.
+/// One decoded frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct EventFrame {
     /// `:message-type`: `event`, `exception` or `error`.
@@ -23,11 +23,11 @@ pub(super) struct EventFrame {
     pub(super) name: String,
     /// `:error-message` of an `error`, which has no payload.
     pub(super) message: String,
-    /// The body.
+    /// The body, usually JSON.
     pub(super) payload: Vec<u8>,
 }
 
-/// The frames of a stream of bytes.
+/// Decodes the frames of a byte stream.
 #[derive(Debug, Default)]
 pub(super) struct EventFrameReader {
     buffer: Vec<u8>,
@@ -35,17 +35,17 @@ pub(super) struct EventFrameReader {
 }
 
 impl EventFrameReader {
-    /// Whether a frame has begun and not ended.
+    /// Whether the last frame is incomplete.
     pub(super) fn is_open(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// How many frames came so far.
+    /// Number of complete frames so far.
     pub(super) fn number(&self) -> usize {
         self.number
     }
 
-    /// Takes bytes and gives the frames that ended in them.
+    /// Adds bytes and returns the frames that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<EventFrame>, StreamError> {
         self.buffer.extend_from_slice(bytes);
         let mut frames = Vec::new();
@@ -63,7 +63,7 @@ impl EventFrameReader {
         Ok(frames)
     }
 
-    /// The length of the frame that begins here, once its prelude is there.
+    /// The length of the frame at `start`; none until its prelude is complete.
     fn length(&self, start: usize) -> Result<Option<usize>, StreamError> {
         let Some(prelude) = self.buffer.get(start..start + PRELUDE_BYTES) else {
             return Ok(None);
@@ -73,7 +73,7 @@ impl EventFrameReader {
             return Err(self.bad("the checksum of its lengths is wrong".to_owned()));
         }
         if total > MAX_FRAME_BYTES || total < PRELUDE_BYTES + CHECKSUM_BYTES + headers {
-            return Err(self.bad(format!("its lengths cannot be: {total} and {headers}")));
+            return Err(self.bad(format!("its lengths are impossible: {total} and {headers}")));
         }
         Ok(Some(total))
     }
@@ -86,7 +86,7 @@ impl EventFrameReader {
     }
 }
 
-/// The 32-bit number at this place; the caller has looked that it is there.
+/// The 32-bit number at `at`; the caller checks the bounds.
 fn number(bytes: &[u8], at: usize) -> usize {
     bytes[at..at + 4]
         .iter()
@@ -104,7 +104,7 @@ fn read(frame: &[u8]) -> Result<EventFrame, String> {
         payload: payload.to_vec(),
         ..EventFrame::default()
     };
-    for (name, value) in headers_of(headers).ok_or("its headers cannot be read")? {
+    for (name, value) in headers_of(headers).ok_or("its headers are invalid")? {
         match name.as_str() {
             ":message-type" => frame.kind = value,
             ":event-type" | ":exception-type" | ":error-code" => frame.name = value,
@@ -115,7 +115,7 @@ fn read(frame: &[u8]) -> Result<EventFrame, String> {
     Ok(frame)
 }
 
-/// The headers that are strings; others are stepped over.
+/// The string headers; others are skipped.
 fn headers_of(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let mut headers = Vec::new();
     while !bytes.is_empty() {
@@ -142,7 +142,7 @@ fn headers_of(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
     Some(headers)
 }
 
-/// The type of a header that is a string.
+/// Type of a string header.
 const STRING: u8 = 7;
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {

@@ -1,4 +1,4 @@
-//! Event-stream frames of JSON, handed one by one to what puts a dialect's response together.
+//! Decodes event-stream frames of JSON and passes the events to a dialect's [`EventAssembler`].
 
 use serde_json::{Map, Value};
 use telechir_protocol::bounded;
@@ -9,7 +9,7 @@ use crate::conversation::text_of;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler, StreamDecoder};
 
-/// A stream of frames. An event's name is its frame's `:event-type`.
+/// Decodes a stream of frames. An event's name is its frame's `:event-type`.
 pub(super) struct EventStreamResponse<A> {
     reader: EventFrameReader,
     assembler: A,
@@ -50,7 +50,7 @@ impl<A: EventAssembler> StreamDecoder for EventStreamResponse<A> {
     }
 }
 
-/// The event a frame holds, without the padding that hides its length.
+/// The event in a frame, without the padding that hides its length.
 fn event(frame: &EventFrame, number: usize) -> Result<Value, StreamError> {
     let json = if frame.payload.is_empty() {
         Ok(Value::Object(Map::new()))
@@ -72,14 +72,14 @@ fn event(frame: &EventFrame, number: usize) -> Result<Value, StreamError> {
 
 const PADDING: &str = "p";
 
-/// An exception, or an error without a body, instead of the rest.
+/// The error in an exception frame or in an error frame, which has no body.
 fn exception(frame: &EventFrame, body: &Value) -> StreamError {
     let message = [
         text_of(body, "originalMessage"),
         text_of(body, "message"),
         text_of(body, "Message"),
         &frame.message,
-        "it says no more",
+        "no details",
     ];
     let message = message.into_iter().find(|message| !message.is_empty());
     let message = format!("{}: {}", frame.name, message.unwrap_or_default());

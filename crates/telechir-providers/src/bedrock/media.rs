@@ -1,4 +1,4 @@
-//! Formats of pictures and documents by their media types, and names that documents may have.
+//! Formats of images and documents by media type, and legal document names.
 
 const IMAGES: [(&str, &str); 4] = [
     ("png", "image/png"),
@@ -35,28 +35,28 @@ fn first(table: &[(&'static str, &'static str)], second: &str) -> Option<&'stati
     Some(found.0)
 }
 
-/// The media type of a picture's format.
+/// The media type of an image format.
 pub(super) fn image_type(format: &str) -> Option<&'static str> {
     second(&IMAGES, format)
 }
 
-/// The format of a picture; none when it is none of those that are taken.
+/// The format of an image; none if it is unsupported.
 pub(super) fn image_format(media_type: &str) -> Option<&'static str> {
     first(&IMAGES, media_type)
 }
 
-/// The media type of a document's format.
+/// The media type of a document format.
 pub(super) fn document_type(format: &str) -> Option<&'static str> {
     second(&DOCUMENTS, format)
 }
 
-/// The format of a document; none when it is none of those that are taken.
+/// The format of a document; none if it is unsupported.
 pub(super) fn document_format(media_type: &str) -> Option<&'static str> {
     first(&DOCUMENTS, media_type)
 }
 
-/// A document's name in the letters that are taken: letters, digits, single spaces, hyphens,
-/// and round and square brackets.
+/// A document's name with legal characters only: letters, digits, single spaces, hyphens, and
+/// round and square brackets.
 pub(super) fn document_name(name: &str) -> String {
     let is_taken = |c: char| c.is_ascii_alphanumeric() || "-()[]".contains(c);
     let spaced: String = name

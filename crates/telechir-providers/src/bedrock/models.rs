@@ -1,4 +1,4 @@
-//! What a model behind Bedrock is: its maker, and which computer tools it takes there.
+//! A Bedrock model's vendor, and the computer tools that it supports.
 
 use serde_json::Value;
 use telechir_protocol::{Environment, Tool};
@@ -6,19 +6,19 @@ use telechir_protocol::{Environment, Tool};
 use crate::anthropic;
 use crate::{EncodeError, ToolOffer};
 
-/// Who made a model.
+/// Vendor of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelVendor {
-    /// Anthropic; also whatever a name does not say.
+    /// Anthropic, or unknown from the id.
     Anthropic,
-    /// Amazon: Nova.
+    /// Amazon, with its Nova models.
     Amazon,
-    /// Anybody else.
+    /// Any other vendor.
     Other,
 }
 
-/// The maker of a model, by its id: `us.anthropic.claude-…`, `amazon.nova-2-lite-v1:0`. An ARN
-/// of a profile names none, and is taken for Anthropic's.
+/// The vendor of a model, from its id: `us.anthropic.claude-…`, `amazon.nova-2-lite-v1:0`. The
+/// ARN of a profile has no vendor and counts as Anthropic.
 pub(super) fn vendor(model: Option<&str>) -> ModelVendor {
     let Some(model) = model else {
         return ModelVendor::Anthropic;
@@ -39,7 +39,7 @@ pub(super) fn vendor(model: Option<&str>) -> ModelVendor {
     }
 }
 
-/// Whether this model can be offered a screen where no toolsets are served.
+/// Fails if the offer has a screen and the model supports it only as a toolset.
 pub(super) fn takes_old_tools(offer: &ToolOffer, dialect: &'static str) -> Result<(), EncodeError> {
     let is_screen = |tool: &Tool| matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
     let Some(model) = offer.model.as_deref() else {
@@ -49,14 +49,14 @@ pub(super) fn takes_old_tools(offer: &ToolOffer, dialect: &'static str) -> Resul
         return Err(EncodeError::Missing {
             dialect,
             problem: format!(
-                "a model that takes an older computer tool; {model} takes the toolset only, which bedrock-messages serves"
+                "{model} supports only the computer toolset; use it with bedrock-messages"
             ),
         });
     }
     Ok(())
 }
 
-/// The betas among the headers.
+/// The values of all `anthropic-beta` headers.
 pub(super) fn betas(headers: &[(String, String)]) -> Vec<Value> {
     let values = headers
         .iter()
@@ -70,7 +70,7 @@ mod tests {
     use super::{ModelVendor, vendor};
 
     #[test]
-    fn the_maker_follows_the_models_id() {
+    fn the_model_id_determines_the_vendor() {
         let table = [
             (Some("us.anthropic.claude-opus-4-8"), ModelVendor::Anthropic),
             (

@@ -1,28 +1,27 @@
-//! Ids and names in the letters and lengths that Bedrock takes, and back.
+//! Encodes ids and names in the characters and lengths that Bedrock accepts, and decodes them.
 //!
-//! An id or a name that another provider made is written in a form from which it can be read
-//! again, where it is short enough.
+//! An id or name of another provider is encoded reversibly if it is short enough.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::digest::digest;
 
-/// Begins an id that holds another one, in base64.
+/// Prefix of an id that contains another id in base64.
 const ENCODED_PREFIX: &str = "tcid-";
-/// Begins an id that stands for one too long to be held.
+/// Prefix of an id with a digest of an id that is too long to encode.
 const DIGEST_PREFIX: &str = "tcid_";
-/// The most characters of an id of a call's blocks, which may get `-12of34` behind it.
+/// Maximum length of a call's id, which may get a suffix such as `-12of34`.
 const MAX_ID_CHARS: usize = 56;
-/// The most characters of a tool's name.
+/// Maximum length of a tool's name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// What is sent instead of an id.
+/// An id that replaces another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Placeholder {
-    /// It can be read again from this.
+    /// The original id can be decoded from it.
     Encoded(String),
-    /// It is gone; this is as good as unique.
+    /// The original id is lost; the digest is unique for practical purposes.
     Digest(String),
 }
 
@@ -30,7 +29,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// What is sent instead of this id; none when it is taken as it is.
+/// The replacement of an illegal id; none for a legal one.
 pub(super) fn encode_id(id: &str) -> Option<Placeholder> {
     if !id.is_empty() && id.len() <= MAX_ID_CHARS && id.chars().all(is_plain) {
         return None;
@@ -43,7 +42,7 @@ pub(super) fn encode_id(id: &str) -> Option<Placeholder> {
     })
 }
 
-/// The id that one holds; none when it is no such id.
+/// The original of an encoded id; none for any other id.
 pub(super) fn decode_id(id: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD
         .decode(id.strip_prefix(ENCODED_PREFIX)?)
@@ -52,15 +51,15 @@ pub(super) fn decode_id(id: &str) -> Option<String> {
     (encode_id(&original) == Some(Placeholder::Encoded(id.to_owned()))).then_some(original)
 }
 
-/// What is sent instead of this name: letters that are not taken as `_x2e_`. None when it is
-/// taken as it is.
+/// The replacement of an illegal name, with illegal characters escaped as in `_x2e_`; none for a
+/// legal one.
 pub(super) fn encode_name(name: &str) -> Option<String> {
     if name.chars().all(is_plain) {
         return None;
     }
     let mut sent = String::new();
     for (at, c) in name.char_indices() {
-        // What looks like an escape is escaped itself.
+        // A name that looks like an escape is escaped itself.
         if is_plain(c) && !name[at..].starts_with("_x") {
             sent.push(c);
         } else {
@@ -70,7 +69,7 @@ pub(super) fn encode_name(name: &str) -> Option<String> {
     Some(sent)
 }
 
-/// The name that one was written for; none when it is taken as it is.
+/// The original of an escaped name; none for any other name.
 pub(super) fn decode_name(name: &str) -> Option<String> {
     let mut read = String::new();
     let mut rest = name;
@@ -95,7 +94,7 @@ pub(super) fn decode_name(name: &str) -> Option<String> {
     (encode_name(&read).as_deref() == Some(name)).then_some(read)
 }
 
-/// A name that is too long, with a digest for its end; none when it is not.
+/// A too long name with its end replaced by a digest; none for a short one.
 pub(super) fn shortened(name: &str) -> Option<String> {
     if name.len() <= MAX_NAME_CHARS {
         return None;
@@ -109,7 +108,7 @@ mod tests {
     use super::{Placeholder, decode_id, decode_name, encode_id, encode_name, shortened};
 
     #[test]
-    fn ids_of_others_are_sent_in_legal_letters_and_read_again() {
+    fn foreign_ids_are_encoded_reversibly_in_legal_characters() {
         for id in ["call.1", "a b", "ü", "", "functions.browser:0"] {
             let Some(Placeholder::Encoded(sent)) = encode_id(id) else {
                 panic!("{id:?}")
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_others_are_sent_in_legal_letters_and_read_again() {
+    fn foreign_names_are_encoded_reversibly_in_legal_characters() {
         for name in ["fs.read", "a b_x2e_c", "mcp/server.tool", "über"] {
             let sent = encode_name(name).unwrap();
             assert!(sent.chars().all(super::is_plain), "{sent}");

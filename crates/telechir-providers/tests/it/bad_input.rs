@@ -148,16 +148,16 @@ fn invalid_documents_are_errors_with_a_path() {
         (ANTHROPIC, message("[1e999]"), "at line 1 column"),
         (ANTHROPIC, deep("[", "]"), "at line 1 column 12"),
         (OPENAI, deep("{\"a\":", "}"), "at line 1 column"),
-        (ANTHROPIC, message("7"), "`content` wants to be a list"),
+        (ANTHROPIC, message("7"), "`content` must be a list"),
         (
             ANTHROPIC,
             message("[{}, 7]"),
-            "content[1] wants to be an object",
+            "content[1] must be an object",
         ),
         (
             ANTHROPIC,
             "null".into(),
-            "it wants a message with a list `content`",
+            "expected a message whose `content` is a list",
         ),
         (OPENAI, "7".into(), "neither an object nor a list"),
         (

@@ -1,4 +1,4 @@
-//! Old pictures leave a conversation: a note stands in their place.
+//! Replaces old images of a conversation with a note.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use crate::ImageLimit;
 use crate::conversation::text_of;
 
 const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
-/// 28 by 28 grey pixels, one visual token: the result of `screenshot` and `zoom` must hold a
-/// picture, even an old one.
+/// A grey 28 by 28 PNG, one visual token: a result of `screenshot` or `zoom` must contain an
+/// image even after its screenshot was removed.
 const BLANK: &str = "iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAAAAABXZoBIAAAAFElEQVR42mNowAMYRiVHJUclYQAA14+IELSdtnwAAAAASUVORK5CYII=";
 
-/// Replaces old pictures. Whether any ever was, is seen from the notes.
+/// Replaces images beyond the limit; true if the messages contain a note from now or earlier.
 pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     let count: usize = messages.iter().map(count).sum();
     if count > limit.prune_above {
@@ -29,7 +29,7 @@ pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
         .any(|result| blocks(result).iter().any(is_note))
 }
 
-/// Pictures in a message, blanks aside.
+/// Number of images in a message, without blank placeholders.
 pub(super) fn count(message: &Value) -> usize {
     let inner = |block: &Value| match text_of(block, "type") {
         "tool_result" => blocks(block).iter().filter(|block| is_image(block)).count(),
@@ -38,7 +38,7 @@ pub(super) fn count(message: &Value) -> usize {
     blocks(message).iter().map(inner).sum()
 }
 
-/// Calls whose results must hold a picture.
+/// Ids of the calls whose results must contain an image.
 fn required(messages: &[Value]) -> HashSet<String> {
     let calls = messages
         .iter()

@@ -1,6 +1,6 @@
-//! Types and names of the tools that the provider carries out, and of those it defines.
+//! Types and names of the tools that the provider defines.
 
-/// The versions that are meant when no date says which.
+/// The dated type of each tool that is named without a date.
 const LATEST_TYPES: [(&str, &str); 7] = [
     ("code_execution", "code_execution_20250825"),
     ("web_fetch", "web_fetch_20260318"),
@@ -11,7 +11,7 @@ const LATEST_TYPES: [(&str, &str); 7] = [
     ("memory", "memory_20250818"),
 ];
 
-/// The dated type of a tool, and its name where it has one; none for a type that has no version.
+/// A tool's dated type and its name, if it has one; none for a type without a version.
 pub(super) fn named(kind: &str) -> Option<(&str, Option<&str>)> {
     if kind == "mcp_toolset" {
         return Some((kind, None));

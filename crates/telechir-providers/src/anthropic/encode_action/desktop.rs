@@ -1,4 +1,4 @@
-//! One action as members of the computer toolset, or as actions of the older tools.
+//! Encodes one action as members of the computer toolset, or as actions of the legacy tools.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) fn steps(
             let mut input = Map::new();
             let mut steps = Vec::new();
             match at {
-                // The first version clicks where the pointer is.
+                // The first version only clicks at the pointer.
                 Some(at) if is_october_2024 => {
                     steps.push(("mouse_move", json!({"coordinate": coordinate(at, notes)?})))
                 }
@@ -73,7 +73,7 @@ pub(super) fn steps(
                 notes.report.lost(
                     "duration of a drag",
                     notes.location,
-                    "a drag says no duration",
+                    "a drag has no duration",
                 );
             }
             drag(
@@ -154,7 +154,8 @@ fn press_or_release(
     Some(steps)
 }
 
-/// A path of more than two points is said step by step, unless keys must be held meanwhile.
+/// Encodes a drag. One along more than two points becomes button down, moves and button up, which
+/// is unsupported with modifier keys.
 fn drag(
     path: &[Target],
     text: Option<String>,
@@ -213,7 +214,7 @@ fn seconds(duration: Duration, version: ToolVersion, notes: &mut LossNotes<'_>) 
     if duration.subsec_nanos() > 0 {
         notes.kept(
             "fractions of a second",
-            "durations are whole seconds",
+            "durations are integers",
             format!("as {rounded_up} seconds"),
         );
     }

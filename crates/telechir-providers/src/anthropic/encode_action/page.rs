@@ -1,4 +1,4 @@
-//! One action as members of the browser toolset.
+//! Encodes one action as members of the browser toolset.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
         } if modifiers.is_empty() => {
             let target = target(at, notes)?;
             let scroll = |(direction, amount): (&str, u32)| {
-                // The member takes from 1 to 10.
+                // The member accepts 1 to 10.
                 let amount = amount.clamp(1, 10);
                 (
                     "scroll",
@@ -79,8 +79,8 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
             if notches.iter().any(|(_, amount)| !(1..=10).contains(amount)) {
                 notes.kept(
                     "scroll distance",
-                    "the browser scrolls by 1 to 10 notches",
-                    "as the nearest of these",
+                    "the browser toolset scrolls by 1 to 10 notches",
+                    "as the nearest supported distance",
                 );
             }
             Some(notches.into_iter().map(scroll).collect())

@@ -1,4 +1,4 @@
-//! Calls of a screen or a browser as blocks.
+//! Encodes computer and browser calls as blocks.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Action, ComputerCall};
@@ -29,14 +29,14 @@ pub(super) fn computer(
         report.lost(
             format!("intent {intent:?}"),
             &location,
-            "a call says no intent",
+            "a call has no field for it",
         );
     }
     for check in &call.pending_safety_checks {
         report.lost(
             format!("safety check {}", check.id),
             &location,
-            "a call carries no safety checks",
+            "a call has no field for safety checks",
         );
     }
     let is_browser = call.group.as_deref() == Some(BROWSER)
@@ -44,7 +44,7 @@ pub(super) fn computer(
             .target
             .as_ref()
             .is_some_and(|target| target.as_str() == BROWSER);
-    // The version a changed call came in is still the one its model speaks.
+    // A changed call keeps its tool version: that is the one its model supports.
     let is_legacy_tool = call.meta.property(PROVIDER, FORM) == Some(&LEGACY_TOOL.into());
     let version = match style.version {
         _ if toolset_name(&call.meta).is_some() => ToolVersion::Toolset,
@@ -88,7 +88,7 @@ pub(super) fn computer(
     }
 }
 
-/// A call of this dialect whose one action nobody knows, in the words it came in.
+/// Encodes a call of this dialect whose only action is unknown, as it was decoded.
 fn unknown_action(call: &ComputerCall, is_legacy_tool: bool) -> Option<Value> {
     let [Action::Other { name, args }] = call.actions.as_slice() else {
         return None;
@@ -105,8 +105,8 @@ fn unknown_action(call: &ComputerCall, is_legacy_tool: bool) -> Option<Value> {
     )
 }
 
-/// A screenshot amid a batch has no answer of its own where only the last picture is known.
-/// What is left of the actions, with their places.
+/// Drops screenshots amid a batch if only the last image is known, because their results would
+/// need one. Returns the other actions with their indices.
 fn drop_unanswerable_screenshots(
     call: &ComputerCall,
     style: ToolUseStyle,
@@ -124,14 +124,14 @@ fn drop_unanswerable_screenshots(
         report.kept(
             "a screenshot amid the batch",
             location,
-            "its picture is not known",
-            "as the batch's one picture",
+            "its image is unknown",
+            "as the only screenshot of the batch",
         );
     }
     (indices, actions)
 }
 
-/// Whether a part of them is a call about tabs; a switch before another action is that one's tab.
+/// Whether an action is about tabs. A switch before another action only selects its tab.
 fn are_about_tabs(actions: &[Action]) -> bool {
     match actions {
         [Action::SwitchTab { .. }, action] => is_about_tabs(action),
@@ -163,7 +163,7 @@ fn member_block(id: &str, member: ToolsetMember, toolset: Option<&str>) -> (Valu
     (block, member.action)
 }
 
-/// As a call of a function of ours, whose arguments are the neutral actions.
+/// Encodes the call as one of our function tools, whose arguments are the neutral actions.
 fn function_call(
     call: &ComputerCall,
     is_browser: bool,
@@ -173,11 +173,11 @@ fn function_call(
     let (mut name, arguments) = companion::of_computer_call(call);
     let mut input: Value = serde_json::from_str(&arguments).unwrap_or_default();
     if is_browser && version == ToolVersion::Toolset {
-        // Beside the toolset nothing else may be called `browser`.
+        // The toolset reserves the name `browser`.
         name = companion::COMPUTER;
         input["target"] = BROWSER.into();
     }
-    // The older models get the browser as this very function.
+    // Older models get the browser as this function.
     if !is_browser || version == ToolVersion::Toolset {
         let names = call
             .actions
@@ -188,7 +188,7 @@ fn function_call(
         report.kept(
             format!("computer call {names}"),
             location(&call.call_id),
-            "the provider's tools have no such action",
+            "the provider's tools do not support it",
             format!("as a call of a function named {name}"),
         );
     }

@@ -1,4 +1,4 @@
-//! What a block has no member for, and ids and names in the letters that are taken.
+//! Reports values that a block has no field for; replaces illegal characters in ids and names.
 
 use telechir_protocol::{CallId, Meta};
 
@@ -6,7 +6,7 @@ use super::location;
 use crate::anthropic::PROVIDER;
 use crate::{Report, settings};
 
-/// What a block has no member for.
+/// Reports the values of a content that a block has no field for.
 pub(in crate::anthropic) fn report_losses(
     report: &mut Report,
     location: &str,
@@ -14,7 +14,7 @@ pub(in crate::anthropic) fn report_losses(
     item_id: Option<&str>,
     status: Option<&str>,
 ) {
-    let why = "a block has no member for it";
+    let why = "a block has no field for it";
     if let Some(item_id) = item_id {
         report.lost(format!("item id {item_id}"), location, why);
     }
@@ -23,22 +23,22 @@ pub(in crate::anthropic) fn report_losses(
     }
     for (provider, names) in settings::of_others(meta, PROVIDER) {
         let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, location, "they are another provider's");
+        report.lost(what, location, "they belong to another provider");
     }
     if !meta.extra.is_empty() {
         let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
-        report.lost(format!("members {names}"), location, why);
+        report.lost(format!("fields {names}"), location, why);
     }
 }
 
-/// Ids have letters, digits, `_` and `-`.
+/// The id, with a digest if it has characters other than letters, digits, `_` and `-`.
 pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
     let legal = legal(id.as_str(), usize::MAX);
     if legal != id.as_str() {
         report.kept(
             format!("id {id}"),
             location(id),
-            "ids have letters, digits, _ and -",
+            "ids may contain letters, digits, _ and -",
             format!("as {legal}"),
         );
     }
@@ -50,7 +50,7 @@ pub(super) fn legal(text: &str, max_len: usize) -> String {
     if !text.is_empty() && text.chars().all(is_legal) && text.len() <= max_len {
         return text.to_owned();
     }
-    // The digest keeps two names apart that differ in what is not legal only (FNV-1a).
+    // The digest (FNV-1a) distinguishes names that differ only in illegal characters.
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     let start: String = text

@@ -1,4 +1,4 @@
-//! Calls of shells, editors and functions as blocks.
+//! Encodes shell, editor and function calls as blocks.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction, ShellCall};
@@ -20,12 +20,12 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
     let limits = [
         ("timeout", call.timeout_ms.is_some()),
         ("output limit", call.max_output.is_some()),
-        ("folder", call.cwd.is_some()),
-        ("variables", !call.env.is_empty()),
+        ("working directory", call.cwd.is_some()),
+        ("environment variables", !call.env.is_empty()),
         ("user", call.user.is_some()),
     ];
     for (what, _) in limits.into_iter().filter(|(_, is_set)| *is_set) {
-        report.lost(what, &location, "bash takes a command and nothing else");
+        report.lost(what, &location, "bash accepts only a command");
     }
     let id = legal_id(&call.call_id, report);
     let lines: Vec<String> = call
@@ -39,8 +39,8 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
             report.kept(
                 "a list of commands",
                 &location,
-                "bash takes one command",
-                "as one script, a line each",
+                "bash accepts one command",
+                "as one script, one line per command",
             );
             vec![json!({"command": lines.join("\n")})]
         }
@@ -58,7 +58,7 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
                 report.kept(
                     "a shell action",
                     &location,
-                    "bash has no such action",
+                    "bash does not support it",
                     "as a call of a function named shell_session",
                 );
                 let input: Value = serde_json::from_str(&arguments).unwrap_or_default();
@@ -104,7 +104,7 @@ pub(super) fn edit(call: &EditCall, report: &mut Report) -> EncodedToolUse {
         report.kept(
             "file edits",
             &location,
-            "the text editor has no such operations",
+            "the text editor does not support them",
             format!("as a call of a function named {name}"),
         );
         let input = json!({"operations": call.operations});
@@ -124,7 +124,7 @@ pub(super) fn edit(call: &EditCall, report: &mut Report) -> EncodedToolUse {
             .map(|path| ("path".to_owned(), path.as_str().into())),
     );
     input.extend(operation.args.clone());
-    // The older editors call the new text so.
+    // Legacy editors name the new text `new_str`.
     if name == "str_replace_editor"
         && let Some(new) = input.shift_remove("insert_text")
     {
@@ -158,10 +158,10 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolU
         Ok(_) | Err(_) => {
             let arguments = call.arguments.to_text();
             report.kept(
-                "arguments that are no object",
+                "arguments that are not an object",
                 &location,
-                "an input is an object",
-                "as its member `arguments`",
+                "an input must be an object",
+                "in its field `arguments`",
             );
             json!({"arguments": arguments})
         }
@@ -171,7 +171,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolU
         report.kept(
             format!("function name {}", call.name),
             &location,
-            "names have letters, digits, _ and -",
+            "names may contain letters, digits, _ and -",
             format!("as {name}"),
         );
     }

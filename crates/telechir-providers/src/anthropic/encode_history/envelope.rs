@@ -1,4 +1,4 @@
-//! What is around the messages of a history.
+//! Encodes the envelope around the messages of a history.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ pub(super) fn enclose(rest: &Map<String, Value>, member: &str, list: Value) -> V
     Value::Object(all)
 }
 
-/// A list; blocks that came without a message go out without one.
+/// The list of messages; blocks that were decoded without a message get none.
 pub(super) fn unwrap_bare(messages: Vec<Value>) -> Value {
     let mut list = Vec::new();
     for mut message in messages {
@@ -26,10 +26,10 @@ pub(super) fn unwrap_bare(messages: Vec<Value>) -> Value {
     list.into()
 }
 
-/// Marks a message that stands for its blocks alone; never sent.
+/// Field that marks a message to be replaced by its blocks; never sent.
 pub(super) const BLOCKS_ONLY: &str = "\u{0}bare";
 
-/// What was around another dialect's list. Its instructions come first; the rest is lost.
+/// Encodes another dialect's envelope: instructions become a system message, the rest is lost.
 pub(super) fn add_foreign_envelope(
     envelope: &Envelope,
     messages: &mut Vec<Value>,
@@ -51,13 +51,13 @@ pub(super) fn add_foreign_envelope(
         match value {
             Value::String(text) if name == "instructions" => {
                 messages.insert(0, json!({"role": "system", "content": text}));
-                let why = "a list of messages is written; they belong into the request's `system`";
-                report.kept("instructions", &location, why, "as a message of the system");
+                let why = "only messages are encoded; they belong in the request's `system`";
+                report.kept("instructions", &location, why, "as a system message");
             }
             _ => report.lost(
-                format!("member `{name}`"),
+                format!("field `{name}`"),
                 &location,
-                "a list of messages is written",
+                "only messages are encoded",
             ),
         }
     }

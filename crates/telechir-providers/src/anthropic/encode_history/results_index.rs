@@ -1,4 +1,4 @@
-//! Results by the calls they answer, and what else a content is for a message.
+//! Results by call id, and other conversions of contents for messages.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
     })
 }
 
-/// The string a message's whole content was, when it still says that.
+/// The string that was a message's `content`, if the text is unchanged.
 pub(super) fn string_of(content: &Content) -> Option<Value> {
     let Content::Text(text) = content else {
         return None;

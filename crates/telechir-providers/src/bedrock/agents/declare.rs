@@ -1,4 +1,4 @@
-//! Declaring tools: action groups, whose settings are strings.
+//! Tool declarations: action groups, whose settings are strings.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
@@ -10,7 +10,7 @@ use crate::companion;
 use crate::conversation::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
-/// The tools of one generation.
+/// Types of Anthropic's tools in one version.
 struct AnthropicToolTypes {
     computer: &'static str,
     bash: &'static str,
@@ -28,7 +28,7 @@ const JANUARY_2025: AnthropicToolTypes = AnthropicToolTypes {
     editor: "text_editor_20250124",
 };
 
-/// Declares what is offered, as the bodies of `CreateAgentActionGroup`.
+/// Declares the offered tools as request bodies of `CreateAgentActionGroup`.
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref();
     let types = if anthropic::is_of_october_2024(model) {
@@ -67,18 +67,14 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
             Tool::Raw(raw) if raw.dialect == DIALECT => tools.push(raw.json.clone()),
             Tool::Hosted(tool) => {
                 let what = format!("tool {}", tool.hosted_type);
-                report.lost(what, "tools", "an agent has no such tool");
+                report.lost(what, "tools", "agents have no such tool");
             }
             Tool::ImageGeneration { .. } => {
-                report.lost(
-                    "tool image_generation",
-                    "tools",
-                    "an agent has no such tool",
-                );
+                report.lost("tool image_generation", "tools", "agents have no such tool");
             }
             Tool::Raw(raw) => {
-                let what = format!("a tool in the words of {}", raw.dialect);
-                report.lost(what, "tools", "another dialect's words");
+                let what = format!("a raw tool of {}", raw.dialect);
+                report.lost(what, "tools", "it is in another dialect's format");
             }
         }
     }
@@ -89,7 +85,7 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
     Ok((declaration, report))
 }
 
-/// A group of Anthropic's: neither description, schema nor executor may stand beside it.
+/// An action group of Anthropic's, which must not have a description, schema or executor.
 fn anthropic_group(name: &str, signature: &str, settings: Value) -> Value {
     json!({
         "actionGroupName": name,
@@ -106,12 +102,12 @@ fn computer(
 ) -> Result<Value, EncodeError> {
     let Some((width, height)) = tool.display_width.zip(tool.display_height) else {
         return Err(missing(format!(
-            "a display's width and height, which {} demands",
+            "set the display's width and height; {} requires them",
             types.computer
         )));
     };
     for name in &tool.excluded_actions {
-        let why = "this version cannot leave an action out";
+        let why = "this tool version cannot exclude actions";
         report.lost(format!("exclusion of {name}"), "computer tool", why);
     }
     let own = tool.additional_properties.get("bedrock");
@@ -134,7 +130,7 @@ fn flat(tool: &FunctionTool) -> Value {
     json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
 }
 
-/// A function that is handed back. Its parameters are flat: name, type, description.
+/// A function that returns control. Its parameters are flat: name, type, description.
 fn function(tool: &Value, report: &mut Report) -> Value {
     let name = text_of(tool, "name");
     let none = Map::new();
@@ -146,8 +142,8 @@ fn function(tool: &Value, report: &mut Report) -> Value {
             kind @ ("number" | "integer" | "boolean" | "array" | "string") => kind,
             other => {
                 let what = format!("type {other:?} of `{member}`");
-                let why = "a parameter is a string, a number, true or false, or a list";
-                report.kept(what, format!("tool {name}"), why, "as a string of JSON");
+                let why = "parameters are strings, numbers, booleans or lists";
+                report.kept(what, format!("tool {name}"), why, "as a JSON string");
                 "string"
             }
         };

@@ -1,5 +1,5 @@
-//! Reading agents: responses with their events, payloads that return control, and the requests
-//! that answer them.
+//! Decodes agent responses with their events, payloads that return control, and the requests with
+//! their results.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,21 +15,21 @@ use crate::bedrock::{anthropic_bridge, detect, media};
 use crate::conversation::text_of;
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member an envelope is named after that holds one document alone.
+/// Member of an envelope that contains a single document.
 pub(super) const SINGLE_DOCUMENT: &str = "";
 
-/// Reads one response.
+/// Decodes one response.
 pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
     detect::reject_error_body(document)?;
     let Some(events) = events(document) else {
-        let problem = "it wants `returnControl`, `invocationInputs`, or a `completion` of events";
-        return Err(detect::wrong(DIALECT, problem, document));
+        let problem = "expected `returnControl`, `invocationInputs` or a `completion` of events";
+        return Err(detect::wrong_shape(DIALECT, problem, document));
     };
     let (message, report) = AgentsHistoryDecoder::new(document).response(document, &events)?;
     Ok((ModelTurn::new(message.contents)?, report))
 }
 
-/// Reads a history: responses and requests in turn, or one of them.
+/// Decodes a history: alternating responses and requests, or one of them.
 pub(super) fn decode_history(document: &Value) -> Result<(History, Report), DecodeError> {
     detect::reject_error_body(document)?;
     let mut decoder = AgentsHistoryDecoder::new(document);
@@ -69,7 +69,7 @@ fn is_result(item: &Value) -> bool {
     item.get("functionResult").is_some() || item.get("apiResult").is_some()
 }
 
-/// The events of a response, in whichever form it comes.
+/// The events of a response in any of its forms; none if it is not a response.
 fn events(document: &Value) -> Option<Vec<Value>> {
     let is_event = |item: &Value| {
         ["chunk", "trace", "files", "returnControl"]
@@ -91,13 +91,13 @@ fn events(document: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// A history that is being read.
+/// Decodes a history.
 struct AgentsHistoryDecoder<'a> {
     document: &'a Value,
     report: Report,
-    /// The calls so far, as the other dialect has them.
+    /// The calls so far, as `tool_use` blocks.
     calls: Vec<Value>,
-    /// The ids of the invocation that waits for its answer.
+    /// Ids of the calls in the pending invocation.
     open: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> AgentsHistoryDecoder<'a> {
     }
 
     fn wrong(&self, problem: impl Into<String>) -> DecodeError {
-        detect::wrong(DIALECT, problem, self.document)
+        detect::wrong_shape(DIALECT, problem, self.document)
     }
 
     fn item(&mut self, item: &Value, at: usize) -> Result<Message, DecodeError> {
@@ -137,12 +137,12 @@ impl<'a> AgentsHistoryDecoder<'a> {
             Some(Value::String(text)) => Ok(message(Role::User, vec![Content::text(text)], item)),
             None if item.get("sessionState").is_some() => Ok(message(Role::User, Vec::new(), item)),
             _ => Err(self.wrong(format!(
-                "item {at} is neither a response of an agent nor a request to one"
+                "item {at} is neither an agent's response nor a request to an agent"
             ))),
         }
     }
 
-    /// One response by itself.
+    /// Decodes a single response.
     fn response(
         mut self,
         item: &Value,
@@ -153,12 +153,12 @@ impl<'a> AgentsHistoryDecoder<'a> {
     }
 
     fn events(&mut self, item: &Value, events: &[Value]) -> Result<Message, DecodeError> {
-        self.answerable(events)?;
+        self.check_answerable(events)?;
         let mut contents = Vec::new();
         let mut text: Vec<u8> = Vec::new();
         for event in events {
             let Some((name, body)) = event.as_object().and_then(|event| event.iter().next()) else {
-                return Err(self.wrong("`completion` wants events of one member each"));
+                return Err(self.wrong("`completion` must contain events with one field each"));
             };
             if name != "chunk" {
                 contents.extend(text_content(&mut text));
@@ -178,34 +178,34 @@ impl<'a> AgentsHistoryDecoder<'a> {
         Ok(message(Role::Assistant, contents, item))
     }
 
-    /// A request answers one invocation, of as many calls as it has room for.
-    fn answerable(&self, events: &[Value]) -> Result<(), DecodeError> {
+    /// Checks that a single request can contain the results of all calls.
+    fn check_answerable(&self, events: &[Value]) -> Result<(), DecodeError> {
         let payloads = events.iter().filter_map(|event| event.get("returnControl"));
         let calls = |payload: &Value| payload.get("invocationInputs")?.as_array().map(Vec::len);
         match payloads.clone().count() {
             0 | 1 => {}
             count => {
                 return Err(self.wrong(format!(
-                    "one response has {count} `returnControl`, and a request answers only one"
+                    "the response has {count} `returnControl`, but a request can answer only one"
                 )));
             }
         }
         match payloads.filter_map(calls).find(|count| *count > MAX_CALLS) {
             Some(count) => Err(self.wrong(format!(
-                "`invocationInputs` has {count} calls, and a request answers at most {MAX_CALLS}"
+                "`invocationInputs` has {count} calls, but a request has at most {MAX_CALLS} results"
             ))),
             None => Ok(()),
         }
     }
 
-    /// The calls of a payload.
+    /// Decodes the calls of a payload.
     fn payload(&mut self, payload: &Value) -> Result<Vec<Content>, DecodeError> {
         let inputs = payload.get("invocationInputs").and_then(Value::as_array);
-        let inputs = inputs.ok_or_else(|| self.wrong("`invocationInputs` wants to be a list"))?;
+        let inputs = inputs.ok_or_else(|| self.wrong("`invocationInputs` must be a list"))?;
         let invocation = text_of(payload, "invocationId");
         self.open = ids::of_invocation(invocation, inputs.len());
         let blocks = blocks_of(inputs, &self.open)
-            .ok_or_else(|| self.wrong("`invocationInputs` wants objects of one member"))?;
+            .ok_or_else(|| self.wrong("`invocationInputs` must contain objects with one field"))?;
         self.calls.extend(blocks.iter().cloned());
         let mut contents = self.read(json!([{"role": "assistant", "content": blocks}]))?;
         let mut inputs = inputs.iter();
@@ -215,7 +215,7 @@ impl<'a> AgentsHistoryDecoder<'a> {
         Ok(contents.into_iter().map(with_confirmation).collect())
     }
 
-    /// The contents of the last message, as the other dialect reads it.
+    /// Decodes Anthropic messages; returns the contents of the last one.
     fn read(&mut self, messages: Value) -> Result<Vec<Content>, DecodeError> {
         let (history, report) = anthropic::decode_history(&messages)
             .map_err(|error| detect::decode_error_as(error, DIALECT))?;
@@ -239,7 +239,7 @@ impl<'a> AgentsHistoryDecoder<'a> {
         for (result, id) in results.iter().zip(&ids) {
             let member = result.as_object().and_then(|result| result.values().next());
             let member = member.ok_or_else(|| {
-                self.wrong("`returnControlInvocationResults` wants objects of one member")
+                self.wrong("`returnControlInvocationResults` must contain objects with one field")
             })?;
             blocks.push(result_block(member, id));
         }
@@ -257,7 +257,7 @@ impl<'a> AgentsHistoryDecoder<'a> {
     }
 }
 
-/// The calls of inputs as blocks of the other dialect; none when one is no call.
+/// Converts invocation inputs to `tool_use` blocks; none if one is not a call.
 pub(super) fn blocks_of(inputs: &[Value], ids: &[String]) -> Option<Vec<Value>> {
     let block = |(input, id): (&Value, &String)| {
         let (kind, call) = input.as_object()?.iter().next()?;
@@ -269,7 +269,7 @@ pub(super) fn blocks_of(inputs: &[Value], ids: &[String]) -> Option<Vec<Value>> 
     inputs.iter().zip(ids).map(block).collect()
 }
 
-/// A message keeps the whole document it came in.
+/// A message with the complete document as raw representation.
 fn message(role: Role, contents: Vec<Content>, item: &Value) -> Message {
     let mut message = Message::new(role, contents);
     message.meta.raw_representation = Some(raw(item.clone()));
@@ -324,7 +324,7 @@ fn function_block(call: &Value, id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": input})
 }
 
-/// A call of an interface: its name is the method and the path.
+/// Converts a call of an API: its name is the method and the path.
 fn api_block(call: &Value, id: &str) -> Value {
     let name = format!(
         "{} {}",
@@ -338,9 +338,9 @@ fn api_block(call: &Value, id: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": name.trim(), "input": input})
 }
 
-fn result_block(member: &Value, id: &str) -> Value {
+fn result_block(result: &Value, id: &str) -> Value {
     let mut parts = Vec::new();
-    let bodies = member.get("responseBody").and_then(Value::as_object);
+    let bodies = result.get("responseBody").and_then(Value::as_object);
     for body in bodies.into_iter().flatten().map(|(_, body)| body) {
         let text = body.get("body").and_then(Value::as_str);
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -355,14 +355,14 @@ fn result_block(member: &Value, id: &str) -> Value {
         }
     }
     let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": parts});
-    let is_refused = text_of(member, "confirmationState") == "DENY";
-    if member.get("responseState").is_some() || is_refused {
+    let is_denied = text_of(result, "confirmationState") == "DENY";
+    if result.get("responseState").is_some() || is_denied {
         block["is_error"] = true.into();
     }
     block
 }
 
-/// Members of a call or result that its content has no place for.
+/// Fields of a call or result that its content has no field for.
 const OWN: [&str; 9] = [
     "actionGroup",
     "actionInvocationType",
@@ -375,7 +375,7 @@ const OWN: [&str; 9] = [
     "httpStatusCode",
 ];
 
-/// A content with its own JSON and the names that its answer repeats.
+/// Restores a content's own JSON and the fields that its result repeats.
 fn restore_own_fields<'a>(
     content: &mut Content,
     members: &mut impl Iterator<Item = &'a Value>,
@@ -403,8 +403,8 @@ fn restore_own_fields<'a>(
     }));
 }
 
-/// A call that a person is to confirm waits for that; one that the agent itself carries out
-/// afterwards is only a question.
+/// Adds a pending safety check to a call that the user has to confirm. A call that the agent
+/// executes itself after the confirmation becomes an approval request.
 fn with_confirmation(mut content: Content) -> Content {
     let id = super::encode_result::id_of(&content).unwrap_or_default();
     let kind = content
@@ -416,7 +416,7 @@ fn with_confirmation(mut content: Content) -> Content {
     let check = || SafetyCheck {
         id: id.clone(),
         code: Some(CONFIRMATION.to_owned()),
-        message: Some("The agent asks a person to confirm this call.".to_owned()),
+        message: Some("The agent asks the user to confirm this call.".to_owned()),
         source: SafetySource::Bedrock,
     };
     match (kind, &mut content) {

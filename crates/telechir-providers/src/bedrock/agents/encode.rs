@@ -1,4 +1,4 @@
-//! Writing agents: the results of calls that were handed back, and histories.
+//! Encodes the results of calls that an agent returned control for, and histories.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,10 +20,10 @@ pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
     }
 }
 
-/// Writes the answers to a turn: the entries of `returnControlInvocationResults`.
+/// Encodes the results of a turn: the entries of `returnControlInvocationResults`.
 pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
-    let turn = adapt::answers(turn, DIALECT, &mut report)?;
+    let turn = adapt::adapt_results(turn, DIALECT, &mut report)?;
     let reply = anthropic::encode_results(&as_anthropic_turn(&turn))
         .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(reply.report);
@@ -41,10 +41,10 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         };
         let id = encode_result::id_of(&call).unwrap_or_default();
         for block in blocks_of(&reply.items, &id) {
-            items.push(encoder.write(block, &mut report)?);
+            items.push(encoder.encode(block, &mut report)?);
         }
     }
-    // A question that nobody answered is answered with no.
+    // An approval request without an answer is denied.
     let requests = turn
         .turn()
         .contents()
@@ -55,28 +55,28 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         });
     for request in requests {
         report.kept(
-            format!("question {}", request.id),
+            format!("approval request {}", request.id),
             "the turn",
-            "no answer of a person is among the results",
-            "as a no",
+            "the results have no answer to it",
+            "as denied",
         );
         items.push(encode_result::decision(&request.meta, false));
     }
     if items.len() > MAX_CALLS {
         let count = items.len();
         return Err(missing(format!(
-            "at most {MAX_CALLS} results, and there are {count}"
+            "expected at most {MAX_CALLS} results, found {count}"
         )));
     }
     Ok(EncodedReply { items, report })
 }
 
-/// The same calls as the other dialect reads them, so that its writers know what was asked.
+/// The same calls as Anthropic's dialect decodes them, for its encoders.
 fn as_anthropic_turn(turn: &AnsweredTurn) -> AnsweredTurn {
     let contents = turn.turn().contents().iter().map(as_anthropic).collect();
     let mut results = turn.results().to_vec();
     for result in &mut results {
-        // Said as a confirmation's state.
+        // Encoded as `confirmationState`.
         if let ToolResult::Computer(result) = result {
             let own_property = &mut result.acknowledged_safety_checks;
             own_property.retain(|check| check.code.as_deref() != Some(CONFIRMATION));
@@ -130,14 +130,14 @@ fn as_anthropic(content: &Content) -> Content {
     })
 }
 
-/// The answers of a call's parts.
+/// The result blocks of a call's parts.
 fn blocks_of<'a>(blocks: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a Value> {
     blocks
         .iter()
         .filter(move |block| base_of(text_of(block, "tool_use_id")) == id)
 }
 
-/// A call's id without the place of a part in it.
+/// A call's id without the suffix of a part.
 fn base_of(id: &str) -> &str {
     let part = id.rsplit_once('-').filter(|(_, location)| {
         location
@@ -158,8 +158,8 @@ fn strip_own_meta(meta: &mut Meta) {
     meta.additional_properties.shift_remove(PROVIDER);
 }
 
-/// Writes a history: responses and requests in turn. Messages that still say what they said go
-/// out as they came.
+/// Encodes a history: alternating responses and requests. Unchanged messages keep their raw
+/// documents.
 pub(super) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
     let mut items: Vec<Value> = Vec::new();
@@ -168,14 +168,14 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
     while at < history.messages.len() {
         if let Some(Some(raw)) = known.get(at) {
             match raw {
-                // Results that came without a request around them.
+                // Results that were decoded without a request.
                 Value::Array(run) if run.iter().all(is_result) => items.extend(run.iter().cloned()),
                 one => items.push(one.clone()),
             }
             at += 1;
             continue;
         }
-        // A changed answer is written with the calls it answers, which are there already.
+        // A changed result is encoded together with its calls, which are already in `items`.
         let is_user = history.messages[at].role != Role::Assistant;
         let start = if at > 0 && is_user && known[at - 1].is_some() {
             at - 1
@@ -208,7 +208,11 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
                 .filter(|(name, value)| name != member && !value.is_null());
             for (name, _) in names {
                 let location = format!("around `{member}` ({dialect})");
-                report.lost(format!("member `{name}`"), location, "a list is written");
+                report.lost(
+                    format!("field `{name}`"),
+                    location,
+                    "only items are encoded",
+                );
             }
             items.into()
         }
@@ -221,7 +225,7 @@ fn is_result(item: &Value) -> bool {
     item.get("functionResult").is_some() || item.get("apiResult").is_some()
 }
 
-/// The documents of the messages that still say what these documents say.
+/// The raw document of each message that is unchanged since it was decoded.
 fn unchanged_documents(messages: &[Message]) -> Vec<Option<Value>> {
     let raws: Vec<Option<&Value>> = messages
         .iter()
@@ -236,7 +240,7 @@ fn unchanged_documents(messages: &[Message]) -> Vec<Option<Value>> {
         one => vec![(*one).clone()],
     });
     let list: Vec<Value> = list.collect();
-    // One document may be a list of events itself.
+    // A single document may itself be a list of events.
     let document = match list.as_slice() {
         [only] => only.clone(),
         _ => Value::from(list),
@@ -252,13 +256,13 @@ fn unchanged_documents(messages: &[Message]) -> Vec<Option<Value>> {
     messages.iter().zip(raws).map(same).collect()
 }
 
-/// Messages put into this dialect's order and words.
+/// Encodes changed or foreign messages.
 fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value>, EncodeError> {
     let mut own: Vec<(String, Meta)> = Vec::new();
     let mut bare = messages.to_vec();
     for (at, message) in bare.iter_mut().enumerate() {
         message.meta.raw_representation = None;
-        adapt::contents(
+        adapt::adapt_contents(
             &mut message.contents,
             adapt::ToolsetSupport::Unsupported,
             &format!("messages[{at}]"),
@@ -297,11 +301,11 @@ fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value
     Ok(encode_changed.items)
 }
 
-/// Messages that are being written anew.
+/// Converts Anthropic messages to items.
 struct AgentsItemEncoder<'a> {
-    /// What only this provider says of calls and results, by their ids.
+    /// Metadata of calls and results with this provider's properties, by id.
     own: Vec<(String, Meta)>,
-    /// The calls that wait for their answer.
+    /// Calls without a result so far.
     open: Vec<Value>,
     items: Vec<Value>,
     report: &'a mut Report,
@@ -317,7 +321,7 @@ impl AgentsItemEncoder<'_> {
             "assistant" => self.response(&blocks, location),
             "user" => self.request(&blocks, location),
             _ => {
-                let why = "an agent has its instructions where it was made";
+                let why = "instructions are part of the agent's definition";
                 self.report.lost("instructions", location, why);
                 Ok(())
             }
@@ -332,7 +336,7 @@ impl AgentsItemEncoder<'_> {
     fn report_lost_block(&mut self, block: &Value, location: &str) {
         let what = format!("a block of type {}", text_of(block, "type"));
         self.report
-            .lost(what, location, "an agent's history has no place for it");
+            .lost(what, location, "an agent's history has no field for it");
     }
 
     fn response(&mut self, blocks: &[Value], location: &str) -> Result<(), EncodeError> {
@@ -359,7 +363,7 @@ impl AgentsItemEncoder<'_> {
         if self.open.len() > MAX_CALLS {
             let count = self.open.len();
             return Err(missing(format!(
-                "{location} with at most {MAX_CALLS} calls; it has {count}"
+                "{location} has {count} calls; expected at most {MAX_CALLS}"
             )));
         }
         if !self.open.is_empty() {
@@ -434,7 +438,7 @@ impl AgentsItemEncoder<'_> {
                         name: call.map_or("", |call| text_of(call, "name")).to_owned(),
                         confirmation: None,
                     };
-                    results.push(encoder.write(block, self.report)?);
+                    results.push(encoder.encode(block, self.report)?);
                 }
                 _ => self.report_lost_block(block, location),
             }

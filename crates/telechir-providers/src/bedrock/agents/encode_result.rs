@@ -1,4 +1,4 @@
-//! One result of a call that was handed back: words or a picture, never both.
+//! Encodes one result of a call that an agent returned control for: text or an image, never both.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, FailureKind, Meta, ToolCall};
@@ -9,17 +9,17 @@ use crate::bedrock::media;
 use crate::conversation::text_of;
 use crate::{EncodeError, Report, companion};
 
-/// What a result repeats of its call.
+/// Encodes a result with the fields that it repeats from its call.
 pub(super) struct InvocationResultEncoder<'a> {
     pub(super) call: Option<&'a Meta>,
     pub(super) result: Option<&'a Meta>,
-    /// The function.
+    /// Name of the called function.
     pub(super) name: String,
-    /// What a person said, when one was asked.
+    /// The user's answer to a confirmation, if there was one.
     pub(super) confirmation: Option<bool>,
 }
 
-/// The action group of a function, where nothing says another.
+/// The default action group of a function.
 pub(super) fn group(name: &str) -> String {
     match name {
         "str_replace_editor" | "str_replace_based_edit_tool" => "text_editor".to_owned(),
@@ -27,7 +27,7 @@ pub(super) fn group(name: &str) -> String {
     }
 }
 
-/// A call as a content.
+/// The content of a call.
 pub(super) fn content_of(call: ToolCall) -> Content {
     match call {
         ToolCall::Computer(call) => Content::ComputerCall(call),
@@ -37,7 +37,7 @@ pub(super) fn content_of(call: ToolCall) -> Content {
     }
 }
 
-/// The function that a call is of.
+/// Name of the function that a call invokes.
 pub(super) fn name_of(call: &Content) -> String {
     let own = call
         .meta()
@@ -58,7 +58,7 @@ pub(super) fn name_of(call: &Content) -> String {
     own.unwrap_or(name).to_owned()
 }
 
-/// The id of a call or result.
+/// The call id of a call or result; none for any other content.
 pub(super) fn id_of(content: &Content) -> Option<String> {
     let id = match content {
         Content::ComputerCall(call) => &call.call_id,
@@ -74,8 +74,8 @@ pub(super) fn id_of(content: &Content) -> Option<String> {
     Some(id.as_str().to_owned())
 }
 
-/// What a person said to the agent's question about this call; none when nobody was asked, or
-/// nothing is known. A call that was carried out is no yes of a person by itself.
+/// The user's answer to the agent's confirmation request for this call; none if there was no
+/// request or the answer is unknown. Executing a call does not imply that the user confirmed it.
 pub(super) fn confirmation(call: &Content, result: &Content) -> Option<bool> {
     let failed = match result {
         Content::ComputerResult(result) => result.error.as_ref(),
@@ -101,7 +101,7 @@ pub(super) fn confirmation(call: &Content, result: &Content) -> Option<bool> {
     (needs_confirmation && is_yes).then_some(true)
 }
 
-/// The answer to a question alone: the agent carries the call out by itself after a yes.
+/// The answer to a confirmation request; after a yes the agent executes the call itself.
 pub(super) fn decision(call: &Meta, is_yes: bool) -> Value {
     let mut answer = json!({"confirmationState": if is_yes { "CONFIRM" } else { "DENY" }});
     let raw = call.raw_representation.as_ref().map(|raw| raw.template());
@@ -115,7 +115,7 @@ pub(super) fn decision(call: &Meta, is_yes: bool) -> Value {
     json!({kind: answer})
 }
 
-/// The member a result is under, and the names it repeats.
+/// The field of a result, and the fields it repeats from its call.
 fn kind_of(raw: Option<&Value>) -> (&'static str, &'static [&'static str]) {
     if raw.is_some_and(|raw| raw.get("apiInvocationInput").is_some()) {
         (
@@ -128,8 +128,8 @@ fn kind_of(raw: Option<&Value>) -> (&'static str, &'static [&'static str]) {
 }
 
 impl InvocationResultEncoder<'_> {
-    /// The result that a `tool_result` block says.
-    pub(super) fn write(&self, block: &Value, report: &mut Report) -> Result<Value, EncodeError> {
+    /// Encodes the result of a `tool_result` block.
+    pub(super) fn encode(&self, block: &Value, report: &mut Report) -> Result<Value, EncodeError> {
         let location = format!("result {}", text_of(block, "tool_use_id"));
         let property = |name: &str| {
             let of = |meta: Option<&Meta>| meta?.property(PROVIDER, name).cloned();
@@ -167,13 +167,13 @@ impl InvocationResultEncoder<'_> {
                 None if needs_confirmation => report.lost(
                     "confirmation",
                     &location,
-                    "the agent asked for a person's, and none is known",
+                    "the agent requires the user's confirmation, which is unknown",
                 ),
                 None => {}
             },
         }
         if block.get("is_error") == Some(&Value::Bool(true)) {
-            // The other state would end the agent's turn.
+            // The state `FAILURE` would end the agent's turn.
             result["responseState"] = own("responseState").unwrap_or_else(|| "REPROMPT".into());
         }
         let (key, body) = self.body(block, &location, report)?;
@@ -209,7 +209,7 @@ impl InvocationResultEncoder<'_> {
                         kind => report.lost(
                             format!("a part of type {kind}"),
                             location,
-                            "a result is text or a picture",
+                            "a result is text or an image",
                         ),
                     }
                 }
@@ -221,26 +221,26 @@ impl InvocationResultEncoder<'_> {
             "computer" | companion::COMPUTER | companion::BROWSER | companion::EXECUTE_BROWSER
         );
         if !may_show && !images.is_empty() {
-            let why = "only results of a computer's functions may hold one";
-            report.lost("screenshot, a picture", location, why);
+            let why = "only results of computer functions may contain one";
+            report.lost("screenshot", location, why);
             images.clear();
         }
         let Some(last) = images.pop() else {
             return Ok(("TEXT", json!({"body": texts.join("\n")})));
         };
         if !images.is_empty() {
-            let what = format!("{} earlier pictures", images.len());
-            report.lost(what, location, "a result holds one picture");
+            let what = format!("{} earlier images", images.len());
+            report.lost(what, location, "a result contains one image");
         }
         if !texts.is_empty() {
-            let what = "text, or the page's address, beside a picture";
-            report.lost(what, location, "a result is either of them");
+            let what = "text, or the page's URL, beside an image";
+            report.lost(what, location, "a result is text or an image");
         }
         let source = last.get("source").unwrap_or(&Value::Null);
         let kind = text_of(source, "media_type");
         let format = media::image_format(kind).ok_or_else(|| {
             missing(format!(
-                "{location} with a picture as PNG, JPEG, GIF or WebP"
+                "{location}: expected a PNG, JPEG, GIF or WebP image, found {kind:?}"
             ))
         })?;
         let data = text_of(source, "data");
@@ -249,7 +249,7 @@ impl InvocationResultEncoder<'_> {
     }
 }
 
-/// What a request refuses.
+/// Checks the results in a request against the service's rules.
 pub(super) fn check(item: &Value) -> Result<(), EncodeError> {
     let state = item
         .get("sessionState")
@@ -264,7 +264,7 @@ pub(super) fn check(item: &Value) -> Result<(), EncodeError> {
     if !(1..=MAX_CALLS).contains(&results.len()) {
         let count = results.len();
         return Err(missing(format!(
-            "`returnControlInvocationResults` of 1 to {MAX_CALLS}, and there are {count}"
+            "expected 1 to {MAX_CALLS} `returnControlInvocationResults`, found {count}"
         )));
     }
     for (at, result) in results.iter().enumerate() {
@@ -276,30 +276,30 @@ pub(super) fn check(item: &Value) -> Result<(), EncodeError> {
 fn check_result(result: &Value, location: &str) -> Result<(), EncodeError> {
     let fields = result.as_object().and_then(|result| result.values().next());
     let fields = fields.unwrap_or(&Value::Null);
-    let refuse = |wanted: &str| Err(missing(format!("{location} with {wanted}")));
+    let reject = |expected: &str| Err(missing(format!("{location}: expected {expected}")));
     if text_of(fields, "actionGroup").is_empty() {
-        return refuse("an `actionGroup`");
+        return reject("an `actionGroup`");
     }
     if !matches!(
         text_of(fields, "confirmationState"),
         "" | "CONFIRM" | "DENY"
     ) {
-        return refuse("a `confirmationState` of CONFIRM or DENY");
+        return reject("a `confirmationState` of CONFIRM or DENY");
     }
     if !matches!(
         text_of(fields, "responseState"),
         "" | "FAILURE" | "REPROMPT"
     ) {
-        return refuse("a `responseState` of FAILURE or REPROMPT");
+        return reject("a `responseState` of FAILURE or REPROMPT");
     }
     let bodies = fields.get("responseBody").and_then(Value::as_object);
     if bodies.is_some_and(|bodies| bodies.len() > 1) {
-        return refuse("one kind of `responseBody`, TEXT or IMAGES");
+        return reject("one kind of `responseBody`, TEXT or IMAGES");
     }
     let body = bodies.and_then(|bodies| bodies.values().next());
     let images = body.and_then(|body| body.get("images")?.as_array());
     if images.is_some_and(|images| images.len() > 1) {
-        return refuse("one picture at most in `images`");
+        return reject("at most one image in `images`");
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Ids of calls: an invocation has one id for up to five calls.
+//! Ids of calls. An invocation has one id for up to five calls.
 
-/// Begins an invocation's id that holds the ids of calls made elsewhere.
+/// Prefix of an invocation id that encodes the call ids of another dialect.
 const ENCODED_PREFIX: &str = "tcids:";
 
-/// The ids of an invocation's calls.
+/// Ids of an invocation's calls, in order.
 pub(super) fn of_invocation(invocation: &str, count: usize) -> Vec<String> {
     if let Some(encoded) = invocation.strip_prefix(ENCODED_PREFIX) {
         let ids: Vec<String> = serde_json::from_str(encoded).unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn of_invocation(invocation: &str, count: usize) -> Vec<String> {
     (1..=count).map(|at| format!("{invocation}_{at}")).collect()
 }
 
-/// The invocation whose calls have these ids.
+/// Id of an invocation whose calls have these ids.
 pub(super) fn invocation(ids: &[String]) -> String {
     let base = ids
         .first()
@@ -35,7 +35,7 @@ mod tests {
     use super::{invocation, of_invocation};
 
     #[test]
-    fn an_invocation_gives_back_the_ids_it_was_made_of() {
+    fn an_invocation_id_decodes_to_its_call_ids() {
         for ids in [
             vec!["toolu_1"],
             vec!["i-8_1", "i-8_2"],

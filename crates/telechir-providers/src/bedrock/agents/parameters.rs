@@ -1,12 +1,12 @@
-//! Parameters of an agent's call: every value is a string, whatever it means.
+//! Parameters of an agent's call. Every value is a string, whatever its type.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::bounded;
 
 use crate::numbers;
 
-/// Parameters of Anthropic's tools that are lists or numbers, or yes and no. Any other is text,
-/// even where it looks like JSON: typed text may hold brackets.
+/// Parameters of Anthropic's tools that are lists, numbers or booleans. All others are text, even
+/// if they look like JSON, because typed text may contain brackets.
 const KNOWN: [&str; 10] = [
     "coordinate",
     "start_coordinate",
@@ -28,7 +28,7 @@ pub(super) fn is_anthropic_tool(function: &str) -> bool {
     )
 }
 
-/// The input that parameters are.
+/// Decodes parameters into a tool's input.
 pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> {
     let text = |parameter: &Value, name: &str| Some(parameter.get(name)?.as_str()?.to_owned());
     let member = |parameter: &Value| {
@@ -43,7 +43,7 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
         } else {
             matches!(kind.as_str(), "" | "string")
         };
-        // A number with more digits than can be read stays the text that it came as.
+        // A number that would lose digits stays text.
         let read = if is_text || !numbers::are_exact(string) {
             None
         } else {
@@ -54,7 +54,7 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
     parameters.iter().filter_map(member).collect()
 }
 
-/// The parameters that say an input.
+/// Encodes a tool's input as parameters.
 pub(super) fn parameters(input: &Map<String, Value>) -> Vec<Value> {
     let parameter = |(name, value): (&String, &Value)| {
         let (kind, text) = match value {

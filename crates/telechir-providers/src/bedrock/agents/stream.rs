@@ -1,4 +1,4 @@
-//! A response of InvokeAgent: its events, each whole by itself. Nothing says that it is the last.
+//! Assembles a response of InvokeAgent from its events. No event marks the end.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::conversation::text_of;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
-/// What has come of a response.
+/// A response as received so far.
 #[derive(Debug, Default)]
 pub(super) struct AgentsResponseBuilder {
     events: Vec<Value>,
@@ -44,7 +44,7 @@ impl EventAssembler for AgentsResponseBuilder {
     fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         if self.events.is_empty() {
             return Err(StreamError::Truncated {
-                missing: "no event came".to_owned(),
+                missing: "the stream has no event".to_owned(),
             });
         }
         Ok(json!({"completion": self.events}))
@@ -52,7 +52,7 @@ impl EventAssembler for AgentsResponseBuilder {
 }
 
 impl AgentsResponseBuilder {
-    /// The calls of a payload, which is whole.
+    /// The deltas for the calls of a complete payload.
     fn calls(&mut self, payload: &Value) -> Vec<Delta> {
         let inputs = payload.get("invocationInputs").and_then(Value::as_array);
         let inputs = inputs.map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! A conversation in Anthropic's bodies, through either door, with a Bedrock key.
+//! Conversations with Anthropic's request bodies and a Bedrock API key.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -10,10 +10,10 @@ use crate::conversation::text_of;
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
-/// The same conversation as Anthropic's own, elsewhere.
+/// The conversation itself is the same as in Anthropic's Messages API.
 const ANTHROPIC: anthropic::AnthropicChat = anthropic::AnthropicChat;
 
-/// How to converse through the door that takes Anthropic's requests.
+/// The Messages API on Bedrock as a [`ChatApi`].
 pub(super) struct BedrockMessagesChat;
 
 impl ChatApi for BedrockMessagesChat {
@@ -38,11 +38,11 @@ impl ChatApi for BedrockMessagesChat {
         ANTHROPIC.push_response(response, has_calls, items)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        ANTHROPIC.push_results(answers, items);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        ANTHROPIC.push_results(results, items);
     }
 
-    /// The host has the region in it.
+    /// No host, because it depends on the region.
     fn endpoint(&self) -> Endpoint {
         Endpoint {
             host: None,
@@ -51,7 +51,7 @@ impl ChatApi for BedrockMessagesChat {
     }
 }
 
-/// How to converse through the door that takes a body and a model.
+/// InvokeModel as a [`ChatApi`].
 pub(super) struct InvokeChat;
 
 impl ChatApi for InvokeChat {
@@ -76,8 +76,8 @@ impl ChatApi for InvokeChat {
         ANTHROPIC.push_response(response, has_calls, items)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        ANTHROPIC.push_results(answers, items);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        ANTHROPIC.push_results(results, items);
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -88,13 +88,13 @@ impl ChatApi for InvokeChat {
     }
 }
 
-/// The model goes into the path, headers go into the body.
+/// Moves the model into the path and the headers into the body.
 fn invoke(options: &RequestOptions, request: Request) -> Request {
     let mut body = match request.body {
         Value::Object(body) => body,
         _ => Map::new(),
     };
-    // One breakpoint that moves along by itself is not known here: it is set each time.
+    // InvokeModel has no moving cache breakpoint: it is set in each request.
     body.shift_remove("cache_control");
     if let Some(messages) = body.get_mut("messages") {
         mark_last(messages);
@@ -123,7 +123,7 @@ fn invoke(options: &RequestOptions, request: Request) -> Request {
     }
 }
 
-/// Marks the last block, so that all before it is cached. Thinking takes no mark.
+/// Marks the last block, so that everything before it is cached. Thinking cannot be marked.
 fn mark_last(messages: &mut Value) {
     let last = messages.as_array_mut().and_then(|messages| {
         messages

@@ -1,4 +1,4 @@
-//! What the doors to Anthropic's bodies refuse, found before it is sent.
+//! Finds what Bedrock rejects in Anthropic's request bodies before they are sent.
 
 use serde_json::{Map, Value};
 
@@ -6,9 +6,10 @@ use super::INVOKE;
 use crate::EncodeError;
 use crate::conversation::text_of;
 
-/// Versions of a body. The newer refuses the members that steer sampling.
+/// Versions of a body. The newer one rejects sampling parameters.
 const VERSIONS: [&str; 2] = ["bedrock-2023-05-31", "2026-10-21"];
 
+/// The beta that each computer tool requires.
 const BETAS: [(&str, &str); 3] = [
     ("computer_20241022", "computer-use-2024-10-22"),
     ("computer_20250124", "computer-use-2025-01-24"),
@@ -22,7 +23,7 @@ fn missing(dialect: &'static str, problem: impl Into<String>) -> EncodeError {
     }
 }
 
-/// Pictures are sent as their bytes.
+/// Checks that images are sent as bytes.
 pub(super) fn images(value: &Value, dialect: &'static str) -> Result<(), EncodeError> {
     match value {
         Value::Object(members) => {
@@ -48,25 +49,25 @@ fn image(block: &Value, dialect: &'static str) -> Result<(), EncodeError> {
     if kind != "base64" {
         return Err(missing(
             dialect,
-            format!("pictures as their bytes, and one has a source of type {kind:?}"),
+            format!("expected images as base64, found a source of type {kind:?}"),
         ));
     }
     Ok(())
 }
 
-/// What is around the messages of a body.
+/// Checks the fields of a body except its messages.
 pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
-    let refuse = |problem: String| Err(missing(INVOKE, problem));
+    let reject = |problem: String| Err(missing(INVOKE, problem));
     if let Some(name) = ["model", "stream"]
         .into_iter()
         .find(|name| rest.contains_key(*name))
     {
-        return refuse(format!("a body without `{name}`, which the path says"));
+        return reject(format!("remove `{name}` from the body; it is in the path"));
     }
     let version = rest.get("anthropic_version").and_then(Value::as_str);
     let Some(version) = version.filter(|version| VERSIONS.contains(version)) else {
-        return refuse(format!(
-            "a body whose `anthropic_version` is one of {}",
+        return reject(format!(
+            "`anthropic_version` of the body must be one of {}",
             VERSIONS.join(", ")
         ));
     };
@@ -75,23 +76,27 @@ pub(super) fn request(rest: &Map<String, Value>) -> Result<(), EncodeError> {
             .into_iter()
             .find(|name| rest.contains_key(*name))
     {
-        return refuse(format!("a body of version {version} without `{name}`"));
+        return reject(format!(
+            "remove `{name}` from the body; version {version} rejects it"
+        ));
     }
     let list = |name: &str| rest.get(name).and_then(Value::as_array);
     let betas = list("anthropic_beta").map_or(&[][..], Vec::as_slice);
     if rest.contains_key("anthropic_beta") && !betas.iter().all(Value::is_string) {
-        return refuse("`anthropic_beta` as a list of strings".to_owned());
+        return reject("`anthropic_beta` must be a list of strings".to_owned());
     }
     for tool in list("tools").into_iter().flatten() {
         let kind = text_of(tool, "type");
         if kind.contains("_toolset_") {
-            return refuse(format!(
-                "a body without {kind}: toolsets are served by bedrock-messages only"
+            return reject(format!(
+                "remove {kind} from the body; only bedrock-messages supports toolsets"
             ));
         }
         let beta = BETAS.iter().find(|(computer, _)| *computer == kind);
         if let Some((_, beta)) = beta.filter(|(_, beta)| !betas.iter().any(|one| one == beta)) {
-            return refuse(format!("{beta} in `anthropic_beta`, which {kind} demands"));
+            return reject(format!(
+                "add {beta} to `anthropic_beta`; {kind} requires it"
+            ));
         }
     }
     Ok(())

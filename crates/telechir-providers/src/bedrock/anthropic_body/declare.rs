@@ -1,4 +1,4 @@
-//! Declaring tools in a body: the older versions, and the headers as its members.
+//! Tool declarations of InvokeModel: legacy tool versions, with headers as fields of the body.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{RawTool, Tool};
@@ -8,10 +8,10 @@ use crate::anthropic;
 use crate::bedrock::{detect, models};
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
-/// The version of a body.
+/// Value of `anthropic_version` in a body.
 pub(super) const VERSION: &str = "bedrock-2023-05-31";
 
-/// Declares to the door that serves no toolsets.
+/// Declares the offered tools without toolsets.
 pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     models::takes_old_tools(offer, INVOKE)?;
     let offer = as_anthropic_tools(offer, INVOKE);
@@ -30,7 +30,7 @@ pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeE
     Ok((declaration, report))
 }
 
-/// A tool in the words of this door is one in Anthropic's.
+/// Relabels raw tools of dialect `name` as tools of `anthropic-messages`.
 pub(super) fn as_anthropic_tools(offer: &ToolOffer, name: &str) -> ToolOffer {
     let tool = |tool: &Tool| match tool {
         Tool::Raw(raw) if raw.dialect == name => Tool::Raw(RawTool {

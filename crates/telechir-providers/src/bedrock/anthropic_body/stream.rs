@@ -1,4 +1,4 @@
-//! A response of InvokeModelWithResponseStream: each chunk is one event of Anthropic's in base64.
+//! Assembles a response of InvokeModelWithResponseStream: each chunk is an Anthropic event.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use crate::conversation::text_of;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 
-/// The member that counts what a call cost; of the last event, and of the whole.
+/// Field with the usage, in the last event and in the complete response.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
-/// What has come of a message.
+/// A message as received so far.
 #[derive(Debug, Default)]
 pub(super) struct InvokeResponseBuilder {
     builder: AnthropicMessageBuilder,

@@ -1,4 +1,4 @@
-//! A conversation through Converse, with a Bedrock key.
+//! Conversations through Converse with a Bedrock API key.
 
 mod images;
 
@@ -12,10 +12,10 @@ use crate::conversation::text_of;
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
-/// What one answer may have where nothing is said; other makers' models have limits of their own.
+/// Default response limit for Claude; models of other vendors have their own defaults.
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
 
-/// How to converse in it.
+/// Converse as a [`ChatApi`].
 pub(super) struct ConverseChat;
 
 impl ChatApi for ConverseChat {
@@ -40,11 +40,11 @@ impl ChatApi for ConverseChat {
         push_response(response, has_calls, items)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        items.push(json!({"role": "user", "content": answers}));
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        items.push(json!({"role": "user", "content": results}));
     }
 
-    /// The host has the region in it.
+    /// No host, because it depends on the region.
     fn endpoint(&self) -> Endpoint {
         Endpoint {
             host: None,
@@ -88,7 +88,7 @@ fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
     }
 }
 
-/// Thinking that belonged to words which are gone may be dropped instead of refused.
+/// Lets the service drop thinking whose preceding content changed, instead of rejecting it.
 fn dropped_thinking(body: &mut Map<String, Value>, thinking: Value, beta: &str) {
     let fields = body
         .entry("additionalModelRequestFields")
@@ -103,7 +103,7 @@ fn dropped_thinking(body: &mut Map<String, Value>, thinking: Value, beta: &str) 
     }
 }
 
-/// All up to here is to be cached.
+/// Marks the end of the last message, so that everything before it is cached.
 fn mark_last(messages: &mut [Value]) {
     let last = messages.last_mut();
     let content = last.and_then(|last| last.get_mut("content")?.as_array_mut());
@@ -133,13 +133,13 @@ fn push_response(
     (stop(response, has_calls), usage(response))
 }
 
-/// An answer may hold an empty text; a request may not.
+/// Whether a block is an empty text, which a response may contain but a request may not.
 fn is_empty_text(block: &Value) -> bool {
     let text = block.get("text").and_then(Value::as_str);
     text.is_some_and(|text| text.trim().is_empty())
 }
 
-/// A block as it is sent back: the type that ordinary calls come with is none of AWS's own.
+/// A block for the next request, without the `type` of an ordinary call, which AWS rejects.
 fn repeated(block: &Value) -> Value {
     let mut block = block.clone();
     let call = block.get_mut("toolUse").and_then(Value::as_object_mut);

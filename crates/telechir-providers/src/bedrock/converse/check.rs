@@ -1,4 +1,4 @@
-//! What the interface refuses, found before it is sent.
+//! Finds what Converse rejects before the request is sent.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
     }
 }
 
-/// Checks messages, or content blocks without one.
+/// Checks messages, or content blocks without a message.
 pub(super) fn messages(items: &[Value]) -> Result<(), EncodeError> {
     for (at, item) in items.iter().enumerate() {
         let location = format!("messages[{at}]");
@@ -38,7 +38,7 @@ pub(super) fn blocks(blocks: &[Value], location: &str) -> Result<(), EncodeError
         let members = block.as_object().map_or(0, Map::len);
         if members != 1 {
             return Err(missing(format!(
-                "{location} wants blocks of one member each, and one has {members}"
+                "{location}: expected blocks with one field, found one with {members}"
             )));
         }
         if let Some(call) = block.get("toolUse") {
@@ -57,7 +57,7 @@ fn is_legal(text: &str, others: &str) -> bool {
     (1..=64).contains(&text.len()) && text.chars().all(legal)
 }
 
-/// Whether the service takes an answer to a call of this id.
+/// Whether the service accepts a result for a call with this id.
 pub(super) fn is_id(id: &str) -> bool {
     is_legal(id, "_.:-")
 }
@@ -68,7 +68,7 @@ fn id(value: &Value, location: &str) -> Result<(), EncodeError> {
         Ok(())
     } else {
         Err(missing(format!(
-            "{location} wants ids of 1 to 64 letters, digits, _ . : and -, and one is {id:?}"
+            "{location}: expected ids of 1 to 64 letters, digits, _ . : and -, found {id:?}"
         )))
     }
 }
@@ -78,17 +78,17 @@ fn tool_use(call: &Value, location: &str) -> Result<(), EncodeError> {
     let name = text_of(call, "name");
     if !is_legal(name, "_-") {
         return Err(missing(format!(
-            "{location} wants tool names of 1 to 64 letters, digits, _ and -, and one is {name:?}"
+            "{location}: expected tool names of 1 to 64 letters, digits, _ and -, found {name:?}"
         )));
     }
     if call.get("input").is_none() {
         return Err(missing(format!(
-            "{location} wants an input with the call of {name}"
+            "{location}: the call of {name} has no input"
         )));
     }
     if call.get("toolset_name").is_some() {
         return Err(missing(format!(
-            "{location} wants no toolset_name: toolsets are served by bedrock-messages only"
+            "{location}: remove toolset_name; only bedrock-messages supports toolsets"
         )));
     }
     Ok(())
@@ -100,7 +100,7 @@ fn tool_result(result: &Value, location: &str) -> Result<(), EncodeError> {
         None | Some(Some("success" | "error")) => {}
         Some(odd) => {
             return Err(missing(format!(
-                "{location} wants a status of success or error, and one is {odd:?}"
+                "{location}: expected a status of success or error, found {odd:?}"
             )));
         }
     }
@@ -117,13 +117,13 @@ fn image(block: &Value, location: &str) -> Result<(), EncodeError> {
     let format = text_of(image, "format");
     if !matches!(format, "png" | "jpeg" | "gif" | "webp") {
         return Err(missing(format!(
-            "{location} has a picture as {format:?}, and wants png, jpeg, gif or webp"
+            "{location}: expected a png, jpeg, gif or webp image, found {format:?}"
         )));
     }
     Ok(())
 }
 
-/// Checks what is around the messages.
+/// Checks the fields of a request except its messages.
 pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(), EncodeError> {
     let has_tools = messages.iter().flat_map(|message| list(message, "content"));
     let has_tools = has_tools
@@ -131,7 +131,7 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
         .any(|block| block.get("toolUse").is_some() || block.get("toolResult").is_some());
     if has_tools && !rest.contains_key("toolConfig") {
         return Err(missing(
-            "a request with `toolConfig`, which is demanded once there are calls or results",
+            "add `toolConfig` to the request; it is required if there are calls or results",
         ));
     }
     let fields = rest.get("additionalModelRequestFields");
@@ -144,7 +144,7 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
         .any(|beta| beta.starts_with("computer-use-"));
     if model_tools.iter().any(|tool| is_computer(&tool)) && !has_beta {
         return Err(missing(
-            "a request with `anthropic_beta` beside the computer tool in additionalModelRequestFields",
+            "add `anthropic_beta` to additionalModelRequestFields; the computer tool requires it",
         ));
     }
     if let Some(tool) = model_tools
@@ -153,7 +153,7 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
         .find(|kind| kind.contains("_toolset_"))
     {
         return Err(missing(format!(
-            "a request without {tool}: toolsets are served by bedrock-messages only"
+            "remove {tool} from the request; only bedrock-messages supports toolsets"
         )));
     }
     Ok(())

@@ -1,5 +1,6 @@
-//! Declaring tools: functions in `toolConfig`, Anthropic's own tools beside it with their betas,
-//! and for models of other makers our tools as functions.
+//! Tool declarations: functions in `toolConfig`, Anthropic's tools in
+//! `additionalModelRequestFields` with their betas, and for models of other vendors our tools as
+//! functions.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{HostedTool, Tool};
@@ -11,10 +12,10 @@ use crate::bedrock::{detect, names};
 use crate::conversation::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
 
-/// The function that is declared where there is no other: the interface demands one.
+/// Function declared if there is no other, because `toolConfig` requires one.
 const UNUSED: &str = "unused_tool";
 
-/// Declares what is offered.
+/// Declares the offered tools.
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let vendor = models::vendor(offer.model.as_deref());
     if vendor == ModelVendor::Anthropic {
@@ -37,9 +38,9 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
 struct ConverseDeclarationBuilder {
     model: Option<String>,
     vendor: ModelVendor,
-    /// Of `toolConfig`.
+    /// Entries of `toolConfig`.
     tools: Vec<Value>,
-    /// Anthropic's own, which no block of the interface has a place for.
+    /// Anthropic's tools, for `additionalModelRequestFields`.
     model_tools: Vec<Value>,
     betas: Vec<Value>,
     report: Report,
@@ -94,8 +95,8 @@ impl ConverseDeclarationBuilder {
         }
     }
 
-    /// Our tools as functions, for models that know none of their own. `computer` is the name
-    /// of a tool of Anthropic's, whose words are others.
+    /// Declares our tools as functions, for models without tools of their own. They are not named
+    /// `computer`, which is Anthropic's tool with other actions.
     fn function_tool(&mut self, tool: &Tool) {
         let Some(function) = function_tools::function(tool) else {
             return;
@@ -120,7 +121,7 @@ impl ConverseDeclarationBuilder {
         let kind = text_of(json, "type");
         if kind.contains("_toolset_") {
             return Err(check::missing(format!(
-                "tools without {kind}: toolsets are served by bedrock-messages only"
+                "remove {kind} from the tools; only bedrock-messages supports toolsets"
             )));
         }
         let raw = telechir_protocol::RawTool {
@@ -130,7 +131,7 @@ impl ConverseDeclarationBuilder {
         self.anthropic(&Tool::Raw(raw))
     }
 
-    /// As Anthropic's Messages would declare it.
+    /// Declares a tool as Anthropic's Messages API does.
     fn anthropic(&mut self, tool: &Tool) -> Result<(), EncodeError> {
         let offer = ToolOffer {
             tools: vec![tool.clone()],
@@ -157,7 +158,7 @@ impl ConverseDeclarationBuilder {
         } else if self.vendor == ModelVendor::Anthropic && is_served(kind) {
             self.model_tools.push(entry.clone());
         } else {
-            let why = "it is not served here";
+            let why = "Converse does not support it";
             self.report.lost(format!("tool {kind}"), "tools", why);
         }
     }
@@ -170,7 +171,7 @@ impl ConverseDeclarationBuilder {
             self.report.kept(
                 format!("function name {name}"),
                 "tools",
-                "names have 64 characters at most",
+                "names have at most 64 characters",
                 format!("as {legal}"),
             );
         }
@@ -181,12 +182,12 @@ impl ConverseDeclarationBuilder {
             );
             if !is_supported && !value.is_null() {
                 let location = format!("tool {name}");
-                let why = "a tool has no member for it";
+                let why = "a tool has no field for it";
                 self.report
                     .lost(format!("setting {setting}"), location, why);
             }
         }
-        // To a model without a computer tool of its own, ours has this name already.
+        // For a model without a computer tool, ours already has this name.
         let twin = |tool: &&mut Value| {
             legal == companion::COMPUTER && tool["toolSpec"]["name"] == companion::COMPUTER
         };
@@ -209,7 +210,7 @@ impl ConverseDeclarationBuilder {
     }
 }
 
-/// Adds the actions and members of a second function of this name to the first.
+/// Adds the actions and properties of a second function's schema to the first.
 fn join(schema: &mut Value, second: &Value) {
     let actions = second["properties"]["action"]["enum"].as_array();
     if let Some(first) = schema["properties"]["action"]["enum"].as_array_mut() {
@@ -223,7 +224,7 @@ fn join(schema: &mut Value, second: &Value) {
     }
 }
 
-/// Tools of Anthropic's that the caller carries out.
+/// Whether a tool of Anthropic's is executed by the client.
 fn is_served(kind: &str) -> bool {
     ["computer_", "bash_", "text_editor_", "memory_"]
         .iter()
@@ -249,7 +250,7 @@ fn spec(function: &Value) -> Value {
 fn unused() -> Value {
     spec(&json!({
         "name": UNUSED,
-        "description": "Does nothing, and is never to be called.",
+        "description": "Does nothing. Never call it.",
         "parameters": {"type": "object", "properties": {}},
     }))
 }

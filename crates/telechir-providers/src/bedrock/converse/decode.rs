@@ -1,17 +1,15 @@
-//! Reading Converse: requests, responses, lists of messages or of content blocks.
+//! Decodes Converse requests, responses, and lists of messages or content blocks.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Raw, UsageContent};
 
-use super::{DIALECT, PROVIDER, check, decode_block};
+use super::{DIALECT, JsonObject, PROVIDER, check, decode_block};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect};
 use crate::conversation::text_of;
 use crate::{DecodeError, Envelope, History, Report};
 
-type Members = Map<String, Value>;
-
-/// Reads one response.
+/// Decodes one response.
 pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), DecodeError> {
     detect::reject_error_body(document)?;
     let message = document
@@ -19,11 +17,11 @@ pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), D
         .and_then(|output| output.get("message"));
     let Some(message) = message.and_then(Value::as_object) else {
         let problem = if document.get("messages").is_some() {
-            "it wants one response, and this is a whole request"
+            "expected a single response, found a request"
         } else {
-            "it wants a response with `output.message`"
+            "expected a response with `output.message`"
         };
-        return Err(detect::wrong(DIALECT, problem, document));
+        return Err(detect::wrong_shape(DIALECT, problem, document));
     };
     let (messages, report) = messages(vec![Value::Object(message.clone())], json!([]), document)?;
     let mut contents: Vec<Content> = messages
@@ -36,13 +34,13 @@ pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), D
     let calls = turn.calls();
     let mut ids = calls.iter().filter_map(|call| call.call_id());
     if let Some(id) = ids.find(|id| !check::is_id(id.as_str())) {
-        let problem = format!("no answer can name the `toolUseId` {:?}", id.as_str());
-        return Err(detect::wrong(DIALECT, problem, document));
+        let problem = format!("a result cannot refer to the `toolUseId` {:?}", id.as_str());
+        return Err(detect::wrong_shape(DIALECT, problem, document));
     }
     Ok((turn, report))
 }
 
-/// Reads a history in whichever envelope it comes.
+/// Decodes a history in any envelope.
 pub(super) fn decode_history(document: Value) -> Result<(History, Report), DecodeError> {
     detect::reject_error_body(&document)?;
     let (items, envelope, tools) = match &document {
@@ -57,8 +55,8 @@ pub(super) fn decode_history(document: Value) -> Result<(History, Report), Decod
         Value::Object(all) if all.contains_key("output") => {
             let message = document["output"].get("message").cloned();
             let Some(message) = message.filter(Value::is_object) else {
-                let problem = "`output` wants a `message`";
-                return Err(detect::wrong(DIALECT, problem, &document));
+                let problem = "`output` has no `message`";
+                return Err(detect::wrong_shape(DIALECT, problem, &document));
             };
             (vec![message], envelope(all, "output"), json!([]))
         }
@@ -66,15 +64,15 @@ pub(super) fn decode_history(document: Value) -> Result<(History, Report), Decod
             (vec![document.clone()], envelope(all, "content"), json!([]))
         }
         _ => {
-            let problem = "it wants `messages`, `output`, or a list of messages";
-            return Err(detect::wrong(DIALECT, problem, &document));
+            let problem = "expected `messages`, `output` or a list of messages";
+            return Err(detect::wrong_shape(DIALECT, problem, &document));
         }
     };
     let (messages, report) = messages(items, tools, &document)?;
     Ok((History { messages, envelope }, report))
 }
 
-fn envelope(all: &Members, member: &'static str) -> Envelope {
+fn envelope(all: &JsonObject, member: &'static str) -> Envelope {
     let mut rest = all.clone();
     let placeholder = match member {
         "output" => {
@@ -92,8 +90,8 @@ fn envelope(all: &Members, member: &'static str) -> Envelope {
     }
 }
 
-/// The tools of a request in the form whose names and versions the other readers look for.
-pub(super) fn tools(request: &Members) -> Value {
+/// The tools of a request in Anthropic's format, for their names and versions.
+pub(super) fn tools(request: &JsonObject) -> Value {
     let specs = request
         .get("toolConfig")
         .and_then(|config| config.get("tools")?.as_array());
@@ -113,20 +111,20 @@ pub(super) fn tools(request: &Members) -> Value {
         .collect()
 }
 
-/// A content block without a message: one member, and it is none of a message's.
+/// Whether an item is a content block without a message.
 fn is_content(item: &Value) -> bool {
     item.as_object().is_some_and(|members| {
         members.len() == 1 && !members.contains_key("role") && !members.contains_key("content")
     })
 }
 
-/// Blocks without a message: an answer's, or a response's.
+/// Decodes blocks without a message: those of a result, or of a response.
 fn read_blocks(items: &[Value], document: &Value) -> Result<(History, Report), DecodeError> {
-    let is_answer = items.iter().any(|item| {
+    let has_results = items.iter().any(|item| {
         let result = item.get("toolResult");
         result.is_some_and(|result| result.get("type").is_none())
     });
-    let role = if is_answer { "user" } else { "assistant" };
+    let role = if has_results { "user" } else { "assistant" };
     let message = json!({"role": role, "content": items});
     let (mut messages, report) = messages(vec![message], json!([]), document)?;
     for message in &mut messages {
@@ -136,7 +134,7 @@ fn read_blocks(items: &[Value], document: &Value) -> Result<(History, Report), D
     Ok((History { messages, envelope }, report))
 }
 
-/// The messages, read as the other dialect's and given their own JSON again.
+/// Decodes messages as Anthropic's, then restores their original JSON.
 fn messages(
     mut items: Vec<Value>,
     tools: Value,
@@ -147,15 +145,17 @@ fn messages(
     for (at, item) in items.iter_mut().enumerate() {
         let wrong = |problem: &str| {
             let problem = format!("messages[{at}] {problem}");
-            detect::wrong(DIALECT, problem, document)
+            detect::wrong_shape(DIALECT, problem, document)
         };
         let members = item.as_object_mut();
-        let members = members.ok_or_else(|| wrong("wants to be an object"))?;
+        let members = members.ok_or_else(|| wrong("must be an object"))?;
         let Some(Value::Array(blocks)) = members.insert("content".to_owned(), Value::Null) else {
-            return Err(wrong("wants `content` as a list"));
+            return Err(wrong("needs `content` as a list"));
         };
         if let Some(index) = blocks.iter().position(detect::is_typed) {
-            let problem = format!("has a `type` in content[{index}], which no block has here");
+            let problem = format!(
+                "has a `type` in content[{index}], which blocks of this dialect do not have"
+            );
             return Err(wrong(&problem));
         }
         let content: Vec<Value> = blocks.iter().map(decode_block::block).collect();
@@ -181,7 +181,7 @@ fn messages(
     Ok((messages, report))
 }
 
-/// A content has its own blocks as raw representation, instead of those it was read from.
+/// Replaces a content's raw representation by its original blocks.
 pub(super) fn restore_own_blocks(content: &mut Content, blocks: &mut impl Iterator<Item = Value>) {
     anthropic_bridge::each_meta(content, &mut |meta| {
         anthropic_bridge::from_anthropic(meta, PROVIDER)
@@ -191,7 +191,7 @@ pub(super) fn restore_own_blocks(content: &mut Content, blocks: &mut impl Iterat
         .meta_mut()
         .and_then(|meta| meta.raw_representation.as_mut())
     else {
-        // A content without one is a single block.
+        // A content without a raw representation is a single block.
         blocks.next();
         return;
     };
@@ -202,13 +202,13 @@ pub(super) fn restore_own_blocks(content: &mut Content, blocks: &mut impl Iterat
     };
 }
 
-/// Why the provider itself ended the answer, as an error that says so.
+/// An error content, if the service itself stopped the response.
 fn stopped(response: &Value) -> Option<Content> {
     let message = match text_of(response, "stopReason") {
-        "guardrail_intervened" => "A guardrail stepped in.",
-        "content_filtered" => "The answer was filtered.",
-        "malformed_model_output" => "The model's output could not be read.",
-        "malformed_tool_use" => "The model's tool call could not be read.",
+        "guardrail_intervened" => "A guardrail intervened.",
+        "content_filtered" => "The response was filtered.",
+        "malformed_model_output" => "The model's output is malformed.",
+        "malformed_tool_use" => "The model's tool call is malformed.",
         _ => return None,
     };
     let mut error = ErrorContent {

@@ -1,15 +1,12 @@
-//! A content block of Converse as the block that Anthropic's Messages have for it, which the
-//! readers of that dialect understand. What has no place there stands under `bedrock`, so that
-//! [`out_of_block`](super::out_of_block) gives back exactly what came.
+//! Converts a Converse content block to Anthropic's format. Fields without an equivalent are in
+//! the field `bedrock`, from which [`encode_block`](super::encode_block) restores the original.
 
 use serde_json::{Map, Value, json};
 
-use super::{EXTRA, OPAQUE_PREFIX};
+use super::{EXTRA, JsonObject, OPAQUE_PREFIX};
 use crate::bedrock::media;
 
-type Members = Map<String, Value>;
-
-/// The block; anything unknown keeps its own JSON under a type of its own.
+/// Converts a block; an unknown one gets a type with the prefix [`OPAQUE_PREFIX`].
 pub(super) fn block(original: &Value) -> Value {
     let Some(members) = original.as_object() else {
         return original.clone();
@@ -22,7 +19,7 @@ pub(super) fn block(original: &Value) -> Value {
     known.unwrap_or_else(|| opaque(members))
 }
 
-fn opaque(members: &Members) -> Value {
+fn opaque(members: &JsonObject) -> Value {
     let name = members.keys().next().map_or("nothing", String::as_str);
     let mut block = Map::from_iter([("type".to_owned(), format!("{OPAQUE_PREFIX}{name}").into())]);
     block.extend(members.clone());
@@ -42,7 +39,7 @@ fn known(name: &str, value: &Value) -> Option<Value> {
     }
 }
 
-/// A part of a tool's result.
+/// Converts a part of a tool's result.
 fn part(original: &Value) -> Value {
     match original.as_object().filter(|part| part.len() == 1) {
         Some(part) if part.contains_key("json") => {
@@ -53,7 +50,7 @@ fn part(original: &Value) -> Value {
     }
 }
 
-/// Exactly these members, as a picture or document of the other dialect knows no others.
+/// The values of these fields; none if there are others, which would be lost.
 fn exactly<'a, const N: usize>(value: &'a Value, names: [&str; N]) -> Option<[&'a Value; N]> {
     let members = value.as_object().filter(|members| members.len() == N)?;
     let mut found = [&Value::Null; N];
@@ -92,7 +89,7 @@ fn document(value: &Value) -> Option<Value> {
     Some(holding(block, extra))
 }
 
-fn holding(mut block: Value, extra: Members) -> Value {
+fn holding(mut block: Value, extra: JsonObject) -> Value {
     if !extra.is_empty() {
         block[EXTRA] = Value::Object(extra);
     }
@@ -115,7 +112,7 @@ fn tool_use(value: &Value) -> Option<Value> {
     Some(holding(block, extra))
 }
 
-/// Code that Nova runs by itself.
+/// Converts a call of Nova's code interpreter.
 fn nova_code(call: &Value) -> Option<Value> {
     let is_code = call.get("name")?.as_str()? == "nova_code_interpreter";
     let code = call.get("input")?.get("snippet").filter(|_| is_code)?;
@@ -152,7 +149,7 @@ fn tool_result(value: &Value) -> Option<Value> {
     let mut extra = value.as_object()?.clone();
     match extra.get("type").and_then(Value::as_str) {
         Some("nova_code_interpreter_result") => return nova_output(value),
-        // Another tool that the provider runs: nobody asked us.
+        // Another tool that the service itself runs.
         Some(_) => return None,
         None => {}
     }
@@ -182,7 +179,7 @@ fn reasoning(value: &Value) -> Option<Value> {
     Some(json!({"type": "thinking", "thinking": text.as_str()?}))
 }
 
-/// Words with their sources.
+/// Converts a text with citations.
 fn cited(value: &Value) -> Option<Value> {
     let parts = value.get("content")?.as_array()?;
     let text: Option<String> = parts

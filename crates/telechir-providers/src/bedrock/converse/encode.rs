@@ -1,5 +1,5 @@
-//! Writing Converse: a history or the answers to a turn, put in order by the writers of
-//! Anthropic's Messages and said in content blocks of Converse.
+//! Encodes a history or the results of a turn with the encoder of Anthropic's Messages, and
+//! converts its blocks to Converse.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, ToolResult};
@@ -10,7 +10,7 @@ use crate::bedrock::anthropic_bridge::LegalIds;
 use crate::bedrock::{adapt, anthropic_bridge, detect};
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
-/// Writes the answers to a turn: the content blocks of the next user message.
+/// Encodes the results of a turn: the content blocks of the next user message.
 pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
     let mut contents = turn.turn().contents().to_vec();
@@ -18,7 +18,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     for content in &mut contents {
         as_anthropic(content, &mut names, &mut report);
     }
-    let turn = adapt::answers(turn, DIALECT, &mut report)?;
+    let turn = adapt::adapt_results(turn, DIALECT, &mut report)?;
     let results = turn.results().iter().map(|result| {
         let mut content = result.clone().into_content();
         as_anthropic(&mut content, &mut names, &mut report);
@@ -28,20 +28,22 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     let answered = ModelTurn::new(contents)
         .ok()
         .and_then(|turn| turn.answer(results).ok())
-        .ok_or_else(|| check::missing("calls whose ids differ in legal letters too"))?;
+        .ok_or_else(|| {
+            check::missing("two call ids are equal after illegal characters were replaced")
+        })?;
     let reply = anthropic::encode_results(&answered)
         .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(reply.report);
     let items: Vec<Value> = reply
         .items
         .iter()
-        .flat_map(|block| encode_block::blocks(block, "an answer", &mut report))
+        .flat_map(|block| encode_block::blocks(block, "a result", &mut report))
         .collect();
-    check::blocks(&items, "an answer")?;
+    check::blocks(&items, "a result")?;
     Ok(EncodedReply { items, report })
 }
 
-/// Writes a history.
+/// Encodes a history.
 pub(super) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
     let own = match &history.envelope {
@@ -87,7 +89,7 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
     Ok((value, report))
 }
 
-/// Whether it is a list of messages, and none of blocks without one.
+/// Whether the history is a list of messages, not of blocks without a message.
 fn is_plain(history: &History) -> bool {
     let is_bare = |message: &Message| {
         let raw = message.meta.raw_representation.as_ref();
@@ -96,8 +98,8 @@ fn is_plain(history: &History) -> bool {
     history.envelope == Envelope::List && !history.messages.iter().any(is_bare)
 }
 
-/// What the other writers look for in a request. What the newest version of their interface
-/// refuses is no matter here.
+/// An envelope with the request fields that Anthropic's encoder uses, in an API version without
+/// the restrictions of the newest.
 fn as_anthropic_envelope(rest: &Map<String, Value>) -> Envelope {
     let mut as_anthropic = Map::from_iter([
         ("anthropic_version".to_owned(), "bedrock-2023-05-31".into()),
@@ -121,8 +123,8 @@ fn as_anthropic_message(
 ) -> Result<Message, EncodeError> {
     let mut message = message.clone();
     let location = format!("messages[{at}]");
-    adapt::check(&message.contents, DIALECT, &location)?;
-    adapt::contents(
+    adapt::check_image_sizes(&message.contents, DIALECT, &location)?;
+    adapt::adapt_contents(
         &mut message.contents,
         adapt::ToolsetSupport::Unsupported,
         &location,
@@ -135,7 +137,7 @@ fn as_anthropic_message(
         Some(raw) if raw.dialect == DIALECT => {
             anthropic::DIALECT.clone_into(&mut raw.dialect);
         }
-        // Of another's message only its order is of use.
+        // Of a foreign message only the role is needed.
         Some(raw) if raw.dialect == anthropic::DIALECT => {
             *raw.template_mut() = json!({"role": raw.template().get("role")});
         }
@@ -144,7 +146,7 @@ fn as_anthropic_message(
     Ok(message)
 }
 
-/// A content of this dialect in the form that the other writers take for one of theirs.
+/// Converts a content of this dialect to one of Anthropic's.
 fn as_anthropic(content: &mut Content, names: &mut LegalIds, report: &mut Report) {
     names.apply(content, DIALECT, report);
     anthropic_bridge::forwarded(content, OPAQUE_PREFIX);
@@ -163,7 +165,7 @@ fn as_anthropic(content: &mut Content, names: &mut LegalIds, report: &mut Report
     }
 }
 
-/// A message, or a block without one, in content blocks of this dialect.
+/// Converts an Anthropic message, or a block without a message, to this dialect.
 fn from_anthropic(mut item: Value, at: usize, report: &mut Report) -> Vec<Value> {
     let location = format!("messages[{at}]");
     if item.get("role").is_none() {

@@ -1,4 +1,4 @@
-//! A block of Anthropic's Messages as content blocks of Converse.
+//! Converts a block of Anthropic's Messages to Converse content blocks.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::bedrock::{media, names};
 use crate::conversation::text_of;
 use crate::{Report, anthropic};
 
-/// The content blocks a block becomes: itself, and a cache point behind it where one was marked.
+/// Converts a block; `cache_control` becomes a cache point after it.
 pub(super) fn blocks(block: &Value, location: &str, report: &mut Report) -> Vec<Value> {
     let mut blocks = Vec::new();
     blocks.extend(one(block, location, report));
@@ -20,7 +20,7 @@ pub(super) fn blocks(block: &Value, location: &str, report: &mut Report) -> Vec<
     blocks
 }
 
-/// The point behind a block that was marked.
+/// The cache point for a `cache_control` marker.
 pub(super) fn cache_point(marker: &Value) -> Value {
     let mut point = json!({"type": "default"});
     if let Some(ttl) = marker.get("ttl").filter(|ttl| !ttl.is_null()) {
@@ -62,7 +62,7 @@ fn one(block: &Value, location: &str, report: &mut Report) -> Option<Value> {
     }
 }
 
-/// A block that is kept whole.
+/// The original block, if it was retained completely.
 fn original(extra: &Value) -> Option<Value> {
     let name = ["toolUse", "toolResult"]
         .into_iter()
@@ -70,7 +70,7 @@ fn original(extra: &Value) -> Option<Value> {
     Some(json!({name: extra[name]}))
 }
 
-/// What another service's tool did, in words: it cannot be repeated as this one's.
+/// A call or result of a tool that another service ran, as text.
 fn as_text(block: &Value, kind: &str, member: &str, location: &str, report: &mut Report) -> Value {
     report.kept(
         format!("a block of type {kind}"),
@@ -89,7 +89,7 @@ fn lost(kind: &str, location: &str, report: &mut Report) -> Option<Value> {
     None
 }
 
-fn extended(members: &mut Value, extra: Option<&Value>) {
+fn add_missing_fields(members: &mut Value, extra: Option<&Value>) {
     let own = members
         .as_object_mut()
         .zip(extra.and_then(Value::as_object));
@@ -121,10 +121,14 @@ fn text_block(
         .and_then(Value::as_array)
         .is_some_and(|all| !all.is_empty())
     {
-        report.lost("citations", location, "they have another form here");
+        report.lost(
+            "citations",
+            location,
+            "they have a different format in this dialect",
+        );
     }
     let text = text_of(block, "text");
-    // What came with an empty text goes back with it; ours are never empty.
+    // Only decoded texts may be empty; Anthropic's encoder drops others.
     Some(json!({"text": text}))
 }
 
@@ -137,7 +141,7 @@ fn image(
     let source = block.get("source").unwrap_or(&Value::Null);
     let image = |format: &str, source: Value| {
         let mut image = json!({"format": format, "source": source});
-        extended(&mut image, extra);
+        add_missing_fields(&mut image, extra);
         json!({"image": image})
     };
     if let Some(s3) = extra.and_then(|extra| extra.get("s3Location")) {
@@ -148,7 +152,7 @@ fn image(
     match text_of(source, "type") {
         "base64" => match media::image_format(text_of(source, "media_type")) {
             Some(format) => Some(image(format, json!({"bytes": source.get("data")}))),
-            None => lost("image that is no PNG, JPEG, GIF or WebP", location, report),
+            None => lost("image that is not PNG, JPEG, GIF or WebP", location, report),
         },
         "url" if url.starts_with("s3://") => {
             let format = url.rsplit('.').next().map(str::to_ascii_lowercase);
@@ -160,7 +164,7 @@ fn image(
             };
             Some(image(format, json!({"s3Location": {"uri": url}})))
         }
-        _ => lost("image by its address or name", location, report),
+        _ => lost("image by URL or id", location, report),
     }
 }
 
@@ -176,7 +180,7 @@ fn document(
     let (format, source) = match text_of(source, "type") {
         "base64" => (media::document_format(kind)?, json!({"bytes": data})),
         "text" => ("txt", json!({"text": data})),
-        _ => return lost("document by its address or name", location, report),
+        _ => return lost("document by URL or id", location, report),
     };
     let own = extra.and_then(|extra| extra.get("name")?.as_str());
     let name = own.map_or_else(
@@ -184,7 +188,7 @@ fn document(
         str::to_owned,
     );
     let mut document = json!({"format": format, "name": name, "source": source});
-    extended(&mut document, extra);
+    add_missing_fields(&mut document, extra);
     Some(json!({"document": document}))
 }
 
@@ -212,7 +216,7 @@ fn tool_use(block: &Value, extra: Option<&Value>, location: &str, report: &mut R
         report.kept(
             format!("function name {name}"),
             location,
-            "names have 64 characters at most",
+            "names have at most 64 characters",
             format!("as {short}"),
         );
         *name = short;
@@ -224,11 +228,11 @@ fn tool_use(block: &Value, extra: Option<&Value>, location: &str, report: &mut R
         report.lost(
             format!("caller {caller}"),
             location,
-            "a call has no caller here",
+            "a call has no field for it",
         );
     }
     let mut call = Value::Object(call);
-    extended(&mut call, extra);
+    add_missing_fields(&mut call, extra);
     json!({"toolUse": call})
 }
 
@@ -246,6 +250,6 @@ fn tool_result(block: &Value, extra: Option<&Value>, location: &str, report: &mu
     if block.get("is_error") == Some(&Value::Bool(true)) {
         result["status"] = "error".into();
     }
-    extended(&mut result, extra);
+    add_missing_fields(&mut result, extra);
     json!({"toolResult": result})
 }

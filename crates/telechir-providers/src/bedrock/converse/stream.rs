@@ -1,5 +1,5 @@
-//! A response of ConverseStream: blocks grow under their index. Words and thinking begin with
-//! their first piece, calls with an event of their own.
+//! Assembles a response of ConverseStream; each block has an index. Text and thinking start with
+//! their first delta, calls with a start event.
 
 mod block_builder;
 
@@ -9,21 +9,21 @@ use serde_json::{Map, Value, json};
 
 use block_builder::ConverseBlockBuilder;
 
+use super::JsonObject;
+
 use crate::StreamError;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 
-type Members = Map<String, Value>;
-
-/// What has come of a response.
+/// A response as received so far.
 #[derive(Debug, Default)]
 pub(super) struct ConverseResponseBuilder {
-    /// How many events came.
+    /// Number of events received.
     number: usize,
     role: Option<Value>,
     blocks: BTreeMap<u64, ConverseBlockBuilder>,
-    stop: Option<Members>,
-    metadata: Members,
+    stop: Option<JsonObject>,
+    metadata: JsonObject,
 }
 
 impl EventAssembler for ConverseResponseBuilder {
@@ -31,13 +31,13 @@ impl EventAssembler for ConverseResponseBuilder {
         self.number += 1;
         let name = name.unwrap_or_default();
         let Value::Object(event) = event else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("it is not an object"));
         };
         if name == "metadata" {
             self.metadata.extend(event);
             return Ok(Vec::new());
         }
-        // Nothing else belongs to a message that has ended.
+        // Only metadata may follow the end of the message.
         if self.stop.is_some() {
             return Ok(Vec::new());
         }
@@ -60,12 +60,12 @@ impl EventAssembler for ConverseResponseBuilder {
     fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(stop) = self.stop else {
-            return Err(missing("the message did not stop".to_owned()));
+            return Err(missing("the message has no end".to_owned()));
         };
         let mut content = Vec::new();
         for (index, builder) in self.blocks {
             if !builder.is_ended {
-                return Err(missing(format!("block {index} did not stop")));
+                return Err(missing(format!("block {index} has no end")));
             }
             content.extend(builder.finish(rounded));
         }
@@ -86,28 +86,28 @@ impl ConverseResponseBuilder {
         }
     }
 
-    fn start(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+    fn start(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
         let role = event.shift_remove("role");
         if self.role.is_some() && self.role != role {
-            return Err(self.bad("another message begins before the first has ended"));
+            return Err(self.bad("another message starts before the first has ended"));
         }
         self.role = role;
         Ok(Vec::new())
     }
 
-    fn index(&self, event: &Members) -> Result<u64, StreamError> {
+    fn index(&self, event: &JsonObject) -> Result<u64, StreamError> {
         let index = event.get("contentBlockIndex").and_then(Value::as_u64);
         index.ok_or_else(|| self.bad("it has no `contentBlockIndex`"))
     }
 
-    fn new(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+    fn new(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let start = event.shift_remove("start").unwrap_or_default();
         if let Some(builder) = self.blocks.get(&index) {
             return if builder.is_repeated_start(&start) {
                 Ok(Vec::new())
             } else {
-                Err(self.bad(format!("block {index} begins twice")))
+                Err(self.bad(format!("block {index} starts twice")))
             };
         }
         let builder = ConverseBlockBuilder::new(start);
@@ -116,7 +116,7 @@ impl ConverseResponseBuilder {
         Ok(delta.into_iter().collect())
     }
 
-    fn append(&mut self, mut event: Members) -> Result<Vec<Delta>, StreamError> {
+    fn append(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let Some(Value::Object(delta)) = event.shift_remove("delta") else {
             return Err(self.bad("it has no `delta`"));
@@ -138,9 +138,9 @@ impl ConverseResponseBuilder {
         Ok(deltas)
     }
 
-    fn end_block(&mut self, event: &Members) -> Result<Vec<Delta>, StreamError> {
+    fn end_block(&mut self, event: &JsonObject) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(event)?;
-        // A block without any piece says nothing.
+        // A block without any delta is empty.
         let builder = self
             .blocks
             .entry(index)

@@ -1,4 +1,4 @@
-//! Frames, cut and damaged anywhere.
+//! Frames in chunks of any size and with damaged bytes.
 
 use super::{EventFrame, EventFrameReader};
 
@@ -73,14 +73,14 @@ fn decodes_the_same_frames_for_every_chunking() {
 #[test]
 fn rejects_a_frame_with_any_damaged_byte() {
     let bytes = bytes();
-    let frames = EventFrameReader::default().push(&bytes).unwrap();
+    let intact = EventFrameReader::default().push(&bytes).unwrap();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
         let mut reader = EventFrameReader::default();
         match reader.push(&damaged) {
             Err(error) => assert!(error.to_string().contains("checksum"), "{at}: {error}"),
-            Ok(frames) => panic!("{at}: {frames:?} instead of {frames:?}"),
+            Ok(frames) => panic!("{at}: {frames:?} instead of {intact:?}"),
         }
     }
 }

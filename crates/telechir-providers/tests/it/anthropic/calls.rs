@@ -425,11 +425,11 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
     let table = [
         (
             legacy(json!({"action": "left_click", "coordinate": "abc"})),
-            "left_click: `coordinate` is \"abc\", not a place like [x, y].",
+            "left_click: `coordinate` is \"abc\", expected a point like [x, y].",
         ),
         (
             legacy(json!({"action": "left_click", "text": "hello"})),
-            "left_click: `text` is \"hello\", not modifier keys like ctrl+shift.",
+            "left_click: `text` is \"hello\", expected modifier keys like ctrl+shift.",
         ),
         (
             legacy(json!({"action": "mouse_move"})),
@@ -437,29 +437,35 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
         ),
         (
             legacy(json!({"action": "scroll", "scroll_direction": "in", "scroll_amount": 1})),
-            "scroll: `scroll_direction` is \"in\", not up, down, left or right.",
+            "scroll: `scroll_direction` is \"in\", expected up, down, left or right.",
         ),
         (
             legacy(json!({"action": "key", "text": "ctrl+"})),
-            "key: `text` is \"ctrl+\", not keys like ctrl+s.",
+            "key: `text` is \"ctrl+\", expected keys like ctrl+s.",
         ),
-        (legacy(json!({"action": 7})), "`action` is 7, not a string."),
-        (legacy(json!("[1]")), "the input is \"[1]\", not an object."),
+        (
+            legacy(json!({"action": 7})),
+            "`action` is 7, expected a string.",
+        ),
+        (
+            legacy(json!("[1]")),
+            "the input is \"[1]\", expected an object.",
+        ),
         (
             legacy(json!({"actions": "left_click 10 10"})),
             "the call names no action of its toolset; its `input` is {\"actions\":\"left_click 10 10\"}.",
         ),
         (
             member("t", "computer", "wait", json!({"duration": 1.5})),
-            "wait: `duration` is 1.5, not a whole number of seconds up to 300.",
+            "wait: `duration` is 1.5, expected an integer number of seconds up to 300.",
         ),
         (
             member("t", "computer", "wait", json!({"duration": 301})),
-            "wait: `duration` is 301, not a whole number of seconds up to 300.",
+            "wait: `duration` is 301, expected an integer number of seconds up to 300.",
         ),
         (
             member("t", "computer", "key", json!({"text": "a", "repeat": 101})),
-            "key: `repeat` is 101, not a number from 1 to 100.",
+            "key: `repeat` is 101, expected a number from 1 to 100.",
         ),
         (
             member(
@@ -476,7 +482,7 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
         ),
         (
             member("t", "browser", "wait", json!({"duration": 31})),
-            "wait: `duration` is 31, not a number of seconds up to 30.",
+            "wait: `duration` is 31, expected a number of seconds up to 30.",
         ),
         (
             member(
@@ -489,7 +495,7 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
         ),
         (
             member("t", "phone", "tap", json!({})),
-            "tap: there is no toolset \"phone\".",
+            "tap: unknown toolset \"phone\".",
         ),
         (
             json!({"type": "tool_use", "id": "t", "name": "browser", "input": {"x": 1}}),
@@ -555,7 +561,7 @@ fn bash_runs_a_command_or_starts_anew() {
     );
     assert_eq!(
         call(json!({"command": 1})).exception.as_deref(),
-        Some("bash: `command` is 1, not a string.")
+        Some("bash: `command` is 1, expected a string.")
     );
 }
 

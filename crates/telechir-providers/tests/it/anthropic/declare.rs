@@ -83,7 +83,7 @@ fn a_size_that_is_demanded_and_missing_is_an_error() {
         ))
         .unwrap_err();
     assert!(
-        error.to_string().contains("a display's width and height"),
+        error.to_string().contains("the display's width and height"),
         "{error}"
     );
     assert!(

@@ -159,9 +159,12 @@ fn refuses_a_history_that_the_provider_would_refuse() {
     let mut empty = exchange();
     empty[2]["content"][0] = json!({"type": "tool_result", "tool_use_id": "toolu_1", "toolset_name": "computer", "is_error": true});
     let table = [
-        (unanswered, "messages[2] wants a tool_result for toolu_1"),
-        (foreign, "wants the call's toolset_name, \"computer\""),
-        (empty, "an error wants words"),
+        (
+            unanswered,
+            "messages[2] must contain a tool_result for toolu_1",
+        ),
+        (foreign, "toolset_name must be \"computer\", as in the call"),
+        (empty, "an error must contain text"),
     ];
     for (messages, expected) in table {
         let error = written(&history(&messages)).unwrap_err().to_string();

@@ -204,7 +204,7 @@ fn a_request_is_no_response() {
         .decode_response(request.to_string().as_bytes())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("whole request"), "{error}");
+    assert!(error.contains("found a request"), "{error}");
 }
 
 #[test]
@@ -212,15 +212,15 @@ fn a_place_is_named_when_a_message_is_odd() {
     let table = [
         (
             json!([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}]),
-            "the list[1] has a role",
+            "the list[1] has an unknown role",
         ),
         (
             json!({"messages": [{"role": "user"}]}),
-            "messages[0] wants `content`",
+            "messages[0] needs `content`",
         ),
         (
             json!({"messages": [{"role": "user", "content": [1]}]}),
-            "messages[0].content[0] wants to be an object",
+            "messages[0].content[0] must be an object",
         ),
     ];
     for (value, expected) in table {

@@ -152,7 +152,7 @@ fn refuses_what_the_provider_would_refuse() {
     let screenshot = || member("t", "computer", "screenshot", json!({}));
     assert!(
         refusal(screenshot(), ComputerResult::new("t"))
-            .contains("a picture for call t (screenshot)")
+            .contains("call t (screenshot) requires a screenshot")
     );
     let bmp = Media::Data(DataContent::from_base64("image/bmp", "Qk0="));
     assert!(
@@ -181,7 +181,7 @@ fn refuses_what_the_provider_would_refuse() {
 #[test]
 fn tabs_that_are_not_known_are_never_made_up() {
     let list = || member("t", "browser", "list_tabs", json!({}));
-    let expected = "It was done, but which tabs are open is not known.";
+    let expected = "Done, but the open tabs are unknown.";
     let block = answer(list(), ToolResult::Computer(ComputerResult::new("t")));
     assert_eq!(
         (block["content"].as_str(), &block["is_error"]),

@@ -221,14 +221,14 @@ fn a_repeated_event_changes_nothing_and_an_odd_one_is_named() {
     assert_eq!(response["content"], json!([{"type": "text", "text": "a"}]));
     let other = json!({"type": "message_start", "message": {"id": "msg_2"}});
     let odd = [
-        (vec![other], "event 2 of the stream: another message begins"),
+        (vec![other], "event 2 of the stream: another message starts"),
         (
             vec![text(0), words(0, "a"), text(0)],
-            "event 4 of the stream: block 0 begins twice",
+            "event 4 of the stream: block 0 starts twice",
         ),
         (
             vec![words(0, "a")],
-            "event 2 of the stream: block 0 has not begun",
+            "event 2 of the stream: block 0 has not started",
         ),
         (
             vec![text(0), stop(0), words(0, "a")],
@@ -246,8 +246,11 @@ fn a_repeated_event_changes_nothing_and_an_odd_one_is_named() {
             vec![json!({"type": "content_block_start", "index": 0})],
             "event 2 of the stream: it has no `content_block`",
         ),
-        (vec![json!([])], "event 2 of the stream: it is no object"),
-        (vec![text(0)], "block 0 did not end"),
+        (
+            vec![json!([])],
+            "event 2 of the stream: it is not an object",
+        ),
+        (vec![text(0)], "block 0 has no end"),
     ];
     for (events, wanted) in odd {
         let error = message(&events, "end_turn").unwrap_err().to_string();
@@ -256,7 +259,7 @@ fn a_repeated_event_changes_nothing_and_an_odd_one_is_named() {
     let headless = [text(0)];
     let error = receive(DIALECT, &sse(&headless)).unwrap_err().to_string();
     assert!(
-        error.contains("event 1 of the stream: no message has begun"),
+        error.contains("event 1 of the stream: no message has started"),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! Old pictures leave a conversation: a note stands in their place.
+//! Replaces old images of a conversation with a note.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::ImageLimit;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
-/// Replaces old pictures of results. Whether any ever was, is seen from the notes.
+/// Replaces images of results beyond the limit; true if the messages contain a note.
 pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     let count: usize = messages.iter().map(count).sum();
     if count > limit.prune_above {
@@ -22,7 +22,7 @@ pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     messages.iter().flat_map(parts).any(is_note)
 }
 
-/// Pictures in a message.
+/// Number of images in a message.
 pub(super) fn count(message: &Value) -> usize {
     let own = list(message).iter();
     own.chain(parts(message))

@@ -1,4 +1,4 @@
-//! One content block that is arriving.
+//! Assembles one content block from its deltas.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use crate::conversation::text_of;
 use crate::numbers::{self, RoundedNumbers};
 use crate::stream::{CallDelta, Delta};
 
-/// A block as far as it came.
+/// A block as received so far.
 #[derive(Debug)]
 pub(super) struct ConverseBlockBuilder {
     start: Value,
@@ -18,7 +18,7 @@ pub(super) struct ConverseBlockBuilder {
 
 #[derive(Debug, Default)]
 enum PartialBlock {
-    /// Begun, and nothing known.
+    /// No delta yet, and a start without a known kind.
     #[default]
     Nothing,
     Text {
@@ -41,14 +41,14 @@ enum PartialBlock {
     Image {
         image: Map<String, Value>,
     },
-    /// Of a sort nobody knows: its pieces, one after another.
+    /// A block of unknown kind, with its deltas by name.
     Other {
         pieces: Map<String, Value>,
     },
 }
 
 impl ConverseBlockBuilder {
-    /// A block that begins so; null when it begins with its first piece.
+    /// Creates a block from its `start`; null if it starts with its first delta.
     pub(super) fn new(start: Value) -> Self {
         let has = |name: &str| start.get(name).is_some();
         let partial = if has("toolUse") {
@@ -69,7 +69,7 @@ impl ConverseBlockBuilder {
         }
     }
 
-    /// Whether the same beginning again changes nothing.
+    /// Whether the same start event again changes nothing.
     pub(super) fn is_repeated_start(&self, start: &Value) -> bool {
         let is_empty = match &self.partial {
             PartialBlock::Nothing => true,
@@ -88,13 +88,13 @@ impl ConverseBlockBuilder {
         self.start.get("toolUse")
     }
 
-    /// A call that is ours to carry out.
+    /// Whether the block is a call for the client to execute.
     pub(super) fn is_local_call(&self) -> bool {
         self.call()
             .is_some_and(|call| text_of(call, "type") != "server_tool_use")
     }
 
-    /// What its beginning says.
+    /// The delta of its start event.
     pub(super) fn start_delta(&self, index: u64) -> Option<Delta> {
         let call = self.call().filter(|_| self.is_local_call());
         let owned = |call: &Value, name: &str| Some(text_of(call, name).to_owned());
@@ -115,7 +115,7 @@ impl ConverseBlockBuilder {
         }
     }
 
-    /// Takes a piece. A problem goes on after the block's name.
+    /// Applies a delta. An error completes a sentence that starts with the block's name.
     pub(super) fn append(
         &mut self,
         index: u64,
@@ -154,11 +154,11 @@ impl ConverseBlockBuilder {
             }
             (PartialBlock::Redacted { data }, "reasoningContent") => {
                 let more = STANDARD.decode(text_of(&piece, "redactedContent"));
-                data.extend(more.map_err(|_| "has redacted content that is no base64")?);
+                data.extend(more.map_err(|_| "has redacted content that is not base64")?);
             }
             (PartialBlock::Image { image }, "image") => match piece {
                 Value::Object(more) => image.extend(more),
-                _ => return Err("has a piece of an image that is no object".to_owned()),
+                _ => return Err("has an image delta that is not an object".to_owned()),
             },
             (PartialBlock::Other { pieces }, _) => {
                 let delta = Delta::Other {
@@ -168,12 +168,12 @@ impl ConverseBlockBuilder {
                 pieces.insert(name.to_owned(), piece);
                 return Ok(Some(delta));
             }
-            _ => return Err(format!("has a piece of `{name}`, which it is not")),
+            _ => return Err(format!("is not a `{name}`, but has a delta of one")),
         }
         Ok(None)
     }
 
-    /// The whole block; none when nothing came of it.
+    /// The complete block; none if it is empty.
     pub(super) fn finish(self, rounded: &mut RoundedNumbers) -> Option<Value> {
         let start = self.start;
         Some(match self.partial {
@@ -185,7 +185,7 @@ impl ConverseBlockBuilder {
             PartialBlock::Call { input } => {
                 let input = match input.trim() {
                     "" => json!({}),
-                    // What is no JSON stays text, which is no input and cannot be carried out.
+                    // Invalid JSON stays text, which is not a valid input, so the call is not executed.
                     _ => numbers::read(input, rounded),
                 };
                 json!({"toolUse": with(&start["toolUse"], [("input".to_owned(), input)])})
@@ -210,7 +210,7 @@ impl ConverseBlockBuilder {
     }
 }
 
-/// What a block began as, with what came since; what began as no object stays as it is.
+/// The start of a block extended by `added`; unchanged if it is not an object.
 fn with(start: &Value, added: impl IntoIterator<Item = (String, Value)>) -> Value {
     let mut block = start.clone();
     if let Value::Object(members) = &mut block {
@@ -219,7 +219,7 @@ fn with(start: &Value, added: impl IntoIterator<Item = (String, Value)>) -> Valu
     block
 }
 
-/// What a block is that begins with this piece.
+/// The kind of a block that starts with this delta.
 fn first(name: &str, piece: &Value) -> PartialBlock {
     match name {
         "text" | "citation" => PartialBlock::Text {
@@ -233,17 +233,17 @@ fn first(name: &str, piece: &Value) -> PartialBlock {
             text: String::new(),
             signature: String::new(),
         },
-        // A call or a result without its beginning has no id: it is no call.
+        // A call or result without a start event has no id, so it is not a call.
         _ => PartialBlock::Other { pieces: Map::new() },
     }
 }
 
 fn string(piece: &Value, name: &str) -> Result<String, String> {
     let text = piece.as_str().map(str::to_owned);
-    text.ok_or_else(|| format!("has a `{name}` that is no string"))
+    text.ok_or_else(|| format!("has a `{name}` that is not a string"))
 }
 
-/// Parts of a result; words go on with the words before them.
+/// Appends parts to a result; a text continues the text before it.
 fn add_parts(parts: &mut Vec<Value>, piece: Value) {
     let more = match piece {
         Value::Array(more) => more,
@@ -252,7 +252,7 @@ fn add_parts(parts: &mut Vec<Value>, piece: Value) {
     for (at, part) in more.into_iter().enumerate() {
         let last = parts.last_mut().and_then(|last| last.get_mut("text"));
         match (last, part.get("text").and_then(Value::as_str)) {
-            (Some(Value::String(words)), Some(text)) if at == 0 => words.push_str(text),
+            (Some(Value::String(last)), Some(text)) if at == 0 => last.push_str(text),
             _ => parts.push(part),
         }
     }
