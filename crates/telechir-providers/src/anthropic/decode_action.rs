@@ -16,7 +16,7 @@ pub(super) fn computer(
     use ClickCount::{Double, Single, Triple};
     let input = ToolInput(members);
     let seconds = if is_toolset {
-        DurationLimit::WholeSeconds { max_secs: 300 }
+        DurationLimit::IntegerSeconds { max_secs: 300 }
     } else {
         DurationLimit::AnySeconds { max_secs: 86_400 }
     };

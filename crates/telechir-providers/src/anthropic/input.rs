@@ -17,7 +17,7 @@ pub(super) struct ToolInput<'a>(pub(super) &'a Map<String, Value>);
 #[derive(Clone, Copy)]
 pub(super) enum DurationLimit {
     /// Integers from 0 to the maximum.
-    WholeSeconds { max_secs: u32 },
+    IntegerSeconds { max_secs: u32 },
     /// Numbers from 0 to the maximum.
     AnySeconds { max_secs: u32 },
 }
@@ -155,7 +155,7 @@ impl<'a> ToolInput<'a> {
             return Ok(None);
         };
         let (max_secs, integers_only, expected) = match limits {
-            DurationLimit::WholeSeconds { max_secs } => {
+            DurationLimit::IntegerSeconds { max_secs } => {
                 (max_secs, true, "an integer number of seconds")
             }
             DurationLimit::AnySeconds { max_secs } => (max_secs, false, "a number of seconds"),

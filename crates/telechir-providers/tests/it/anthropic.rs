@@ -1,7 +1,7 @@
-//! The dialect `anthropic-messages`.
+//! Tests of the dialect `anthropic-messages`.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a test names the content it wants and fails on any other"
+    reason = "a test matches the expected content and fails on any other"
 )]
 
 mod calls;
@@ -33,7 +33,7 @@ fn image() -> Value {
     json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}})
 }
 
-/// A turn of these blocks.
+/// The turn decoded from these blocks.
 fn turn(blocks: &Value) -> ModelTurn {
     let message = json!({"type": "message", "role": "assistant", "content": blocks});
     DIALECT
@@ -42,7 +42,7 @@ fn turn(blocks: &Value) -> ModelTurn {
         .0
 }
 
-/// The one content a block is.
+/// The content decoded from a block.
 fn content(block: &Value) -> Content {
     let turn = turn(&json!([block]));
     assert_eq!(turn.contents().len(), 1);
@@ -64,7 +64,7 @@ fn written(history: &History) -> Result<(Value, Report), EncodeError> {
     DIALECT.encode_history(history)
 }
 
-/// A call of a toolset's member.
+/// A call of a toolset member.
 fn member(id: &str, toolset: &str, name: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "toolset_name": toolset, "input": input})
 }

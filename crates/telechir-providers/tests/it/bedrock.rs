@@ -1,7 +1,7 @@
-//! The dialects of Amazon Bedrock.
+//! Tests of the dialects of Amazon Bedrock.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a test names the content it wants and fails on any other"
+    reason = "a test matches the expected content and fails on any other"
 )]
 
 mod agents;
@@ -36,7 +36,7 @@ fn history(dialect: Dialect, document: &Value) -> History {
         .0
 }
 
-/// A whole response of Converse with these content blocks.
+/// A Converse response with these content blocks.
 fn converse(blocks: &Value) -> Value {
     json!({
         "output": {"message": {"role": "assistant", "content": blocks}},

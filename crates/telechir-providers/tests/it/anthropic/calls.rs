@@ -1,4 +1,4 @@
-//! Calls: each name of each tool means exactly one thing, and what means nothing is answered.
+//! Calls: every member of every tool decodes to one action, and invalid input to an exception.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Command, ComputerCall, Content, EditTool, ShellAction, ShellEnvironment};
@@ -24,7 +24,7 @@ fn legacy(input: Value) -> Value {
     json!({"type": "tool_use", "id": "toolu_1", "name": "computer", "input": input})
 }
 
-/// What both generations of the computer tool call the same.
+/// Actions that are the same in the computer toolset and the legacy tools.
 fn shared() -> Vec<(&'static str, Value, Value)> {
     let click = |count: &str, button: &str| json!({"action": count, "coordinate": [10, 20], "button": button});
     vec![
@@ -126,7 +126,7 @@ fn shared() -> Vec<(&'static str, Value, Value)> {
             json!({"text": "Page_Down"}),
             json!({"action": "key", "key": "PageDown"}),
         ),
-        // … a chord that is held, and above, modifiers.
+        // … a chord to hold, and above, modifiers.
         (
             "hold_key",
             json!({"text": "shift+Right", "duration": 2}),
@@ -141,7 +141,7 @@ fn shared() -> Vec<(&'static str, Value, Value)> {
 }
 
 #[test]
-fn each_member_of_the_computer_toolset_means_one_action() {
+fn each_computer_toolset_member_decodes_to_one_action() {
     let mut table = shared();
     table.push((
         "key",
@@ -164,7 +164,7 @@ fn each_member_of_the_computer_toolset_means_one_action() {
 }
 
 #[test]
-fn each_action_of_the_older_tools_means_the_same() {
+fn legacy_tool_actions_decode_the_same() {
     let mut table = shared();
     table.push((
         "left_click_drag",
@@ -211,7 +211,7 @@ fn each_action_of_the_older_tools_means_the_same() {
 }
 
 #[test]
-fn each_member_of_the_browser_toolset_means_one_action() {
+fn each_browser_toolset_member_decodes_to_one_action() {
     let at = json!({"type": "coordinate", "x": 9, "y": 8});
     let to = json!({"type": "ref", "ref": "ref_2"});
     let element = json!({"ref": "ref_2"});
@@ -392,7 +392,7 @@ fn each_member_of_the_browser_toolset_means_one_action() {
 }
 
 #[test]
-fn keys_parted_by_spaces_are_pressed_one_after_another_each_time() {
+fn space_separated_keys_are_a_sequence_and_repeat_together() {
     let call = computer_call(&member(
         "toolu_1",
         "browser",
@@ -410,7 +410,7 @@ fn keys_parted_by_spaces_are_pressed_one_after_another_each_time() {
 }
 
 #[test]
-fn a_pointer_action_in_another_tab_goes_there_first() {
+fn a_pointer_action_with_a_tab_switches_first() {
     let input = json!({"target": {"type": "coordinate", "x": 1, "y": 2}, "tab_id": "tab-7"});
     let call = computer_call(&member("toolu_1", "browser", "left_click", input));
     let click = json!({"action": "click", "coordinate": [1, 2], "button": "left"});
@@ -421,7 +421,7 @@ fn a_pointer_action_in_another_tab_goes_there_first() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_a_call_that_says_why() {
+fn invalid_input_is_a_call_with_an_exception() {
     let table = [
         (
             legacy(json!({"action": "left_click", "coordinate": "abc"})),
@@ -510,13 +510,13 @@ fn what_cannot_be_understood_is_a_call_that_says_why() {
 }
 
 #[test]
-fn an_action_nobody_knows_is_kept_as_it_came() {
+fn an_unknown_action_is_retained() {
     let call = computer_call(&legacy(json!({"action": "dance", "speed": 3})));
     assert_eq!(actions(&call), json!([{"action": "dance", "speed": 3}]));
 }
 
 #[test]
-fn who_called_and_the_cache_marker_stay_with_the_call() {
+fn caller_and_cache_control_are_retained() {
     let mut block = member("toolu_1", "computer", "screenshot", json!({}));
     block["caller"] = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_1"});
     block["cache_control"] = json!({"type": "ephemeral"});
@@ -536,7 +536,7 @@ fn who_called_and_the_cache_marker_stay_with_the_call() {
 }
 
 #[test]
-fn bash_runs_a_command_or_starts_anew() {
+fn bash_executes_or_restarts() {
     let call = |input: Value| {
         let block = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": input});
         let Content::ShellCall(call) = content(&block) else {
@@ -566,7 +566,7 @@ fn bash_runs_a_command_or_starts_anew() {
 }
 
 #[test]
-fn editors_and_memory_are_edits_whatever_their_version_calls_them() {
+fn editor_and_memory_calls_are_edits_in_every_version() {
     let call = |name: &str, input: Value| {
         let block = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input});
         let Content::EditCall(call) = content(&block) else {
@@ -617,7 +617,7 @@ fn editors_and_memory_are_edits_whatever_their_version_calls_them() {
 }
 
 #[test]
-fn any_other_tool_is_a_function_and_our_browser_function_is_a_browser() {
+fn other_tools_are_functions_and_our_browser_function_is_a_browser_call() {
     let block = |name: &str, input: Value| json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input});
     let Content::FunctionCall(call) = content(&block("get_weather", json!({"city": "Oslo"})))
     else {
@@ -642,7 +642,7 @@ fn any_other_tool_is_a_function_and_our_browser_function_is_a_browser() {
 }
 
 #[test]
-fn what_the_provider_runs_itself_is_not_ours_to_run() {
+fn provider_executed_tools_are_not_calls() {
     let call = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "bash_code_execution", "input": {"command": "echo 4"}});
     let result = json!({"type": "bash_code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": {
         "type": "bash_code_execution_result", "stdout": "4\n", "stderr": "w", "return_code": 0, "content": [{"type": "bash_code_execution_output", "file_id": "file_1"}]}});

@@ -1,4 +1,4 @@
-//! Declarations: the version and the header that the model takes, and nothing it refuses.
+//! Declarations: the model's tool versions and headers, and nothing that it rejects.
 
 use serde_json::{Value, json};
 use telechir_protocol::Tool;
@@ -30,7 +30,7 @@ fn desktop() -> Value {
 }
 
 #[test]
-fn each_model_gets_the_computer_tool_it_takes() {
+fn each_model_gets_its_computer_tool_version() {
     let older = |kind: &str| json!({"type": kind, "name": "computer", "display_width_px": 1280, "display_height_px": 800});
     let mut newest_older = older("computer_20251124");
     newest_older["enable_zoom"] = true.into();
@@ -75,7 +75,7 @@ fn each_model_gets_the_computer_tool_it_takes() {
 }
 
 #[test]
-fn a_size_that_is_demanded_and_missing_is_an_error() {
+fn a_missing_display_size_is_an_error() {
     let error = DIALECT
         .declare(&offer(
             Some("claude-haiku-4-5"),
@@ -94,7 +94,7 @@ fn a_size_that_is_demanded_and_missing_is_an_error() {
 }
 
 #[test]
-fn excluded_actions_are_switched_off() {
+fn excluded_actions_are_disabled() {
     let tool = json!({"type": "computer_use", "excluded_actions": ["double_click", "zoom", "drag", "dance"]});
     let (declaration, report) = declared(None, json!([tool]));
     let off = json!({"enabled": false});
@@ -110,7 +110,7 @@ fn excluded_actions_are_switched_off() {
 }
 
 #[test]
-fn a_browser_is_a_toolset_or_a_function_of_ours() {
+fn a_browser_is_a_toolset_or_our_function() {
     let settings = json!({"anthropic": {"configs": {"javascript_exec": {"enabled": true}}}});
     let browser = json!({"type": "computer_use", "environment": "browser", "additional_properties": settings});
     let (declaration, report) = declared(None, json!([desktop(), browser]));
@@ -125,7 +125,7 @@ fn a_browser_is_a_toolset_or_a_function_of_ours() {
 }
 
 #[test]
-fn an_editor_is_of_the_newest_version_that_the_model_takes() {
+fn an_editor_has_the_newest_version_of_the_model() {
     for (model, kind, name) in [
         (
             "claude-3-5-sonnet-20241022",
@@ -228,7 +228,7 @@ fn any_hosted_tool_is_declared_by_its_type_with_its_beta() {
 }
 
 #[test]
-fn settings_go_where_they_may_be() {
+fn settings_apply_only_to_tools_that_support_them() {
     let settings = json!({"anthropic": {"display_number": 1, "cache_control": {"type": "ephemeral"}}, "openai": {"x": 1}});
     let mut tool = desktop();
     tool["additional_properties"] = settings;
@@ -239,7 +239,7 @@ fn settings_go_where_they_may_be() {
         json!({"type": "ephemeral"})
     );
     assert!(report.is_lossless());
-    // The toolset refuses a display's number.
+    // The toolset rejects `display_number`.
     let (declaration, report) = declared(None, json!([tool]));
     assert_eq!(
         declaration.tools[0],
@@ -249,7 +249,7 @@ fn settings_go_where_they_may_be() {
 }
 
 #[test]
-fn a_toolset_that_would_be_refused_is_no_declaration() {
+fn rejects_an_invalid_toolset() {
     let configs = |configs: Value| json!({"type": "computer_use", "additional_properties": {"anthropic": {"configs": configs}}});
     for odd in [
         json!({"click": {"enabled": true}}),

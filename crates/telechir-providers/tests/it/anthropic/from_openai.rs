@@ -1,4 +1,4 @@
-//! Histories of OpenAI in this dialect's words and order, and back.
+//! OpenAI histories encoded in this dialect, and back.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -15,12 +15,12 @@ fn from_openai(items: Value) -> (Value, Report) {
         .unwrap()
         .0;
     let (messages, report) = written(&read).unwrap();
-    // What comes out is what this dialect reads and writes itself.
+    // The encoded messages round-trip in this dialect.
     assert_eq!(written(&history(&messages)).unwrap().0, messages);
     (messages, report)
 }
 
-fn noted(report: &Report) -> Vec<&str> {
+fn reported(report: &Report) -> Vec<&str> {
     report
         .losses
         .iter()
@@ -41,7 +41,7 @@ fn screenshot_of(call_id: &str) -> Value {
 }
 
 #[test]
-fn a_batch_becomes_one_block_an_action_and_comes_back_as_a_batch() {
+fn a_batch_becomes_one_block_per_action_and_is_joined_again() {
     let batch = json!([
         {"type": "click", "button": "left", "x": 10, "y": 20, "keys": ["SHIFT"]},
         {"type": "type", "text": "cats"},
@@ -73,7 +73,7 @@ fn a_batch_becomes_one_block_an_action_and_comes_back_as_a_batch() {
         {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
     ]);
     assert_eq!(messages, expected);
-    assert_eq!(noted(&report), Vec::<&str>::new());
+    assert_eq!(reported(&report), Vec::<&str>::new());
 
     let (back, _) = Dialect::OpenaiResponses
         .encode_history(&history(&messages))
@@ -96,7 +96,7 @@ fn a_batch_becomes_one_block_an_action_and_comes_back_as_a_batch() {
 }
 
 #[test]
-fn every_call_is_answered_in_the_very_next_message_results_first() {
+fn every_call_has_its_result_first_in_the_next_message() {
     let call =
         |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
     let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": id});
@@ -128,11 +128,11 @@ fn every_call_is_answered_in_the_very_next_message_results_first() {
     assert_eq!(ids(&messages[1]), [json!("a"), json!("b"), Value::Null]);
     assert_eq!(ids(&messages[3]), [json!("c"), Value::Null]);
     assert_eq!(messages[3]["content"][0]["is_error"], true);
-    assert_eq!(noted(&report), ["a missing result"]);
+    assert_eq!(reported(&report), ["a missing result"]);
 }
 
 #[test]
-fn a_last_call_stays_open() {
+fn a_final_call_needs_no_result() {
     let call = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
     let (messages, report) = from_openai(json!([user("go"), call]));
     assert_eq!(messages.as_array().unwrap().len(), 2);
@@ -140,7 +140,7 @@ fn a_last_call_stays_open() {
 }
 
 #[test]
-fn commands_with_an_output_each_are_calls_of_their_own() {
+fn commands_with_separate_outputs_are_separate_calls() {
     let commands = json!({"commands": ["cd /tmp", "false"]});
     let items = json!([
         {"type": "shell_call", "call_id": "call_1", "action": commands},
@@ -160,13 +160,13 @@ fn commands_with_an_output_each_are_calls_of_their_own() {
         inputs,
         [&json!({"command": "cd /tmp"}), &json!({"command": "false"})]
     );
-    let said: Vec<&Value> = messages[1]["content"]
+    let content: Vec<&Value> = messages[1]["content"]
         .as_array()
         .unwrap()
         .iter()
         .map(|block| &block["content"])
         .collect();
-    assert_eq!(said, ["[exit code 0]", "[stderr]\nno\n[exit code 1]"]);
+    assert_eq!(content, ["[exit code 0]", "[stderr]\nno\n[exit code 1]"]);
     let Content::ShellCall(call) = &history(&messages).messages[0].contents[0] else {
         panic!()
     };
@@ -178,7 +178,7 @@ fn commands_with_an_output_each_are_calls_of_their_own() {
 }
 
 #[test]
-fn commands_with_one_output_together_are_one_script_without_and() {
+fn commands_with_a_combined_output_are_one_script() {
     let call = ShellCall::execute(
         "c",
         vec!["cd /tmp", "ls"]
@@ -205,11 +205,11 @@ fn commands_with_one_output_together_are_one_script_without_and() {
     })
     .unwrap();
     assert_eq!(messages[0]["content"][0]["input"]["command"], "cd /tmp\nls");
-    assert_eq!(noted(&report), ["a list of commands"]);
+    assert_eq!(reported(&report), ["a list of commands"]);
 }
 
 #[test]
-fn what_cannot_be_said_is_noted() {
+fn unsupported_values_are_reported() {
     let items = json!([
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "x"},
         {"type": "computer_call", "id": "cu_1", "call_id": "call:1", "status": "completed",
@@ -219,7 +219,7 @@ fn what_cannot_be_said_is_noted() {
          "output": {"type": "computer_screenshot", "image_url": data_uri()}},
     ]);
     let (messages, report) = from_openai(items);
-    let said = noted(&report).join("\n");
+    let content = reported(&report).join("\n");
     for expected in [
         "reasoning rs_1",
         "item id cu_1",
@@ -228,7 +228,7 @@ fn what_cannot_be_said_is_noted() {
         "scroll distance in pixels",
         "id call:1",
     ] {
-        assert!(said.contains(expected), "{expected} in {said}");
+        assert!(content.contains(expected), "{expected} in {content}");
     }
     let block = &messages[0]["content"][0];
     assert_eq!(
@@ -245,7 +245,7 @@ fn what_cannot_be_said_is_noted() {
 }
 
 #[test]
-fn an_action_without_a_member_is_a_function_and_reads_back_as_the_action() {
+fn an_unsupported_action_becomes_a_function_and_round_trips() {
     let call = ComputerCall::new(
         "c",
         vec![Action::KeyDown {
@@ -262,7 +262,7 @@ fn an_action_without_a_member_is_a_function_and_reads_back_as_the_action() {
     })
     .unwrap();
     assert_eq!(messages[0]["content"][0]["name"], "computer_action");
-    assert_eq!(noted(&report), ["computer call key_down"]);
+    assert_eq!(reported(&report), ["computer call key_down"]);
     let Content::ComputerCall(again) = &history(&messages).messages[0].contents[0] else {
         panic!()
     };
@@ -270,7 +270,7 @@ fn an_action_without_a_member_is_a_function_and_reads_back_as_the_action() {
 }
 
 #[test]
-fn a_path_of_many_points_is_said_step_by_step() {
+fn a_drag_along_many_points_becomes_single_moves() {
     let path = json!([{"x": 1, "y": 1}, {"x": 2, "y": 2}, {"x": 3, "y": 3}]);
     let items = json!([
         {"type": "computer_call", "call_id": "c", "actions": [{"type": "drag", "path": path, "keys": null}, {"type": "screenshot"}]},
@@ -295,11 +295,11 @@ fn a_path_of_many_points_is_said_step_by_step() {
         ]
     );
     assert_eq!(messages[1]["content"][5]["content"], json!([image()]));
-    assert_eq!(noted(&report), ["drag path"]);
+    assert_eq!(reported(&report), ["drag path"]);
 }
 
 #[test]
-fn the_version_follows_the_request_it_is_written_into() {
+fn the_request_determines_the_tool_version() {
     let request = |tools: Value, model: &str| {
         let value = json!({"model": model, "max_tokens": 1, "tools": tools, "messages": [{"role": "user", "content": "go"}]});
         let mut history = history(&value);
@@ -321,7 +321,7 @@ fn the_version_follows_the_request_it_is_written_into() {
 }
 
 #[test]
-fn calls_that_came_from_here_go_on_with_results_that_did_not() {
+fn own_calls_accept_results_without_raw_json() {
     let call = super::member("toolu_1", "computer", "screenshot", json!({}));
     let mut turn =
         super::turn(&json!([{"type": "thinking", "thinking": "", "signature": "s"}, call]))
@@ -348,7 +348,7 @@ fn calls_that_came_from_here_go_on_with_results_that_did_not() {
 }
 
 #[test]
-fn the_vectors_of_openai_can_all_be_said() {
+fn every_openai_vector_can_be_encoded() {
     let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/openai");
     let files = std::fs::read_dir(folder)
         .map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());

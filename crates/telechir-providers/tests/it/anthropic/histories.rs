@@ -1,4 +1,4 @@
-//! Histories: what came from here goes back the same, unless its neutral values were changed.
+//! Histories: contents round-trip unless their neutral values were changed.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Action, Content, Role};
@@ -24,7 +24,7 @@ fn exchange() -> Value {
 }
 
 #[test]
-fn a_history_is_read_as_what_it_says() {
+fn an_exchange_decodes_and_encodes_unchanged() {
     let read = history(&exchange());
     let roles: Vec<&Role> = read.messages.iter().map(|message| &message.role).collect();
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_history_is_read_as_what_it_says() {
 }
 
 #[test]
-fn it_survives_our_own_json() {
+fn a_history_survives_neutral_json() {
     let mut read = history(&exchange());
     let json = serde_json::to_string(&read.messages).unwrap();
     read.messages = serde_json::from_str(&json).unwrap();
@@ -65,7 +65,7 @@ fn it_survives_our_own_json() {
 }
 
 #[test]
-fn changed_values_win_over_the_providers_json() {
+fn changed_values_override_the_raw_json() {
     let mut read = history(&exchange());
     let Content::ComputerCall(call) = &mut read.messages[1].contents[1] else {
         panic!()
@@ -91,7 +91,7 @@ fn changed_values_win_over_the_providers_json() {
 }
 
 #[test]
-fn a_changed_call_stays_in_the_version_it_came_in() {
+fn a_changed_call_keeps_its_tool_version() {
     let call = json!({"type": "tool_use", "id": "t", "name": "computer", "input": {"action": "wait", "duration": 1}});
     let mut read = history(&json!([{"role": "assistant", "content": [call]}]));
     let Content::ComputerCall(call) = &mut read.messages[0].contents[0] else {
@@ -109,7 +109,7 @@ fn a_changed_call_stays_in_the_version_it_came_in() {
 }
 
 #[test]
-fn a_request_says_which_names_are_functions_of_its_own() {
+fn declared_functions_take_precedence_over_tool_names() {
     let call = json!({"type": "tool_use", "id": "t", "name": "bash", "input": {"x": 1}});
     let request = json!({
         "model": "claude-opus-5-5", "max_tokens": 1, "system": "s",
@@ -151,7 +151,7 @@ fn images_and_documents_are_media_in_any_form() {
 }
 
 #[test]
-fn refuses_a_history_that_the_provider_would_refuse() {
+fn rejects_a_history_that_the_provider_rejects() {
     let mut unanswered = exchange();
     unanswered[2]["content"].as_array_mut().unwrap().remove(0);
     let mut foreign = exchange();
@@ -173,7 +173,7 @@ fn refuses_a_history_that_the_provider_would_refuse() {
 }
 
 #[test]
-fn a_refusal_and_the_cost_are_part_of_a_turn() {
+fn a_turn_contains_refusal_and_usage() {
     let message = json!({
         "type": "message", "role": "assistant", "content": [], "stop_reason": "refusal",
         "stop_details": {"type": "refusal", "category": "cyber", "explanation": "no"},

@@ -1,4 +1,4 @@
-//! Whatever comes in, nothing panics, and what is not ours is named.
+//! Malformed input never panics, and JSON of another dialect is recognized.
 
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -8,9 +8,9 @@ use telechir_providers::DecodeError;
 
 use super::{DIALECT, history, written};
 
-/// JSON made of the words that the dialect knows, so that it comes far before it goes wrong.
+/// JSON of strings that the dialect uses, so that decoding gets far before it fails.
 fn any_json() -> impl Strategy<Value = Value> {
-    let words = prop::sample::select(vec![
+    let strings = prop::sample::select(vec![
         "tool_use",
         "tool_result",
         "text",
@@ -90,7 +90,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
-        words.prop_map(Value::from),
+        strings.prop_map(Value::from),
         any::<String>().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 60, 8, move |inner| {
@@ -123,18 +123,18 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_decoded_or_rejected(bytes in vec(any::<u8>(), 0..200)) {
         let _any_outcome = DIALECT.decode_response(&bytes);
         let _any_outcome = DIALECT.decode_history(&bytes);
     }
 
     #[test]
-    fn any_json_is_read_or_refused_and_goes_back_as_it_came(value in any_json()) {
+    fn any_json_round_trips_or_is_rejected(value in any_json()) {
         try_all(&value);
     }
 
     #[test]
-    fn any_blocks_are_read_and_go_back_as_they_came(blocks in vec(any_json(), 0..5), answers in vec(any_json(), 0..5)) {
+    fn any_blocks_round_trip(blocks in vec(any_json(), 0..5), answers in vec(any_json(), 0..5)) {
         let objects = |items: &[Value]| items.iter().filter(|item| item.is_object()).cloned().collect::<Vec<_>>();
         try_all(&json!({"role": "assistant", "type": "message", "content": objects(&blocks)}));
         try_all(&json!([
@@ -156,7 +156,7 @@ proptest! {
 }
 
 #[test]
-fn another_dialect_is_named() {
+fn guesses_the_other_dialect() {
     let table = [
         (
             json!({"object": "response", "output": []}),
@@ -198,7 +198,7 @@ fn another_dialect_is_named() {
 }
 
 #[test]
-fn a_request_is_no_response() {
+fn a_request_is_not_a_response() {
     let request = json!({"model": "claude-opus-5-5", "messages": []});
     let error = DIALECT
         .decode_response(request.to_string().as_bytes())
@@ -208,7 +208,7 @@ fn a_request_is_no_response() {
 }
 
 #[test]
-fn a_place_is_named_when_a_message_is_odd() {
+fn errors_name_the_location() {
     let table = [
         (
             json!([{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}]),
@@ -233,7 +233,7 @@ fn a_place_is_named_when_a_message_is_odd() {
 }
 
 #[test]
-fn two_calls_of_one_id_are_refused() {
+fn rejects_two_calls_with_one_id() {
     let call = super::member("toolu_1", "computer", "screenshot", json!({}));
     let message = json!({"role": "assistant", "content": [call.clone(), call]});
     let error = DIALECT

@@ -11,20 +11,20 @@ use crate::streams::receive;
 fn identical(document: &Value, name: &str) {
     let (again, report) =
         written(&history(document)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let told = told(document, &again);
-    assert!(told.is_empty(), "{name}:\n{told}");
+    let differences = told(document, &again);
+    assert!(differences.is_empty(), "{name}:\n{differences}");
     assert_eq!(report, Report::default(), "{name}");
 }
 
 #[test]
-fn every_recording_is_read_and_goes_back_as_it_came() {
+fn every_recording_round_trips() {
     for recording in recordings("anthropic") {
         let name = recording.name;
         let response = match recording.sent {
             Sent::Document(document) => document,
             Sent::Stream(bytes) => match receive(DIALECT, &bytes) {
                 Ok(received) => received.response,
-                // One was cut off to show what must not be run then.
+                // One recording is truncated; its calls must not be executed.
                 Err(StreamError::Truncated { .. }) if name.contains("incomplete") => continue,
                 Err(error) => panic!("{name}: {error}"),
             },

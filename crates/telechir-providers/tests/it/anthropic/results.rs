@@ -1,4 +1,4 @@
-//! Answers: one block for each call, in the form the provider takes and reads back the same.
+//! Results: one block for each call, in a format that the provider accepts and that round-trips.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use telechir_protocol::{
 
 use super::{DIALECT, history, image, image_media, member, reply, turn};
 
-fn seen(id: &str) -> ComputerResult {
+fn with_screenshot(id: &str) -> ComputerResult {
     ComputerResult {
         screenshot: Some(image_media()),
         ..ComputerResult::new(id)
@@ -25,15 +25,15 @@ fn failed(id: &str, kind: FailureKind, why: &str) -> ComputerResult {
     }
 }
 
-/// The one block that answers a call.
-fn answer(call: Value, result: ToolResult) -> Value {
+/// The block that encodes the result of a call, without losses.
+fn encoded_result(call: Value, result: ToolResult) -> Value {
     let reply = reply(&json!([call]), vec![result]).unwrap();
     assert!(reply.report.is_lossless(), "{:?}", reply.report);
     assert_eq!(reply.items.len(), 1);
     reply.items[0].clone()
 }
 
-fn refusal(call: Value, result: ComputerResult) -> String {
+fn rejection(call: Value, result: ComputerResult) -> String {
     reply(&json!([call]), vec![ToolResult::Computer(result)])
         .unwrap_err()
         .to_string()
@@ -48,12 +48,12 @@ fn bash() -> Value {
 }
 
 #[test]
-fn a_member_is_answered_with_its_toolset_and_an_older_call_without() {
-    let block = answer(click("t"), ToolResult::Computer(ComputerResult::new("t")));
+fn a_toolset_result_names_its_toolset_and_a_legacy_result_does_not() {
+    let block = encoded_result(click("t"), ToolResult::Computer(ComputerResult::new("t")));
     let expected = json!({"type": "tool_result", "tool_use_id": "t", "toolset_name": "computer", "content": [{"type": "text", "text": "Clicked."}]});
     assert_eq!(block, expected);
     let older = json!({"type": "tool_use", "id": "t", "name": "computer", "input": {"action": "left_click"}});
-    let block = answer(older, ToolResult::Computer(seen("t")));
+    let block = encoded_result(older, ToolResult::Computer(with_screenshot("t")));
     assert_eq!(
         block,
         json!({"type": "tool_result", "tool_use_id": "t", "content": [image()]})
@@ -61,24 +61,24 @@ fn a_member_is_answered_with_its_toolset_and_an_older_call_without() {
 }
 
 #[test]
-fn words_come_before_the_screen_and_after_a_image_that_was_asked_for() {
-    let mut result = seen("t");
+fn text_precedes_the_screenshot_but_follows_a_requested_image() {
+    let mut result = with_screenshot("t");
     result.text_output = Some("X=1,Y=2".into());
     let cursor = member("t", "computer", "cursor_position", json!({}));
-    let said = json!({"type": "text", "text": "X=1,Y=2"});
+    let text = json!({"type": "text", "text": "X=1,Y=2"});
     assert_eq!(
-        answer(cursor, ToolResult::Computer(result.clone()))["content"],
-        json!([said, image()])
+        encoded_result(cursor, ToolResult::Computer(result.clone()))["content"],
+        json!([text, image()])
     );
     let zoom = member("t", "computer", "zoom", json!({"region": [0, 0, 1, 1]}));
     assert_eq!(
-        answer(zoom, ToolResult::Computer(result))["content"],
-        json!([image(), said])
+        encoded_result(zoom, ToolResult::Computer(result))["content"],
+        json!([image(), text])
     );
 }
 
 #[test]
-fn a_zoom_is_answered_with_its_own_image() {
+fn a_zoom_result_contains_its_own_image() {
     let gif = Media::Data(DataContent::from_base64(
         "image/gif",
         "R0lGODlhAwAFAIAAAP///wAAACwAAAAAAwAFAAACA4SPBQA7",
@@ -93,12 +93,12 @@ fn a_zoom_is_answered_with_its_own_image() {
     };
     result.steps = vec![step];
     let zoom = member("t", "computer", "zoom", json!({"region": [0, 0, 1, 1]}));
-    let block = answer(zoom, ToolResult::Computer(result));
+    let block = encoded_result(zoom, ToolResult::Computer(result));
     assert_eq!(block["content"][0]["source"]["media_type"], "image/gif");
 }
 
 #[test]
-fn after_a_failure_each_family_has_its_own_sentence() {
+fn after_a_failure_each_toolset_has_its_fixed_text() {
     let browser = |id: &str| member(id, "browser", "type", json!({"text": "x"}));
     let calls = json!([click("a"), browser("b"), click("c"), browser("d")]);
     let results = vec![
@@ -108,9 +108,9 @@ fn after_a_failure_each_family_has_its_own_sentence() {
         ToolResult::Computer(failed("d", FailureKind::NotExecuted, "")),
     ];
     let items = reply(&calls, results).unwrap().items;
-    let said: Vec<&Value> = items.iter().map(|item| &item["content"]).collect();
+    let contents: Vec<&Value> = items.iter().map(|item| &item["content"]).collect();
     assert_eq!(
-        said,
+        contents,
         [
             "the screen is gone",
             "ref_3 is stale",
@@ -124,9 +124,9 @@ fn after_a_failure_each_family_has_its_own_sentence() {
 }
 
 #[test]
-fn a_call_that_names_no_action_is_answered_plainly() {
+fn a_call_without_an_action_gets_an_error_result() {
     let odd = json!({"type": "tool_use", "id": "t", "name": "computer", "input": {"actions": "left_click 10 10"}});
-    let block = answer(
+    let block = encoded_result(
         odd,
         ToolResult::Computer(failed(
             "t",
@@ -139,7 +139,7 @@ fn a_call_that_names_no_action_is_answered_plainly() {
 }
 
 #[test]
-fn an_error_has_words_and_no_image() {
+fn an_error_contains_text_and_no_image() {
     let mut result = failed("t", FailureKind::Device, " ");
     result.screenshot = Some(image_media());
     let reply = reply(&json!([click("t")]), vec![ToolResult::Computer(result)]).unwrap();
@@ -148,15 +148,15 @@ fn an_error_has_words_and_no_image() {
 }
 
 #[test]
-fn refuses_what_the_provider_would_refuse() {
+fn rejects_results_that_the_provider_rejects() {
     let screenshot = || member("t", "computer", "screenshot", json!({}));
     assert!(
-        refusal(screenshot(), ComputerResult::new("t"))
+        rejection(screenshot(), ComputerResult::new("t"))
             .contains("call t (screenshot) requires a screenshot")
     );
     let bmp = Media::Data(DataContent::from_base64("image/bmp", "Qk0="));
     assert!(
-        refusal(
+        rejection(
             screenshot(),
             ComputerResult {
                 screenshot: Some(bmp),
@@ -165,10 +165,10 @@ fn refuses_what_the_provider_would_refuse() {
         )
         .contains("image/bmp")
     );
-    // A PNG's header says 4000 by 3000.
+    // The PNG header has the size 4000 by 3000.
     let large = "iVBORw0KGgoAAAANSUhEUgAAD6AAAAu4CAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     let large = Media::Data(DataContent::from_base64("image/png", large));
-    let error = refusal(
+    let error = rejection(
         screenshot(),
         ComputerResult {
             screenshot: Some(large),
@@ -179,10 +179,10 @@ fn refuses_what_the_provider_would_refuse() {
 }
 
 #[test]
-fn tabs_that_are_not_known_are_never_made_up() {
+fn unknown_tabs_are_an_error() {
     let list = || member("t", "browser", "list_tabs", json!({}));
     let expected = "Done, but the open tabs are unknown.";
-    let block = answer(list(), ToolResult::Computer(ComputerResult::new("t")));
+    let block = encoded_result(list(), ToolResult::Computer(ComputerResult::new("t")));
     assert_eq!(
         (block["content"].as_str(), &block["is_error"]),
         (Some(expected), &json!(true))
@@ -203,7 +203,7 @@ fn tabs_that_are_not_known_are_never_made_up() {
 }
 
 #[test]
-fn tabs_are_a_state_of_their_own_and_a_new_tab_is_a_change() {
+fn tabs_are_a_browser_state_and_a_new_tab_is_a_change() {
     let tab = |id: &str, active| TabState {
         tab_id: id.into(),
         title: "T\u{7}".into(),
@@ -225,12 +225,12 @@ fn tabs_are_a_state_of_their_own_and_a_new_tab_is_a_change() {
     assert_eq!(
         reply.report.losses.len(),
         2,
-        "the control characters that were taken out"
+        "two removed control characters"
     );
 }
 
 #[test]
-fn our_browser_function_says_the_tabs_in_words() {
+fn our_browser_function_lists_the_tabs_as_text() {
     let call =
         json!({"type": "tool_use", "id": "t", "name": "browser", "input": {"action": "list_tabs"}});
     let mut result = ComputerResult::new("t");
@@ -240,7 +240,7 @@ fn our_browser_function_says_the_tabs_in_words() {
         url: "https://e.org/".into(),
         active: true,
     }];
-    let block = answer(call, ToolResult::Computer(result));
+    let block = encoded_result(call, ToolResult::Computer(result));
     assert_eq!(
         block["content"],
         json!([{"type": "text", "text": "Tabs:\n1 (active): T https://e.org/"}])
@@ -249,7 +249,7 @@ fn our_browser_function_says_the_tabs_in_words() {
 }
 
 #[test]
-fn functions_and_edits_are_answered_with_what_they_say() {
+fn function_and_edit_results_are_their_text() {
     let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
     let mut result = FunctionResult {
         call_id: Some("t".into()),
@@ -260,11 +260,14 @@ fn functions_and_edits_are_answered_with_what_they_say() {
         meta: Meta::default(),
     };
     assert_eq!(
-        answer(call.clone(), ToolResult::Function(result.clone()))["content"],
+        encoded_result(call.clone(), ToolResult::Function(result.clone()))["content"],
         r#"{"a":1}"#
     );
     result.error = Some(Failure::new(FailureKind::Unsupported, "no such tool"));
-    assert_eq!(answer(call, ToolResult::Function(result))["is_error"], true);
+    assert_eq!(
+        encoded_result(call, ToolResult::Function(result))["is_error"],
+        true
+    );
     let call = json!({"type": "tool_use", "id": "t", "name": "memory", "input": {"command": "view", "path": "/memories"}});
     let result = EditResult {
         call_id: "t".into(),
@@ -272,11 +275,14 @@ fn functions_and_edits_are_answered_with_what_they_say() {
         error: None,
         meta: Meta::default(),
     };
-    assert_eq!(answer(call, ToolResult::Edit(result))["content"], "empty");
+    assert_eq!(
+        encoded_result(call, ToolResult::Edit(result))["content"],
+        "empty"
+    );
 }
 
 #[test]
-fn a_shells_answer_is_what_it_printed_and_how_it_ended() {
+fn a_shell_result_is_its_output_and_status() {
     let output = |stdout: &str, stderr: &str, code| CommandOutput {
         stdout: stdout.into(),
         stderr: stderr.into(),
@@ -301,7 +307,7 @@ fn a_shells_answer_is_what_it_printed_and_how_it_ended() {
             Some(true),
         ),
         (output("", "", 0), "[exit code 0]", None),
-        // Without a line end the text alone would not tell.
+        // Without a final newline the status line has byte counts.
         (
             output("a", "", 0),
             "a\n[exit code 0; stdout 1 bytes; stderr 0 bytes]",
@@ -309,7 +315,7 @@ fn a_shells_answer_is_what_it_printed_and_how_it_ended() {
         ),
     ];
     for (output, text, is_error) in table {
-        let block = answer(
+        let block = encoded_result(
             bash(),
             ToolResult::Shell(ShellResult::new("t", vec![output])),
         );
@@ -323,21 +329,21 @@ fn a_shells_answer_is_what_it_printed_and_how_it_ended() {
 }
 
 #[test]
-fn a_job_that_was_stopped_as_asked_is_no_error() {
+fn a_requested_stop_is_not_an_error() {
     let stop = json!({"type": "tool_use", "id": "t", "name": "shell_session", "input": {"action": "stop", "job": "job1"}});
     let ended = CommandOutput {
         signal: Some(15),
         outcome: ShellOutcome::Cancelled,
         ..CommandOutput::default()
     };
-    let block = answer(
+    let block = encoded_result(
         stop,
         ToolResult::Shell(ShellResult::new("t", vec![ended.clone()])),
     );
     let expected =
         json!({"type": "tool_result", "tool_use_id": "t", "content": "[signal 15; cancelled]"});
     assert_eq!(block, expected);
-    let block = answer(
+    let block = encoded_result(
         bash(),
         ToolResult::Shell(ShellResult::new("t", vec![ended])),
     );
@@ -345,13 +351,13 @@ fn a_job_that_was_stopped_as_asked_is_no_error() {
 }
 
 #[test]
-fn time_outs_and_refusals_are_errors() {
+fn timeouts_and_denials_are_errors() {
     let timeout = CommandOutput {
         stdout: "so far\n".into(),
         outcome: ShellOutcome::Timeout,
         ..CommandOutput::default()
     };
-    let block = answer(
+    let block = encoded_result(
         bash(),
         ToolResult::Shell(ShellResult::new("t", vec![timeout])),
     );
@@ -360,11 +366,14 @@ fn time_outs_and_refusals_are_errors() {
         (Some("so far\n[timed out]"), &json!(true))
     );
     let mut denied = ShellResult::new("t", vec![]);
-    denied.error = Some(Failure::new(FailureKind::Denied, "The policy says no."));
-    let block = answer(bash(), ToolResult::Shell(denied));
+    denied.error = Some(Failure::new(FailureKind::Denied, "The policy denies it."));
+    let block = encoded_result(bash(), ToolResult::Shell(denied));
     assert_eq!(
         (block["content"].as_str(), &block["is_error"]),
-        (Some("The policy says no.\n[failed: denied]"), &json!(true))
+        (
+            Some("The policy denies it.\n[failed: denied]"),
+            &json!(true)
+        )
     );
 }
 
@@ -407,7 +416,7 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
         )),
     )
         .prop_map(
-            |(stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms, asks)| {
+            |(stdout, stderr, exit_code, signal, outcome, truncated_bytes, duration_ms, prompt)| {
                 CommandOutput {
                     stdout,
                     stderr,
@@ -416,7 +425,7 @@ fn any_output() -> impl Strategy<Value = CommandOutput> {
                     outcome,
                     truncated_bytes,
                     duration_ms,
-                    awaiting: asks.map(|(kind, prompt)| InputRequest { kind, prompt }),
+                    awaiting: prompt.map(|(kind, prompt)| InputRequest { kind, prompt }),
                 }
             },
         )
@@ -426,7 +435,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_shells_result_is_read_back_exactly(
+    fn a_shell_result_round_trips(
         outputs in vec(any_output(), 0..3),
         cwd in prop::option::of("[a-z/\"; \\]\\[]{0,8}"),
         error in prop::option::of("[a-z\n\\[\\]]{0,12}"),
@@ -444,7 +453,7 @@ proptest! {
 }
 
 #[test]
-fn another_programs_text_is_both_streams_in_one() {
+fn foreign_shell_text_is_combined_output() {
     let messages = json!([
         {"role": "assistant", "content": [bash()]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "/root\n"}]},

@@ -1,4 +1,4 @@
-//! Messages that arrive in events.
+//! Messages streamed as events.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, IncompleteCalls};
@@ -12,7 +12,7 @@ fn events(document: &Value) -> Vec<Value> {
     document["events"].as_array().unwrap().clone()
 }
 
-/// The vendor's own types leave out members that are null.
+/// The expected messages omit fields that are null.
 fn without_nulls(response: &Value) -> Map<String, Value> {
     let members = response.as_object().unwrap().clone();
     members
@@ -22,7 +22,7 @@ fn without_nulls(response: &Value) -> Map<String, Value> {
 }
 
 #[test]
-fn every_stream_is_the_whole_message_however_it_is_cut() {
+fn every_stream_decodes_to_its_message_for_every_chunking() {
     for (file, document) in documents(&["stream", "beta_stream"]) {
         let bytes = sse(&events(&document));
         let (deltas, received) = is_the_same_however_cut(DIALECT, &bytes, &file);
@@ -32,10 +32,10 @@ fn every_stream_is_the_whole_message_however_it_is_cut() {
             *document["expect"].as_object().unwrap(),
             "{file}"
         );
-        let whole = DIALECT
+        let decoded = DIALECT
             .decode_response(received.response.to_string().as_bytes())
             .unwrap();
-        assert_eq!((received.turn.clone(), received.report), whole, "{file}");
+        assert_eq!((received.turn.clone(), received.report), decoded, "{file}");
         let mut calls = IncompleteCalls::default();
         for delta in deltas {
             if let Delta::Call(piece) = delta {
@@ -48,39 +48,39 @@ fn every_stream_is_the_whole_message_however_it_is_cut() {
 }
 
 #[test]
-fn no_part_of_a_stream_is_a_message() {
+fn a_partial_stream_is_not_a_message() {
     for (file, document) in documents(&["stream", "beta_stream"]) {
         is_nothing_before_its_end(DIALECT, &events(&document), &file);
     }
 }
 
 #[test]
-fn an_error_in_a_stream_is_the_providers() {
+fn an_error_event_is_a_provider_error() {
     for (file, document) in documents(&["sse"]) {
         let bytes = document["raw"].as_str().unwrap().as_bytes();
         let (deltas, received) = is_the_same_however_cut(DIALECT, bytes, &file);
-        assert!(deltas.is_empty(), "one push, and it failed: {deltas:?}");
+        assert!(deltas.is_empty(), "the only push failed: {deltas:?}");
         let error = received.unwrap_err();
         assert!(error.contains("overloaded_error: Overloaded"), "{error}");
     }
 }
 
-fn started() -> Value {
+fn message_start() -> Value {
     let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 9, "output_tokens": 1}});
     json!({"type": "message_start", "message": message})
 }
 
-fn begun(index: u64, block: Value) -> Value {
+fn block_start(index: u64, block: Value) -> Value {
     json!({"type": "content_block_start", "index": index, "content_block": block})
 }
 
-fn text(index: u64) -> Value {
-    begun(index, json!({"type": "text", "text": ""}))
+fn text_start(index: u64) -> Value {
+    block_start(index, json!({"type": "text", "text": ""}))
 }
 
-fn click(index: u64) -> Value {
-    begun(
+fn click_start(index: u64) -> Value {
+    block_start(
         index,
         json!({"type": "tool_use", "id": format!("toolu_{index}"), "name": "left_click",
             "toolset_name": "computer", "input": {}}),
@@ -91,22 +91,22 @@ fn delta(index: u64, delta: Value) -> Value {
     json!({"type": "content_block_delta", "index": index, "delta": delta})
 }
 
-fn words(index: u64, words: &str) -> Value {
-    delta(index, json!({"type": "text_delta", "text": words}))
+fn text_delta(index: u64, text_delta: &str) -> Value {
+    delta(index, json!({"type": "text_delta", "text": text_delta}))
 }
 
-fn input(index: u64, part: &str) -> Value {
+fn input_delta(index: u64, part: &str) -> Value {
     delta(
         index,
         json!({"type": "input_json_delta", "partial_json": part}),
     )
 }
 
-fn stop(index: u64) -> Value {
+fn block_stop(index: u64) -> Value {
     json!({"type": "content_block_stop", "index": index})
 }
 
-fn ended(reason: &str) -> [Value; 2] {
+fn message_end(reason: &str) -> [Value; 2] {
     [
         json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null},
             "usage": {"output_tokens": 5, "input_tokens": null}}),
@@ -115,23 +115,23 @@ fn ended(reason: &str) -> [Value; 2] {
 }
 
 fn message(events: &[Value], reason: &str) -> Result<Value, StreamError> {
-    let mut all = vec![started()];
+    let mut all = vec![message_start()];
     all.extend_from_slice(events);
-    all.extend(ended(reason));
+    all.extend(message_end(reason));
     receive(DIALECT, &sse(&all)).map(|received| received.response)
 }
 
 #[test]
-fn interleaved_and_unordered_blocks_stand_in_their_order() {
+fn interleaved_and_unordered_blocks_are_ordered() {
     let events = [
-        click(1),
-        text(0),
-        input(1, "{\"coordinate\""),
-        words(0, "Cli"),
-        input(1, ": [1, 2]}"),
-        words(0, "ck"),
-        stop(1),
-        stop(0),
+        click_start(1),
+        text_start(0),
+        input_delta(1, "{\"coordinate\""),
+        text_delta(0, "Cli"),
+        input_delta(1, ": [1, 2]}"),
+        text_delta(0, "ck"),
+        block_stop(1),
+        block_stop(0),
     ];
     let message = message(&events, "tool_use").unwrap();
     assert_eq!(message["content"][0]["text"], "Click");
@@ -146,43 +146,43 @@ fn interleaved_and_unordered_blocks_stand_in_their_order() {
 }
 
 #[test]
-fn every_kind_of_block_grows() {
+fn every_kind_of_block_accepts_deltas() {
     let citation = json!({"type": "char_location", "cited_text": "a", "document_index": 0});
     let listing = json!({"type": "mcp_tool_listing", "items": [1]});
     let events = [
-        begun(
+        block_start(
             0,
             json!({"type": "thinking", "thinking": "", "signature": ""}),
         ),
         delta(0, json!({"type": "thinking_delta", "thinking": "Hm"})),
         delta(0, json!({"type": "thinking_delta", "thinking": "."})),
         delta(0, json!({"type": "signature_delta", "signature": "EqQB"})),
-        stop(0),
-        begun(1, json!({"type": "text", "text": "", "citations": null})),
-        words(1, "cited"),
+        block_stop(0),
+        block_start(1, json!({"type": "text", "text": "", "citations": null})),
+        text_delta(1, "cited"),
         delta(1, json!({"type": "citations_delta", "citation": citation})),
         delta(1, json!({"type": "citations_delta", "citation": citation})),
-        stop(1),
-        begun(2, json!({"type": "compaction", "content": null})),
+        block_stop(1),
+        block_start(2, json!({"type": "compaction", "content": null})),
         delta(
             2,
             json!({"type": "compaction_delta", "content": "so far", "encrypted_content": "gAAA"}),
         ),
-        stop(2),
-        begun(3, listing),
+        block_stop(2),
+        block_start(3, listing),
         delta(
             3,
             json!({"type": "listing_delta", "items": [2], "note": "x"}),
         ),
-        stop(3),
-        begun(4, json!({"type": "redacted_thinking", "data": "AAAA"})),
-        stop(4),
-        begun(
+        block_stop(3),
+        block_start(4, json!({"type": "redacted_thinking", "data": "AAAA"})),
+        block_stop(4),
+        block_start(
             5,
             json!({"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "n", "server_name": "s", "input": {}}),
         ),
-        input(5, "{\"a\": 1}"),
-        stop(5),
+        input_delta(5, "{\"a\": 1}"),
+        block_stop(5),
     ];
     let message = message(&events, "end_turn").unwrap();
     let expected = json!([
@@ -197,13 +197,13 @@ fn every_kind_of_block_grows() {
 }
 
 #[test]
-fn the_end_says_what_the_beginning_could_not() {
+fn message_delta_adds_fields_of_the_message() {
     let change = json!({"type": "message_delta",
         "delta": {"stop_reason": "refusal", "stop_sequence": null, "stop_details": {"type": "refusal", "category": "cyber"},
             "container": {"id": "container_1", "expires_at": "2026-11-20T00:00:00Z"}},
         "usage": {"output_tokens": 7, "server_tool_use": {"web_search_requests": 1}},
         "context_management": {"applied_edits": []}, "input_transformations": [{"type": "thinking_dropped"}]});
-    let events = [started(), change, json!({"type": "message_stop"})];
+    let events = [message_start(), change, json!({"type": "message_stop"})];
     let response = receive(DIALECT, &sse(&events)).unwrap().response;
     let expected = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
         "stop_reason": "refusal", "stop_sequence": null,
@@ -215,27 +215,33 @@ fn the_end_says_what_the_beginning_could_not() {
 }
 
 #[test]
-fn a_repeated_event_changes_nothing_and_an_odd_one_is_named() {
-    let repeated = [started(), text(0), text(0), words(0, "a"), stop(0)];
+fn repeated_events_are_ignored_and_invalid_ones_are_errors() {
+    let repeated = [
+        message_start(),
+        text_start(0),
+        text_start(0),
+        text_delta(0, "a"),
+        block_stop(0),
+    ];
     let response = message(&repeated, "end_turn").unwrap();
     assert_eq!(response["content"], json!([{"type": "text", "text": "a"}]));
     let other = json!({"type": "message_start", "message": {"id": "msg_2"}});
     let odd = [
         (vec![other], "event 2 of the stream: another message starts"),
         (
-            vec![text(0), words(0, "a"), text(0)],
+            vec![text_start(0), text_delta(0, "a"), text_start(0)],
             "event 4 of the stream: block 0 starts twice",
         ),
         (
-            vec![words(0, "a")],
+            vec![text_delta(0, "a")],
             "event 2 of the stream: block 0 has not started",
         ),
         (
-            vec![text(0), stop(0), words(0, "a")],
+            vec![text_start(0), block_stop(0), text_delta(0, "a")],
             "event 4 of the stream: block 0 has ended",
         ),
         (
-            vec![text(0), stop(0), stop(0)],
+            vec![text_start(0), block_stop(0), block_stop(0)],
             "event 4 of the stream: block 0 has ended",
         ),
         (
@@ -250,13 +256,13 @@ fn a_repeated_event_changes_nothing_and_an_odd_one_is_named() {
             vec![json!([])],
             "event 2 of the stream: it is not an object",
         ),
-        (vec![text(0)], "block 0 has no end"),
+        (vec![text_start(0)], "block 0 has no end"),
     ];
     for (events, wanted) in odd {
         let error = message(&events, "end_turn").unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
     }
-    let headless = [text(0)];
+    let headless = [text_start(0)];
     let error = receive(DIALECT, &sse(&headless)).unwrap_err().to_string();
     assert!(
         error.contains("event 1 of the stream: no message has started"),
@@ -265,14 +271,14 @@ fn a_repeated_event_changes_nothing_and_an_odd_one_is_named() {
 }
 
 #[test]
-fn unknown_events_are_shown_and_let_be() {
+fn unknown_events_are_reported_and_ignored() {
     let mut all = vec![
-        started(),
+        message_start(),
         json!({"type": "weather", "sky": "clear"}),
         json!({"type": "ping"}),
     ];
-    all.extend(ended("end_turn"));
-    all.push(text(0));
+    all.extend(message_end("end_turn"));
+    all.push(text_start(0));
     let mut stream = DIALECT.stream().unwrap();
     let deltas = stream.push(&sse(&all)).unwrap();
     let weather = Delta::Other {
@@ -283,9 +289,9 @@ fn unknown_events_are_shown_and_let_be() {
     assert_eq!(stream.finish().unwrap().response["content"], json!([]));
 }
 
-/// A click without a place is one at the pointer: what was cut off must not become one.
+/// A click without a point clicks at the pointer: a truncated call must not become one.
 #[test]
-fn an_input_that_is_not_whole_is_answered_and_never_carried_out() {
+fn an_incomplete_input_is_a_call_with_an_exception() {
     let cut = [
         ("{\"coordinate\": [64", "tool_use"),
         ("[1, 2]", "tool_use"),
@@ -295,30 +301,39 @@ fn an_input_that_is_not_whole_is_answered_and_never_carried_out() {
         ("{\"coordinate\": [1, 2]}", "model_context_window_exceeded"),
     ];
     for (part, reason) in cut {
-        let mut all = vec![started(), click(0), input(0, part), stop(0)];
-        all.extend(ended(reason));
+        let mut all = vec![
+            message_start(),
+            click_start(0),
+            input_delta(0, part),
+            block_stop(0),
+        ];
+        all.extend(message_end(reason));
         let received = receive(DIALECT, &sse(&all)).unwrap();
         let Content::ComputerCall(call) = &received.turn.contents()[0] else {
             panic!("{part}: no call")
         };
         assert!(call.exception.is_some(), "{part}, {reason}");
         assert!(received.response["content"][0]["input"].is_object());
-        // It can be told again all the same.
-        let whole = DIALECT
+        // It round-trips nevertheless.
+        let decoded = DIALECT
             .decode_history(received.response.to_string().as_bytes())
             .unwrap();
         assert_eq!(
-            DIALECT.encode_history(&whole.0).unwrap().0,
+            DIALECT.encode_history(&decoded.0).unwrap().0,
             received.response
         );
     }
 }
 
 #[test]
-fn a_whole_input_at_the_beginning_needs_no_pieces() {
+fn a_complete_input_in_the_start_event_needs_no_deltas() {
     let caller = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_1"});
     let block = json!({"type": "tool_use", "id": "toolu_1", "name": "roll", "input": {"die": 6}, "caller": caller});
-    let events = [begun(0, block.clone()), input(0, ""), stop(0)];
+    let events = [
+        block_start(0, block.clone()),
+        input_delta(0, ""),
+        block_stop(0),
+    ];
     let response = message(&events, "tool_use").unwrap();
     assert_eq!(response["content"], json!([block]));
 }

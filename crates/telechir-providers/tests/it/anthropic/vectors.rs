@@ -37,13 +37,13 @@ fn vectors(kinds: &[&str]) -> Vec<Vector> {
     found
 }
 
-/// The documents of these kinds, with their names.
+/// The documents of these kinds, with their file names.
 pub(crate) fn documents(kinds: &[&str]) -> Vec<(String, Value)> {
     let named = |vector: Vector| (vector.file, vector.json);
     vectors(kinds).into_iter().map(named).collect()
 }
 
-/// Those of them that are as they should be.
+/// The valid documents of these kinds, with their file names.
 pub(crate) fn accepted(kinds: &[&str]) -> Vec<(String, Value)> {
     let named = |vector: Vector| (vector.file, vector.json);
     let valid = vectors(kinds).into_iter().filter(|vector| vector.is_valid);
@@ -57,22 +57,22 @@ fn identical(value: &Value, file: &str) {
     assert_eq!(report, Report::default(), "{file}");
 }
 
-fn refused(value: &Value, file: &str) {
+fn rejected(value: &Value, file: &str) {
     let read = DIALECT.decode_history(value.to_string().as_bytes());
-    let is_refused = read.map_or(true, |(history, _)| written(&history).is_err());
-    assert!(is_refused, "{file} was let through");
+    let is_rejected = read.map_or(true, |(history, _)| written(&history).is_err());
+    assert!(is_rejected, "{file} was accepted");
 }
 
 fn check(value: &Value, vector: &Vector) {
     if vector.is_valid {
         identical(value, &vector.file)
     } else {
-        refused(value, &vector.file)
+        rejected(value, &vector.file)
     }
 }
 
 #[test]
-fn requests_and_their_tools_go_back_as_they_came() {
+fn requests_and_tools_round_trip() {
     for vector in vectors(&["request", "beta_request", "tool", "tools", "beta_tools"]) {
         let tools = |tools: Value| {
             let messages = json!([{"role": "user", "content": "go"}]);
@@ -84,7 +84,7 @@ fn requests_and_their_tools_go_back_as_they_came() {
             "tool" => tools(json!([vector.json])),
             _ => tools(vector.json.clone()),
         };
-        // Declared by us it goes with its header, and so is no mistake.
+        // Our declaration adds the required header, so it is valid here.
         if vector.file == "invalid__tool__legacy_computer_in_ga_namespace.json" {
             identical(&value, &vector.file);
         } else {
@@ -94,7 +94,7 @@ fn requests_and_their_tools_go_back_as_they_came() {
 }
 
 #[test]
-fn messages_go_back_as_they_came() {
+fn messages_round_trip() {
     for vector in vectors(&["message", "beta_message"]) {
         check(&vector.json, &vector);
         let turn = DIALECT
@@ -108,7 +108,7 @@ fn messages_go_back_as_they_came() {
 }
 
 #[test]
-fn what_a_stream_adds_up_to_is_a_turn() {
+fn stream_results_decode_to_turns() {
     for vector in vectors(&["stream", "beta_stream"]) {
         identical(&vector.json["expect"], &vector.file);
         DIALECT
@@ -118,7 +118,7 @@ fn what_a_stream_adds_up_to_is_a_turn() {
 }
 
 #[test]
-fn calls_and_results_without_a_message_go_back_as_they_came() {
+fn calls_and_results_without_a_message_round_trip() {
     for vector in vectors(&[
         "computer_blocks",
         "browser_blocks",
@@ -142,7 +142,7 @@ fn calls_and_results_without_a_message_go_back_as_they_came() {
 }
 
 #[test]
-fn exchanges_go_back_as_they_came_and_their_answers_are_written_the_same() {
+fn exchanges_round_trip_and_their_results_encode_the_same() {
     for vector in vectors(&["exchange"]) {
         let messages = json!([
             {"role": "assistant", "content": vector.json["assistant"]},
@@ -153,7 +153,7 @@ fn exchanges_go_back_as_they_came_and_their_answers_are_written_the_same() {
             let results = history(&messages).messages[1]
                 .contents
                 .iter()
-                .map(made_here)
+                .map(device_result)
                 .collect();
             let answered = turn(&vector.json["assistant"]).answer(results).unwrap();
             let reply = DIALECT.encode_answers(&answered).unwrap();
@@ -168,8 +168,8 @@ fn exchanges_go_back_as_they_came_and_their_answers_are_written_the_same() {
     }
 }
 
-/// A result as a device would give it: without the provider's own JSON.
-fn made_here(content: &Content) -> ToolResult {
+/// A result as a device returns it: without raw JSON.
+fn device_result(content: &Content) -> ToolResult {
     let bare = |meta: &mut Meta| meta.raw_representation = None;
     match content.clone() {
         Content::ComputerResult(mut result) => {
@@ -193,7 +193,7 @@ fn made_here(content: &Content) -> ToolResult {
 }
 
 #[test]
-fn errors_of_the_provider_are_named() {
+fn provider_errors_are_recognized() {
     for vector in vectors(&["errors"]) {
         for error in vector.json.as_array().unwrap() {
             let kind = error["body"]["error"]["type"].as_str().unwrap();
@@ -225,7 +225,7 @@ fn images_are_sized_as_documented() {
 }
 
 #[test]
-fn a_tool_in_the_providers_words_goes_with_its_header() {
+fn a_raw_tool_brings_its_header() {
     let json = json!({"type": "computer_20251124", "name": "computer", "display_width_px": 1, "display_height_px": 1});
     let raw = json!({"type": "raw", "dialect": "anthropic-messages", "json": json});
     let tools = vec![serde_json::from_value(raw).unwrap()];

@@ -1,4 +1,4 @@
-//! What neutral values alone say of this dialect's messages.
+//! What remains of this dialect's messages without raw representations.
 
 use serde_json::json;
 
@@ -6,35 +6,38 @@ use super::DIALECT;
 use super::vectors::accepted;
 use crate::bare::{Losses, check, note};
 
-/// Where the interface has two ways to say the same, one of them is written.
+/// Fields with equivalent forms, of which one is encoded.
 const ALLOWED: [(&str, &str); 8] = [
-    ("[user].content", "one string is one text block"),
-    ("[assistant].content", "one string is one text block"),
-    ("[system].content", "one string is one text block"),
+    ("[user].content", "a string is encoded as one text block"),
+    (
+        "[assistant].content",
+        "a string is encoded as one text block",
+    ),
+    ("[system].content", "a string is encoded as one text block"),
     (
         "[user].content[tool_result].content",
-        "one string is one text block",
+        "a string is encoded as one text block",
     ),
     (
         "[assistant].content[tool_use].input.text",
-        "a key has several names (`Enter`, `Return`), X11's is written",
+        "a key has several names (`Enter`, `Return`); X11's is encoded",
     ),
     (
         "[assistant].content[tool_use].input.repeat",
-        "several chords with a repetition are the chords that many times",
+        "repeated chords are encoded one by one",
     ),
     (
         "[assistant].content[tool_use].input.scroll_amount",
-        "an absent amount is 3 notches",
+        "an absent amount means 3 notches",
     ),
     (
         "[assistant].content[tool_use].input.url",
-        "an address without a scheme is one of https",
+        "a URL without a scheme means https",
     ),
 ];
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_says() {
+fn neutral_values_lose_only_the_listed_fields() {
     let mut losses = Losses::new();
     for (file, document) in accepted(&["message", "beta_message", "request"]) {
         note(DIALECT, &document, &file, &mut losses);

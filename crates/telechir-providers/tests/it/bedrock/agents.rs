@@ -1,4 +1,4 @@
-//! The dialect `bedrock-agents`.
+//! Tests of the dialect `bedrock-agents`.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -35,7 +35,7 @@ fn click() -> Value {
 }
 
 #[test]
-fn values_are_strings_and_typed_text_stays_text() {
+fn parameters_are_decoded_but_typed_text_stays_text() {
     let typed = json!([string("action", "type"), string("text", "[1, 2]")]);
     let bash = json!([string("command", "[ -f a ]")]);
     let turn = read(
@@ -62,7 +62,7 @@ fn values_are_strings_and_typed_text_stays_text() {
 }
 
 #[test]
-fn a_result_is_a_image_or_words_and_repeats_its_names() {
+fn a_result_is_an_image_or_text_and_repeats_its_names() {
     let bash = json!([string("command", "ls")]);
     let response = payload(vec![click(), input("bash", "RESULT", bash), click()]);
     let output = CommandOutput {
@@ -70,7 +70,7 @@ fn a_result_is_a_image_or_words_and_repeats_its_names() {
         exit_code: Some(0),
         ..CommandOutput::default()
     };
-    let failure = Failure::new(FailureKind::Device, "It does not go.");
+    let failure = Failure::new(FailureKind::Device, "The device failed.");
     let results = vec![
         ToolResult::Computer(ComputerResult::ok("i-1_1", image())),
         ToolResult::Shell(ShellResult::new("i-1_2", vec![output])),
@@ -78,11 +78,11 @@ fn a_result_is_a_image_or_words_and_repeats_its_names() {
     ];
     let reply = reply(DIALECT, &response, results).unwrap();
     let image = json!({"format": "png", "source": {"bytes": PNG}});
-    let shown = json!({"functionResult": {
+    let screenshot_result = json!({"functionResult": {
         "actionGroup": "my_computer", "agentId": "AGENT12345", "function": "computer",
         "responseBody": {"IMAGES": {"images": [image]}},
     }});
-    assert_eq!(reply.items[0], shown);
+    assert_eq!(reply.items[0], screenshot_result);
     let shell = &reply.items[1]["functionResult"];
     assert_eq!(
         (&shell["actionGroup"], &shell["function"]),
@@ -92,27 +92,32 @@ fn a_result_is_a_image_or_words_and_repeats_its_names() {
     assert!(body.unwrap().starts_with("a\n"), "{body:?}");
     let failed = json!({"functionResult": {
         "actionGroup": "my_computer", "agentId": "AGENT12345", "function": "computer",
-        "responseState": "REPROMPT", "responseBody": {"TEXT": {"body": "It does not go."}},
+        "responseState": "REPROMPT", "responseBody": {"TEXT": {"body": "The device failed."}},
     }});
     assert_eq!(reply.items[2], failed);
     assert!(reply.report.is_lossless(), "{:?}", reply.report);
 }
 
 #[test]
-fn only_a_person_confirms() {
-    let asked = payload(vec![input(
+fn only_the_user_confirms() {
+    let confirmation_request = payload(vec![input(
         "computer",
         "USER_CONFIRMATION_AND_RESULT",
         json!([string("action", "left_click")]),
     )]);
-    let turn = read(DIALECT, &asked);
+    let turn = read(DIALECT, &confirmation_request);
     let Content::ComputerCall(call) = &turn.contents()[0] else {
         panic!("{turn:?}")
     };
     let check = call.pending_safety_checks[0].clone();
     assert_eq!(check.source, SafetySource::Bedrock);
     let state = |result: ComputerResult| {
-        let reply = reply(DIALECT, &asked, vec![ToolResult::Computer(result)]).unwrap();
+        let reply = reply(
+            DIALECT,
+            &confirmation_request,
+            vec![ToolResult::Computer(result)],
+        )
+        .unwrap();
         let state = reply.items[0]["functionResult"].get("confirmationState");
         (state.cloned(), reply.report.losses.len())
     };
@@ -121,7 +126,7 @@ fn only_a_person_confirms() {
         acknowledged_safety_checks: vec![check],
         ..done.clone()
     };
-    let denied = Failure::new(FailureKind::Denied, "A person said no.");
+    let denied = Failure::new(FailureKind::Denied, "The user said no.");
     assert_eq!(state(confirmed), (Some(json!("CONFIRM")), 0));
     assert_eq!(
         state(ComputerResult::err("i-1", denied)),
@@ -131,14 +136,14 @@ fn only_a_person_confirms() {
 }
 
 #[test]
-fn a_question_alone_is_denied_where_nobody_answers_it() {
-    let asked = payload(vec![input("send_mail", "USER_CONFIRMATION", json!([]))]);
-    let turn = read(DIALECT, &asked);
+fn an_unanswered_approval_request_is_denied() {
+    let confirmation_request = payload(vec![input("send_mail", "USER_CONFIRMATION", json!([]))]);
+    let turn = read(DIALECT, &confirmation_request);
     assert!(
         matches!(turn.contents(), [Content::ApprovalRequest(_)]),
         "{turn:?}"
     );
-    let reply = reply(DIALECT, &asked, Vec::new()).unwrap();
+    let reply = reply(DIALECT, &confirmation_request, Vec::new()).unwrap();
     let no = json!({"functionResult": {
         "actionGroup": "my_send_mail", "agentId": "AGENT12345", "function": "send_mail",
         "confirmationState": "DENY",
@@ -147,7 +152,7 @@ fn a_question_alone_is_denied_where_nobody_answers_it() {
 }
 
 #[test]
-fn a_history_from_elsewhere_becomes_requests_and_responses_and_is_read_again() {
+fn a_foreign_history_becomes_requests_and_responses_and_round_trips() {
     let messages = json!([
         {"role": "user", "content": "Look."},
         {"role": "assistant", "content": [
@@ -194,20 +199,20 @@ fn a_history_from_elsewhere_becomes_requests_and_responses_and_is_read_again() {
     );
 }
 
-/// A request answers one invocation of at most five calls: who asks for more could not be answered.
+/// A request can answer only one invocation of at most five calls.
 #[test]
-fn a_response_that_no_request_can_answer_is_an_error() {
+fn a_response_with_too_many_calls_is_an_error() {
     let five = vec![click(); 5];
     let (turn, _) = DIALECT
         .decode_response(payload(five.clone()).to_string())
         .unwrap();
     assert_eq!(turn.calls().len(), 5);
     let event = json!({"returnControl": payload(five)});
-    for (response, said) in [
+    for (response, expected) in [
         (payload(vec![click(); 6]), "`invocationInputs` has 6 calls"),
         (json!({"completion": [event, event]}), "2 `returnControl`"),
     ] {
         let error = DIALECT.decode_response(response.to_string()).unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }

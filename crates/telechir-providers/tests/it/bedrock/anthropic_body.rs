@@ -1,4 +1,4 @@
-//! Anthropic's bodies behind Bedrock: what the doors refuse, and conversations through them.
+//! Anthropic's request bodies on Bedrock: what the APIs reject, and conversations.
 
 use serde_json::{Value, json};
 use telechir_protocol::Content;
@@ -25,7 +25,7 @@ fn toolset_history() -> Value {
 }
 
 #[test]
-fn calls_of_a_toolset_become_those_of_the_older_tool_where_no_toolset_is_served() {
+fn toolset_calls_become_legacy_calls_without_toolset_support() {
     let read = history(Dialect::AnthropicMessages, &toolset_history());
     let (same, report) = Dialect::BedrockMessages.encode_history(&read).unwrap();
     assert_eq!((same, report.losses), (toolset_history(), vec![]));
@@ -37,7 +37,7 @@ fn calls_of_a_toolset_become_those_of_the_older_tool_where_no_toolset_is_served(
     let (blocks, report) = Dialect::BedrockConverse.encode_history(&read).unwrap();
     let call = json!({"toolUse": {"toolUseId": "toolu_1", "name": "computer", "input": input}});
     assert_eq!((&blocks[0]["content"][0], report.losses), (&call, vec![]));
-    // And back again: the calls mean the same.
+    // The decoded calls have the same actions.
     let again = history(Dialect::BedrockConverse, &blocks);
     let actions = |history: &telechir_providers::History| {
         let contents = history
@@ -54,7 +54,7 @@ fn calls_of_a_toolset_become_those_of_the_older_tool_where_no_toolset_is_served(
 }
 
 #[test]
-fn a_image_by_its_address_is_named_instead_of_sent() {
+fn an_image_by_url_is_replaced_by_text() {
     let image =
         json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
     let read = history(
@@ -77,7 +77,7 @@ fn a_image_by_its_address_is_named_instead_of_sent() {
 }
 
 #[test]
-fn a_image_that_is_too_large_is_refused() {
+fn rejects_a_too_large_image() {
     let data = "A".repeat(5 * 1024 * 1024 + 4);
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
     let read = history(
@@ -141,7 +141,7 @@ fn an_invocation_has_its_model_in_the_path_and_its_headers_in_the_body() {
 }
 
 #[test]
-fn the_messages_door_takes_anthropics_own_request() {
+fn bedrock_messages_sends_anthropics_request() {
     let mut conversation = conversation(Dialect::BedrockMessages, "anthropic.claude-opus-5");
     let request = conversation.request();
     assert_eq!(request.path, "/messages");
@@ -151,7 +151,7 @@ fn the_messages_door_takes_anthropics_own_request() {
 }
 
 #[test]
-fn converse_repeats_an_answer_without_what_it_refuses() {
+fn converse_drops_rejected_fields_of_earlier_responses() {
     let mut conversation = conversation(Dialect::BedrockConverse, "anthropic.claude-opus-4-8");
     let call = json!({"toolUse": {"toolUseId": "t", "name": "computer", "input": {"action": "screenshot"}, "type": "tool_use"}});
     let response = converse(&json!([{"text": " "}, call]));
@@ -173,7 +173,7 @@ fn converse_repeats_an_answer_without_what_it_refuses() {
 }
 
 #[test]
-fn reasons_to_stop_are_told_apart() {
+fn stop_reasons_are_distinguished() {
     let table = [
         ("end_turn", StopReason::Done),
         ("stop_sequence", StopReason::Done),

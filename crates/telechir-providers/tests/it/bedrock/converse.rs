@@ -1,4 +1,4 @@
-//! The dialect `bedrock-converse`.
+//! Tests of the dialect `bedrock-converse`.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -15,19 +15,19 @@ fn call(id: &str, name: &str, input: Value) -> Value {
 }
 
 #[test]
-fn a_computer_call_is_read_and_answered_with_a_image() {
+fn a_computer_call_gets_an_image_result() {
     let input = json!({"action": "left_click", "coordinate": [512, 384]});
     let response = converse(&json!([{"text": "I click."}, call("tooluse_1", "computer", input)]));
     let turn = read(DIALECT, &response);
     let [
         Content::Text(_),
-        Content::ComputerCall(asked),
+        Content::ComputerCall(computer_call),
         Content::Usage(usage),
     ] = turn.contents()
     else {
         panic!("{turn:?}")
     };
-    assert!(matches!(asked.actions[..], [Action::Click { .. }]));
+    assert!(matches!(computer_call.actions[..], [Action::Click { .. }]));
     assert_eq!(usage.total_token_count, Some(19));
     let result = ToolResult::Computer(ComputerResult::ok("tooluse_1", image()));
     let reply = reply(DIALECT, &response, vec![result]).unwrap();
@@ -37,12 +37,12 @@ fn a_computer_call_is_read_and_answered_with_a_image() {
 }
 
 #[test]
-fn failures_and_shells_are_answered_in_their_own_form() {
+fn failures_and_shell_results_have_their_own_format() {
     let response = converse(&json!([
         call("a", "computer", json!({"action": "key", "text": "Return"})),
         call("b", "bash", json!({"command": "false"})),
     ]));
-    let denied = Failure::new(FailureKind::Denied, "A person said no.");
+    let denied = Failure::new(FailureKind::Denied, "The user said no.");
     let output = CommandOutput {
         stdout: "x\n".to_owned(),
         ..CommandOutput::default()
@@ -52,9 +52,9 @@ fn failures_and_shells_are_answered_in_their_own_form() {
         ToolResult::Shell(ShellResult::new("b", vec![output])),
     ];
     let reply = reply(DIALECT, &response, results).unwrap();
-    let refused = json!({"toolResult": {"toolUseId": "a", "content": [{"text": "A person said no."}], "status": "error"}});
+    let refused = json!({"toolResult": {"toolUseId": "a", "content": [{"text": "The user said no."}], "status": "error"}});
     assert_eq!(reply.items[0], refused);
     assert_eq!(reply.items[1]["toolResult"]["toolUseId"], "b");
-    let words = reply.items[1]["toolResult"]["content"][0]["text"].as_str();
-    assert!(words.unwrap().starts_with("x\n"), "{words:?}");
+    let text = reply.items[1]["toolResult"]["content"][0]["text"].as_str();
+    assert!(text.unwrap().starts_with("x\n"), "{text:?}");
 }

@@ -1,4 +1,4 @@
-//! Declarations: where each tool goes, and what a model cannot be offered.
+//! Declarations: where each tool is declared, and which offers a model rejects.
 
 use serde_json::{Value, json};
 use telechir_providers::{Declaration, Dialect, Report, ToolOffer};
@@ -16,7 +16,7 @@ fn screen() -> Value {
 }
 
 #[test]
-fn claudes_own_tools_go_beside_the_functions_of_converse() {
+fn claude_tools_go_into_additional_fields() {
     let function = json!({"type": "function", "name": "fs.read", "description": "Reads.", "parameters": {"type": "object"}});
     let tools = json!([screen(), {"type": "shell"}, function]);
     let model = "us.anthropic.claude-opus-4-6-v1:0";
@@ -35,7 +35,7 @@ fn claudes_own_tools_go_beside_the_functions_of_converse() {
 }
 
 #[test]
-fn where_there_is_no_function_one_is_declared_because_the_interface_demands_it() {
+fn an_unused_function_is_declared_if_there_is_no_other() {
     let model = "anthropic.claude-sonnet-4-5-20250929-v1:0";
     let (declaration, _) = declared(Dialect::BedrockConverse, model, &json!([screen()]));
     assert_eq!(declaration.tools[0]["toolSpec"]["name"], "unused_tool");
@@ -44,7 +44,7 @@ fn where_there_is_no_function_one_is_declared_because_the_interface_demands_it()
 }
 
 #[test]
-fn models_of_other_makers_get_our_tools_as_functions() {
+fn other_vendors_models_get_our_tools_as_functions() {
     let tools = json!([screen(), {"type": "shell"}, {"type": "code_interpreter"}]);
     let (declaration, report) = declared(
         Dialect::BedrockConverse,
@@ -73,7 +73,7 @@ fn models_of_other_makers_get_our_tools_as_functions() {
 }
 
 #[test]
-fn a_body_says_its_version_and_betas_itself() {
+fn invoke_bodies_contain_version_and_betas() {
     let model = "anthropic.claude-opus-4-8";
     let tools = json!([screen(), {"type": "shell"}]);
     let (declaration, report) = declared(Dialect::BedrockInvoke, model, &tools);
@@ -87,7 +87,7 @@ fn a_body_says_its_version_and_betas_itself() {
 }
 
 #[test]
-fn a_model_that_takes_toolsets_only_is_told_apart() {
+fn a_toolset_only_model_is_rejected_without_toolset_support() {
     let offer = ToolOffer {
         tools: serde_json::from_value(json!([screen()])).unwrap(),
         model: Some("anthropic.claude-haiku-5-5".to_owned()),
@@ -100,7 +100,7 @@ fn a_model_that_takes_toolsets_only_is_told_apart() {
 }
 
 #[test]
-fn an_agents_settings_are_strings() {
+fn agent_settings_are_strings() {
     let tools = json!([screen(), {"type": "shell"}, {"type": "function", "name": "lookup", "parameters": {
         "type": "object", "properties": {"q": {"type": "string", "description": "What."}, "deep": {"type": "object"}}, "required": ["q"]}}]);
     let (declaration, report) = declared(Dialect::BedrockAgents, "claude-3-7-sonnet", &tools);

@@ -7,7 +7,7 @@ use crate::differences::told;
 use crate::recordings::{Sent, recordings};
 use crate::streams::receive;
 
-/// Whose document it is; none for what is no dialect's, such as a count of tokens.
+/// The dialect of a document; none for other documents, such as a token count.
 fn dialect_of(document: &Value) -> Option<Dialect> {
     if document.get("anthropic_version").is_some() || document["type"] == "message" {
         return Some(Dialect::BedrockInvoke);
@@ -22,8 +22,8 @@ fn identical(dialect: Dialect, document: &Value, name: &str) {
     let (history, _) = read.unwrap_or_else(|error| panic!("{name}: {error}"));
     let written = dialect.encode_history(&history);
     let (again, report) = written.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let told = told(document, &again);
-    assert!(told.is_empty(), "{name}:\n{told}");
+    let differences = told(document, &again);
+    assert!(differences.is_empty(), "{name}:\n{differences}");
     assert!(report.is_lossless(), "{name}: {report:?}");
     if document.get("messages").is_none() {
         let turn = dialect.decode_response(bytes.as_bytes());
@@ -31,17 +31,17 @@ fn identical(dialect: Dialect, document: &Value, name: &str) {
     }
 }
 
-/// A stream is of the dialect whose events it has.
+/// The dialect and response of a stream; the dialect is the one that can decode it.
 fn streamed(bytes: &[u8], name: &str) -> (Dialect, Value) {
     let dialects = [Dialect::BedrockInvoke, Dialect::BedrockConverse];
     let received = dialects
         .into_iter()
         .find_map(|dialect| Some((dialect, receive(dialect, bytes).ok()?.response)));
-    received.unwrap_or_else(|| panic!("{name} is no stream of either dialect"))
+    received.unwrap_or_else(|| panic!("{name} is not a stream of either dialect"))
 }
 
 #[test]
-fn every_recording_is_read_and_goes_back_as_it_came() {
+fn every_recording_round_trips() {
     for recording in recordings("bedrock") {
         let name = recording.name;
         match recording.sent {
@@ -53,7 +53,7 @@ fn every_recording_is_read_and_goes_back_as_it_came() {
                     identical(dialect, &document, &name);
                 }
             }
-            // Events that somebody has taken out of their frames already.
+            // Events without their frames.
             Sent::Stream(_) if name.contains(".chunks.txt") => {}
             Sent::Stream(bytes) => {
                 let (dialect, response) = streamed(&bytes, &name);

@@ -1,4 +1,4 @@
-//! What neutral values alone say of these dialects' documents.
+//! What remains of these dialects' documents without raw representations.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use telechir_providers::conform::{Expect, Manifest};
 
 use crate::bare::{Losses, check, note};
 
-/// The accepted documents of a dialect, taken out of what the manifest holds them in.
+/// The valid documents of a dialect, extracted from the files of the manifest.
 fn documents(dialect: Dialect) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/bedrock");
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
@@ -22,7 +22,7 @@ fn documents(dialect: Dialect) -> Vec<(String, Value)> {
     for vector in own {
         let mut document: Value = serde_json::from_slice(&read(&vector.file)).unwrap();
         let found = match vector.kind.as_str() {
-            // Blocks without a message get one.
+            // Blocks without a message become a message.
             "request" | "response" | "message" | "history" => vec![document],
             "response[]" => document.as_array().unwrap().clone(),
             "wire_request" => vec![document["http"]["body"].take()],
@@ -49,43 +49,41 @@ fn losses(dialect: Dialect) -> Losses {
 const CONVERSE: [(&str, &str); 6] = [
     (
         "[].toolUse.input",
-        "an input that is no object is one with `arguments`",
+        "an input that is not an object is encoded in `arguments`",
     ),
     (
         "[].toolUse.input.restart",
-        "no restart is the same as none asked for",
+        "an absent `restart` means false",
     ),
     (
         "[].toolUse.type",
-        "AWS's own model of the service does not know the value `tool_use`",
+        "AWS's service model has no value `tool_use`",
     ),
     (
         "[user].content[].toolResult.content[].json",
-        "JSON in a result is the text of it",
+        "JSON in a result is encoded as text",
     ),
     (
         "[user].content[].toolResult.content[].text",
-        "JSON in a result is the text of it",
+        "JSON in a result is encoded as text",
     ),
     (
         "[user].content[].toolResult.status",
-        "an absent status is success",
+        "an absent status means success",
     ),
 ];
 
-const ONE_FORM: &str = "a response is its events, a request its state: other forms say the same";
-const SETTINGS: &str = "a request's settings say nothing of the conversation";
-const PIECES: &str = "words in several pieces are one";
-const SPACED: &str = "JSON in a string may have other spaces";
+const ONE_FORM: &str =
+    "equivalent forms: a response is encoded as events, a request as session state";
+const SETTINGS: &str = "request settings are not part of the conversation";
+const PIECES: &str = "chunks of text are joined";
+const SPACED: &str = "whitespace of JSON in a string may differ";
 
 const AGENTS: [(&str, &str); 18] = [
-    (
-        "[]",
-        "a file that an agent sent has no place in what it is told",
-    ),
+    ("[]", "a file from an agent cannot be sent to it"),
     (
         "",
-        "a result is written with its call, and that is in another document",
+        "a result is encoded with its call, which is in another document",
     ),
     (".completion", ONE_FORM),
     (".enableTrace", SETTINGS),
@@ -111,25 +109,25 @@ const AGENTS: [(&str, &str); 18] = [
     ("[].sessionState", ONE_FORM),
 ];
 const BODIES: [(&str, &str); 2] = [
-    ("[user].content", "one string is one text block"),
+    ("[user].content", "a string is encoded as one text block"),
     (
         "[user].content[tool_result].is_error",
-        "an absent error is none",
+        "an absent `is_error` means false",
     ),
 ];
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_of_converse_says() {
+fn converse_neutral_values_lose_only_the_listed_fields() {
     check(&losses(Dialect::BedrockConverse), &CONVERSE);
 }
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_of_agents_says() {
+fn agents_neutral_values_lose_only_the_listed_fields() {
     check(&losses(Dialect::BedrockAgents), &AGENTS);
 }
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_of_bodies_says() {
+fn body_neutral_values_lose_only_the_listed_fields() {
     let mut all = losses(Dialect::BedrockMessages);
     all.extend(losses(Dialect::BedrockInvoke));
     check(&all, &BODIES);

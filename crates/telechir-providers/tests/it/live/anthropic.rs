@@ -1,4 +1,4 @@
-//! Anthropic's Messages, and its bodies behind Bedrock.
+//! Rules of Anthropic's Messages API, and of its request bodies on Bedrock.
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
@@ -31,24 +31,24 @@ fn messages(document: &Value) -> &[Value] {
         .map_or_else(|| list(document, "messages"), Vec::as_slice)
 }
 
-/// Results of members in the messages of a user, each with those of its family before it.
+/// Results in user messages, each with the earlier results of its toolset.
 fn after_others(document: &Value) -> Vec<(&Value, Vec<&Value>)> {
     let mut found = Vec::new();
     for message in messages(document) {
         let mut before: Vec<&Value> = Vec::new();
         let results = list(message, "content").iter();
         for result in results.filter(|block| block["type"] == "tool_result") {
-            let family = before
+            let toolset = before
                 .iter()
                 .filter(|other| other["toolset_name"] == result["toolset_name"]);
-            found.push((result, family.copied().collect()));
+            found.push((result, toolset.copied().collect()));
             before.push(result);
         }
     }
     found
 }
 
-fn words(result: &Value) -> &str {
+fn result_text(result: &Value) -> &str {
     let part = || {
         list(result, "content")
             .iter()
@@ -59,7 +59,7 @@ fn words(result: &Value) -> &str {
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "a toolset's entry has no member that is refused",
+        says: "a toolset entry has only supported fields",
         dialects: SERVES_TOOLSETS,
         check: |document| {
             let entries = members(document, "type")
@@ -78,48 +78,48 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_toolset_20260801", "name": "computer"}]),
     },
     Rule {
-        says: "one toolset of a family, and no other tool of its name",
+        says: "one toolset of each kind, and no other tool with its name",
         dialects: SERVES_TOOLSETS,
         check: |document| {
             let tools = document
                 .as_array()
                 .map_or_else(|| list(document, "tools"), Vec::as_slice);
-            ["computer", "browser"].into_iter().try_for_each(|family| {
-                let start = format!("{family}_toolset_");
+            ["computer", "browser"].into_iter().try_for_each(|toolset| {
+                let start = format!("{toolset}_toolset_");
                 let own = tools
                     .iter()
                     .filter(|tool| texts(tool, "type").starts_with(&start))
                     .count();
-                let named = tools.iter().filter(|tool| tool["name"] == family).count();
+                let named = tools.iter().filter(|tool| tool["name"] == toolset).count();
                 holds(own == 0 || own + named == 1, document)
             })
         },
         broken: || json!([{"type": "browser_toolset_20260801"}, {"name": "browser", "input_schema": {}}]),
     },
     Rule {
-        says: "an error has words",
+        says: "an error contains text",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "tool_result"), |result| {
-                result["is_error"] != true || !words(result).is_empty()
+                result["is_error"] != true || !result_text(result).is_empty()
             })
         },
         broken: || json!([{"type": "tool_result", "tool_use_id": "t", "is_error": true, "content": []}]),
     },
     Rule {
-        says: "after a failure the rest of the family says that nothing was done",
+        says: "after a failure later results of the toolset have the fixed error text",
         dialects: ALL,
         check: |document| {
             after_others(document)
                 .into_iter()
                 .try_for_each(|(result, before)| {
-                    let family = texts(result, "toolset_name");
-                    let Some((_, sentence)) = HALTED.iter().find(|(name, _)| *name == family)
+                    let toolset = texts(result, "toolset_name");
+                    let Some((_, sentence)) = HALTED.iter().find(|(name, _)| *name == toolset)
                     else {
                         return Ok(());
                     };
                     let has_failed = before.iter().any(|other| other["is_error"] == true);
-                    let halted = result["is_error"] == true && words(result) == *sentence;
+                    let halted = result["is_error"] == true && result_text(result) == *sentence;
                     holds(!has_failed || halted, result)
                 })
         },
@@ -129,11 +129,11 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a result of a member has text and pictures, a browser's also one state of its tabs",
+        says: "a toolset result has text and images, and for a browser one browser_state",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "tool_result"), |result| {
-                let family = texts(result, "toolset_name");
+                let toolset = texts(result, "toolset_name");
                 let kinds: Vec<&str> = list(result, "content")
                     .iter()
                     .map(|part| texts(part, "type"))
@@ -145,14 +145,14 @@ pub(super) const RULES: &[Rule] = &[
                 let plain = kinds
                     .iter()
                     .all(|kind| matches!(*kind, "text" | "image" | "browser_state"));
-                let most = usize::from(family == "browser" && result["is_error"] != true);
-                family.is_empty() || (plain && states <= most)
+                let max_states = usize::from(toolset == "browser" && result["is_error"] != true);
+                toolset.is_empty() || (plain && states <= max_states)
             })
         },
         broken: || json!([{"type": "tool_result", "toolset_name": "computer", "content": [{"type": "browser_state"}]}]),
     },
     Rule {
-        says: "results stand before everything else in a message",
+        says: "results precede all other blocks of a message",
         dialects: ALL,
         check: |document| {
             all(messages(document), |message| {
@@ -164,7 +164,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"role": "user", "content": [{"type": "text"}, {"type": "tool_result"}]}]),
     },
     Rule {
-        says: "tabs have ids of their own and one is active; changes are never an empty list",
+        says: "tabs have distinct ids and one is active; changes are not empty",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "browser_state"), |state| {
@@ -190,7 +190,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "browser_state", "tabs": [{"tab_id": "1"}]}]),
     },
     Rule {
-        says: "keys are repeated up to 100 times; seconds are whole and few",
+        says: "repetitions and durations are within their limits",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "tool_use"), |call| {
@@ -211,7 +211,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "tool_use", "toolset_name": "computer", "name": "wait", "input": {"duration": 1.5}}]),
     },
     Rule {
-        says: "at most four marks of a cache",
+        says: "at most four cache_control markers",
         dialects: ALL,
         check: |document| {
             let marks = members(document, "cache_control")
@@ -222,24 +222,25 @@ pub(super) const RULES: &[Rule] = &[
         broken: || vec![json!({"cache_control": {"type": "ephemeral"}}); 5].into(),
     },
     Rule {
-        says: "the newest version takes no sampling, and no document of an assistant",
+        says: "the newest version has no sampling parameters and no assistant documents",
         dialects: SERVES_TOOLSETS,
         check: |document| {
             let sampling = ["temperature", "top_p", "top_k"]
                 .into_iter()
                 .filter_map(|name| document.get(name));
             all(sampling, |_| false)?;
-            let said = messages(document)
+            let assistant_messages = messages(document)
                 .iter()
                 .filter(|message| message["role"] == "assistant");
-            all(said.flat_map(|message| list(message, "content")), |block| {
-                block["type"] != "document"
-            })
+            all(
+                assistant_messages.flat_map(|message| list(message, "content")),
+                |block| block["type"] != "document",
+            )
         },
         broken: || json!({"temperature": 1, "messages": []}),
     },
     Rule {
-        says: "pictures are sent as their bytes, 5 MB of base64 each",
+        says: "images are sent as base64 of at most 5 MB",
         dialects: BEHIND_BEDROCK,
         check: |document| {
             all(of_type(document, "image"), |image| {
@@ -250,7 +251,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "image", "source": {"type": "url", "url": "https://a.test/b.png"}}]),
     },
     Rule {
-        says: "a body has no toolset, neither declared nor called, and no member of the path",
+        says: "a body has no toolset, declared or called, and no field of the path",
         dialects: INVOKE,
         check: |document| {
             let mut found = Vec::new();
@@ -269,7 +270,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_toolset_20260801"}]),
     },
     Rule {
-        says: "a computer tool of a body comes with its beta",
+        says: "a computer tool in a body has its beta",
         dialects: INVOKE,
         check: |document| {
             let computers = list(document, "tools")

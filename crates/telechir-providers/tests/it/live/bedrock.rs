@@ -1,4 +1,4 @@
-//! Bedrock's Converse and its agents.
+//! Rules of Bedrock's Converse API and agents.
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
@@ -10,7 +10,7 @@ const AGENTS: &[Dialect] = &[Dialect::BedrockAgents];
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "the type of a call is said only of the service's own tools",
+        says: "only calls of the service's own tools have a type",
         dialects: CONVERSE,
         check: |document| {
             all(members(document, "toolUse"), |call| {
@@ -35,22 +35,22 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"messages": [{"role": "user", "content": [{"toolResult": {}}]}]}),
     },
     Rule {
-        says: "a computer tool beside the request comes with its beta, and no name stands twice",
+        says: "a computer tool has its beta, and tool names are distinct",
         dialects: CONVERSE,
         check: |document| {
             let extra = &document["additionalModelRequestFields"];
-            let theirs = list(extra, "tools");
+            let model_tools = list(extra, "tools");
             let betas = list(extra, "anthropic_beta");
             let is_computer = |tool: &Value| texts(tool, "type").starts_with("computer_2");
             let has_beta = betas.iter().any(|beta| {
                 beta.as_str()
                     .is_some_and(|beta| beta.starts_with("computer-use-"))
             });
-            all(theirs, |tool| !is_computer(tool) || has_beta)?;
+            all(model_tools, |tool| !is_computer(tool) || has_beta)?;
             let specs = list(&document["toolConfig"], "tools")
                 .iter()
                 .map(|tool| texts(&tool["toolSpec"], "name"));
-            let names = specs.chain(theirs.iter().map(|tool| texts(tool, "name")));
+            let names = specs.chain(model_tools.iter().map(|tool| texts(tool, "name")));
             let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
             let count = names.len();
             names.sort_unstable();
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"additionalModelRequestFields": {"tools": [{"type": "computer_20250124", "name": "computer"}]}}),
     },
     Rule {
-        says: "every call is answered in the next message",
+        says: "every call has a result in the next message",
         dialects: CONVERSE,
         check: |document| {
             let messages = document
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "one to five results, each of one kind, with one picture of a computer's function",
+        says: "one to five results, each text or one image",
         dialects: AGENTS,
         check: |document| {
             all(
@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"returnControlInvocationResults": [{"functionResult": {"responseBody": {"TEXT": {}, "IMAGES": {}}}}]}),
     },
     Rule {
-        says: "every value of a declaration is a string",
+        says: "all settings of a declaration are strings",
         dialects: AGENTS,
         check: |document| {
             all(
