@@ -68,7 +68,7 @@ pub(crate) use encode_content::FORWARDED_PREFIX;
 pub(crate) use encode_history::encode_history;
 pub(crate) use encode_result::encode_results;
 pub(crate) use image::screenshot_size;
-pub(crate) use models::{is_of_october_2024, takes_old_tools};
+pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
 pub(crate) use stream::AnthropicMessageBuilder;
 
 /// Codec of `anthropic-messages`.

@@ -1,4 +1,4 @@
-//! Texts of results that the provider does not prescribe. Decoding recognizes them again.
+//! Texts of results that the provider does not prescribe. Decoding drops the confirmations.
 
 use telechir_protocol::Action;
 

@@ -81,7 +81,7 @@ fn data_image(
             format!("image that {problem}"),
             location,
             "it exceeds the model's image size",
-            "shrunk by the provider, so its coordinates are scaled",
+            "shrunk by the provider, so coordinates no longer match",
         );
     }
     restore(&mut block, &data.meta);

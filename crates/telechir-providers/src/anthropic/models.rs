@@ -124,13 +124,13 @@ pub(super) fn text_editor(model: &str) -> &'static str {
 }
 
 /// Whether a model supports only the first version of the tools.
-pub(crate) fn is_of_october_2024(model: Option<&str>) -> bool {
+pub(crate) fn supports_only_october_2024(model: Option<&str>) -> bool {
     version(model) == Some(ToolVersion::October2024)
 }
 
 /// Whether a model supports a legacy computer tool on Bedrock. Opus and Sonnet 5.5 do there,
 /// although they only support the toolset elsewhere.
-pub(crate) fn takes_old_tools(model: &str) -> bool {
+pub(crate) fn supports_legacy_tools(model: &str) -> bool {
     let Some(model) = parse_model(model) else {
         return true;
     };
@@ -140,7 +140,7 @@ pub(crate) fn takes_old_tools(model: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ToolVersion, takes_old_tools, version};
+    use super::{ToolVersion, supports_legacy_tools, version};
 
     #[test]
     fn newest_models_support_no_legacy_tool() {
@@ -150,14 +150,14 @@ mod tests {
             "unknown-model",
             "claude-opus-5",
         ] {
-            assert!(takes_old_tools(model), "{model}");
+            assert!(supports_legacy_tools(model), "{model}");
         }
         for model in [
             "anthropic.claude-haiku-5-5",
             "claude-fable-5-2",
             "claude-opus-6",
         ] {
-            assert!(!takes_old_tools(model), "{model}");
+            assert!(!supports_legacy_tools(model), "{model}");
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn write(result: &ShellResult) -> String {
     assemble(result, ByteCounts::Included)
 }
 
-/// Decodes a text that [`write`] encoded; another program's text becomes one combined output.
+/// Decodes an encoded result; another program's text becomes one combined output.
 pub(crate) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
     parse_sections(call_id.clone(), text, true).unwrap_or_else(|| {
         let outcome = if is_error {

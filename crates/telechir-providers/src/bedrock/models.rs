@@ -40,12 +40,15 @@ pub(super) fn vendor(model: Option<&str>) -> ModelVendor {
 }
 
 /// Fails if the offer has a screen and the model supports it only as a toolset.
-pub(super) fn takes_old_tools(offer: &ToolOffer, dialect: &'static str) -> Result<(), EncodeError> {
+pub(super) fn check_legacy_tool_support(
+    offer: &ToolOffer,
+    dialect: &'static str,
+) -> Result<(), EncodeError> {
     let is_screen = |tool: &Tool| matches!(tool, Tool::ComputerUse(tool) if tool.environment != Some(Environment::Browser));
     let Some(model) = offer.model.as_deref() else {
         return Ok(());
     };
-    if offer.tools.iter().any(is_screen) && !anthropic::takes_old_tools(model) {
+    if offer.tools.iter().any(is_screen) && !anthropic::supports_legacy_tools(model) {
         return Err(EncodeError::Missing {
             dialect,
             problem: format!(

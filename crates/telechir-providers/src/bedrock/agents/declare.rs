@@ -31,7 +31,7 @@ const JANUARY_2025: AnthropicToolTypes = AnthropicToolTypes {
 /// Declares the offered tools as request bodies of `CreateAgentActionGroup`.
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref();
-    let types = if anthropic::is_of_october_2024(model) {
+    let types = if anthropic::supports_only_october_2024(model) {
         OCTOBER_2024
     } else {
         JANUARY_2025

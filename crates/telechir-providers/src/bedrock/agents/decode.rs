@@ -362,7 +362,7 @@ fn result_block(result: &Value, id: &str) -> Value {
     block
 }
 
-/// Fields of a call or result that its content has no field for.
+/// Fields of a call or result without a neutral form.
 const OWN: [&str; 9] = [
     "actionGroup",
     "actionInvocationType",

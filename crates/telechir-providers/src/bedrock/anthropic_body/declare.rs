@@ -13,7 +13,7 @@ pub(super) const VERSION: &str = "bedrock-2023-05-31";
 
 /// Declares the offered tools without toolsets.
 pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-    models::takes_old_tools(offer, INVOKE)?;
+    models::check_legacy_tool_support(offer, INVOKE)?;
     let offer = as_anthropic_tools(offer, INVOKE);
     let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_WITHOUT_TOOLSETS)
         .map_err(|error| detect::encode_error_as(error, INVOKE))?;

@@ -19,7 +19,7 @@ const UNUSED: &str = "unused_tool";
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let vendor = models::vendor(offer.model.as_deref());
     if vendor == ModelVendor::Anthropic {
-        models::takes_old_tools(offer, DIALECT)?;
+        models::check_legacy_tool_support(offer, DIALECT)?;
     }
     let mut declaring = ConverseDeclarationBuilder {
         model: offer.model.clone(),

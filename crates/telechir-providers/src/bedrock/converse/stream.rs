@@ -42,8 +42,8 @@ impl EventAssembler for ConverseResponseBuilder {
             return Ok(Vec::new());
         }
         match name {
-            "messageStart" => self.start(event),
-            "contentBlockStart" => self.new(event),
+            "messageStart" => self.start_message(event),
+            "contentBlockStart" => self.start_block(event),
             "contentBlockDelta" => self.append(event),
             "contentBlockStop" => self.end_block(&event),
             "messageStop" => {
@@ -86,7 +86,7 @@ impl ConverseResponseBuilder {
         }
     }
 
-    fn start(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
+    fn start_message(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
         let role = event.shift_remove("role");
         if self.role.is_some() && self.role != role {
             return Err(self.bad("another message starts before the first has ended"));
@@ -100,7 +100,7 @@ impl ConverseResponseBuilder {
         index.ok_or_else(|| self.bad("it has no `contentBlockIndex`"))
     }
 
-    fn new(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
+    fn start_block(&mut self, mut event: JsonObject) -> Result<Vec<Delta>, StreamError> {
         let index = self.index(&event)?;
         let start = event.shift_remove("start").unwrap_or_default();
         if let Some(builder) = self.blocks.get(&index) {

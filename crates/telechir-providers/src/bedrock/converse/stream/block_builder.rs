@@ -168,7 +168,7 @@ impl ConverseBlockBuilder {
                 pieces.insert(name.to_owned(), piece);
                 return Ok(Some(delta));
             }
-            _ => return Err(format!("is not a `{name}`, but has a delta of one")),
+            _ => return Err(format!("has a `{name}` delta, but is of another kind")),
         }
         Ok(None)
     }
