@@ -139,7 +139,7 @@ fn member<'a>(
         return Err(missing(format!("{location} {name} must contain an image")));
     }
     if toolset == BROWSER {
-        states(name, result, &kinds, location)
+        browser_states(name, result, &kinds, location)
     } else {
         Ok(())
     }
@@ -166,7 +166,12 @@ fn result_text(result: &Block) -> Option<&str> {
     }
 }
 
-fn states(name: &str, result: &Block, kinds: &[&str], location: &str) -> Result<(), EncodeError> {
+fn browser_states(
+    name: &str,
+    result: &Block,
+    kinds: &[&str],
+    location: &str,
+) -> Result<(), EncodeError> {
     let count = kinds
         .iter()
         .filter(|kind| **kind == "browser_state")
@@ -189,10 +194,10 @@ fn states(name: &str, result: &Block, kinds: &[&str], location: &str) -> Result<
     let state = blocks
         .filter_map(Value::as_object)
         .find(|block| text(block, "type") == Some("browser_state"));
-    state.map_or(Ok(()), |state| one_state(state, location))
+    state.map_or(Ok(()), |state| browser_state(state, location))
 }
 
-fn one_state(state: &Block, location: &str) -> Result<(), EncodeError> {
+fn browser_state(state: &Block, location: &str) -> Result<(), EncodeError> {
     let tabs: Vec<&Value> = state
         .get("tabs")
         .and_then(Value::as_array)

@@ -38,7 +38,7 @@ impl LossNotes<'_> {
 
 type MemberSteps = Option<Vec<(&'static str, Value)>>;
 
-fn one(name: &'static str, input: Value) -> MemberSteps {
+fn single_step(name: &'static str, input: Value) -> MemberSteps {
     Some(vec![(name, input)])
 }
 
@@ -166,7 +166,7 @@ fn key(text: &str, repeat: u32, can_repeat: bool) -> MemberSteps {
     } else {
         json!(repeat)
     };
-    one(
+    single_step(
         "key",
         non_null_members([("text", json!(text)), ("repeat", repeat)]),
     )

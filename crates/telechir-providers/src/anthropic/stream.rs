@@ -192,7 +192,8 @@ impl AnthropicMessageBuilder {
                 builder.block.extend(without_type(delta));
                 return Ok(Vec::new());
             }
-            _ => without_type(delta).for_each(|(name, value)| add(&mut builder.block, name, value)),
+            _ => without_type(delta)
+                .for_each(|(name, value)| apply_delta(&mut builder.block, name, value)),
         }
         let delta_text = |name: &str| event["delta"][name].as_str().unwrap_or_default().to_owned();
         Ok(vec![match kind.as_str() {
@@ -263,7 +264,7 @@ fn without_type(delta: Block) -> impl Iterator<Item = (String, Value)> {
 }
 
 /// Applies a delta to a field: strings and lists are extended, other values replaced.
-fn add(block: &mut Block, name: String, value: Value) {
+fn apply_delta(block: &mut Block, name: String, value: Value) {
     match (block.get_mut(&name), value) {
         (Some(_), Value::Null) => {}
         (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),

@@ -73,7 +73,7 @@ impl Codec for Messages {
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        let offer = declare::as_anthropic_tools(offer, MESSAGES);
+        let offer = declare::relabel_raw_tools(offer, MESSAGES);
         anthropic::declare(&offer, anthropic::NEWEST)
             .map_err(|error| detect::encode_error_as(error, MESSAGES))
     }

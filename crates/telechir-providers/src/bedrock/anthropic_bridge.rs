@@ -83,7 +83,7 @@ pub(super) fn to_anthropic(meta: &mut Meta, provider: &str) {
 }
 
 /// Wraps a content that only Bedrock has, so that Anthropic's encoder passes it through.
-pub(super) fn forwarded(content: &mut Content, opaque: &str) {
+pub(super) fn wrap_forwarded(content: &mut Content, opaque: &str) {
     let json = match content {
         Content::Other(other) => other
             .kind

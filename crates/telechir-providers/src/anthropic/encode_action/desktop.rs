@@ -7,7 +7,7 @@ use telechir_protocol::{Action, Button, Target};
 
 use super::{
     LossNotes, MemberSteps, click_at, click_name, coordinate, key, non_null_members, notches,
-    number, one, pixel_point, typed, wait,
+    number, pixel_point, single_step, typed, wait,
 };
 use crate::anthropic::models::ToolVersion;
 use crate::anthropic::xdotool_keys;
@@ -19,16 +19,18 @@ pub(super) fn steps(
 ) -> MemberSteps {
     let is_october_2024 = version == ToolVersion::October2024;
     match action {
-        Action::Screenshot => one("screenshot", json!({})),
-        Action::CursorPosition => one("cursor_position", json!({})),
+        Action::Screenshot => single_step("screenshot", json!({})),
+        Action::CursorPosition => single_step("cursor_position", json!({})),
         Action::Zoom { region } if version >= ToolVersion::November2025 => {
             let (from, to) = (
                 pixel_point(region.from, notes)?,
                 pixel_point(region.to, notes)?,
             );
-            one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
+            single_step("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
         }
-        Action::Move { at } => one("mouse_move", json!({"coordinate": coordinate(at, notes)?})),
+        Action::Move { at } => {
+            single_step("mouse_move", json!({"coordinate": coordinate(at, notes)?}))
+        }
         Action::Click {
             at,
             button,
@@ -129,11 +131,11 @@ pub(super) fn steps(
             *repeat,
             version == ToolVersion::Toolset,
         ),
-        Action::HoldKey { chord, duration } if !is_october_2024 => one(
+        Action::HoldKey { chord, duration } if !is_october_2024 => single_step(
             "hold_key",
             json!({"text": xdotool_keys::chord(chord), "duration": seconds(*duration, version, notes)?}),
         ),
-        Action::Wait { duration } if !is_october_2024 => one(
+        Action::Wait { duration } if !is_october_2024 => single_step(
             "wait",
             json!({"duration": seconds(wait(*duration, notes), version, notes)?}),
         ),
@@ -167,10 +169,10 @@ fn drag(
         .map(|point| coordinate(point, notes))
         .collect::<Option<_>>()?;
     match points.as_slice() {
-        [end] if is_october_2024 => one("left_click_drag", json!({"coordinate": end})),
+        [end] if is_october_2024 => single_step("left_click_drag", json!({"coordinate": end})),
         [start, end] if !is_october_2024 => {
             let text = text.map_or(Value::Null, Value::from);
-            one(
+            single_step(
                 "left_click_drag",
                 non_null_members([
                     ("start_coordinate", start.clone()),

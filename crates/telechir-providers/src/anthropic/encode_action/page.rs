@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use telechir_protocol::{Action, Button, Target};
 
 use super::{
-    LossNotes, MemberSteps, click_at, click_name, key, non_null_members, notches, number, one,
-    pixel_point, target, typed, wait,
+    LossNotes, MemberSteps, click_at, click_name, key, non_null_members, notches, number,
+    pixel_point, single_step, target, typed, wait,
 };
 use crate::anthropic::xdotool_keys;
 
 pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
     match action {
-        Action::Screenshot => one("screenshot", json!({})),
+        Action::Screenshot => single_step("screenshot", json!({})),
         Action::Zoom { region } => {
             let (from, to) = (
                 pixel_point(region.from, notes)?,
                 pixel_point(region.to, notes)?,
             );
-            one("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
+            single_step("zoom", json!({"region": [from.0, from.1, to.0, to.1]}))
         }
         Action::Click {
             at: Some(at),
@@ -28,23 +28,23 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
             modifiers,
         } => {
             let modifiers = xdotool_keys::modifiers(modifiers).map_or(Value::Null, Value::from);
-            one(
+            single_step(
                 click_name(*button, *count)?,
                 non_null_members([("target", target(at, notes)?), ("modifiers", modifiers)]),
             )
         }
-        Action::Hover { at } => one("hover", json!({"target": target(at, notes)?})),
+        Action::Hover { at } => single_step("hover", json!({"target": target(at, notes)?})),
         Action::Move {
             at: at @ Target::Point(_),
-        } => one("mouse_move", json!({"target": target(at, notes)?})),
+        } => single_step("mouse_move", json!({"target": target(at, notes)?})),
         Action::MouseDown {
             at: Some(at @ Target::Point(_)),
             button: Button::Left,
-        } => one("left_mouse_down", json!({"target": target(at, notes)?})),
+        } => single_step("left_mouse_down", json!({"target": target(at, notes)?})),
         Action::MouseUp {
             at: Some(at @ Target::Point(_)),
             button: Button::Left,
-        } => one("left_mouse_up", json!({"target": target(at, notes)?})),
+        } => single_step("left_mouse_up", json!({"target": target(at, notes)?})),
         Action::Drag {
             path,
             button: Button::Left,
@@ -54,7 +54,7 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
             let [from @ Target::Point(_), to @ Target::Point(_)] = path.as_slice() else {
                 return None;
             };
-            one(
+            single_step(
                 "left_click_drag",
                 json!({"from": target(from, notes)?, "target": target(to, notes)?}),
             )
@@ -101,12 +101,12 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
         Action::Key { chord, repeat } => key(&xdotool_keys::chord(chord), *repeat, true),
         Action::HoldKey { chord, duration } => {
             let seconds = seconds_up_to(*duration, 30)?;
-            one(
+            single_step(
                 "hold_key",
                 json!({"text": xdotool_keys::chord(chord), "duration": seconds}),
             )
         }
-        Action::Wait { duration } => one(
+        Action::Wait { duration } => single_step(
             "wait",
             json!({"duration": seconds_up_to(wait(*duration, notes), 30)?}),
         ),
@@ -116,26 +116,26 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
 
 fn page_steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
     let navigate = |url: &str, tab: &Option<String>| {
-        one(
+        single_step(
             "navigate",
             non_null_members([("url", json!(url)), ("tab_id", json!(tab))]),
         )
     };
     let only_tab =
-        |name, tab: &Option<String>| one(name, non_null_members([("tab_id", json!(tab))]));
+        |name, tab: &Option<String>| single_step(name, non_null_members([("tab_id", json!(tab))]));
     match action {
         Action::Navigate { url, tab } => navigate(url, tab),
         Action::Back { tab } => navigate("back", tab),
         Action::Forward { tab } => navigate("forward", tab),
         Action::Reload { tab } => navigate("reload", tab),
-        Action::ListTabs => one("list_tabs", json!({})),
-        Action::NewTab { url: None } => one("new_tab", json!({})),
+        Action::ListTabs => single_step("list_tabs", json!({})),
+        Action::NewTab { url: None } => single_step("new_tab", json!({})),
         Action::NewTab { url: Some(url) } => Some(vec![
             ("new_tab", json!({})),
             ("navigate", json!({"url": url})),
         ]),
-        Action::SwitchTab { tab } => one("switch_tab", json!({"tab_id": tab})),
-        Action::CloseTab { tab } => one("close_tab", json!({"tab_id": tab})),
+        Action::SwitchTab { tab } => single_step("switch_tab", json!({"tab_id": tab})),
+        Action::CloseTab { tab } => single_step("close_tab", json!({"tab_id": tab})),
         Action::ReadPage {
             filter,
             depth,
@@ -147,7 +147,7 @@ fn page_steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
                 Some(Target::Ref { id, frame: _ }) => json!(id),
                 Some(Target::Point(_) | Target::Label { .. } | Target::Named(_)) => return None,
             };
-            one(
+            single_step(
                 "read_page",
                 non_null_members([
                     ("filter", json!(filter)),
@@ -160,11 +160,11 @@ fn page_steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
         Action::PageText { tab } => only_tab("get_page_text", tab),
         Action::ReadConsole { tab } => only_tab("read_console", tab),
         Action::ReadNetwork { tab } => only_tab("read_network", tab),
-        Action::Find { query, tab } => one(
+        Action::Find { query, tab } => single_step(
             "find",
             non_null_members([("query", json!(query)), ("tab_id", json!(tab))]),
         ),
-        Action::FormInput { at, value, tab } => one(
+        Action::FormInput { at, value, tab } => single_step(
             "form_input",
             non_null_members([
                 ("target", target(at, notes)?),
@@ -185,7 +185,7 @@ fn page_steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
                     json!(items)
                 }
             };
-            one(
+            single_step(
                 "file_upload",
                 non_null_members([
                     ("target", target(at, notes)?),
@@ -195,11 +195,11 @@ fn page_steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
                 ]),
             )
         }
-        Action::ScrollTo { at, tab } => one(
+        Action::ScrollTo { at, tab } => single_step(
             "scroll_to",
             non_null_members([("target", target(at, notes)?), ("tab_id", json!(tab))]),
         ),
-        Action::Javascript { script, tab } => one(
+        Action::Javascript { script, tab } => single_step(
             "javascript_exec",
             non_null_members([("text", json!(script)), ("tab_id", json!(tab))]),
         ),

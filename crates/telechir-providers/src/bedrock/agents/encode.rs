@@ -24,7 +24,7 @@ pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
 pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
     let turn = adapt::adapt_results(turn, DIALECT, &mut report)?;
-    let reply = anthropic::encode_results(&as_anthropic_turn(&turn))
+    let reply = anthropic::encode_results(&turn_to_anthropic(&turn))
         .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(reply.report);
     let mut items = Vec::new();
@@ -72,8 +72,13 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
 }
 
 /// The same calls as Anthropic's dialect decodes them, for its encoders.
-fn as_anthropic_turn(turn: &AnsweredTurn) -> AnsweredTurn {
-    let contents = turn.turn().contents().iter().map(as_anthropic).collect();
+fn turn_to_anthropic(turn: &AnsweredTurn) -> AnsweredTurn {
+    let contents = turn
+        .turn()
+        .contents()
+        .iter()
+        .map(content_to_anthropic)
+        .collect();
     let mut results = turn.results().to_vec();
     for result in &mut results {
         // Encoded as `confirmationState`.
@@ -87,7 +92,7 @@ fn as_anthropic_turn(turn: &AnsweredTurn) -> AnsweredTurn {
     again.unwrap_or_else(|| turn.clone())
 }
 
-fn as_anthropic(content: &Content) -> Content {
+fn content_to_anthropic(content: &Content) -> Content {
     let raw = content
         .meta()
         .and_then(|meta| meta.raw_representation.as_ref());
@@ -139,8 +144,8 @@ fn blocks_of<'a>(blocks: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a V
 
 /// A call's id without the suffix of a part.
 fn base_of(id: &str) -> &str {
-    let part = id.rsplit_once('-').filter(|(_, location)| {
-        location
+    let part = id.rsplit_once('-').filter(|(_, position)| {
+        position
             .split_once("of")
             .is_some_and(|(at, count)| at.parse::<u32>().is_ok() && count.parse::<u32>().is_ok())
     });
@@ -278,7 +283,7 @@ fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value
             if let Some(meta) = content.meta_mut() {
                 strip_own_meta(meta);
             }
-            crate::bedrock::anthropic_bridge::forwarded(content, "bedrock_");
+            crate::bedrock::anthropic_bridge::wrap_forwarded(content, "bedrock_");
         }
     }
     let bare = History {

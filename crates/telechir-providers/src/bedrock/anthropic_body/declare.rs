@@ -14,7 +14,7 @@ pub(super) const VERSION: &str = "bedrock-2023-05-31";
 /// Declares the offered tools without toolsets.
 pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     models::check_legacy_tool_support(offer, INVOKE)?;
-    let offer = as_anthropic_tools(offer, INVOKE);
+    let offer = relabel_raw_tools(offer, INVOKE);
     let (declared, report) = anthropic::declare(&offer, anthropic::NEWEST_WITHOUT_TOOLSETS)
         .map_err(|error| detect::encode_error_as(error, INVOKE))?;
     let betas: Vec<Value> = models::betas(&declared.headers);
@@ -31,7 +31,7 @@ pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeE
 }
 
 /// Relabels raw tools of dialect `name` as tools of `anthropic-messages`.
-pub(super) fn as_anthropic_tools(offer: &ToolOffer, name: &str) -> ToolOffer {
+pub(super) fn relabel_raw_tools(offer: &ToolOffer, name: &str) -> ToolOffer {
     let tool = |tool: &Tool| match tool {
         Tool::Raw(raw) if raw.dialect == name => Tool::Raw(RawTool {
             dialect: anthropic::DIALECT.to_owned(),

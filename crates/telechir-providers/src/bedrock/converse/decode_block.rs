@@ -86,10 +86,10 @@ fn document(value: &Value) -> Option<Value> {
         extra.insert("name".to_owned(), name.into());
     }
     let block = json!({"type": "document", "source": source, "title": name});
-    Some(holding(block, extra))
+    Some(with_extra(block, extra))
 }
 
-fn holding(mut block: Value, extra: JsonObject) -> Value {
+fn with_extra(mut block: Value, extra: JsonObject) -> Value {
     if !extra.is_empty() {
         block[EXTRA] = Value::Object(extra);
     }
@@ -109,7 +109,7 @@ fn tool_use(value: &Value) -> Option<Value> {
             block[anthropic_name] = member;
         }
     }
-    Some(holding(block, extra))
+    Some(with_extra(block, extra))
 }
 
 /// Converts a call of Nova's code interpreter.
@@ -163,7 +163,7 @@ fn tool_result(value: &Value) -> Option<Value> {
         extra.shift_remove("status");
         block["is_error"] = true.into();
     }
-    Some(holding(block, extra))
+    Some(with_extra(block, extra))
 }
 
 fn reasoning(value: &Value) -> Option<Value> {

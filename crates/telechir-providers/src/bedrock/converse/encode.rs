@@ -16,12 +16,12 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     let mut contents = turn.turn().contents().to_vec();
     let mut names = LegalIds::default();
     for content in &mut contents {
-        as_anthropic(content, &mut names, &mut report);
+        convert_to_anthropic(content, &mut names, &mut report);
     }
     let turn = adapt::adapt_results(turn, DIALECT, &mut report)?;
     let results = turn.results().iter().map(|result| {
         let mut content = result.clone().into_content();
-        as_anthropic(&mut content, &mut names, &mut report);
+        convert_to_anthropic(&mut content, &mut names, &mut report);
         content
     });
     let results: Vec<ToolResult> = results.filter_map(anthropic_bridge::as_result).collect();
@@ -55,21 +55,21 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
         Envelope::Object { .. } | Envelope::List => None,
     };
     let mut names = LegalIds::default();
-    let as_anthropic = History {
+    let converted = History {
         messages: history
             .messages
             .iter()
             .enumerate()
-            .map(|(at, message)| as_anthropic_message(message, at, &mut names, &mut report))
+            .map(|(at, message)| message_to_anthropic(message, at, &mut names, &mut report))
             .collect::<Result<_, _>>()?,
         envelope: match own {
-            Some((_, rest)) => as_anthropic_envelope(rest),
-            None if is_plain(history) => as_anthropic_envelope(&Map::new()),
+            Some((_, rest)) => envelope_to_anthropic(rest),
+            None if is_plain(history) => envelope_to_anthropic(&Map::new()),
             None => history.envelope.clone(),
         },
     };
     let (written, noted) =
-        anthropic::encode_history(&as_anthropic, anthropic::NEWEST_WITHOUT_TOOLSETS)
+        anthropic::encode_history(&converted, anthropic::NEWEST_WITHOUT_TOOLSETS)
             .map_err(|error| detect::encode_error_as(error, DIALECT))?;
     report.absorb(noted);
     let written = match written {
@@ -100,22 +100,22 @@ fn is_plain(history: &History) -> bool {
 
 /// An envelope with the request fields that Anthropic's encoder uses, in an API version without
 /// the restrictions of the newest.
-fn as_anthropic_envelope(rest: &Map<String, Value>) -> Envelope {
-    let mut as_anthropic = Map::from_iter([
+fn envelope_to_anthropic(rest: &Map<String, Value>) -> Envelope {
+    let mut fields = Map::from_iter([
         ("anthropic_version".to_owned(), "bedrock-2023-05-31".into()),
         ("tools".to_owned(), decode::tools(rest)),
     ]);
     let model = rest.get("modelId").or_else(|| rest.get("model"));
-    as_anthropic.extend(model.map(|model| ("model".to_owned(), model.clone())));
-    as_anthropic.insert("messages".to_owned(), Value::Null);
+    fields.extend(model.map(|model| ("model".to_owned(), model.clone())));
+    fields.insert("messages".to_owned(), Value::Null);
     Envelope::Object {
         dialect: anthropic::DIALECT,
         member: "messages",
-        rest: as_anthropic,
+        rest: fields,
     }
 }
 
-fn as_anthropic_message(
+fn message_to_anthropic(
     message: &Message,
     at: usize,
     names: &mut LegalIds,
@@ -131,7 +131,7 @@ fn as_anthropic_message(
         report,
     );
     for content in &mut message.contents {
-        as_anthropic(content, names, report);
+        convert_to_anthropic(content, names, report);
     }
     match &mut message.meta.raw_representation {
         Some(raw) if raw.dialect == DIALECT => {
@@ -147,9 +147,9 @@ fn as_anthropic_message(
 }
 
 /// Converts a content of this dialect to one of Anthropic's.
-fn as_anthropic(content: &mut Content, names: &mut LegalIds, report: &mut Report) {
+fn convert_to_anthropic(content: &mut Content, names: &mut LegalIds, report: &mut Report) {
     names.apply(content, DIALECT, report);
-    anthropic_bridge::forwarded(content, OPAQUE_PREFIX);
+    anthropic_bridge::wrap_forwarded(content, OPAQUE_PREFIX);
     anthropic_bridge::each_meta(content, &mut |meta| {
         anthropic_bridge::to_anthropic(meta, PROVIDER)
     });

@@ -10,7 +10,7 @@ use crate::{Report, anthropic};
 /// Converts a block; `cache_control` becomes a cache point after it.
 pub(super) fn blocks(block: &Value, location: &str, report: &mut Report) -> Vec<Value> {
     let mut blocks = Vec::new();
-    blocks.extend(one(block, location, report));
+    blocks.extend(convert(block, location, report));
     if let Some(marker) = block
         .get("cache_control")
         .filter(|marker| !marker.is_null())
@@ -29,7 +29,7 @@ pub(super) fn cache_point(marker: &Value) -> Value {
     json!({"cachePoint": point})
 }
 
-fn one(block: &Value, location: &str, report: &mut Report) -> Option<Value> {
+fn convert(block: &Value, location: &str, report: &mut Report) -> Option<Value> {
     let extra = block.get(EXTRA);
     if let Some(own) = extra.and_then(original) {
         return Some(own);
@@ -241,7 +241,7 @@ fn tool_result(block: &Value, extra: Option<&Value>, location: &str, report: &mu
         Some(Value::String(text)) if text.is_empty() => Vec::new(),
         Some(Value::String(text)) => vec![json!({"text": text})],
         Some(Value::Array(parts)) => {
-            let part = |part| one(part, location, report);
+            let part = |part| convert(part, location, report);
             parts.iter().filter_map(part).collect()
         }
         _ => Vec::new(),
