@@ -1,7 +1,7 @@
 //! One application's elements: its cache in one answer, and what that leaves out asked for.
 
 mod bulk;
-mod more;
+mod details;
 mod names;
 mod walk;
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Bounds, Detail, Window};
 
-pub(crate) use more::{bounds_of, corner, each_extent, holds_number, holds_text, readable};
+pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_text, readable};
 
 use crate::bus::{Bus, within};
 use crate::error::BusError;
@@ -109,11 +109,11 @@ pub(crate) async fn read(
         names::tidy(&mut nodes);
     }
     names::fill(&mut nodes);
-    let frame = more::Frame { toolkit, windows };
+    let frame = details::Frame { toolkit, windows };
     within(
         "an application",
         WHOLE,
-        more::tell(bus, &mut nodes, &frame, detail),
+        details::tell(bus, &mut nodes, &frame, detail),
     )
     .await?;
     Ok(Shown {

@@ -12,11 +12,11 @@ use zbus::OwnedObjectPath;
 
 use crate::app::{self, Node, Shown};
 use crate::bus::{Bus, BusSocket, Way, within};
+use crate::element::Watched;
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, Object, ROOT};
 use crate::refs::{Known, Refs};
-use crate::watch::Watched;
-use crate::{act, role, set};
+use crate::{actions, role, set_value};
 
 /// Where applications say that they are there.
 const REGISTRY: &str = "org.a11y.atspi.Registry";
@@ -203,16 +203,16 @@ impl Accessibility for AtSpi {
 
     async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<ActionReport, DeviceError> {
         let watched = self.watched(id).await?;
-        act::invoke(&watched, name).await
+        actions::invoke(&watched, name).await
     }
 
     async fn set(&mut self, id: &str, value: &Value) -> Result<Option<ActionReport>, DeviceError> {
         let watched = self.watched(id).await?;
-        set::set(&watched, value).await
+        set_value::set(&watched, value).await
     }
 
     async fn reveal(&mut self, id: &str) -> Result<(), DeviceError> {
         let watched = self.watched(id).await?;
-        act::reveal(&watched).await
+        actions::reveal(&watched).await
     }
 }

@@ -5,17 +5,17 @@
 //! what one of them says can be wrong, endless or late without holding up the others. Knows no X
 //! server: where windows are is told to it.
 
-mod act;
+mod actions;
 mod app;
 mod atspi;
 mod bus;
+mod element;
 mod error;
 mod object;
 mod refs;
 mod role;
-mod set;
+mod set_value;
 mod state;
-mod watch;
 
 pub use atspi::AtSpi;
 pub use bus::BusSocket;

@@ -3,8 +3,8 @@
 //! The pixels are what any program drew, so tesseract reads them in a confinement of its own: no
 //! network, no home, nothing to write to. It is started for each reading and ends with it.
 
-mod run;
-mod screenshot;
-mod table;
+mod pgm;
+mod tesseract;
+mod tsv;
 
-pub use run::Tesseract;
+pub use tesseract::Tesseract;

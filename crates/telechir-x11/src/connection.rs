@@ -21,8 +21,8 @@ use x11rb::x11_utils::TryParse;
 
 use crate::address::Address;
 use crate::error::XError;
+use crate::kill_switch::Hand;
 use crate::stream::ImpatientStream;
-use crate::switch::Hand;
 
 /// A server that is alive answers in microseconds; one that is stopped never does.
 const REPLY_CEILING: Duration = Duration::from_secs(5);

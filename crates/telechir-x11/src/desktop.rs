@@ -10,15 +10,15 @@ use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
 
 use crate::PrivateDisplay;
-use crate::body::Body;
 use crate::clipboard::Selection;
 use crate::display::Display;
+use crate::display_io::Body;
 use crate::error::XError;
+use crate::kill_switch::{self, KillSwitch, Switch};
 use crate::launch;
 use crate::monitors;
 use crate::paste::Typing;
 use crate::settle::Patience;
-use crate::switch::{self, KillSwitch, Switch};
 
 /// What this device calls itself in errors.
 const NAME: &str = "desktop";
@@ -305,7 +305,7 @@ impl Computer for Desktop {
     }
 
     fn until_stopped(&self) -> UntilStopped {
-        Box::pin(switch::stopped(self.switch.as_ref().map(Switch::told)))
+        Box::pin(kill_switch::stopped(self.switch.as_ref().map(Switch::told)))
     }
 
     fn visible_region(&self) -> ScreenRegion {
@@ -358,7 +358,7 @@ impl Computer for Desktop {
         let outcome = tokio::select! {
             biased;
             // The action's future is dropped, and with it what it pressed is released.
-            why = switch::stopped(told) => Err(DeviceError::Stopped { why }),
+            why = kill_switch::stopped(told) => Err(DeviceError::Stopped { why }),
             outcome = self.carry_out(action) => outcome,
         };
         // What took time itself has its effect from its end on.

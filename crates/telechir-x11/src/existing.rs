@@ -12,8 +12,8 @@ use crate::connection::Connection;
 use crate::desktop::Desktop;
 use crate::display::Display;
 use crate::error::XError;
-use crate::grip;
 use crate::layout::Layout;
+use crate::press_guard;
 use crate::private::{Said, pipe};
 use crate::screen::XScreen;
 
@@ -150,7 +150,7 @@ impl ExistingDisplay {
     /// When the server does not answer.
     pub async fn clean_up(&self, keys: &[u8]) -> Result<(), DeviceError> {
         let connection = self.open().await?;
-        grip::release_all(&connection).await?;
+        press_guard::release_all(&connection).await?;
         let mut layout = Layout::read(&connection).await?;
         let free = layout.spare_codes();
         let lent: Vec<&u8> = keys.iter().filter(|key| !free.contains(key)).collect();

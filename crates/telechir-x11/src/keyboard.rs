@@ -8,10 +8,10 @@ use x11rb::protocol::xproto::KeyButMask;
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::focus::Focus;
-use crate::grip::{Grip, Part};
+use crate::keycode_pool::{Lent, Spares};
 use crate::keysym;
 use crate::layout::{Layout, Stroke};
-use crate::spares::{Lent, Spares};
+use crate::press_guard::{Grip, Part};
 
 /// Everything known of the server's keyboard.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use telechir_device::DeviceError;
 use telechir_protocol::{Chord, Key, Modifier, NamedKey};
 use tokio::time::timeout;
 
-use crate::body::Body;
 use crate::clipboard::Selection;
 use crate::display::Display;
+use crate::display_io::Body;
 use crate::error::XError;
 use crate::keyboard::Found;
 use crate::text;

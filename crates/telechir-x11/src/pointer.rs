@@ -9,8 +9,8 @@ use x11rb::protocol::xproto::ConnectionExt as _;
 
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::grip::{Grip, Part};
-use crate::manager::Manager;
+use crate::press_guard::{Grip, Part};
+use crate::wm_sync::Manager;
 
 /// Pixels that one click of the wheel stands for, as browsers have it.
 const PIXELS_PER_CLICK: f64 = 100.0;

@@ -1,10 +1,10 @@
 //! A display of our own: an X server with a secret, a window manager, and what applications need.
 
-mod confined;
 mod files;
-mod manager;
 mod programs;
-mod said;
+mod sandbox;
+mod stderr_tail;
+mod wm_startup;
 
 use std::io;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use telechir_process::{Cgroup, Child, Identity, Pid, is_root};
 use telechir_protocol::Size;
 use tempfile::TempDir;
 
-use self::confined::{Confined, Given, Surroundings};
 pub(crate) use self::programs::pipe;
-pub(crate) use self::said::Said;
+use self::sandbox::{Confined, Given, Surroundings};
+pub(crate) use self::stderr_tail::Said;
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;

@@ -3,9 +3,9 @@
 use telechir_device::DeviceError;
 
 use crate::PrivateDisplay;
-use crate::body::Body;
 use crate::desktop::Desktop;
 use crate::display::Display;
+use crate::display_io::Body;
 
 impl Desktop {
     /// When its X server ends, starts a fresh desktop in its place. What was under way fails and

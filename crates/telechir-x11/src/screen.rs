@@ -5,7 +5,7 @@ use telechir_protocol::Size;
 use tokio::time::Instant;
 
 use crate::display::Display;
-use crate::eyes::Eyes;
+use crate::screen_view::Eyes;
 use crate::settle::Patience;
 
 /// A screen that is only looked at: whoever shows a window on it brings its own input.

@@ -1,11 +1,11 @@
 //! Waiting until the screen stopped changing, told by the server's damage reports and by how
 //! much the programs on the screen work.
 
-mod habits;
-mod stillness;
+mod activity;
+mod late_updates;
 mod threads;
 mod timers;
-mod work;
+mod tracker;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,10 +20,10 @@ use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
 use x11rb::protocol::res::{self, ClientIdMask, ClientIdSpec, ConnectionExt as _};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
-use self::habits::{CURIOUS, Habits};
-use self::stillness::{Area, Next, Since, Stillness};
+use self::activity::{Sleep, Timely, Work};
+use self::late_updates::{CURIOUS, Habits};
 use self::threads::Cast;
-use self::work::{Sleep, Timely, Work};
+use self::tracker::{Area, Next, Since, Stillness};
 use crate::connection::Connection;
 use crate::error::XError;
 
@@ -205,11 +205,11 @@ impl DamageWatch {
         let is_known = |area: &Area| {
             self.restless
                 .iter()
-                .any(|known| stillness::holds(*known, *area))
+                .any(|known| tracker::holds(*known, *area))
         };
         let is_news = changed
             .iter()
-            .any(|area| !stillness::may_blink(*area) && !is_known(area));
+            .any(|area| !tracker::may_blink(*area) && !is_known(area));
         let at = self
             .clock
             .map(|clock| clock + Duration::from_millis(at.into()));

@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::focus::Reader;
-use crate::grip::{Grip, Held, Part};
 use crate::keyboard::{Found, Keyboard, Modes};
+use crate::keycode_pool::Lent;
 use crate::keysym;
 use crate::layout::Stroke;
-use crate::spares::Lent;
+use crate::press_guard::{Grip, Held, Part};
 
 /// A program that cannot say what it read gets this long after each change of the mapping, and
 /// [`MUTE_AFTER`] after each batch. Measured with xterm: exact in every run, and wrong without.

@@ -1,7 +1,7 @@
 //! Windows, as the window manager knows them (EWMH): which there are, and what can be asked of it.
 
-mod ask;
-mod look;
+mod inspect;
+mod requests;
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use telechir_device::{PartLocation, Viewport};
 use telechir_protocol::Size;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _, Window};
 
-pub(crate) use look::{Described, Rect};
+pub(crate) use inspect::{Described, Rect};
 
 use crate::connection::Connection;
 use crate::error::XError;
@@ -101,7 +101,7 @@ impl Windows {
     /// All windows that the window manager manages.
     pub(crate) async fn list(&mut self, connection: &Connection) -> Result<Listed, XError> {
         let windows = self.managed(connection).await?;
-        let windows = look::describe(connection, &self.atoms, &windows).await?;
+        let windows = inspect::describe(connection, &self.atoms, &windows).await?;
         let is_there = |window: Window| windows.iter().any(|listed| listed.window == window);
         self.named.retain(|(window, _)| is_there(*window));
         for listed in &windows {
@@ -152,7 +152,7 @@ impl Windows {
             .x()
             .get_property(false, window, name, AtomEnum::WINDOW, 0, 1)?;
         let says_so = or_gone(connection.reply(says_so).await)?;
-        Ok(says_so.is_some_and(|property| look::numbers(&property) == [window]))
+        Ok(says_so.is_some_and(|property| inspect::numbers(&property) == [window]))
     }
 
     /// One window as it is now; none when it is gone.
@@ -161,7 +161,7 @@ impl Windows {
         connection: &Connection,
         window: Window,
     ) -> Result<Option<Described>, XError> {
-        let mut described = look::describe(connection, &self.atoms, &[window]).await?;
+        let mut described = inspect::describe(connection, &self.atoms, &[window]).await?;
         Ok(described.pop())
     }
 
@@ -183,7 +183,7 @@ impl Windows {
             connection
                 .x()
                 .get_property(false, connection.root(), name, AtomEnum::ANY, 0, MOST)?;
-        Ok(look::numbers(&connection.reply(property).await?))
+        Ok(inspect::numbers(&connection.reply(property).await?))
     }
 
     fn number(&mut self, window: Window) -> u32 {

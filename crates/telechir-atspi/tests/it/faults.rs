@@ -6,7 +6,7 @@ use telechir_device::{Accessibility as _, Computer as _, Detail, DeviceError};
 use telechir_process::Signal;
 use telechir_protocol::{Action, Named, Point, Target};
 
-use crate::stage::{Stage, click, named};
+use crate::fixture::{Stage, click, named};
 
 #[tokio::test]
 async fn an_application_that_hangs_does_not_hold_up_the_others() {

@@ -5,6 +5,6 @@
 )]
 
 mod faults;
+mod fixture;
+mod ocr;
 mod programs;
-mod stage;
-mod words;

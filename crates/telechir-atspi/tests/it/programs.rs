@@ -10,7 +10,7 @@ use telechir_device::{
 use telechir_protocol::{Action, Button, ClickCount, Named, Target};
 use telechir_testkit::gate::{Part, require};
 
-use crate::stage::{Stage, click, invoke, named, set, told};
+use crate::fixture::{Stage, click, invoke, named, set, told};
 
 fn by_name(role: &str, name: &str) -> Target {
     Target::Named(named(role, name))

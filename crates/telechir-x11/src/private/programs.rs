@@ -12,8 +12,8 @@ use telechir_device::DeviceError;
 use telechir_process::{Child, Readiness, Spawn, Stdio};
 use tokio::time::timeout;
 
-use super::confined::{Confined, GIVEN, Given, Surroundings};
-use super::manager::wait_for_manager;
+use super::sandbox::{Confined, GIVEN, Given, Surroundings};
+use super::wm_startup::wait_for_manager;
 use super::{DisplayOptions, failed, files, unavailable};
 use crate::connection::Connection;
 

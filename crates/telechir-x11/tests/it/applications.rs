@@ -9,8 +9,8 @@ use telechir_testkit::gate::{Part, require};
 use telechir_testkit::scene::Scene;
 use telechir_x11::Desktop;
 
+use crate::fixture;
 use crate::programs::{holds, press, started};
-use crate::stage;
 use crate::typing::{asked_runs, mixed, runs};
 use crate::windows::{act, told};
 
@@ -21,7 +21,7 @@ const REST: Settle = Settle {
 
 async fn drag(desktop: &mut Desktop, path: &[(u32, u32)]) {
     let drag = Action::Drag {
-        path: path.iter().map(|(x, y)| stage::pixel(*x, *y)).collect(),
+        path: path.iter().map(|(x, y)| fixture::pixel(*x, *y)).collect(),
         button: Button::Left,
         modifiers: Vec::new(),
         duration: Some(Duration::from_secs(1)),
@@ -32,11 +32,11 @@ async fn drag(desktop: &mut Desktop, path: &[(u32, u32)]) {
 
 #[tokio::test]
 async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[]).await;
     desktop
-        .perform(&stage::type_text("saved ж漢"))
+        .perform(&fixture::type_text("saved ж漢"))
         .await
         .unwrap();
     // The menu by its letter, in it the entry by its own: a dialog asks for a name.
@@ -52,9 +52,9 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     desktop.settle(REST).await.unwrap();
-    let path = stage::workspace(&folder).join("named.txt");
+    let path = fixture::workspace(&folder).join("named.txt");
     press(&mut desktop, "ctrl+a").await;
-    let name = stage::type_text(path.to_str().unwrap());
+    let name = fixture::type_text(path.to_str().unwrap());
     desktop.perform(&name).await.unwrap();
     desktop.settle(REST).await.unwrap();
     // The dialog does not hear it while it still looks at the folder, and shows nothing of that.
@@ -93,12 +93,12 @@ struct Page {
 impl Page {
     async fn open(html: &str) -> Self {
         require(Part::Chromium);
-        let folder = stage::session_dir();
-        let home = stage::workspace(&folder);
+        let folder = fixture::session_dir();
+        let home = fixture::workspace(&folder);
         let file = home.join("page.html");
         std::fs::write(&file, html).unwrap();
-        stage::own(&file);
-        let display = stage::managed(&folder).await;
+        fixture::own(&file);
+        let display = fixture::managed(&folder).await;
         let environment = display.environment();
         let profile = format!("--user-data-dir={}", home.join("profile").display());
         let words = [
@@ -112,7 +112,7 @@ impl Page {
         ];
         let spawn = Spawn::new("/usr/bin/chromium")
             .args(words)
-            .identity(stage::identity())
+            .identity(fixture::identity())
             .envs(environment.clone())
             .cwd(&home);
         let chromium = spawn.spawn().await.unwrap();
@@ -154,7 +154,7 @@ async fn drags_draw_strokes() {
     for stroke in [[(300, 300), (700, 300)], [(700, 300), (700, 600)]] {
         drag(desktop, &stroke).await;
     }
-    let aside = stage::move_to(desktop.size(), 1270, 790);
+    let aside = fixture::move_to(desktop.size(), 1270, 790);
     desktop.perform(&aside).await.unwrap();
     desktop.settle(REST).await.unwrap();
     let after = desktop.capture().await.unwrap();
@@ -189,7 +189,7 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
             .take(100)
             .collect();
         let start = Instant::now();
-        let typed = stage::type_text(&text);
+        let typed = fixture::type_text(&text);
         page.desktop.perform(&typed).await.unwrap();
         assert_eq!(page.shows(&text).await, text, "run {run}");
         times.push(start.elapsed());
@@ -209,12 +209,12 @@ async fn a_sheet_is_computed_and_saved() {
     if asked_runs().is_none() {
         return;
     }
-    let folder = stage::session_dir();
-    let path = stage::workspace(&folder).join("sheet.csv");
+    let folder = fixture::session_dir();
+    let path = fixture::workspace(&folder).join("sheet.csv");
     std::fs::write(&path, "item,price\npen,2\n").unwrap();
-    stage::own(&path);
+    fixture::own(&path);
     let words = ["--norestore", "--nologo", path.to_str().unwrap()];
-    let mut desktop = started(stage::managed(&folder).await, "localc", &words).await;
+    let mut desktop = started(fixture::managed(&folder).await, "localc", &words).await;
     let start = Instant::now();
     // The question how to read the file, which comes some time after the first window.
     while !told(&mut desktop, Action::ListWindows)
@@ -238,7 +238,7 @@ async fn a_sheet_is_computed_and_saved() {
     press(&mut desktop, "Down").await;
     press(&mut desktop, "Home").await;
     // A tabulator goes right, and Enter goes back to where the row began.
-    let rows = stage::type_text("Straße 漢😀\t40\nsum\t=SUM(B2:B3)\n");
+    let rows = fixture::type_text("Straße 漢😀\t40\nsum\t=SUM(B2:B3)\n");
     desktop.perform(&rows).await.unwrap();
     desktop.settle(REST).await.unwrap();
     press(&mut desktop, "ctrl+s").await;

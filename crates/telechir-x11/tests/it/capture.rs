@@ -6,7 +6,7 @@ use telechir_device::{Computer, Frame, Screen, Settle};
 use telechir_protocol::Size;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-use crate::stage::{self, POLITE};
+use crate::fixture::{self, POLITE};
 
 const SETTLE: Settle = Settle {
     quiet: Duration::from_millis(50),
@@ -21,10 +21,10 @@ fn is_filled(frame: &Frame, (x, y): (u32, u32), (width, height): (u32, u32), rgb
 
 #[tokio::test]
 async fn painted_pixels_come_out_exactly() {
-    let folder = stage::session_dir();
-    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     desktop
-        .perform(&stage::move_to(desktop.size(), 700, 700))
+        .perform(&fixture::move_to(desktop.size(), 700, 700))
         .await
         .unwrap();
     witness.paint(100, 50, 200, 100, 0x00c8_1e14);
@@ -44,13 +44,13 @@ async fn painted_pixels_come_out_exactly() {
 
 #[tokio::test]
 async fn the_pointer_is_in_the_screenshot() {
-    let folder = stage::session_dir();
-    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     witness.paint(0, 0, 1280, 800, 0x000a_dc28);
     witness.show_square_pointer(9, [200 * 257, 30 * 257, 20 * 257]);
     let size = desktop.size();
     desktop
-        .perform(&stage::move_to(size, 400, 300))
+        .perform(&fixture::move_to(size, 400, 300))
         .await
         .unwrap();
     let frame = desktop.capture().await.unwrap();
@@ -63,7 +63,7 @@ async fn the_pointer_is_in_the_screenshot() {
     assert_eq!(frame.pixel(409, 300), Some(GREEN));
     // At the last pixel only the pointer's corner is left on the screen.
     desktop
-        .perform(&stage::move_to(size, 1279, 799))
+        .perform(&fixture::move_to(size, 1279, 799))
         .await
         .unwrap();
     let frame = desktop.capture().await.unwrap();
@@ -75,12 +75,12 @@ async fn the_pointer_is_in_the_screenshot() {
 #[tokio::test]
 async fn the_screen_has_exactly_the_size_asked_for() {
     telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let size = Size::new(1023, 767);
     let options = DisplayOptions {
         size,
         window_manager: false,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let display = PrivateDisplay::start(options).await.unwrap();
     let mut screen = display.into_screen().await.unwrap();
@@ -91,11 +91,11 @@ async fn the_screen_has_exactly_the_size_asked_for() {
 
 #[tokio::test]
 async fn a_screen_that_did_not_change_gives_the_same_pixels_again() {
-    let folder = stage::session_dir();
-    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     let size = desktop.size();
     desktop
-        .perform(&stage::move_to(size, 700, 700))
+        .perform(&fixture::move_to(size, 700, 700))
         .await
         .unwrap();
     witness.paint(100, 50, 200, 100, 0x00c8_1e14);
@@ -114,7 +114,7 @@ async fn a_screen_that_did_not_change_gives_the_same_pixels_again() {
     // What somebody still holds is not painted over.
     assert!(is_filled(&first, (100, 50), (200, 100), RED));
     desktop
-        .perform(&stage::move_to(size, 701, 700))
+        .perform(&fixture::move_to(size, 701, 700))
         .await
         .unwrap();
     let moved = desktop.capture().await.unwrap();
@@ -128,15 +128,15 @@ async fn a_screen_that_did_not_change_gives_the_same_pixels_again() {
 #[tokio::test]
 async fn a_4k_screen_is_captured_to_its_last_pixel() {
     telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let size = Size::new(3840, 2160);
     let options = DisplayOptions {
         size,
         window_manager: false,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let display = PrivateDisplay::start(options).await.unwrap();
-    let (mut desktop, witness) = stage::watched(display, POLITE).await;
+    let (mut desktop, witness) = fixture::watched(display, POLITE).await;
     witness.paint(3800, 2100, 40, 60, 0x00c8_1e14);
     let frame = desktop.capture().await.unwrap();
     assert_eq!(frame.size(), size);

@@ -9,8 +9,8 @@ use telechir_x11::{Desktop, Typing};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 
+use crate::fixture;
 use crate::programs::{holds, press, started};
-use crate::stage;
 
 /// More than fits into one request, so that it goes in pieces.
 fn long() -> String {
@@ -31,17 +31,17 @@ async fn write(desktop: &mut Desktop, text: &str) {
 
 /// An editor with a file of this text in it, and the file.
 async fn editor(folder: &tempfile::TempDir, text: &str) -> (Desktop, std::path::PathBuf) {
-    let path = stage::workspace(folder).join("text.txt");
+    let path = fixture::workspace(folder).join("text.txt");
     std::fs::write(&path, text).unwrap();
-    stage::own(&path);
-    let display = stage::managed(folder).await;
+    fixture::own(&path);
+    let display = fixture::managed(folder).await;
     let desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
     (desktop, path)
 }
 
 #[tokio::test]
 async fn what_a_program_copies_is_read() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let text = "Grüße, 漢字 😀\n\tzweite Zeile";
     let (mut desktop, _) = editor(&folder, text).await;
     assert_eq!(read(&mut desktop).await.unwrap(), "The clipboard is empty.");
@@ -61,7 +61,7 @@ async fn what_a_program_copies_is_read() {
 
 #[tokio::test]
 async fn what_is_written_is_pasted_by_a_program_also_in_pieces() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, path) = editor(&folder, "").await;
     let text = long();
     write(&mut desktop, &text).await;
@@ -81,7 +81,7 @@ async fn what_is_written_is_pasted_by_a_program_also_in_pieces() {
 
 #[tokio::test]
 async fn a_long_text_of_a_program_is_read_in_pieces() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let text = long();
     let (mut desktop, _) = editor(&folder, &text).await;
     press(&mut desktop, "ctrl+a").await;
@@ -117,8 +117,8 @@ fn own_in_silence(environment: &[(String, String)]) -> Client {
 
 #[tokio::test]
 async fn an_owner_that_never_answers_is_not_waited_for_without_end() {
-    let folder = stage::session_dir();
-    let display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
     let environment = display.environment();
     let mut desktop = display.into_desktop().await.unwrap();
     let _silent = own_in_silence(&environment);
@@ -134,12 +134,12 @@ async fn an_owner_that_never_answers_is_not_waited_for_without_end() {
 
 #[tokio::test]
 async fn typing_leaves_the_clipboard_as_it_was() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (desktop, path) = editor(&folder, "").await;
     let mut desktop = desktop.typing(Typing::Paste);
     write(&mut desktop, "a person's own").await;
     let text = format!("{}漢字 한글 😀 e\u{301}\nend", "long ".repeat(60));
-    desktop.perform(&stage::type_text(&text)).await.unwrap();
+    desktop.perform(&fixture::type_text(&text)).await.unwrap();
     assert_eq!(read(&mut desktop).await.unwrap(), "a person's own");
     press(&mut desktop, "ctrl+s").await;
     assert_eq!(holds(&path, &text).await, text);
@@ -148,15 +148,15 @@ async fn typing_leaves_the_clipboard_as_it_was() {
 
 #[tokio::test]
 async fn a_terminal_is_pasted_into_by_its_own_keys() {
-    let folder = stage::session_dir();
-    let path = stage::workspace(&folder).join("written.txt");
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let path = fixture::workspace(&folder).join("written.txt");
+    let display = fixture::managed(&folder).await;
     let command = format!("cat > {}", path.display());
     let args = ["-u8", "-e", "sh", "-c", &command];
     let desktop = started(display, "xterm", &args).await;
     let mut desktop = desktop.typing(Typing::Paste);
     let text = "echo 漢字 한글 Ж".to_owned();
-    desktop.perform(&stage::type_text(&text)).await.unwrap();
+    desktop.perform(&fixture::type_text(&text)).await.unwrap();
     press(&mut desktop, "Return").await;
     assert_eq!(
         holds(&path, &format!("{text}\n")).await,
@@ -168,12 +168,12 @@ async fn a_terminal_is_pasted_into_by_its_own_keys() {
 
 #[tokio::test]
 async fn where_the_clipboard_cannot_be_kept_text_goes_by_keys() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (desktop, path) = editor(&folder, "").await;
     let _silent = own_in_silence(&desktop.environment());
     let mut desktop = desktop.typing(Typing::Paste);
     let text = "漢字 한글 ".repeat(3);
-    desktop.perform(&stage::type_text(&text)).await.unwrap();
+    desktop.perform(&fixture::type_text(&text)).await.unwrap();
     press(&mut desktop, "ctrl+s").await;
     assert_eq!(holds(&path, &text).await, text);
     desktop.close().await.unwrap();

@@ -16,8 +16,8 @@ use telechir_testkit::xvfb::value;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
 
-use crate::life::{processes_of, until};
-use crate::{programs, stage};
+use crate::lifecycle::{processes_of, until};
+use crate::{fixture, programs};
 
 /// Waits for a file that appears whole.
 async fn read(path: &Path) -> String {
@@ -35,7 +35,7 @@ async fn read(path: &Path) -> String {
 
 /// What a script prints that runs in a terminal window on this display, with how it ended.
 pub(crate) async fn said(display: &mut PrivateDisplay, folder: &TempDir, script: &str) -> String {
-    let workspace = stage::workspace(folder);
+    let workspace = fixture::workspace(folder);
     let (attempt, said) = (workspace.join("attempt"), workspace.join("said"));
     let _from_before = fs::remove_file(&said);
     fs::write(&attempt, script).unwrap();
@@ -51,8 +51,8 @@ pub(crate) async fn said(display: &mut PrivateDisplay, folder: &TempDir, script:
 /// What a script prints in a terminal window on a display of its own.
 async fn alone(script: &str) -> String {
     require(Part::Sandbox);
-    let folder = stage::session_dir();
-    let mut display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::bare(&folder).await;
     let said = said(&mut display, &folder, script).await;
     display.close().await.unwrap();
     said
@@ -78,22 +78,22 @@ fn readable(parent: &str) -> TempDir {
 async fn a_terminal_that_is_typed_into_reads_neither_recordings_nor_other_sessions() {
     require(Part::Sandbox);
     let (folder, recording, other) = (
-        stage::session_dir(),
+        fixture::session_dir(),
         readable("/var/tmp"),
-        stage::session_dir(),
+        fixture::session_dir(),
     );
-    let others = stage::workspace(&other).join("secret");
+    let others = fixture::workspace(&other).join("secret");
     fs::write(&others, "secret").unwrap();
-    stage::own(&others);
+    fixture::own(&others);
     let secrets = format!("{}/secret {}", recording.path().display(), others.display());
-    let display = stage::managed(&folder).await;
+    let display = fixture::managed(&folder).await;
     let mut desktop = programs::started(display, "xterm", &["-e", "sh"]).await;
     let line = format!("cat {secrets} >got 2>why; mv why said");
-    desktop.perform(&stage::type_text(&line)).await.unwrap();
+    desktop.perform(&fixture::type_text(&line)).await.unwrap();
     programs::press(&mut desktop, "Return").await;
-    let why = read(&stage::workspace(&folder).join("said")).await;
+    let why = read(&fixture::workspace(&folder).join("said")).await;
     assert_eq!(why.matches("No such file").count(), 2, "{why}");
-    assert_eq!(read(&stage::workspace(&folder).join("got")).await, "");
+    assert_eq!(read(&fixture::workspace(&folder).join("got")).await, "");
     desktop.close().await.unwrap();
 }
 
@@ -155,8 +155,8 @@ async fn sockets_of_the_host_cannot_be_reached() {
 
 #[tokio::test]
 async fn of_all_displays_only_this_one_can_be_reached() {
-    let (folder, others) = (stage::session_dir(), stage::session_dir());
-    let (mut display, other) = (stage::bare(&folder).await, stage::bare(&others).await);
+    let (folder, others) = (fixture::session_dir(), fixture::session_dir());
+    let (mut display, other) = (fixture::bare(&folder).await, fixture::bare(&others).await);
     let script = "ls /tmp/.X11-unix; basename \"$XAUTHORITY\"";
     let number = display.name().replace(':', "X");
     let found = said(&mut display, &folder, script).await;
@@ -238,8 +238,8 @@ async fn only_the_workspace_the_home_and_memory_can_be_written() {
 #[tokio::test]
 async fn what_other_programs_act_on_cannot_be_changed_from_a_terminal_window() {
     require(Part::Sandbox);
-    let folder = stage::session_dir();
-    let workspace = stage::workspace(&folder);
+    let folder = fixture::session_dir();
+    let workspace = fixture::workspace(&folder);
     for name in [".git/hooks/pre-commit", ".git/config", ".mcp.json"] {
         let path = workspace.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -252,11 +252,11 @@ async fn what_other_programs_act_on_cannot_be_changed_from_a_terminal_window() {
         ".git/hooks/pre-commit",
         ".mcp.json",
     ] {
-        stage::own(&workspace.join(path));
+        fixture::own(&workspace.join(path));
     }
     let options = DisplayOptions {
         missing: Missing::AreMasked,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let mut display = PrivateDisplay::start(options).await.unwrap();
     let script = "echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-commit\n\
@@ -286,8 +286,8 @@ async fn all_programs_on_it_are_bounded_together() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
-    let folder = stage::session_dir();
-    let mut display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::bare(&folder).await;
     let pid = display.launch("sleep", &["1000"]).await.unwrap();
     let group = |pid: Pid| fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero()));
     let first = group(pid).unwrap();
@@ -308,10 +308,10 @@ async fn files_of_the_display_cannot_be_changed() {
 async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined() {
     require(Part::Dbus);
     require(Part::Sandbox);
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let options = DisplayOptions {
         accessibility: true,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let mut display = PrivateDisplay::start(options).await.unwrap();
     let script = "dbus-send --session --print-reply=literal --dest=org.freedesktop.DBus \
@@ -355,11 +355,11 @@ async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined()
 #[tokio::test]
 async fn what_an_application_started_ends_with_it() {
     require(Part::Sandbox);
-    let folder = stage::session_dir();
-    let mut display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::bare(&folder).await;
     let script = "setsid -f sleep 1000; touch begun; while [ ! -e end ]; do sleep 0.05; done";
     display.launch("sh", &["-c", script]).await.unwrap();
-    read(&stage::workspace(&folder).join("begun")).await;
+    read(&fixture::workspace(&folder).join("begun")).await;
     let environment = display.environment();
     let sleeps = || {
         let mut found = processes_of(&environment).into_iter();
@@ -367,15 +367,15 @@ async fn what_an_application_started_ends_with_it() {
     };
     // setsid is gone before what it started has become another program.
     until("what it left behind sleeps", &sleeps).await;
-    fs::write(stage::workspace(&folder).join("end"), "").unwrap();
+    fs::write(fixture::workspace(&folder).join("end"), "").unwrap();
     until("all it started ends", || !sleeps()).await;
     display.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_program_that_is_missing_is_told_with_its_package() {
-    let folder = stage::session_dir();
-    let mut display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::bare(&folder).await;
     let error = display.launch("no-such-program", &[]).await.unwrap_err();
     assert!(error.to_string().contains("was not found"), "{error}");
     display.launch("true", &[]).await.unwrap();
@@ -384,11 +384,11 @@ async fn a_program_that_is_missing_is_told_with_its_package() {
 
 #[tokio::test]
 async fn a_folder_of_the_system_is_no_workspace() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     for path in ["/", "/etc", "/home", "/root", "/tmp"] {
         let options = DisplayOptions {
             workspace: Some(path.into()),
-            ..stage::options(&folder)
+            ..fixture::options(&folder)
         };
         let error = PrivateDisplay::start(options).await.unwrap_err();
         assert!(matches!(error, DeviceError::Unavailable { .. }), "{error}");

@@ -4,11 +4,11 @@ use telechir_testkit::witness::XWitness;
 use telechir_x11::Desktop;
 use tempfile::TempDir;
 
-use crate::stage::{self, POLITE};
+use crate::fixture::{self, POLITE};
 
 async fn stage() -> (Desktop, XWitness, TempDir) {
-    let folder = stage::session_dir();
-    let (desktop, witness) = stage::watched(stage::managed(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (desktop, witness) = fixture::watched(fixture::managed(&folder).await, POLITE).await;
     (desktop, witness, folder)
 }
 

@@ -3,17 +3,17 @@
 //! The part that runs with the other tests has a terminal and an editor. `make soak` asks for all of
 //! it, on every application that is installed, and writes the table in `benchmarks/settling.md`.
 
-mod acts;
+mod cases;
+mod fixture;
 mod moving;
-mod stage;
 mod table;
 
 use std::time::Duration;
 
 use telechir_device::{Computer as _, Settle};
 
-use self::acts::App;
-use self::stage::{Outcome, Play};
+use self::cases::App;
+use self::fixture::{Outcome, Play};
 
 /// As a session waits.
 const SETTLE: Settle = Settle {
@@ -45,13 +45,13 @@ async fn a_settled_screenshot_is_the_last() {
     let all = is_all_asked();
     let mut outcomes = Vec::new();
     let apps: Vec<&App> = if all {
-        acts::ALL
+        cases::ALL
             .iter()
             .copied()
             .filter(|app| app.is_installed())
             .collect()
     } else {
-        vec![&acts::XTERM, &acts::MOUSEPAD]
+        vec![&cases::XTERM, &cases::MOUSEPAD]
     };
     for app in apps {
         outcomes.extend(play(app).await);

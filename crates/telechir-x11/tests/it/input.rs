@@ -4,7 +4,7 @@ use telechir_device::contract::computer::{Seen, Witness};
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::{Action, Chord, Key};
 
-use crate::stage::{self, POLITE};
+use crate::fixture::{self, POLITE};
 
 fn press(chord: &str) -> telechir_device::ScreenAction {
     Action::Key {
@@ -15,8 +15,8 @@ fn press(chord: &str) -> telechir_device::ScreenAction {
 
 #[tokio::test]
 async fn a_key_that_the_layout_lacks_is_borrowed() {
-    let folder = stage::session_dir();
-    let (mut desktop, mut witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, mut witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     for (name, key) in [("F35", Key::parse("F35")), ("ctrl+ж", Key::Char('ж'))] {
         witness.forget().await;
         desktop.perform(&press(name)).await.unwrap();
@@ -29,10 +29,10 @@ async fn a_key_that_the_layout_lacks_is_borrowed() {
 
 #[tokio::test]
 async fn control_characters_are_refused_before_anything_is_typed() {
-    let folder = stage::session_dir();
-    let (mut desktop, mut witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, mut witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     let error = desktop
-        .perform(&stage::type_text("abc\u{3}"))
+        .perform(&fixture::type_text("abc\u{3}"))
         .await
         .unwrap_err();
     assert!(
@@ -45,15 +45,15 @@ async fn control_characters_are_refused_before_anything_is_typed() {
 
 #[tokio::test]
 async fn typing_follows_a_click_into_another_window() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let environment = display.environment();
-    let (mut desktop, mut first) = stage::watched(display, POLITE).await;
+    let (mut desktop, mut first) = fixture::watched(display, POLITE).await;
     // The second window covers the first, has the focus, and goes.
     let second = telechir_testkit::witness::XWitness::open(&environment, POLITE).await;
     drop(second);
     let size = desktop.size();
-    let at = Some(stage::pixel(200, 200));
+    let at = Some(fixture::pixel(200, 200));
     let text = "hello ж".to_owned();
     let action = Action::Type {
         text,
@@ -62,7 +62,7 @@ async fn typing_follows_a_click_into_another_window() {
         submit: false,
     };
     desktop
-        .perform(&stage::on_screen(size, action))
+        .perform(&fixture::on_screen(size, action))
         .await
         .unwrap();
     assert_eq!(first.text("hello ж").await, "hello ж");

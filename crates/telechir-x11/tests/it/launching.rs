@@ -7,7 +7,7 @@ use telechir_device::{ActionReport, Computer, DeviceError, Effect};
 use telechir_protocol::{Action, ActionKind};
 use telechir_x11::{Desktop, ExistingDisplay};
 
-use crate::stage;
+use crate::fixture;
 
 async fn open(desktop: &mut Desktop, name: &str) -> Result<ActionReport, DeviceError> {
     let name = name.to_owned();
@@ -16,8 +16,12 @@ async fn open(desktop: &mut Desktop, name: &str) -> Result<ActionReport, DeviceE
 
 #[tokio::test]
 async fn an_application_is_started_by_its_name_and_outlives_the_call() {
-    let folder = stage::session_dir();
-    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let mut desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     for name in ["Mousepad", "xterm"] {
         let performed = open(&mut desktop, name).await.unwrap();
         assert_eq!(performed.effect, Effect::Confirmed);
@@ -36,8 +40,8 @@ async fn an_application_is_started_by_its_name_and_outlives_the_call() {
 
 #[tokio::test]
 async fn an_application_is_seen_without_a_window_manager_too() {
-    let folder = stage::session_dir();
-    let mut desktop = stage::bare(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let mut desktop = fixture::bare(&folder).await.into_desktop().await.unwrap();
     let performed = open(&mut desktop, "xterm").await.unwrap();
     assert_eq!(performed.effect, Effect::Confirmed);
     desktop.close().await.unwrap();
@@ -45,8 +49,12 @@ async fn an_application_is_seen_without_a_window_manager_too() {
 
 #[tokio::test]
 async fn what_is_not_there_is_said_with_what_is() {
-    let folder = stage::session_dir();
-    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let mut desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let error = open(&mut desktop, "no such application").await.unwrap_err();
     let said = error.to_string();
     assert!(said.contains("Mousepad ["), "{said}");
@@ -55,21 +63,25 @@ async fn what_is_not_there_is_said_with_what_is() {
 
 /// A program of the workspace that does this.
 fn program(folder: &tempfile::TempDir, script: &str) -> String {
-    let path = stage::workspace(folder).join("program");
+    let path = fixture::workspace(folder).join("program");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    stage::own(&path);
+    fixture::own(&path);
     path.to_string_lossy().into_owned()
 }
 
 #[tokio::test]
 async fn a_program_that_fails_is_told_with_its_last_words() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let path = program(
         &folder,
         "seq 1 3000 >&2; echo 'cannot open the thing' >&2; exit 3",
     );
-    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let mut desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let said = open(&mut desktop, &path).await.unwrap_err().to_string();
     assert!(
         said.contains("exit status: 3") && said.ends_with("cannot open the thing"),
@@ -81,9 +93,13 @@ async fn a_program_that_fails_is_told_with_its_last_words() {
 
 #[tokio::test]
 async fn a_program_that_ends_well_without_a_window_is_not_called_a_success() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let path = program(&folder, "exit 0");
-    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let mut desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let performed = open(&mut desktop, &path).await.unwrap();
     assert_eq!(performed.effect, Effect::Delivered);
     assert!(performed.text.unwrap().contains("without a window"));
@@ -92,8 +108,8 @@ async fn a_program_that_ends_well_without_a_window_is_not_called_a_success() {
 
 #[tokio::test]
 async fn an_existing_display_starts_programs_only_when_told_to() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let environment = display.environment();
     let value = |name: &str| {
         let found = environment.iter().find(|(n, _)| n == name);

@@ -7,7 +7,7 @@ use telechir_protocol::{Action, Button};
 use telechir_testkit::witness::XWitness;
 use telechir_x11::Desktop;
 
-use crate::stage::{self, POLITE};
+use crate::fixture::{self, POLITE};
 use crate::windows::{act, launch, refused, region, told, until_active, window};
 
 /// No bar, no menu: only frames and focus.
@@ -15,10 +15,10 @@ const CONFIG: &str = "<?xml version=\"1.0\"?><JWM></JWM>";
 
 /// A desktop with jwm at work on it.
 async fn managed(folder: &tempfile::TempDir) -> (Desktop, Pid) {
-    let config = stage::workspace(folder).join("jwmrc");
+    let config = fixture::workspace(folder).join("jwmrc");
     std::fs::write(&config, CONFIG).unwrap();
-    stage::own(&config);
-    let mut display = stage::bare(folder).await;
+    fixture::own(&config);
+    let mut display = fixture::bare(folder).await;
     let words = ["-f", config.to_str().unwrap()];
     let pid = display.launch("jwm", &words).await.unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
@@ -33,7 +33,7 @@ async fn managed(folder: &tempfile::TempDir) -> (Desktop, Pid) {
 
 #[tokio::test]
 async fn another_manager_does_what_is_asked_of_it() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, _) = managed(&folder).await;
     launch(&mut desktop, "xterm", &["-T", "first terminal"], 1).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
@@ -82,18 +82,18 @@ async fn another_manager_does_what_is_asked_of_it() {
 
 #[tokio::test]
 async fn a_click_and_text_pass_through_another_manager() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, _) = managed(&folder).await;
     let mut witness = XWitness::open(&desktop.environment(), POLITE).await;
     let size = desktop.size();
     let click = Action::Click {
-        at: Some(stage::pixel(200, 300)),
+        at: Some(fixture::pixel(200, 300)),
         button: Button::Right,
         count: Default::default(),
         modifiers: Vec::new(),
     };
     desktop
-        .perform(&stage::on_screen(size, click))
+        .perform(&fixture::on_screen(size, click))
         .await
         .unwrap();
     let is_there = |seen: &[Seen]| {
@@ -104,14 +104,14 @@ async fn a_click_and_text_pass_through_another_manager() {
     let seen = witness.seen(&is_there).await;
     assert!(is_there(&seen), "{seen:?}");
     let text = "plain, then ж漢😀";
-    desktop.perform(&stage::type_text(text)).await.unwrap();
+    desktop.perform(&fixture::type_text(text)).await.unwrap();
     assert_eq!(witness.text(text).await, text);
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_manager_that_ends_is_missed_and_nothing_else() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, pid) = managed(&folder).await;
     launch(&mut desktop, "xterm", &["-T", "a terminal"], 1).await;
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -127,7 +127,7 @@ async fn a_manager_that_ends_is_missed_and_nothing_else() {
     }
     let said = refused(&mut desktop, Action::ListWindows).await;
     assert!(said.contains("no window manager"), "{said}");
-    desktop.perform(&stage::type_text("aж")).await.unwrap();
+    desktop.perform(&fixture::type_text("aж")).await.unwrap();
     desktop.capture().await.unwrap();
     desktop.close().await.unwrap();
 }

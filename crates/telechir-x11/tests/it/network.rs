@@ -10,7 +10,7 @@ use telechir_testkit::gate::{Part, require};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::confinement::said;
-use crate::stage;
+use crate::fixture;
 
 /// A page of this machine, for as long as the test lives.
 fn page() -> u16 {
@@ -40,11 +40,11 @@ async fn an_application_reaches_what_is_named_and_the_terminal_beside_it_nothing
     let telling = Arc::clone(&decisions);
     let egress = Egress::new(policy.gate(Client::Desktop))
         .on_decision(move |decision| telling.lock().unwrap().push(decision));
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let mut display = PrivateDisplay::start(DisplayOptions {
         window_manager: false,
         network: Some(egress),
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     })
     .await
     .unwrap();

@@ -8,7 +8,7 @@ use telechir_device::{Computer, Settle};
 use telechir_protocol::{Action, Chord};
 use telechir_x11::{Desktop, PrivateDisplay};
 
-use crate::stage;
+use crate::fixture;
 
 const TEXT: &str =
     "Grüße, мир! 中文汉字 日本語 한국어 עברית €½ 😀 naïve “x” ẞßİı Ω≈ç√∫ αβγδεζηθ ЖЗИЙКЛМ";
@@ -61,18 +61,18 @@ pub(crate) async fn started(display: PrivateDisplay, program: &str, args: &[&str
 }
 
 fn written(folder: &tempfile::TempDir) -> PathBuf {
-    stage::workspace(folder).join("written.txt")
+    fixture::workspace(folder).join("written.txt")
 }
 
 #[tokio::test]
 async fn a_text_editor_gets_every_character() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let path = written(&folder);
     fs::write(&path, "").unwrap();
-    stage::own(&path);
-    let display = stage::managed(&folder).await;
+    fixture::own(&path);
+    let display = fixture::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
-    desktop.perform(&stage::type_text(TEXT)).await.unwrap();
+    desktop.perform(&fixture::type_text(TEXT)).await.unwrap();
     press(&mut desktop, "ctrl+s").await;
     let saved = holds(&path, TEXT).await;
     assert_eq!(saved, TEXT);
@@ -81,13 +81,13 @@ async fn a_text_editor_gets_every_character() {
 
 #[tokio::test]
 async fn a_terminal_gets_every_character_and_lives() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let path = written(&folder);
-    let display = stage::managed(&folder).await;
+    let display = fixture::managed(&folder).await;
     let command = format!("cat > {}", path.display());
     let mut desktop = started(display, "xterm", &["-u8", "-e", "sh", "-c", &command]).await;
     for _ in 0..2 {
-        desktop.perform(&stage::type_text(TEXT)).await.unwrap();
+        desktop.perform(&fixture::type_text(TEXT)).await.unwrap();
         press(&mut desktop, "Return").await;
     }
     let expected = format!("{TEXT}\n{TEXT}\n");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use telechir_device::{Computer, Settle};
 use telechir_protocol::UnsettledReason;
 
-use crate::stage::{self, POLITE};
+use crate::fixture::{self, POLITE};
 
 const SETTLE: Settle = Settle {
     quiet: Duration::from_millis(50),
@@ -19,10 +19,10 @@ const PATIENT: Settle = Settle {
 
 #[tokio::test]
 async fn a_still_screen_settles_after_the_quiet_period() {
-    let folder = stage::session_dir();
-    let (mut desktop, _witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, _witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     desktop.settle(SETTLE).await.unwrap();
-    let moved = stage::move_to(desktop.size(), 700, 700);
+    let moved = fixture::move_to(desktop.size(), 700, 700);
     desktop.perform(&moved).await.unwrap();
     let settled = desktop.settle(SETTLE).await.unwrap();
     assert!(settled.is_settled(), "{settled:?}");
@@ -33,8 +33,8 @@ async fn a_still_screen_settles_after_the_quiet_period() {
 
 #[tokio::test]
 async fn a_screen_that_nobody_touched_since_is_not_waited_for() {
-    let folder = stage::session_dir();
-    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     desktop.settle(PATIENT).await.unwrap();
     let settled = desktop.settle(PATIENT).await.unwrap();
     assert!(settled.is_settled(), "{settled:?}");
@@ -49,8 +49,8 @@ async fn a_screen_that_nobody_touched_since_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_program_that_works_is_waited_for() {
-    let folder = stage::session_dir();
-    let mut display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::managed(&folder).await;
     let words = [
         "-c",
         "end=$((SECONDS+60)); while ((SECONDS<end)); do :; done",
@@ -75,8 +75,8 @@ async fn settle_while_painting(
     (width, height): (u16, u16),
     settle: Settle,
 ) -> telechir_device::Settled {
-    let folder = stage::session_dir();
-    let (mut desktop, witness) = stage::watched(stage::bare(&folder).await, POLITE).await;
+    let folder = fixture::session_dir();
+    let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     desktop.settle(SETTLE).await.unwrap();
     let mut tick = tokio::time::interval(Duration::from_millis(20));
     let mut colour = 0;

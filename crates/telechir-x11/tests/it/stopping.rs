@@ -10,12 +10,12 @@ use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::{ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_EVENT};
 use x11rb::protocol::xtest::ConnectionExt as _;
 
-use crate::stage;
+use crate::fixture;
 
 type Environment = Vec<(String, String)>;
 
 async fn guarded(folder: &tempfile::TempDir, switch: KillSwitch) -> (Desktop, Environment) {
-    let display = stage::managed(folder).await;
+    let display = fixture::managed(folder).await;
     let environment = display.environment();
     let desktop = display.into_desktop().await.unwrap();
     let desktop = desktop.with_kill_switch(&switch).await.unwrap();
@@ -53,13 +53,13 @@ async fn check_stopped(desktop: &mut Desktop, environment: &Environment) {
     assert_eq!(pressed(environment), (Vec::new(), 0));
     assert!(desktop.stopped().is_some());
     // Nothing is done any more.
-    let error = desktop.perform(&stage::type_text("a")).await.unwrap_err();
+    let error = desktop.perform(&fixture::type_text("a")).await.unwrap_err();
     assert!(matches!(error, DeviceError::Stopped { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_person_stops_it_by_moving_the_pointer_into_the_corner() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let switch = KillSwitch {
         corner: Some(Corner::TopLeft),
         key: None,
@@ -68,7 +68,10 @@ async fn a_person_stops_it_by_moving_the_pointer_into_the_corner() {
     // The model's own way there stops nothing.
     let size = desktop.size();
     for (x, y) in [(0, 0), (300, 200)] {
-        desktop.perform(&stage::move_to(size, x, y)).await.unwrap();
+        desktop
+            .perform(&fixture::move_to(size, x, y))
+            .await
+            .unwrap();
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(desktop.stopped(), None);
@@ -83,7 +86,7 @@ async fn a_person_stops_it_by_moving_the_pointer_into_the_corner() {
 
 #[tokio::test]
 async fn a_person_stops_it_by_a_key() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let switch = KillSwitch {
         corner: None,
         key: Chord::parse("shift+F12"),
@@ -101,8 +104,12 @@ async fn a_person_stops_it_by_a_key() {
 
 #[tokio::test]
 async fn a_stop_key_that_is_no_key_is_refused() {
-    let folder = stage::session_dir();
-    let desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let switch = KillSwitch {
         corner: None,
         key: Chord::parse("ctrl+a+b"),
@@ -120,8 +127,12 @@ fn kill_server(desktop: &mut Desktop) {
 
 #[tokio::test]
 async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wanted() {
-    let folder = stage::session_dir();
-    let desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let mut desktop = desktop.beginning_anew();
     kill_server(&mut desktop);
     let error = desktop
@@ -135,16 +146,24 @@ async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wante
     desktop.capture().await.unwrap();
     desktop.close().await.unwrap();
 
-    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let mut desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     kill_server(&mut desktop);
-    let error = desktop.perform(&stage::type_text("a")).await.unwrap_err();
+    let error = desktop.perform(&fixture::type_text("a")).await.unwrap_err();
     assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_server_that_ends_in_the_middle_of_an_action_is_told_at_once() {
-    let folder = stage::session_dir();
-    let desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let mut desktop = desktop.beginning_anew();
     let display = desktop.private_display().expect("it is our own");
     let (environment, pid) = (display.environment(), display.server_pid().unwrap());
@@ -162,15 +181,19 @@ async fn a_server_that_ends_in_the_middle_of_an_action_is_told_at_once() {
         .unwrap_err();
     assert!(matches!(error, DeviceError::Restarted { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(12));
-    desktop.perform(&stage::type_text("aж")).await.unwrap();
+    desktop.perform(&fixture::type_text("aж")).await.unwrap();
     desktop.capture().await.unwrap();
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
-    let folder = stage::session_dir();
-    let mut desktop = stage::managed(&folder).await.into_desktop().await.unwrap();
+    let folder = fixture::session_dir();
+    let mut desktop = fixture::managed(&folder)
+        .await
+        .into_desktop()
+        .await
+        .unwrap();
     let size = desktop.size();
     for run in 0..5 {
         let display = desktop.private_display().expect("it is our own");
@@ -178,7 +201,7 @@ async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
         display.launch("xterm", &args).await.unwrap();
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(900) {
-            let at = Some(stage::pixel(200, 200 + run));
+            let at = Some(fixture::pixel(200, 200 + run));
             let text = "x漢".to_owned();
             let action = Action::Type {
                 text,
@@ -187,7 +210,7 @@ async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
                 submit: true,
             };
             desktop
-                .perform(&stage::on_screen(size, action))
+                .perform(&fixture::on_screen(size, action))
                 .await
                 .unwrap();
             desktop.perform(&Action::ListWindows).await.unwrap();
@@ -198,22 +221,22 @@ async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
 
 #[tokio::test]
 async fn a_desktop_without_its_bus_goes_on() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let options = DisplayOptions {
         accessibility: true,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let display = PrivateDisplay::start(options).await.unwrap();
     let environment = display.environment();
     let mut desktop = display.into_desktop().await.unwrap();
-    let named = crate::life::processes_of(&environment);
+    let named = crate::lifecycle::processes_of(&environment);
     for (pid, _) in named.iter().filter(|(_, name)| name == "dbus-daemon") {
         let pid = rustix::process::Pid::from_raw(*pid).unwrap();
         let _may_have_gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
     let name = "xterm".to_owned();
     desktop.perform(&Action::OpenApp { name }).await.unwrap();
-    desktop.perform(&stage::type_text("a漢")).await.unwrap();
+    desktop.perform(&fixture::type_text("a漢")).await.unwrap();
     desktop.capture().await.unwrap();
     desktop.close().await.unwrap();
 }

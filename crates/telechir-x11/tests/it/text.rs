@@ -6,7 +6,7 @@ use telechir_device::Computer;
 use telechir_device::contract::computer::Witness;
 use telechir_testkit::witness::Manners;
 
-use crate::stage;
+use crate::fixture;
 
 /// 355 different characters, more than there are free keys, several times over.
 fn world() -> String {
@@ -31,29 +31,29 @@ fn world() -> String {
 }
 
 async fn check(manners: Manners, text: &str) {
-    let folder = stage::session_dir();
-    let (mut desktop, mut witness) = stage::watched(stage::bare(&folder).await, manners).await;
-    desktop.perform(&stage::type_text(text)).await.unwrap();
+    let folder = fixture::session_dir();
+    let (mut desktop, mut witness) = fixture::watched(fixture::bare(&folder).await, manners).await;
+    desktop.perform(&fixture::type_text(text)).await.unwrap();
     assert_eq!(witness.text(text).await, text);
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
 async fn more_characters_than_free_keys_arrive_exactly() {
-    check(stage::POLITE, &world()).await;
+    check(fixture::POLITE, &world()).await;
 }
 
 #[tokio::test]
 async fn characters_typed_before_are_typed_again_among_new_ones() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, mut witness) =
-        stage::watched(stage::bare(&folder).await, stage::POLITE).await;
+        fixture::watched(fixture::bare(&folder).await, fixture::POLITE).await;
     let all: Vec<char> = ('一'..='亀').collect();
     let first: String = all[..60].iter().collect();
     let second: String = all[60..90].iter().chain(&all[20..60]).collect();
     for text in [&first, &second, &first] {
         witness.forget().await;
-        desktop.perform(&stage::type_text(text)).await.unwrap();
+        desktop.perform(&fixture::type_text(text)).await.unwrap();
         assert_eq!(witness.text(text).await, *text);
     }
     desktop.close().await.unwrap();
@@ -77,16 +77,19 @@ async fn a_program_that_cannot_say_what_it_read_gets_every_character() {
 
 #[tokio::test]
 async fn caps_lock_does_not_change_what_is_written() {
-    let folder = stage::session_dir();
-    let display = stage::bare(&folder).await;
-    let (mut desktop, mut witness) = stage::watched(display, stage::POLITE).await;
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
+    let (mut desktop, mut witness) = fixture::watched(display, fixture::POLITE).await;
     let caps_lock = telechir_protocol::Chord::parse("Caps_Lock").unwrap();
     let press = telechir_protocol::Action::Key {
         chord: caps_lock,
         repeat: 1,
     };
     desktop.perform(&press).await.unwrap();
-    desktop.perform(&stage::type_text("aBcé漢Ж")).await.unwrap();
+    desktop
+        .perform(&fixture::type_text("aBcé漢Ж"))
+        .await
+        .unwrap();
     assert_eq!(witness.text("aBcé漢Ж").await, "aBcé漢Ж");
     // The lock is as it was: a plain key is a capital.
     witness.forget().await;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use telechir_device::Computer;
 use telechir_x11::Desktop;
 
+use crate::fixture;
 use crate::programs::{holds, press, started};
-use crate::stage;
 
 /// Runs in `make test`; `make soak` asks for more.
 const RUNS: u32 = 10;
@@ -67,24 +67,24 @@ async fn saved(desktop: &mut Desktop, path: &std::path::Path, text: &str) -> (St
     press(desktop, "ctrl+a").await;
     press(desktop, "Delete").await;
     let start = Instant::now();
-    desktop.perform(&stage::type_text(text)).await.unwrap();
+    desktop.perform(&fixture::type_text(text)).await.unwrap();
     let took = start.elapsed();
     press(desktop, "ctrl+s").await;
     (holds(path, text).await, took)
 }
 
 async fn editor(folder: &tempfile::TempDir) -> (Desktop, std::path::PathBuf) {
-    let path = stage::workspace(folder).join("text.txt");
+    let path = fixture::workspace(folder).join("text.txt");
     std::fs::write(&path, "").unwrap();
-    stage::own(&path);
-    let display = stage::managed(folder).await;
+    fixture::own(&path);
+    let display = fixture::managed(folder).await;
     let desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
     (desktop, path)
 }
 
 #[tokio::test]
 async fn a_thousand_mixed_characters_are_saved_exactly_every_time() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, path) = editor(&folder).await;
     let mut times = Vec::new();
     for run in 0..runs() {
@@ -104,7 +104,7 @@ async fn a_thousand_mixed_characters_are_saved_exactly_every_time() {
 
 #[tokio::test]
 async fn plain_text_and_a_hundred_foreign_characters_are_saved_exactly() {
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let (mut desktop, path) = editor(&folder).await;
     let plain: String = (' '..='~').cycle().take(1_000).collect();
     let foreign: String = mixed(7, 2_000)
@@ -161,14 +161,14 @@ async fn every_layout_types_the_same() {
         &["ru,us"],
         &["us", "-variant", "dvorak"],
     ] {
-        let folder = stage::session_dir();
+        let folder = fixture::session_dir();
         let (mut desktop, path) = editor(&folder).await;
         set_layout(&mut desktop, layout).await;
         let (file, _) = saved(&mut desktop, &path, text).await;
         assert_eq!(file, text, "{layout:?}");
         // A shortcut goes by its letter, wherever that is: all is marked and replaced.
         press(&mut desktop, "ctrl+a").await;
-        desktop.perform(&stage::type_text("z")).await.unwrap();
+        desktop.perform(&fixture::type_text("z")).await.unwrap();
         press(&mut desktop, "ctrl+s").await;
         assert_eq!(holds(&path, "z").await, "z", "{layout:?}");
         desktop.close().await.unwrap();

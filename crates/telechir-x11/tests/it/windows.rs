@@ -10,8 +10,8 @@ use x11rb::connection::Connection as _;
 use x11rb::properties::WmSizeHints;
 use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 
+use crate::fixture;
 use crate::programs::started;
-use crate::stage;
 
 /// A terminal with a title, its size in pixels of a font that it always has.
 const TERMINAL: [&str; 4] = ["-T", "first terminal", "-geometry", "40x10"];
@@ -21,7 +21,7 @@ pub(crate) async fn act(
     action: Action,
 ) -> Result<ActionReport, DeviceError> {
     let size = desktop.size();
-    desktop.perform(&stage::on_screen(size, action)).await
+    desktop.perform(&fixture::on_screen(size, action)).await
 }
 
 pub(crate) async fn told(desktop: &mut Desktop, action: Action) -> String {
@@ -86,8 +86,8 @@ pub(crate) async fn until_active(desktop: &mut Desktop) -> String {
 
 #[tokio::test]
 async fn windows_are_listed_and_one_is_made_active() {
-    let folder = stage::session_dir();
-    let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
+    let folder = fixture::session_dir();
+    let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
     let listed = until_active(&mut desktop).await;
     let lines: Vec<&str> = listed.lines().skip(1).collect();
@@ -118,8 +118,8 @@ async fn windows_are_listed_and_one_is_made_active() {
 
 #[tokio::test]
 async fn maximizing_says_what_was_before_and_may_be_repeated() {
-    let folder = stage::session_dir();
-    let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
+    let folder = fixture::session_dir();
+    let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     let before = until_active(&mut desktop).await;
     let maximize = Action::MaximizeWindow { window: None };
     let said = told(&mut desktop, maximize.clone()).await;
@@ -159,10 +159,10 @@ async fn maximizing_says_what_was_before_and_may_be_repeated() {
 
 #[tokio::test]
 async fn a_window_is_placed_with_its_frame() {
-    let folder = stage::session_dir();
-    let path = stage::workspace(&folder).join("text.txt");
+    let folder = fixture::session_dir();
+    let path = fixture::workspace(&folder).join("text.txt");
     std::fs::write(&path, "").unwrap();
-    let display = stage::managed(&folder).await;
+    let display = fixture::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
     until_active(&mut desktop).await;
     let place = |region| Action::PlaceWindow {
@@ -184,8 +184,8 @@ async fn a_window_is_placed_with_its_frame() {
 
 #[tokio::test]
 async fn a_window_is_found_with_what_is_in_front_of_it() {
-    let folder = stage::session_dir();
-    let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
+    let folder = fixture::session_dir();
+    let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
     until_active(&mut desktop).await;
     for (window, corner) in [("first", 40), ("second", 140)] {
@@ -222,8 +222,8 @@ async fn a_window_is_found_with_what_is_in_front_of_it() {
 
 #[tokio::test]
 async fn a_terminal_is_placed_as_near_as_its_lines_allow() {
-    let folder = stage::session_dir();
-    let mut desktop = started(stage::managed(&folder).await, "xterm", &TERMINAL).await;
+    let folder = fixture::session_dir();
+    let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     let place = Action::PlaceWindow {
         window: window("xterm"),
         region: region(40, 50, 541, 351),
@@ -238,13 +238,16 @@ async fn a_terminal_is_placed_as_near_as_its_lines_allow() {
 
 #[tokio::test]
 async fn a_window_closes_or_says_what_it_asks() {
-    let folder = stage::session_dir();
-    let path = stage::workspace(&folder).join("text.txt");
+    let folder = fixture::session_dir();
+    let path = fixture::workspace(&folder).join("text.txt");
     std::fs::write(&path, "").unwrap();
-    stage::own(&path);
-    let display = stage::managed(&folder).await;
+    fixture::own(&path);
+    let display = fixture::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
-    desktop.perform(&stage::type_text("unsaved")).await.unwrap();
+    desktop
+        .perform(&fixture::type_text("unsaved"))
+        .await
+        .unwrap();
     let close = Action::CloseWindow {
         window: window("mousepad"),
     };
@@ -294,8 +297,8 @@ fn show_fixed(environment: &[(String, String)]) -> telechir_testkit::xvfb::Clien
 
 #[tokio::test]
 async fn a_window_of_a_fixed_size_says_that_it_cannot_be_maximized() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let environment = display.environment();
     let mut desktop = display.into_desktop().await.unwrap();
     let _client = show_fixed(&environment);
@@ -310,8 +313,8 @@ async fn a_window_of_a_fixed_size_says_that_it_cannot_be_maximized() {
 
 #[tokio::test]
 async fn a_display_without_a_manager_says_so() {
-    let folder = stage::session_dir();
-    let mut desktop = started(stage::bare(&folder).await, "xterm", &TERMINAL).await;
+    let folder = fixture::session_dir();
+    let mut desktop = started(fixture::bare(&folder).await, "xterm", &TERMINAL).await;
     for action in [
         Action::ListWindows,
         Action::MaximizeWindow { window: None },

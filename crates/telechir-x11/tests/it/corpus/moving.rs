@@ -6,8 +6,8 @@ use telechir_device::Computer as _;
 use telechir_protocol::UnsettledReason;
 use telechir_testkit::gate::{Part, require};
 
-use super::acts::{Act, App, CHROMIUM, Step};
-use super::stage::{Outcome, Play};
+use super::cases::{Act, App, CHROMIUM, Step};
+use super::fixture::{Outcome, Play};
 
 /// A button that counts how often it was pressed, left of what moves.
 macro_rules! page {

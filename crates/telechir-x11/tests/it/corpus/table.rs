@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::stage::Outcome;
+use super::fixture::Outcome;
 
 /// A line for each application, and one for each picture that was not final.
 pub(super) fn table(outcomes: &[Outcome]) -> String {

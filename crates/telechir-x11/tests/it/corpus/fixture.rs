@@ -9,9 +9,9 @@ use telechir_testkit::scene::Scene;
 use telechir_x11::Desktop;
 use tempfile::TempDir;
 
-use super::acts::{Act, App, Step};
+use super::cases::{Act, App, Step};
 use super::{LATER, SETTLE};
-use crate::stage;
+use crate::fixture;
 
 /// Where every application's window is put.
 const PLACE: [i32; 4] = [200, 60, 900, 640];
@@ -50,13 +50,13 @@ pub(super) struct Play {
 impl Play {
     /// Starts the application and waits until its window is there and at rest.
     pub(super) async fn begin(app: &App) -> Self {
-        let folder = stage::session_dir();
-        let mut display = stage::described(&folder).await;
+        let folder = fixture::session_dir();
+        let mut display = fixture::described(&folder).await;
         let environment = display.environment();
         for (name, text) in app.files {
-            let path = stage::workspace(&folder).join(name);
+            let path = fixture::workspace(&folder).join(name);
             std::fs::write(&path, text).unwrap();
-            stage::own(&path);
+            fixture::own(&path);
         }
         let unconfined = if app.is_confined {
             display.launch(app.program, app.arguments).await.unwrap();
@@ -64,9 +64,9 @@ impl Play {
         } else {
             let spawn = Spawn::new(format!("/usr/bin/{}", app.program))
                 .args(app.arguments)
-                .identity(stage::identity())
+                .identity(fixture::identity())
                 .envs(environment.clone())
-                .cwd(stage::workspace(&folder));
+                .cwd(fixture::workspace(&folder));
             Some(spawn.spawn().await.unwrap())
         };
         let mut desktop = display.into_desktop().await.unwrap();

@@ -2,9 +2,9 @@
 
 use telechir_device::{ActionReport, DeviceError, State, role_name};
 
+use crate::element::{Look, Watched};
 use crate::error::BusError;
 use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, Object, PROPERTIES, SELECTION};
-use crate::watch::{Look, Watched};
 
 /// "Anywhere in view is good."
 const ANYWHERE: u32 = 6;

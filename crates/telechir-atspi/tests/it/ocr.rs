@@ -8,7 +8,7 @@ use telechir_protocol::{Named, Target};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::scene::LEGIBLE_XTERM;
 
-use crate::stage::{Stage, click};
+use crate::fixture::{Stage, click};
 
 /// How long the terminal may take to show its words or to hear of a click, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use telechir_device::Settle;
 use telechir_protocol::{Size, UnsettledReason};
 use tokio::time::Instant;
 
-use super::work::{Look, Sleep};
+use super::activity::{Look, Sleep};
 
 /// Left, top, right, bottom; the last two are outside.
 pub(super) type Area = [i32; 4];

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use telechir_device::{ActionReport, DeviceError, State};
 
-use crate::act::{self, check, refused, seen};
+use crate::actions::{self, check, refused, seen};
+use crate::element::{Look, Patience, Watched};
 use crate::object::{ACCESSIBLE, Abilities, EDITABLE_TEXT, Object, PROPERTIES, VALUE};
 use crate::refs::Known;
 use crate::role;
-use crate::watch::{Look, Patience, Watched};
 
 /// Options that are looked at for the one that is meant.
 const OPTIONS: usize = 500;
@@ -154,7 +154,7 @@ async fn choose(watched: &Watched, text: &str) -> Result<ActionReport, DeviceErr
         // A drop-down's options are used, not marked: the drop-down then has the option's name.
         return use_option(watched, &option, text).await;
     }
-    act::select(&option, &before).await
+    actions::select(&option, &before).await
 }
 
 async fn use_option(
@@ -162,7 +162,7 @@ async fn use_option(
     option: &Watched,
     text: &str,
 ) -> Result<ActionReport, DeviceError> {
-    act::invoke(option, None).await?;
+    actions::invoke(option, None).await?;
     let object = &watched.known().object;
     let mut patience = Patience::new();
     loop {

@@ -10,7 +10,7 @@ use telechir_process::{Pid, is_root};
 use telechir_testkit::xvfb::{connect, connect_without_cookie, keyboard, value};
 use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
-use crate::stage::{self, POLITE};
+use crate::fixture::{self, POLITE};
 
 fn number(environment: &[(String, String)]) -> String {
     value(environment, "DISPLAY")
@@ -69,8 +69,8 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_stranger_without_the_cookie_is_refused() {
-    let folder = stage::session_dir();
-    let display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
     let Err(said) = connect_without_cookie(&display.environment()) else {
         panic!("let in")
     };
@@ -89,12 +89,12 @@ async fn a_stranger_without_the_cookie_is_refused() {
 #[tokio::test]
 async fn the_cookie_is_for_its_user_alone_and_there_is_no_abstract_socket() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let folder = stage::session_dir();
-    let display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
     let environment = display.environment();
     let authority = std::fs::metadata(value(&environment, "XAUTHORITY")).unwrap();
     assert_eq!(authority.permissions().mode() & 0o777, 0o600);
-    if let Some(identity) = stage::identity() {
+    if let Some(identity) = fixture::identity() {
         assert_eq!(authority.uid(), identity.uid);
     }
     let path = format!("/tmp/.X11-unix/X{}", number(&environment));
@@ -106,8 +106,8 @@ async fn the_cookie_is_for_its_user_alone_and_there_is_no_abstract_socket() {
 
 #[tokio::test]
 async fn the_server_does_not_run_as_root() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let pid = display.server_pid().unwrap().as_raw_nonzero();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let uids = status
@@ -126,10 +126,10 @@ async fn root_must_name_a_user() {
     if !is_root() {
         return;
     }
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let options = DisplayOptions {
         identity: None,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let error = PrivateDisplay::start(options).await.unwrap_err();
     assert!(matches!(error, DeviceError::Unavailable { .. }), "{error}");
@@ -137,11 +137,11 @@ async fn root_must_name_a_user() {
 
 #[tokio::test]
 async fn two_displays_at_once_do_not_mix() {
-    let (one, other) = (stage::session_dir(), stage::session_dir());
-    let (one, other) = tokio::join!(stage::bare(&one), stage::bare(&other));
+    let (one, other) = (fixture::session_dir(), fixture::session_dir());
+    let (one, other) = tokio::join!(fixture::bare(&one), fixture::bare(&other));
     assert_ne!(one.name(), other.name());
-    let (mut one, first) = stage::watched(one, POLITE).await;
-    let (mut other, second) = stage::watched(other, POLITE).await;
+    let (mut one, first) = fixture::watched(one, POLITE).await;
+    let (mut other, second) = fixture::watched(other, POLITE).await;
     first.paint(0, 0, 1280, 800, 0x00ff_0000);
     second.paint(0, 0, 1280, 800, 0x0000_00ff);
     assert_eq!(one.capture().await.unwrap().pixel(9, 9), Some([255, 0, 0]));
@@ -155,8 +155,8 @@ async fn two_displays_at_once_do_not_mix() {
 
 #[tokio::test]
 async fn a_killed_server_is_noticed_at_once() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let pid = display.server_pid().unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -169,7 +169,7 @@ async fn a_killed_server_is_noticed_at_once() {
     assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
     let error = desktop.capture().await.unwrap_err();
     assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
-    let error = desktop.perform(&stage::type_text("x")).await.unwrap_err();
+    let error = desktop.perform(&fixture::type_text("x")).await.unwrap_err();
     assert!(matches!(error, DeviceError::Disconnected { .. }), "{error}");
     assert!(
         start.elapsed() < Duration::from_secs(2),
@@ -181,8 +181,8 @@ async fn a_killed_server_is_noticed_at_once() {
 
 #[tokio::test]
 async fn a_server_that_hangs_is_given_up_on() {
-    let folder = stage::session_dir();
-    let display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
     let pid = display.server_pid().unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
@@ -194,8 +194,8 @@ async fn a_server_that_hangs_is_given_up_on() {
 
 #[tokio::test]
 async fn closing_leaves_no_process_and_no_file() {
-    let folder = stage::session_dir();
-    let mut display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::managed(&folder).await;
     let pids = [
         display.server_pid().unwrap(),
         display.launch("sleep", &["1000"]).await.unwrap(),
@@ -216,8 +216,8 @@ async fn closing_leaves_no_process_and_no_file() {
 
 #[tokio::test]
 async fn dropping_leaves_no_process_and_no_file() {
-    let folder = stage::session_dir();
-    let mut display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let mut display = fixture::managed(&folder).await;
     let pids = [
         display.server_pid().unwrap(),
         display.launch("sleep", &["1000"]).await.unwrap(),
@@ -230,8 +230,8 @@ async fn dropping_leaves_no_process_and_no_file() {
 
 #[tokio::test]
 async fn an_existing_display_is_used_and_left() {
-    let folder = stage::session_dir();
-    let display = stage::bare(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::bare(&folder).await;
     let environment = display.environment();
     let authority = Path::new(value(&environment, "XAUTHORITY"));
     let existing = ExistingDisplay::connect(&display.name(), Some(authority))
@@ -239,7 +239,7 @@ async fn an_existing_display_is_used_and_left() {
         .unwrap();
     let mut desktop = existing.into_desktop().await.unwrap();
     let before = keyboard(&environment);
-    desktop.perform(&stage::type_text("漢")).await.unwrap();
+    desktop.perform(&fixture::type_text("漢")).await.unwrap();
     assert_ne!(keyboard(&environment), before);
     desktop.close().await.unwrap();
     assert_eq!(keyboard(&environment), before);
@@ -249,10 +249,10 @@ async fn an_existing_display_is_used_and_left() {
 #[tokio::test]
 async fn accessible_applications_get_a_bus() {
     telechir_testkit::gate::require(telechir_testkit::gate::Part::Dbus);
-    let folder = stage::session_dir();
+    let folder = fixture::session_dir();
     let options = DisplayOptions {
         accessibility: true,
-        ..stage::options(&folder)
+        ..fixture::options(&folder)
     };
     let display = PrivateDisplay::start(options).await.unwrap();
     let environment = display.environment();

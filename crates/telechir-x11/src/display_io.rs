@@ -11,12 +11,12 @@ use crate::clipboard::{Clipboard, Kept};
 use crate::connection::Connection;
 use crate::display::Display;
 use crate::error::XError;
-use crate::eyes::{Eyes, missing};
-use crate::grip::{Grip, Held};
 use crate::keyboard::{self, Keyboard};
-use crate::manager::Manager;
 use crate::pointer::{self, Spot};
+use crate::press_guard::{Grip, Held};
+use crate::screen_view::{Eyes, missing};
 use crate::windows::Windows;
+use crate::wm_sync::Manager;
 
 /// More repetitions are a mistake; a held key repeats by itself.
 const MOST_REPEATS: u32 = 1_000;

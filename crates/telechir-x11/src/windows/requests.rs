@@ -6,12 +6,12 @@ use telechir_device::{ActionReport, Effect, ScreenRegion, Viewport};
 use tokio::time::{Instant, timeout_at};
 use x11rb::protocol::xproto::{Atom, ClientMessageEvent, ConnectionExt as _, EventMask, Window};
 
-use super::look::{Described, Rect};
+use super::inspect::{Described, Rect};
 use super::{Windows, seen};
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::focus::listen;
-use crate::manager::Manager;
+use crate::wm_sync::Manager;
 
 /// How long the manager may take over what it is asked.
 const CEILING: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use telechir_device::{Bounds, Line, Word};
 
-use crate::screenshot::SCALE;
+use crate::pgm::SCALE;
 
 /// Of a hundred: words it is less sure of are left out. Rubbish that it sees in icons is below.
 const SURE: f32 = 30.0;

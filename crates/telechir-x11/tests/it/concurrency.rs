@@ -12,7 +12,7 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::wrapper::ConnectionExt as _;
 
-use crate::stage;
+use crate::fixture;
 use crate::windows::{act, told, window};
 
 const WINDOWS: u32 = 500;
@@ -66,8 +66,8 @@ fn resident() -> u64 {
 
 #[tokio::test]
 async fn five_hundred_windows_are_no_trouble() {
-    let folder = stage::session_dir();
-    let display = stage::managed(&folder).await;
+    let folder = fixture::session_dir();
+    let display = fixture::managed(&folder).await;
     let environment = display.environment();
     let mut desktop = display.into_desktop().await.unwrap();
     let _client = crowd(&environment);
@@ -106,7 +106,7 @@ async fn five_hundred_windows_are_no_trouble() {
     })
     .await;
     timed("a click by place and a picture", 10 * second, async {
-        let at = stage::move_to(desktop.size(), 640, 400);
+        let at = fixture::move_to(desktop.size(), 640, 400);
         desktop.perform(&at).await.unwrap();
         desktop.capture().await.unwrap();
     })

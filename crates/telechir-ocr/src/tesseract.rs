@@ -12,8 +12,8 @@ use telechir_process::confinement::{Confinement, ConfinementError, Limits, verif
 use telechir_process::{Identity, Readiness, Stdio, find_program, package_of};
 use tokio::time::timeout;
 
-use crate::screenshot::enlarged;
-use crate::table::lines;
+use crate::pgm::enlarged;
+use crate::tsv::lines;
 
 const PROGRAM: &str = "tesseract";
 const WHAT: &str = "reading words off the screen";
