@@ -1,34 +1,34 @@
-//! Where an X server listens, read from a display name such as `:1` or `localhost:10.0`.
+//! Addresses of X servers, parsed from display names such as `:1` or `localhost:10.0`.
 
 use std::path::PathBuf;
 
-/// The place of a server and which of its screens is meant.
+/// The address of an X server and the number of one of its screens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// A socket file on this machine.
+    /// A Unix socket on this machine.
     Local {
-        /// The socket.
+        /// Path of the socket file.
         path: PathBuf,
-        /// The display's number, absent when the name is a socket's path.
+        /// Display number; absent when the display name is a socket path.
         number: Option<u16>,
-        /// Which of its screens.
+        /// Index of the screen on that server.
         screen: usize,
     },
-    /// A host, as a forwarded connection uses it.
+    /// A TCP port, as X11 forwarding uses it.
     Remote {
-        /// The host.
+        /// Host name or IP address.
         host: String,
-        /// 6000 and the display's number.
+        /// TCP port: 6000 plus the display number.
         port: u16,
-        /// The display's number.
+        /// Display number, used to select the cookie.
         number: u16,
-        /// Which of its screens.
+        /// Index of the screen on that server.
         screen: usize,
     },
 }
 
 impl Address {
-    /// The server of this machine with that number.
+    /// The local server with this display number, screen 0.
     pub(crate) fn local(number: u16) -> Self {
         Self::Local {
             path: socket_path(number),
@@ -37,7 +37,7 @@ impl Address {
         }
     }
 
-    /// The place a display name means; none when it is not one.
+    /// Parses a display name; `None` if it is malformed.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         if name.starts_with('/') {
             return Some(Self::Local {
@@ -69,14 +69,14 @@ impl Address {
         }
     }
 
-    /// Which of the server's screens is meant.
+    /// Index of the addressed screen.
     pub(crate) const fn screen(&self) -> usize {
         match self {
             Self::Local { screen, .. } | Self::Remote { screen, .. } => *screen,
         }
     }
 
-    /// The display's number, which chooses the cookie.
+    /// Display number, used to select the cookie; absent for a socket path.
     pub(crate) const fn number(&self) -> Option<u16> {
         match self {
             Self::Local { number, .. } => *number,
@@ -84,13 +84,13 @@ impl Address {
         }
     }
 
-    /// Whether it is a socket file.
+    /// Whether the server is reached through a Unix socket.
     pub(crate) const fn is_local(&self) -> bool {
         matches!(self, Self::Local { .. })
     }
 }
 
-/// Where the server with this number listens.
+/// Socket path of the local server with this display number.
 pub(crate) fn socket_path(number: u16) -> PathBuf {
     format!("/tmp/.X11-unix/X{number}").into()
 }
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn reads_names_of_this_machine() {
+    fn parses_local_names() {
         assert_eq!(Address::parse(":0"), local(0, 0));
         assert_eq!(Address::parse(":12.1"), local(12, 1));
         assert_eq!(Address::parse("unix:3"), local(3, 0));
     }
 
     #[test]
-    fn reads_the_name_of_a_forwarded_display() {
+    fn parses_the_name_of_a_forwarded_display() {
         let expected = Address::Remote {
             host: "localhost".into(),
             port: 6010,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_display_name() {
+    fn refuses_malformed_names() {
         for name in ["", "0", ":", ":x", ":1.y", ":70000", "h:60000"] {
             assert_eq!(Address::parse(name), None, "{name}");
         }

@@ -1,42 +1,43 @@
-//! Applications by name: desktop entries (the freedesktop.org specification) and programs.
+//! Finds applications by name: desktop entries (freedesktop.org specification) and programs in
+//! `PATH`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::XError;
 
-/// Applications that an error names at most.
-const MOST_NAMED: usize = 12;
-/// Longer is no desktop entry.
-const LONGEST_ENTRY: u64 = 256 << 10;
+/// Maximum number of applications listed in an error.
+const MAX_NAMED: usize = 12;
+/// Maximum size of a desktop entry file in bytes; larger files are ignored.
+const MAX_ENTRY_BYTES: u64 = 256 << 10;
 
-/// A program with its arguments, found by a name.
+/// A program with its arguments, resolved from a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Application {
-    /// What people call it.
+    /// Display name, as in menus.
     pub(crate) name: String,
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
 }
 
-/// What a desktop entry says.
+/// The fields of a desktop entry file that are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    /// The file's name without its ending: `org.gnome.Calculator`.
+struct DesktopEntry {
+    /// Desktop file ID: the file name without its extension, such as `org.gnome.Calculator`.
     id: String,
     name: String,
     generic: String,
     keywords: String,
-    words: Vec<String>,
+    args: Vec<String>,
     in_terminal: bool,
 }
 
-/// Finds what a name means among the entries in `folders` and the programs in `path`.
+/// Resolves a name among the desktop entries in `folders` and the programs in `path`.
 ///
-/// An exact name comes before a part of one, an entry before a bare program.
+/// Exact matches win over partial ones, desktop entries over bare programs.
 ///
 /// # Errors
-/// When there is none, or several fit alike; the message names them.
+/// When nothing matches or the match is ambiguous; the message lists the candidates.
 pub(crate) fn find(
     name: &str,
     folders: &[PathBuf],
@@ -49,22 +50,23 @@ pub(crate) fn find(
     }
     let entries = entries(folders);
     let is = |text: &str| text.to_lowercase() == wanted;
-    let last_part = |entry: &Entry| entry.id.rsplit('.').next().is_some_and(is);
-    let program_of = |entry: &Entry| is(base_name(&entry.words[0]));
-    let exact: [&dyn Fn(&Entry) -> bool; 5] = [
+    let last_part = |entry: &DesktopEntry| entry.id.rsplit('.').next().is_some_and(is);
+    let program_of = |entry: &DesktopEntry| is(base_name(&entry.args[0]));
+    let exact: [&dyn Fn(&DesktopEntry) -> bool; 5] = [
         &|entry| is(&entry.id),
         &|entry| is(&entry.name),
         &last_part,
         &program_of,
         &|entry| is(&entry.generic),
     ];
-    for fits in exact {
-        let fitting: Vec<&Entry> = entries.iter().filter(|entry| fits(entry)).collect();
-        match fitting.as_slice() {
+    for matches in exact {
+        let matching: Vec<&DesktopEntry> = entries.iter().filter(|entry| matches(entry)).collect();
+        match matching.as_slice() {
             [] => {}
             [entry] => return Ok(entry.application()),
             several => match program(name, path) {
-                // The program itself, where several entries start it in different ways.
+                // Several entries start this program with different arguments: start the program
+                // itself.
                 Some(program) => return Ok(program),
                 None => return Err(ambiguous(name, several)),
             },
@@ -73,13 +75,13 @@ pub(crate) fn find(
     if let Some(program) = program(name, path) {
         return Ok(program);
     }
-    let holds = |text: &str| text.to_lowercase().contains(&wanted);
-    let near: Vec<&Entry> = entries
+    let contains = |text: &str| text.to_lowercase().contains(&wanted);
+    let near: Vec<&DesktopEntry> = entries
         .iter()
         .filter(|entry| {
             [&entry.name, &entry.generic, &entry.keywords, &entry.id]
                 .into_iter()
-                .any(|text| holds(text))
+                .any(|text| contains(text))
         })
         .collect();
     match near.as_slice() {
@@ -89,49 +91,49 @@ pub(crate) fn find(
     }
 }
 
-fn ambiguous(name: &str, several: &[&Entry]) -> XError {
+fn ambiguous(name: &str, several: &[&DesktopEntry]) -> XError {
     let names = names(several.iter().copied());
     XError::Impossible(format!(
-        "Several applications fit {name:?}: {names}. Use the whole name or the id in brackets."
+        "Several applications match {name:?}: {names}. Use the full name or the id in brackets."
     ))
 }
 
-fn unknown(name: &str, entries: &[Entry]) -> XError {
-    let there = if entries.is_empty() {
-        "No application is installed with a desktop entry; name a program.".to_owned()
+fn unknown(name: &str, entries: &[DesktopEntry]) -> XError {
+    let installed = if entries.is_empty() {
+        "No desktop entries are installed; name a program instead.".to_owned()
     } else {
-        format!("There are: {}.", names(entries.iter()))
+        format!("Installed: {}.", names(entries.iter()))
     };
     XError::Impossible(format!(
-        "There is no application or program {name:?}. {there}"
+        "No application or program is named {name:?}. {installed}"
     ))
 }
 
-fn names<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
+fn names<'a>(entries: impl Iterator<Item = &'a DesktopEntry>) -> String {
     let mut names: Vec<String> = entries
         .map(|entry| format!("{} [{}]", entry.name, entry.id))
         .collect();
-    let more = names.len().saturating_sub(MOST_NAMED);
-    names.truncate(MOST_NAMED);
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
     if more > 0 {
         names.push(format!("{more} more"));
     }
     names.join(", ")
 }
 
-/// A program by its name, or by its whole path.
+/// A program, by name in `path` or by absolute path.
 fn program(name: &str, path: &[PathBuf]) -> Option<Application> {
     let is_program = |path: &Path| {
         use std::os::unix::fs::PermissionsExt;
         let found = path.metadata();
         found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
-    let is_there = if name.contains('/') {
+    let exists = if name.contains('/') {
         Path::new(name).is_absolute() && is_program(Path::new(name))
     } else {
         path.iter().any(|folder| is_program(&folder.join(name)))
     };
-    is_there.then(|| Application {
+    exists.then(|| Application {
         name: base_name(name).to_owned(),
         program: name.to_owned(),
         args: Vec::new(),
@@ -142,9 +144,9 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// All entries that people are shown; an earlier folder's come before a later one's of that id.
-fn entries(folders: &[PathBuf]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+/// All visible desktop entries; with equal ids the entry in the earlier folder wins.
+fn entries(folders: &[PathBuf]) -> Vec<DesktopEntry> {
+    let mut entries: Vec<DesktopEntry> = Vec::new();
     for folder in folders {
         let Ok(files) = fs::read_dir(folder) else {
             continue;
@@ -166,12 +168,12 @@ fn entries(folders: &[PathBuf]) -> Vec<Entry> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let is_short = path.metadata().ok()?.len() <= LONGEST_ENTRY;
+    let is_short = path.metadata().ok()?.len() <= MAX_ENTRY_BYTES;
     is_short.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
-/// The entry of an application; none when the file is of another kind, or not to be shown.
-fn parse(id: &str, text: &str) -> Option<Entry> {
+/// Parses the entry of an application; `None` for other entry types and for hidden entries.
+fn parse(id: &str, text: &str) -> Option<DesktopEntry> {
     let lines = text
         .lines()
         .map(str::trim)
@@ -190,18 +192,19 @@ fn parse(id: &str, text: &str) -> Option<Entry> {
     if of("Type") != "Application" || is_set("NoDisplay") || is_set("Hidden") {
         return None;
     }
-    let words = command(&unescape(of("Exec")), of("Name"))?;
-    Some(Entry {
+    let args = parse_exec(&unescape(of("Exec")), of("Name"))?;
+    Some(DesktopEntry {
         id: id.to_owned(),
         name: unescape(of("Name")),
         generic: unescape(of("GenericName")),
         keywords: unescape(of("Keywords")),
-        words,
+        args,
         in_terminal: is_set("Terminal"),
     })
 }
 
-/// What the file's strings write as a backslash and a letter.
+/// Resolves the escape sequences of desktop entry strings (`\s`, `
+/// `, `\t`, `\r`, `\\`).
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -222,51 +225,52 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// A command's words, without the places for files and addresses; none when it has no word.
-fn command(exec: &str, name: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
+/// Splits an `Exec` value into arguments and drops field codes such as `%U`; `None` if no program
+/// remains.
+fn parse_exec(exec: &str, name: &str) -> Option<Vec<String>> {
+    let mut args = Vec::new();
     let mut chars = exec.chars().peekable();
     loop {
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         if chars.peek().is_none() {
             break;
         }
-        let (mut word, mut quoted, mut was_quoted) = (String::new(), false, false);
+        let (mut arg, mut quoted, mut was_quoted) = (String::new(), false, false);
         while let Some(c) = chars.next_if(|c| quoted || !c.is_whitespace()) {
             match c {
                 '"' => {
                     quoted = !quoted;
                     was_quoted = true;
                 }
-                '\\' if quoted => word.extend(chars.next()),
+                '\\' if quoted => arg.extend(chars.next()),
                 '%' if !quoted => match chars.next() {
-                    Some('%') => word.push('%'),
-                    Some('c') => word.push_str(name),
-                    // Files, addresses, icons: none is given.
+                    Some('%') => arg.push('%'),
+                    Some('c') => arg.push_str(name),
+                    // Field codes for files, URLs and icons expand to nothing.
                     Some(_) | None => {}
                 },
-                c => word.push(c),
+                c => arg.push(c),
             }
         }
-        if !word.is_empty() || was_quoted {
-            words.push(word);
+        if !arg.is_empty() || was_quoted {
+            args.push(arg);
         }
     }
-    let has_program = words.first().is_some_and(|word| !word.is_empty());
-    has_program.then_some(words)
+    let has_program = args.first().is_some_and(|arg| !arg.is_empty());
+    has_program.then_some(args)
 }
 
-impl Entry {
+impl DesktopEntry {
     fn application(&self) -> Application {
-        let mut words = self.words.clone();
+        let mut args = self.args.clone();
         if self.in_terminal {
-            words.splice(0..0, ["xterm".to_owned(), "-e".to_owned()]);
+            args.splice(0..0, ["xterm".to_owned(), "-e".to_owned()]);
         }
-        let program = words.remove(0);
+        let program = args.remove(0);
         Application {
             name: self.name.clone(),
             program,
-            args: words,
+            args,
         }
     }
 }
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_is_found_by_each_of_its_names() {
+    fn finds_an_application_by_each_of_its_names() {
         for name in [
             "Text Editor",
             "text editor",
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_a_terminal_gets_one() {
+    fn a_terminal_program_is_started_in_a_terminal() {
         let found = check("Task viewer").unwrap();
         assert_eq!(
             (found.program.as_str(), found.args),
@@ -318,20 +322,23 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_an_entry_goes_by_its_own_name() {
+    fn finds_a_program_without_a_desktop_entry() {
         assert_eq!(check("sh").unwrap().program, "sh");
         assert_eq!(check("/bin/sh").unwrap().name, "sh");
     }
 
     #[test]
-    fn what_is_not_there_or_fits_several_names_what_is() {
-        let said = check("ghost").unwrap_err();
+    fn missing_and_ambiguous_names_list_the_candidates() {
+        let error = check("ghost").unwrap_err();
         assert!(
-            said.contains("Text Editor [org.x.Edit], Task viewer [top]"),
-            "{said}"
+            error.contains("Text Editor [org.x.Edit], Task viewer [top]"),
+            "{error}"
         );
-        let said = check("t").unwrap_err();
-        assert!(said.starts_with("Several applications fit \"t\""), "{said}");
+        let error = check("t").unwrap_err();
+        assert!(
+            error.starts_with("Several applications match \"t\""),
+            "{error}"
+        );
         assert!(check(" ").is_err());
     }
 }

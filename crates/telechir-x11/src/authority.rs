@@ -1,4 +1,4 @@
-//! The file with the cookie that opens an X server; the format of `Xauthority(7)`.
+//! Reads and writes X authority files (`Xauthority(7)`), which contain the cookie of an X server.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -6,15 +6,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const COOKIE_NAME: &[u8] = b"MIT-MAGIC-COOKIE-1";
-/// Matches any host (`FamilyWild` of X11/Xauth.h).
+/// Matches any host (`FamilyWild` in X11/Xauth.h).
 const FAMILY_WILD: u16 = 65535;
 
-/// The secret that opens one server.
+/// The secret that authenticates a client to one X server.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct MagicCookie(Vec<u8>);
 
 impl MagicCookie {
-    /// A fresh one from the kernel.
+    /// Generates a cookie from `/dev/urandom`.
     pub(crate) fn random() -> io::Result<Self> {
         let mut bytes = vec![0; 16];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -25,7 +25,7 @@ impl MagicCookie {
         &self.0
     }
 
-    /// Writes a file that only its owner can read and that fits whatever number the display gets.
+    /// Writes an authority file with mode 0600 whose entry matches every display number.
     pub(crate) fn write(&self, path: &Path) -> io::Result<File> {
         let mut file = OpenOptions::new()
             .write(true)
@@ -42,11 +42,11 @@ impl MagicCookie {
         Ok(file)
     }
 
-    /// The cookie for a display's number in a file; none when it has none.
+    /// Reads the cookie for a display number from a file; `None` if there is no matching entry.
     pub(crate) fn read(path: &Path, display: Option<u16>) -> io::Result<Option<Self>> {
         let bytes = fs::read(path)?;
         let mut rest = bytes.as_slice();
-        while let Some(entry) = Entry::take(&mut rest) {
+        while let Some(entry) = XauthEntry::take(&mut rest) {
             let wanted = display.map(|number| number.to_string().into_bytes());
             let fits =
                 entry.number.is_empty() || wanted.is_none_or(|wanted| wanted == entry.number);
@@ -64,13 +64,13 @@ impl std::fmt::Debug for MagicCookie {
     }
 }
 
-struct Entry<'a> {
+struct XauthEntry<'a> {
     number: &'a [u8],
     name: &'a [u8],
     data: &'a [u8],
 }
 
-impl<'a> Entry<'a> {
+impl<'a> XauthEntry<'a> {
     fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let _family = take_number(rest)?;
         let _host = take_field(rest)?;
@@ -119,10 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn passes_over_entries_of_other_displays() {
+    fn skips_entries_of_other_displays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("authority");
-        // Family local, host "h", number, name, data: as xauth writes them.
+        // Family local, host "h", number, name, data: the format that xauth writes.
         let entry = |number: &[u8], data: u8| {
             let mut bytes = vec![1, 0, 0, 1, b'h', 0, 1];
             bytes.extend_from_slice(number);

@@ -1,4 +1,5 @@
-//! The screen's pixels: by shared memory where the server can, over the socket where it cannot.
+//! Captures the pixels of the screen: through shared memory if the server supports it, else over
+//! the socket.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,115 +16,116 @@ use x11rb::protocol::xproto::{ConnectionExt as _, ImageFormat};
 use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::error::XError;
-use crate::focus::or_gone;
+use crate::focus::ignore_destroyed;
 
 const ALL_PLANES: u32 = u32::MAX;
 
-/// Takes pictures of one screen, with one segment of shared memory for life.
+/// Captures one screen; reuses one shared memory segment.
 #[derive(Debug)]
-pub(crate) struct Camera {
+pub(crate) struct ScreenCapture {
     size: Size,
-    memory: Option<Memory>,
-    sees_cursor: bool,
-    /// The newest picture.
-    shown: Option<Shown>,
-    /// The pixels of the one before, to be filled again once nobody looks at them any more:
-    /// fresh memory costs as much time as all the rest of a capture.
+    memory: Option<SharedMemory>,
+    has_cursor_images: bool,
+    /// The latest frame, returned again while nothing changes.
+    last_frame: Option<CachedFrame>,
+    /// Buffer of the previous frame, reused once no frame refers to it: allocating a new buffer
+    /// takes as long as the rest of a capture.
     retired: Option<Arc<Vec<u8>>>,
 }
 
-/// A picture and the pointer in it.
+/// A captured frame and the pointer drawn into it.
 #[derive(Debug)]
-struct Shown {
+struct CachedFrame {
     pixels: Arc<Vec<u8>>,
     cursor: Option<GetCursorImageReply>,
 }
 
-/// Memory that the server writes frames into and we read them from.
+/// Memory that the server writes frames into.
 ///
-/// It is read with `pread` and never mapped: the one copy that a frame needs anyway is made by
-/// the kernel, nobody can pull the memory away under us, and no `unsafe` is needed.
+/// The memory is read with `pread` and never mapped: the kernel makes the one copy that a frame
+/// needs, truncation by the server cannot cause a fault, and no `unsafe` is needed.
 #[derive(Debug)]
-struct Memory {
+struct SharedMemory {
     segment: shm::Seg,
     file: OwnedFd,
 }
 
-impl Camera {
+impl ScreenCapture {
     pub(crate) async fn new(connection: &Connection) -> Result<Self, XError> {
-        let sees_cursor = connection.has(x11rb::protocol::xfixes::X11_EXTENSION_NAME)?;
-        if sees_cursor {
-            // Cursor pictures came with version 2, regions (for damage) with version 2, too.
+        let has_cursor_images = connection.has(x11rb::protocol::xfixes::X11_EXTENSION_NAME)?;
+        if has_cursor_images {
+            // Version 2 introduced cursor images and regions (needed for damage).
             connection
                 .reply(connection.x().xfixes_query_version(5, 0)?)
                 .await?;
         }
         let size = screen_size(connection).await?;
-        let memory = Memory::share(connection, size).await?;
+        let memory = SharedMemory::share(connection, size).await?;
         Ok(Self {
             size,
             memory,
-            sees_cursor,
-            shown: None,
+            has_cursor_images,
+            last_frame: None,
             retired: None,
         })
     }
 
-    /// The size the screen had when it was last looked at.
+    /// Size of the screen at the latest capture.
     pub(crate) const fn size(&self) -> Size {
         self.size
     }
 
-    /// The pointer as it is now, and whether the screen still has the size we know. The answer
-    /// comes after the reports of all changes made so far.
-    pub(crate) async fn glance(&self, connection: &Connection) -> Result<Glance, XError> {
+    /// Requests the pointer image and the screen size. The reply arrives after the damage events of
+    /// all earlier changes.
+    pub(crate) async fn prepare(&self, connection: &Connection) -> Result<PendingCapture, XError> {
         let x = connection.x();
         let geometry = x.get_geometry(connection.root())?;
-        let cursor = match self.sees_cursor {
+        let cursor = match self.has_cursor_images {
             true => Some(x.xfixes_get_cursor_image()?),
             false => None,
         };
         let geometry = connection.reply(geometry).await?;
         let size = Size::new(geometry.width.into(), geometry.height.into());
         let cursor = match cursor {
-            // The pointer of a program that ended under it is not told; then none is drawn.
-            Some(cursor) => or_gone(connection.reply(cursor).await)?,
+            // If the client that set the cursor has exited, the server reports an error; no pointer
+            // is drawn.
+            Some(cursor) => ignore_destroyed(connection.reply(cursor).await)?,
             None => None,
         };
-        Ok(Glance {
+        Ok(PendingCapture {
             cursor,
-            has_size: size == self.size,
+            is_same_size: size == self.size,
         })
     }
 
-    /// The newest picture again, when the pointer in it is as it was.
-    pub(crate) fn again(&self, glance: &Glance) -> Option<Frame> {
-        let shown = self.shown.as_ref()?;
-        let is_same =
-            glance.has_size && is_same_cursor(shown.cursor.as_ref(), glance.cursor.as_ref());
-        is_same.then(|| Frame::shared(self.size, Arc::clone(&shown.pixels)))?
+    /// The latest frame, if the pointer in it has not changed.
+    pub(crate) fn cached(&self, pending: &PendingCapture) -> Option<Frame> {
+        let last_frame = self.last_frame.as_ref()?;
+        let is_same = pending.is_same_size
+            && is_same_cursor(last_frame.cursor.as_ref(), pending.cursor.as_ref());
+        is_same.then(|| Frame::shared(self.size, Arc::clone(&last_frame.pixels)))?
     }
 
-    /// The pixels as they are now, with the pointer.
+    /// Captures the current pixels and draws the pointer.
     pub(crate) async fn capture(
         &mut self,
         connection: &Connection,
-        mut glance: Glance,
+        mut pending: PendingCapture,
     ) -> Result<Frame, XError> {
-        // A screen that a person resizes while we look: look again, but not for ever.
+        // The screen may be resized during a capture: retry, at most three times.
         for _ in 0..3 {
-            if glance.has_size {
+            if pending.is_same_size {
                 match self.grab(connection).await {
-                    Ok(pixels) => return self.develop(pixels, glance.cursor),
+                    Ok(pixels) => return self.finish_frame(pixels, pending.cursor),
                     Err(XError::Refused(_)) => {}
                     Err(error) => return Err(error),
                 }
             }
-            self.measure(connection).await?;
-            glance = self.glance(connection).await?;
+            self.update_size(connection).await?;
+            pending = self.prepare(connection).await?;
         }
         Err(XError::Impossible(
-            "the screen keeps changing its size; try again".to_owned(),
+            "the screen keeps changing size; try again".to_owned(),
         ))
     }
 
@@ -138,62 +140,62 @@ impl Camera {
         };
         memory.grab(connection, width, height).await?;
         let mut pixels = self.retired.take().unwrap_or_default();
-        // Whoever still looks at the old ones keeps them.
+        // Frames that still refer to the buffer keep it.
         if Arc::get_mut(&mut pixels).is_none_or(|old| old.len() != bytes(self.size)) {
             pixels = Arc::new(vec![0; bytes(self.size)]);
         }
-        if let Some(room) = Arc::get_mut(&mut pixels) {
-            memory.read(room)?;
+        if let Some(buffer) = Arc::get_mut(&mut pixels) {
+            memory.read(buffer)?;
         }
         Ok(pixels)
     }
 
-    /// Adds the pointer, and keeps the picture to be compared with the next.
-    fn develop(
+    /// Draws the pointer and caches the frame for comparison with the next one.
+    fn finish_frame(
         &mut self,
         mut pixels: Arc<Vec<u8>>,
         cursor: Option<GetCursorImageReply>,
     ) -> Result<Frame, XError> {
         if let Some(cursor) = &cursor {
             let row = self.size.width as usize;
-            let room = Arc::make_mut(&mut pixels).as_mut_slice();
-            Cursor::new(cursor).draw(room, row);
+            let buffer = Arc::make_mut(&mut pixels).as_mut_slice();
+            Cursor::new(cursor).draw(buffer, row);
         }
-        let old = self.shown.take().map(|shown| shown.pixels);
+        let old = self.last_frame.take().map(|last_frame| last_frame.pixels);
         let (pixels, retired) = match old {
-            // The same memory for the same pixels: whoever kept them knows at once.
+            // Equal pixels share one buffer, so that callers detect equality by pointer.
             Some(old) if old == pixels => (old, Some(pixels)),
             old => (pixels, old),
         };
         self.retired = retired;
         let frame = Frame::shared(self.size, Arc::clone(&pixels));
-        self.shown = Some(Shown { pixels, cursor });
-        frame.ok_or_else(|| XError::Impossible("the X server gave too few pixels".to_owned()))
+        self.last_frame = Some(CachedFrame { pixels, cursor });
+        frame.ok_or_else(|| XError::Impossible("the X server returned too few pixels".to_owned()))
     }
 
-    async fn measure(&mut self, connection: &Connection) -> Result<(), XError> {
+    async fn update_size(&mut self, connection: &Connection) -> Result<(), XError> {
         let size = screen_size(connection).await?;
         if size != self.size {
             if let Some(old) = self.memory.take() {
                 connection.x().shm_detach(old.segment)?;
             }
-            self.memory = Memory::share(connection, size).await?;
+            self.memory = SharedMemory::share(connection, size).await?;
             self.size = size;
-            (self.shown, self.retired) = (None, None);
+            (self.last_frame, self.retired) = (None, None);
         }
         Ok(())
     }
 }
 
-/// What is asked for before every picture.
+/// The replies that precede every capture.
 #[derive(Debug)]
-pub(crate) struct Glance {
+pub(crate) struct PendingCapture {
     cursor: Option<GetCursorImageReply>,
-    has_size: bool,
+    is_same_size: bool,
 }
 
-impl Memory {
-    /// None where the server cannot take descriptors: another host, or no MIT-SHM 1.2.
+impl SharedMemory {
+    /// `None` if the server cannot receive file descriptors: it is remote or lacks MIT-SHM 1.2.
     async fn share(connection: &Connection, size: Size) -> Result<Option<Self>, XError> {
         if !connection.is_local() || !connection.has(shm::X11_EXTENSION_NAME)? {
             return Ok(None);
@@ -233,7 +235,7 @@ impl Memory {
         connection.reply(image).await.map(drop)
     }
 
-    /// Fills `frame` with what the server wrote last.
+    /// Copies the pixels that the server wrote last into `frame`.
     fn read(&self, frame: &mut [u8]) -> Result<(), XError> {
         let mut done = 0;
         while done < frame.len() {
@@ -248,8 +250,8 @@ impl Memory {
     }
 }
 
-/// Whether a pointer looks the same in the same place. The serial number says which picture it
-/// is, and never comes again.
+/// Whether the pointer has the same image at the same point. Cursor serial numbers identify the
+/// image and are never reused.
 fn is_same_cursor(a: Option<&GetCursorImageReply>, b: Option<&GetCursorImageReply>) -> bool {
     let key = |cursor: &GetCursorImageReply| (cursor.x, cursor.y, cursor.cursor_serial);
     a.map(key) == b.map(key)
@@ -266,6 +268,9 @@ const fn bytes(size: Size) -> usize {
 }
 
 fn dimension(pixels: u32) -> Result<u16, XError> {
-    u16::try_from(pixels)
-        .map_err(|_| XError::Impossible(format!("{pixels} pixels are more than X11 can count")))
+    u16::try_from(pixels).map_err(|_| {
+        XError::Impossible(format!(
+            "{pixels} pixels exceed the coordinate range of X11"
+        ))
+    })
 }

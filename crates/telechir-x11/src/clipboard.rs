@@ -1,4 +1,5 @@
-//! The clipboard and the primary selection: read from whoever owns them, written by owning them.
+//! The clipboard and the primary selection: reads from the owning client, writes by becoming the
+//! owner.
 
 mod fetch;
 mod owner;
@@ -9,18 +10,18 @@ use telechir_device::DeviceError;
 use tokio::sync::watch;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _};
 
-use self::fetch::Desk;
+use self::fetch::SelectionReader;
 use self::owner::Owner;
 use crate::connection::Connection;
-use crate::display::Display;
+use crate::display::XDisplay;
 use crate::error::XError;
 
-/// Forms that are kept of another program's selection, which is to be put back.
-const MOST_FORMS: usize = 32;
+/// Maximum number of targets saved from another client's selection.
+const MAX_TARGETS: usize = 32;
 
 x11rb::atom_manager! {
-    /// Names that selections are spoken of in.
-    Atoms: AtomsRequest {
+    /// Atoms of the selection protocol (ICCCM).
+    SelectionAtoms: SelectionAtomsRequest {
         CLIPBOARD,
         TARGETS,
         MULTIPLE,
@@ -36,8 +37,8 @@ x11rb::atom_manager! {
     }
 }
 
-impl Atoms {
-    /// The forms of a text that is UTF-8.
+impl SelectionAtoms {
+    /// The targets for UTF-8 text.
     const fn unicode(&self) -> [Atom; 3] {
         [self.UTF8_STRING, self.TEXT_PLAIN_UTF8, self.TEXT_PLAIN]
     }
@@ -49,66 +50,66 @@ impl Atoms {
     }
 }
 
-/// A selection in one form.
+/// The data of a selection for one target.
 #[derive(Clone, Debug)]
-struct Offer {
+struct SelectionData {
     target: Atom,
     kind: Atom,
-    /// Bits of a unit: 8, 16 or 32.
+    /// Bits per unit: 8, 16 or 32.
     format: u8,
     data: Arc<[u8]>,
 }
 
-/// What programs were given so far.
+/// Counters of the transfers to other clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// How often text was given.
-    pub(crate) texts: u64,
-    /// Transfers that are still under way.
-    pub(crate) open: usize,
+    /// Number of text transfers since start.
+    pub(crate) text_transfers: u64,
+    /// Number of incremental transfers in progress.
+    pub(crate) open_transfers: usize,
 }
 
-/// Which of the two selections.
+/// One of the two selections in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// What was copied.
+    /// The text copied with ctrl+c.
     Clipboard,
-    /// What is marked.
+    /// The currently selected text, pasted with the middle button.
     Primary,
 }
 
-/// A selection as it was, to be put back.
+/// A saved selection, to be restored later.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SavedSelection {
     selection: Selection,
-    /// None when nobody owned it.
-    offers: Option<Arc<[Offer]>>,
+    /// Absent if the selection had no owner.
+    offers: Option<Arc<[SelectionData]>>,
 }
 
-/// Both selections of a display.
+/// The selections of a display.
 #[derive(Debug)]
 pub(crate) struct Clipboard {
-    atoms: Atoms,
-    desk: Desk,
-    /// Only once something was written.
+    atoms: SelectionAtoms,
+    reader: SelectionReader,
+    /// Present after the first write.
     owner: Option<Owner>,
 }
 
 impl Clipboard {
     pub(crate) async fn new(connection: &Connection) -> Result<Self, XError> {
-        let request = Atoms::new(connection.x())?;
-        let desk = Desk::new(connection).await?;
+        let request = SelectionAtoms::new(connection.x())?;
+        let reader = SelectionReader::new(connection).await?;
         Ok(Self {
             atoms: request.reply()?,
-            desk,
+            reader,
             owner: None,
         })
     }
 
-    /// The text of a selection; none when nobody owns it.
+    /// The text of a selection; `None` if it has no owner.
     ///
     /// # Errors
-    /// When its owner does not answer or has no text.
+    /// When the owner does not reply or offers no text.
     pub(crate) async fn read(
         &self,
         connection: &Connection,
@@ -118,31 +119,31 @@ impl Clipboard {
         if !is_owned(connection, atom).await? {
             return Ok(None);
         }
-        let forms = [
+        let targets = [
             self.atoms.UTF8_STRING,
             self.atoms.TEXT_PLAIN_UTF8,
             u32::from(AtomEnum::STRING),
         ];
-        for form in forms {
+        for target in targets {
             let found = self
-                .desk
-                .fetch(connection, &self.atoms, (atom, form))
+                .reader
+                .fetch(connection, &self.atoms, (atom, target))
                 .await?;
             if let Some(offer) = found {
                 return Ok(Some(text_of(&offer)));
             }
         }
-        let forms = self.forms(connection, atom).await?;
-        let names = names(connection, &forms).await?.join(", ");
+        let targets = self.targets(connection, atom).await?;
+        let names = names(connection, &targets).await?.join(", ");
         Err(XError::Impossible(format!(
-            "The clipboard holds no text; its owner offers it as {names}."
+            "The clipboard contains no text; its owner offers {names}."
         )))
     }
 
-    /// Puts text into a selection of this display.
+    /// Becomes the owner of a selection with this text.
     pub(crate) async fn write(
         &mut self,
-        display: &Display,
+        display: &XDisplay,
         selection: Selection,
         text: &str,
     ) -> Result<(), DeviceError> {
@@ -151,53 +152,54 @@ impl Clipboard {
         Ok(self.owner(display).await?.own(atom, offers).await?)
     }
 
-    /// Everything in a selection, as far as its owner gives it.
-    pub(crate) async fn keep(
+    /// Reads every target of a selection that its owner delivers.
+    pub(crate) async fn save(
         &self,
         connection: &Connection,
         selection: Selection,
-    ) -> Result<Kept, XError> {
+    ) -> Result<SavedSelection, XError> {
         let atom = self.atom(selection);
         if !is_owned(connection, atom).await? {
-            return Ok(Kept {
+            return Ok(SavedSelection {
                 selection,
                 offers: None,
             });
         }
         let mut offers = Vec::new();
-        for form in self.forms(connection, atom).await? {
-            if offers.len() == MOST_FORMS {
+        for target in self.targets(connection, atom).await? {
+            if offers.len() == MAX_TARGETS {
                 break;
             }
-            let fetched = self.desk.fetch(connection, &self.atoms, (atom, form));
+            let fetched = self.reader.fetch(connection, &self.atoms, (atom, target));
             offers.extend(fetched.await?);
         }
-        Ok(Kept {
+        Ok(SavedSelection {
             selection,
             offers: Some(offers.into()),
         })
     }
 
-    /// Makes a selection what it was.
-    pub(crate) async fn put_back(&self, kept: &Kept) -> Result<(), XError> {
-        let atom = self.atom(kept.selection);
+    /// Restores a saved selection.
+    pub(crate) async fn restore(&self, saved: &SavedSelection) -> Result<(), XError> {
+        let atom = self.atom(saved.selection);
         let Some(owner) = &self.owner else {
             return Ok(());
         };
-        match &kept.offers {
+        match &saved.offers {
             Some(offers) => owner.own(atom, Arc::clone(offers)).await,
-            None => owner.give_up(atom).await,
+            None => owner.release(atom).await,
         }
     }
 
-    /// Tells when text is given to a program; none when nothing was written yet.
+    /// Reports transfers to other clients; `None` before the first write.
     pub(crate) fn served(&self) -> Option<watch::Receiver<Served>> {
         self.owner.as_ref().map(Owner::served)
     }
 
-    /// Whoever answers for our selections, on a connection of its own; anew when it was lost.
-    async fn owner(&mut self, display: &Display) -> Result<&Owner, DeviceError> {
-        let owner = match self.owner.take().filter(Owner::is_there) {
+    /// The task that owns selections on a separate connection; restarted after its connection is
+    /// lost.
+    async fn owner(&mut self, display: &XDisplay) -> Result<&Owner, DeviceError> {
+        let owner = match self.owner.take().filter(Owner::is_running) {
             Some(owner) => owner,
             None => Owner::start(display.connect().await?).await?,
         };
@@ -207,17 +209,17 @@ impl Clipboard {
     const fn atom(&self, selection: Selection) -> Atom {
         match selection {
             Selection::Clipboard => self.atoms.CLIPBOARD,
-            // AtomEnum::PRIMARY, which is no constant of this type.
+            // `AtomEnum::PRIMARY`; its conversion to `Atom` is not `const`.
             Selection::Primary => 1,
         }
     }
 
-    /// What the owner can give, without what only asks about it or does something.
-    async fn forms(&self, connection: &Connection, selection: Atom) -> Result<Vec<Atom>, XError> {
+    /// The targets that the owner offers, without metadata and side-effect targets.
+    async fn targets(&self, connection: &Connection, selection: Atom) -> Result<Vec<Atom>, XError> {
         let atoms = &self.atoms;
         let target = (selection, atoms.TARGETS);
-        let Some(targets) = self.desk.fetch(connection, atoms, target).await? else {
-            // An owner that does not say may have text all the same.
+        let Some(targets) = self.reader.fetch(connection, atoms, target).await? else {
+            // An owner without TARGETS may still deliver text.
             return Ok(vec![atoms.UTF8_STRING]);
         };
         let about = [
@@ -235,9 +237,9 @@ impl Clipboard {
             .collect())
     }
 
-    fn offers_of(&self, text: &str) -> Arc<[Offer]> {
+    fn offers_of(&self, text: &str) -> Arc<[SelectionData]> {
         let data: Arc<[u8]> = text.as_bytes().into();
-        let utf8 = |target| Offer {
+        let utf8 = |target| SelectionData {
             target,
             kind: match target {
                 target if target == self.atoms.TEXT => self.atoms.UTF8_STRING,
@@ -246,13 +248,13 @@ impl Clipboard {
             format: 8,
             data: Arc::clone(&data),
         };
-        let mut offers: Vec<Offer> = self.atoms.unicode().map(utf8).into();
+        let mut offers: Vec<SelectionData> = self.atoms.unicode().map(utf8).into();
         offers.push(utf8(self.atoms.TEXT));
-        // What the encoding of old can say.
+        // STRING is Latin-1; offered only if the text fits.
         let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(c).ok()).collect();
         if let Some(latin) = latin {
             let string = u32::from(AtomEnum::STRING);
-            offers.push(Offer {
+            offers.push(SelectionData {
                 target: string,
                 kind: string,
                 format: 8,
@@ -279,13 +281,13 @@ async fn names(connection: &Connection, atoms: &[Atom]) -> Result<Vec<String>, X
     Ok(names)
 }
 
-fn text_of(offer: &Offer) -> String {
+fn text_of(offer: &SelectionData) -> String {
     let is_latin = offer.kind == u32::from(AtomEnum::STRING);
     let text = if is_latin {
         offer.data.iter().copied().map(char::from).collect()
     } else {
         String::from_utf8_lossy(&offer.data).into_owned()
     };
-    // Some programs end it as a string of C.
+    // Some clients append a NUL byte.
     text.trim_end_matches('\0').to_owned()
 }

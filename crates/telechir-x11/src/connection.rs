@@ -1,4 +1,4 @@
-//! A connection to an X server whose every wait is on the runtime and has a ceiling.
+//! An asynchronous connection to an X server; every wait for a reply has a timeout.
 
 use std::future::Future;
 use std::io;
@@ -21,13 +21,13 @@ use x11rb::x11_utils::TryParse;
 
 use crate::address::Address;
 use crate::error::XError;
-use crate::kill_switch::Hand;
-use crate::stream::ImpatientStream;
+use crate::kill_switch::SyntheticPointer;
+use crate::stream::NonBlockingStream;
 
-/// A server that is alive answers in microseconds; one that is stopped never does.
-const REPLY_CEILING: Duration = Duration::from_secs(5);
+/// Maximum wait for a reply. A live server replies within microseconds; a stopped one never does.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(crate) type X = RustConnection<ImpatientStream>;
+pub(crate) type X = RustConnection<NonBlockingStream>;
 
 /// One connection, used by one owner at a time.
 #[derive(Debug)]
@@ -36,28 +36,28 @@ pub(crate) struct Connection {
     socket: Readiness,
     screen: Screen,
     is_local: bool,
-    /// The server's process.
+    /// Process ID of a local server.
     server: Option<u32>,
-    /// The screen changed since somebody asked.
+    /// Whether the screen changed since the last [`Self::take_damaged`].
     damaged: AtomicBool,
-    /// When it did first, by the server's clock.
+    /// Server time of the first such change, in milliseconds.
     damaged_at: AtomicU32,
-    /// The keyboard's mapping changed since somebody asked.
+    /// Whether the keyboard mapping changed since the last [`Self::take_remapped`].
     remapped: AtomicBool,
-    /// Where we put the pointer last.
-    hand: Arc<Hand>,
+    /// The pointer position that this process set last.
+    synthetic_pointer: Arc<SyntheticPointer>,
 }
 
 impl Connection {
-    /// Connects with the cookie that goes with the address.
+    /// Connects and authenticates with the cookie of the display.
     pub(crate) async fn open(address: &Address, cookie: Option<&[u8]>) -> Result<Self, XError> {
         within("connect to the X server", Self::connect(address, cookie)).await
     }
 
     async fn connect(address: &Address, cookie: Option<&[u8]>) -> Result<Self, XError> {
-        let stream = ImpatientStream::new(socket(address).await?);
+        let stream = NonBlockingStream::new(socket(address).await?);
         let socket = stream.duplicate()?;
-        // Of a server elsewhere there is none.
+        // Remote servers have no peer credentials.
         let server = socket_peercred(&socket).ok();
         let server = server.and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
         let readable = Readiness::reading(socket)?;
@@ -66,8 +66,8 @@ impl Connection {
             None => (Vec::new(), Vec::new()),
         };
         let (handshake, request) = Connect::with_authorization(name, data);
-        greet(&stream, &request)?;
-        let setup = hear_greeting(&stream, &readable, handshake).await?;
+        send_setup_request(&stream, &request)?;
+        let setup = receive_setup(&stream, &readable, handshake).await?;
         let screen = setup.roots.get(address.screen()).cloned().ok_or_else(|| {
             XError::Impossible(format!("the X server has no screen {}", address.screen()))
         })?;
@@ -83,14 +83,14 @@ impl Connection {
             damaged,
             damaged_at: AtomicU32::new(0),
             remapped,
-            hand: Arc::new(Hand::new()),
+            synthetic_pointer: Arc::new(SyntheticPointer::new()),
         };
-        connection.check_pixels()?;
-        connection.learn_extensions().await?;
+        connection.check_pixel_format()?;
+        connection.query_extensions().await?;
         Ok(connection)
     }
 
-    /// The requests of the protocol. Their replies are waited for with [`Self::reply`].
+    /// The requests of the protocol. Await their replies with [`Self::reply`].
     pub(crate) const fn x(&self) -> &X {
         &self.x
     }
@@ -99,25 +99,26 @@ impl Connection {
         self.screen.root
     }
 
-    /// Whether descriptors can be passed to the server.
+    /// Whether file descriptors can be passed to the server.
     pub(crate) const fn is_local(&self) -> bool {
         self.is_local
     }
 
-    /// The process of the server, when it is one of this machine.
+    /// Process ID of a local server; `None` for a remote one.
     pub(crate) const fn server(&self) -> Option<u32> {
         self.server
     }
 
-    /// The reply to a request. Dropping the future drops the reply when it comes.
+    /// The reply to a request. Dropping the future discards the reply.
     pub(crate) async fn reply<R: TryParse>(&self, request: Cookie<'_, X, R>) -> Result<R, XError> {
         let sequence = request.sequence_number();
-        let bytes = within("get a reply from the X server", async {
-            let answer = self.wait_for(|x| match x.wait_for_reply_or_raw_error(sequence) {
-                Ok(answer) => Ok(Some(answer)),
-                Err(error) => not_yet(error),
-            });
-            match answer.await? {
+        let bytes = within("receive a reply from the X server", async {
+            let reply_or_error =
+                self.retry_when_readable(|x| match x.wait_for_reply_or_raw_error(sequence) {
+                    Ok(reply_or_error) => Ok(Some(reply_or_error)),
+                    Err(error) => or_would_block(error),
+                });
+            match reply_or_error.await? {
                 ReplyOrError::Reply(bytes) => Ok(bytes),
                 ReplyOrError::Error(raw) => Err(XError::Refused(self.x.parse_error(&raw)?)),
             }
@@ -125,13 +126,13 @@ impl Connection {
         Ok(R::try_parse(&bytes.await?)?.0)
     }
 
-    /// Waits until the server carried out a request that has no reply.
+    /// Waits until the server has executed a request that has no reply.
     pub(crate) async fn checked(&self, request: VoidCookie<'_, X>) -> Result<(), XError> {
         let sequence = request.sequence_number();
-        let raw = within("get the X server to confirm", async {
-            self.wait_for(|x| match x.check_for_raw_error(sequence) {
+        let raw = within("receive a confirmation from the X server", async {
+            self.retry_when_readable(|x| match x.check_for_raw_error(sequence) {
                 Ok(outcome) => Ok(Some(outcome)),
-                Err(error) => not_yet(error),
+                Err(error) => or_would_block(error),
             })
             .await
         });
@@ -141,51 +142,53 @@ impl Connection {
         }
     }
 
-    /// Waits until the server has carried out everything sent so far.
+    /// Waits until the server has executed all requests sent so far.
     pub(crate) async fn sync(&self) -> Result<(), XError> {
         self.reply(self.x.get_input_focus()?).await.map(drop)
     }
 
-    /// Sends what is still in our buffer. Does not wait for the server.
+    /// Sends the buffered requests without waiting for the server.
     pub(crate) fn flush(&self) -> Result<(), XError> {
         Ok(self.x.flush()?)
     }
 
-    /// Takes in the events that are already here.
+    /// Processes the events received so far.
     pub(crate) fn drain(&self) -> Result<(), XError> {
         while let Some(event) = self.x.poll_for_event()? {
-            self.notice(&event);
+            self.record_event(&event);
         }
         Ok(())
     }
 
-    /// The next event, however long it takes: the caller sets the ceiling.
+    /// The next event. Has no timeout: the caller sets one.
     pub(crate) async fn next_event(&self) -> Result<Event, XError> {
         self.flush()?;
-        let event = self.wait_for(|x| Ok(x.poll_for_event()?)).await?;
-        self.notice(&event);
+        let event = self
+            .retry_when_readable(|x| Ok(x.poll_for_event()?))
+            .await?;
+        self.record_event(&event);
         Ok(event)
     }
 
-    /// Where we put the pointer last, for those who must tell us from a person.
-    pub(crate) const fn hand(&self) -> &Arc<Hand> {
-        &self.hand
+    /// The pointer position that this process set last, to distinguish it from motions by the user.
+    pub(crate) const fn synthetic_pointer(&self) -> &Arc<SyntheticPointer> {
+        &self.synthetic_pointer
     }
 
-    /// When the screen changed first since the last call, in milliseconds of the server's clock;
-    /// none when it did not.
+    /// Server time in milliseconds of the first change since the last call; `None` if nothing
+    /// changed.
     pub(crate) fn take_damaged(&self) -> Option<u32> {
         let is_damaged = self.damaged.swap(false, Ordering::Relaxed);
         is_damaged.then(|| self.damaged_at.load(Ordering::Relaxed))
     }
 
-    /// Whether the keyboard's mapping changed since the last call.
+    /// Whether the keyboard mapping changed since the last call.
     pub(crate) fn take_remapped(&self) -> bool {
         self.remapped.swap(false, Ordering::Relaxed)
     }
 
-    /// Whoever takes an event off the connection, what others need of it is kept here.
-    fn notice(&self, event: &Event) {
+    /// Records damage and mapping changes from any event, whichever task reads it.
+    fn record_event(&self, event: &Event) {
         if let Event::DamageNotify(damage) = event {
             if !self.damaged.swap(true, Ordering::Relaxed) {
                 self.damaged_at.store(damage.timestamp, Ordering::Relaxed);
@@ -200,8 +203,8 @@ impl Connection {
         }
     }
 
-    /// Tries again whenever bytes came in, until it gives something.
-    async fn wait_for<T>(
+    /// Repeats `attempt` whenever the socket becomes readable, until it returns a value.
+    async fn retry_when_readable<T>(
         &self,
         mut attempt: impl FnMut(&X) -> Result<Option<T>, XError>,
     ) -> Result<T, XError> {
@@ -216,8 +219,8 @@ impl Connection {
         woken.await?
     }
 
-    /// Frames are blue, green, red, unused: what every common server speaks.
-    fn check_pixels(&self) -> Result<(), XError> {
+    /// Frames use BGRX with 32 bits per pixel, the format of all common servers.
+    fn check_pixel_format(&self) -> Result<(), XError> {
         let setup = self.x.setup();
         let depth = self.screen.root_depth;
         let format = setup
@@ -234,8 +237,8 @@ impl Connection {
         )))
     }
 
-    /// Asks for all extensions in one go; afterwards using one never waits.
-    async fn learn_extensions(&self) -> Result<(), XError> {
+    /// Queries all extensions in one round trip, so that using one never waits.
+    async fn query_extensions(&self) -> Result<(), XError> {
         const NAMES: [&str; 7] = [
             shm::X11_EXTENSION_NAME,
             xfixes::X11_EXTENSION_NAME,
@@ -255,28 +258,28 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the server has an extension. All that we use were asked for at the start.
+    /// Whether the server has an extension. All used extensions were queried by [`Self::connect`].
     pub(crate) fn has(&self, extension: &'static str) -> Result<bool, XError> {
         Ok(self.x.extension_information(extension)?.is_some())
     }
 }
 
-/// Runs `work` under the ceiling that every exchange with the server has.
+/// Applies [`REPLY_TIMEOUT`] to `work`.
 async fn within<T>(
     what: &'static str,
     work: impl Future<Output = Result<T, XError>>,
 ) -> Result<T, XError> {
-    match timeout(REPLY_CEILING, work).await {
+    match timeout(REPLY_TIMEOUT, work).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(XError::Silent {
+        Err(_) => Err(XError::TimedOut {
             what,
             limit_ms: 5_000,
         }),
     }
 }
 
-/// "Not yet" is no error: nothing was lost, and the attempt can be made again.
-fn not_yet<T>(error: ConnectionError) -> Result<Option<T>, XError> {
+/// Maps "would block" to `None`: no state is lost and the attempt can be repeated.
+fn or_would_block<T>(error: ConnectionError) -> Result<Option<T>, XError> {
     if let ConnectionError::IoError(error) = &error
         && error.kind() == io::ErrorKind::WouldBlock
     {
@@ -300,8 +303,8 @@ async fn socket(address: &Address) -> Result<DefaultStream, XError> {
     Ok(stream)
 }
 
-/// The first words are shorter than any socket's buffer.
-fn greet(stream: &ImpatientStream, request: &[u8]) -> Result<(), XError> {
+/// The setup request is smaller than any socket buffer.
+fn send_setup_request(stream: &NonBlockingStream, request: &[u8]) -> Result<(), XError> {
     let mut rest = request;
     while !rest.is_empty() {
         rest = &rest[stream.write(rest, &mut Vec::new())?..];
@@ -309,12 +312,12 @@ fn greet(stream: &ImpatientStream, request: &[u8]) -> Result<(), XError> {
     Ok(())
 }
 
-async fn hear_greeting(
-    stream: &ImpatientStream,
+async fn receive_setup(
+    stream: &NonBlockingStream,
     readable: &Readiness,
     mut handshake: Connect,
 ) -> Result<Setup, XError> {
-    let whole = readable.read(|_socket| {
+    let handshake_done = readable.read(|_socket| {
         loop {
             match stream.read(handshake.buffer(), &mut Vec::new())? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -323,6 +326,6 @@ async fn hear_greeting(
             }
         }
     });
-    whole.await?;
+    handshake_done.await?;
     Ok(handshake.into_setup()?)
 }

@@ -1,14 +1,14 @@
-//! The pointer's picture laid over a frame: servers leave it out of what they give.
+//! Draws the pointer image into a frame: servers omit it from captured pixels.
 
 use x11rb::protocol::xfixes::GetCursorImageReply;
 
-/// A pointer's picture and where its top left pixel is on the screen.
+/// A pointer image and the screen position of its top left pixel.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     x: i32,
     y: i32,
     width: usize,
-    /// Alpha, red, green, blue; the colours are already multiplied by alpha.
+    /// ARGB; the colours are premultiplied by alpha.
     pixels: &'a [u32],
 }
 
@@ -22,7 +22,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Draws it on `bgrx`, whose rows are `row` pixels wide. What sticks out is left off.
+    /// Draws the image into `bgrx`, which has `row` pixels per row. Clips at the edges.
     pub(crate) fn draw(&self, bgrx: &mut [u8], row: usize) {
         if self.width == 0 || row == 0 {
             return;
@@ -52,8 +52,8 @@ fn inside(position: i32, end: usize) -> Option<usize> {
 fn blend(bgr: &mut [u8], argb: u32) {
     let [blue, green, red, alpha] = argb.to_le_bytes();
     for (below, above) in bgr.iter_mut().zip([blue, green, red]) {
-        let shining_through = u32::from(*below) * u32::from(255 - alpha) / 255;
-        *below = above.saturating_add(u8::try_from(shining_through).unwrap_or(u8::MAX));
+        let background = u32::from(*below) * u32::from(255 - alpha) / 255;
+        *below = above.saturating_add(u8::try_from(background).unwrap_or(u8::MAX));
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_off_what_sticks_out() {
+    fn clips_at_the_edges() {
         let pixels = [WHITE; 4];
         let at = |x, y| Cursor {
             x,

@@ -1,4 +1,4 @@
-//! The computer of an X server.
+//! The [`Computer`] on an X server.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 
 use crate::PrivateDisplay;
 use crate::clipboard::Selection;
-use crate::display::Display;
-use crate::display_io::Body;
+use crate::display::XDisplay;
+use crate::display_io::DisplayIo;
 use crate::error::XError;
-use crate::kill_switch::{self, KillSwitch, Switch};
+use crate::kill_switch::{self, KillSwitch, KillSwitchWatch};
 use crate::launch;
 use crate::monitors;
 use crate::paste::Typing;
-use crate::settle::Patience;
+use crate::settle::SettleMode;
 
-/// What this device calls itself in errors.
-const NAME: &str = "desktop";
-/// What [`Computer::perform`] carries out.
+/// Name of this device in errors.
+const DEVICE_NAME: &str = "desktop";
+/// The actions that [`Computer::perform`] supports on every display.
 const ACTIONS: [ActionKind; 25] = [
     ActionKind::CursorPosition,
     ActionKind::Move,
@@ -51,98 +51,94 @@ const ACTIONS: [ActionKind; 25] = [
     ActionKind::WriteClipboard,
 ];
 
-/// A whole desktop: what is on the screen can be seen, and pointer and keys go where the model
-/// says.
+/// A complete desktop: captures the screen and performs pointer, keyboard, window and clipboard
+/// actions.
 ///
-/// Made by [`PrivateDisplay::into_desktop`] and
+/// Created by [`PrivateDisplay::into_desktop`] and
 /// [`ExistingDisplay::into_desktop`](crate::ExistingDisplay::into_desktop).
 #[derive(Debug)]
 pub struct Desktop {
-    pub(crate) body: Body,
-    pub(crate) display: Display,
-    /// How the model sees the screen.
+    pub(crate) io: DisplayIo,
+    pub(crate) display: XDisplay,
+    /// Scale between screen and screenshot.
     viewport: Viewport,
-    /// What of the screen is shown to it, when that is not all.
-    part: Option<ScreenRegion>,
+    /// The visible part of the screen; absent if all of it is visible.
+    visible_part: Option<ScreenRegion>,
     typing: Typing,
-    /// When something was last done, if that was after the last wait for a still screen.
-    acted: Option<Instant>,
-    /// Whether a lost private display is replaced by a fresh one.
-    pub(crate) begins_anew: bool,
-    switch: Option<Switch>,
+    /// Time of the latest action; absent if the screen has settled since.
+    acted_at: Option<Instant>,
+    /// Whether a private display is restarted after its server exits.
+    pub(crate) restarts: bool,
+    switch: Option<KillSwitchWatch>,
 }
 
 impl Desktop {
-    pub(crate) async fn open(display: Display) -> Result<Self, DeviceError> {
-        let body = Body::on(display.connect().await?).await?;
-        let viewport = Viewport::unscaled(body.eyes.size());
+    pub(crate) async fn open(display: XDisplay) -> Result<Self, DeviceError> {
+        let io = DisplayIo::on(display.connect().await?).await?;
+        let viewport = Viewport::unscaled(io.view.size());
         Ok(Self {
-            body,
+            io,
             display,
             viewport,
-            part: None,
+            visible_part: None,
             typing: Typing::default(),
-            acted: Some(Instant::now()),
-            begins_anew: false,
+            acted_at: Some(Instant::now()),
+            restarts: false,
             switch: None,
         })
     }
 
-    /// Enters text in another way than key by key.
+    /// Sets how text is entered.
     #[must_use]
     pub const fn typing(mut self, typing: Typing) -> Self {
         self.typing = typing;
         self
     }
 
-    /// Shows the model one monitor, by its name or its number, and nothing beside it.
+    /// Limits screenshots to one monitor, selected by name or number.
     ///
     /// # Errors
-    /// When there is no such monitor.
+    /// When no monitor matches.
     pub async fn on_monitor(mut self, name: &str) -> Result<Self, DeviceError> {
-        let listed = monitors::list(&self.body.eyes.connection).await?;
+        let listed = monitors::list(&self.io.view.connection).await?;
         let monitor = monitors::choose(&listed, Some(name))?;
-        self.part = Some(monitor.region(self.body.eyes.size())?);
+        self.visible_part = Some(monitor.region(self.io.view.size())?);
         Ok(self)
     }
 
-    /// Gives a person a way to stop it: the action under way ends with its keys released, and
-    /// nothing is done any more.
+    /// Lets the user stop the session: the running action is cancelled, its keys are released, and
+    /// all later actions are refused.
     ///
     /// # Errors
-    /// When the key is not on the keyboard or another program has it.
+    /// When the keyboard lacks the key or another client has grabbed it.
     pub async fn with_kill_switch(mut self, wanted: &KillSwitch) -> Result<Self, DeviceError> {
-        let hand = Arc::clone(self.body.eyes.connection.hand());
-        self.switch = Some(Switch::start(wanted, &self.display, hand).await?);
+        let synthetic_pointer = Arc::clone(self.io.view.connection.synthetic_pointer());
+        self.switch = Some(KillSwitchWatch::start(wanted, &self.display, synthetic_pointer).await?);
         Ok(self)
     }
 
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "whatever is not a matter of pointer and keys is not for a desktop"
+        reason = "all other actions go to the window manager or are unsupported"
     )]
-    async fn carry_out(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
+    async fn execute(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         match action {
-            Action::CursorPosition => self.body.cursor_position(self.viewport).await,
-            Action::Move { at } | Action::Hover { at } => self.body.move_to(at).await,
+            Action::CursorPosition => self.io.cursor_position(self.viewport).await,
+            Action::Move { at } | Action::Hover { at } => self.io.move_to(at).await,
             Action::Click {
                 at,
                 button,
                 count,
                 modifiers,
-            } => {
-                self.body
-                    .click(at.as_ref(), *button, *count, modifiers)
-                    .await
-            }
-            Action::MouseDown { at, button } => self.body.mouse_down(at.as_ref(), *button).await,
-            Action::MouseUp { at, button } => self.body.mouse_up(at.as_ref(), *button).await,
+            } => self.io.click(at.as_ref(), *button, *count, modifiers).await,
+            Action::MouseDown { at, button } => self.io.mouse_down(at.as_ref(), *button).await,
+            Action::MouseUp { at, button } => self.io.mouse_up(at.as_ref(), *button).await,
             Action::Drag {
                 path,
                 button,
                 modifiers,
                 duration,
-            } => self.body.drag(path, *button, modifiers, *duration).await,
+            } => self.io.drag(path, *button, modifiers, *duration).await,
             Action::Scroll {
                 at,
                 dx,
@@ -150,7 +146,7 @@ impl Desktop {
                 unit,
                 modifiers,
             } => {
-                self.body
+                self.io
                     .scroll(at.as_ref(), (*dx, *dy, *unit), modifiers)
                     .await
             }
@@ -161,24 +157,24 @@ impl Desktop {
                 submit,
             } => {
                 let paste = (self.typing == Typing::Paste).then_some(&self.display);
-                self.body
+                self.io
                     .type_text(text, at.as_ref(), *clear_first, *submit, paste)
                     .await
             }
-            Action::Key { chord, repeat } => self.body.key(chord, *repeat).await,
-            Action::HoldKey { chord, duration } => self.body.hold_key(chord, *duration).await,
-            Action::KeyDown { chord } => self.body.key_down(chord).await,
-            Action::KeyUp { chord } => self.body.key_up(chord).await,
+            Action::Key { chord, repeat } => self.io.key(chord, *repeat).await,
+            Action::HoldKey { chord, duration } => self.io.hold_key(chord, *duration).await,
+            Action::KeyDown { chord } => self.io.key_down(chord).await,
+            Action::KeyUp { chord } => self.io.key_up(chord).await,
             Action::ReadClipboard => self.read_clipboard().await,
             Action::WriteClipboard { text } => self.write_clipboard(text).await,
             Action::OpenApp { name } if self.display.starts_programs() => {
-                let Body { eyes, windows, .. } = &mut self.body;
-                launch::open(name, &mut self.display, &eyes.connection, windows).await
+                let DisplayIo { view, windows, .. } = &mut self.io;
+                launch::open(name, &mut self.display, &view.connection, windows).await
             }
             Action::ListMonitors => {
-                let listed = monitors::list(&self.body.eyes.connection).await?;
+                let listed = monitors::list(&self.io.view.connection).await?;
                 Ok(ActionReport {
-                    text: Some(monitors::say(&listed, self.viewport)),
+                    text: Some(monitors::render(&listed, self.viewport)),
                     ..ActionReport::confirmed()
                 })
             }
@@ -186,58 +182,55 @@ impl Desktop {
         }
     }
 
-    pub(crate) const fn has_switch(&self) -> bool {
+    pub(crate) const fn has_kill_switch(&self) -> bool {
         self.switch.is_some()
     }
 
-    /// What is asked of the window manager.
+    /// Actions that go through the window manager.
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "what a desktop does is listed; whatever else there is belongs to pages"
+        reason = "all other actions are unsupported on a desktop"
     )]
     async fn act_on_windows(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         let viewport = self.viewport;
-        let Body {
-            eyes,
-            manager,
-            windows,
-            ..
-        } = &mut self.body;
-        let way = (&eyes.connection, &*manager);
-        let performed = match action {
+        let DisplayIo {
+            view, wm, windows, ..
+        } = &mut self.io;
+        let wm = (&view.connection, &*wm);
+        let report = match action {
             Action::ListWindows => {
-                let listed = windows.list(way.0).await?;
+                let listed = windows.list(wm.0).await?;
                 Ok(ActionReport {
-                    text: Some(windows.say(&listed, viewport)),
+                    text: Some(windows.render(&listed, viewport)),
                     ..ActionReport::confirmed()
                 })
             }
-            Action::FocusWindow { window } => windows.focus(way, window).await,
-            Action::MaximizeWindow { window } => windows.maximize(way, window.as_deref()).await,
-            Action::RestoreWindow { window } => windows.restore(way, window.as_deref()).await,
-            Action::MinimizeWindow { window } => windows.minimize(way, window.as_deref()).await,
-            Action::CloseWindow { window } => windows.close(way.0, window.as_deref()).await,
+            Action::FocusWindow { window } => windows.focus(wm, window).await,
+            Action::MaximizeWindow { window } => windows.maximize(wm, window.as_deref()).await,
+            Action::RestoreWindow { window } => windows.restore(wm, window.as_deref()).await,
+            Action::MinimizeWindow { window } => windows.minimize(wm, window.as_deref()).await,
+            Action::CloseWindow { window } => windows.close(wm.0, window.as_deref()).await,
             Action::PlaceWindow { window, region } => {
                 windows
-                    .place(way, window.as_deref(), region, viewport)
+                    .move_and_resize(wm, window.as_deref(), region, viewport)
                     .await
             }
             other => {
                 return Err(DeviceError::Unsupported {
                     action: other.kind().name().to_owned(),
-                    device: NAME,
+                    device: DEVICE_NAME,
                 });
             }
         };
-        Ok(performed?)
+        Ok(report?)
     }
 
     async fn read_clipboard(&self) -> Result<ActionReport, DeviceError> {
-        let Body {
-            eyes, clipboard, ..
-        } = &self.body;
+        let DisplayIo {
+            view, clipboard, ..
+        } = &self.io;
         let text = clipboard
-            .read(&eyes.connection, Selection::Clipboard)
+            .read(&view.connection, Selection::Clipboard)
             .await?;
         let text = match text {
             Some(text) => shorten(text),
@@ -250,32 +243,33 @@ impl Desktop {
     }
 
     async fn write_clipboard(&mut self, text: &str) -> Result<ActionReport, DeviceError> {
-        let Self { body, display, .. } = self;
-        body.clipboard
+        let Self { io, display, .. } = self;
+        io.clipboard
             .write(display, Selection::Clipboard, text)
             .await?;
         Ok(ActionReport::confirmed())
     }
 
-    /// Variables that a program needs to show windows here.
+    /// Environment variables for programs that open windows on this display.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.display.environment()
     }
 
-    /// The display it is on, when that is one of our own: to start applications there.
+    /// The private display, to start applications on it; `None` on an existing display. Counts as
+    /// an action for settling.
     pub fn private_display(&mut self) -> Option<&mut PrivateDisplay> {
-        self.acted = Some(Instant::now());
+        self.acted_at = Some(Instant::now());
         self.display.private()
     }
 }
 
-/// The head of a text that is too long for an answer, saying how much is missing.
+/// Truncates a long text and appends the number of characters left out.
 fn shorten(mut text: String) -> String {
-    const MOST: usize = 64 << 10;
-    if text.len() <= MOST {
+    const MAX_REPORT_BYTES: usize = 64 << 10;
+    if text.len() <= MAX_REPORT_BYTES {
         return text;
     }
-    let end = (0..=MOST)
+    let end = (0..=MAX_REPORT_BYTES)
         .rev()
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(0);
@@ -287,7 +281,7 @@ fn shorten(mut text: String) -> String {
 
 impl Computer for Desktop {
     fn size(&self) -> Size {
-        self.body.eyes.size()
+        self.io.view.size()
     }
 
     fn supports(&self, kind: &ActionKind) -> bool {
@@ -296,41 +290,43 @@ impl Computer for Desktop {
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        let frame = self.body.eyes.capture().await.map_err(DeviceError::from);
-        self.or_anew(frame).await
+        let frame = self.io.view.capture().await.map_err(DeviceError::from);
+        self.or_restart(frame).await
     }
 
     fn stopped(&self) -> Option<&'static str> {
-        self.switch.as_ref().and_then(Switch::why)
+        self.switch.as_ref().and_then(KillSwitchWatch::reason)
     }
 
     fn until_stopped(&self) -> UntilStopped {
-        Box::pin(kill_switch::stopped(self.switch.as_ref().map(Switch::told)))
+        Box::pin(kill_switch::stopped(
+            self.switch.as_ref().map(KillSwitchWatch::subscribe),
+        ))
     }
 
     fn visible_region(&self) -> ScreenRegion {
-        let whole = ScreenRegion::whole(self.size());
-        self.part.unwrap_or(whole)
+        let full_screen = ScreenRegion::whole(self.size());
+        self.visible_part.unwrap_or(full_screen)
     }
 
     async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
         let viewport = self.viewport;
-        let Body { eyes, windows, .. } = &mut self.body;
-        let screen = eyes.size();
+        let DisplayIo { view, windows, .. } = &mut self.io;
+        let screen = view.size();
         match part {
             ScreenPart::Window(window) => {
                 let seen = (screen, viewport);
-                let place = windows.locate(&eyes.connection, window.as_deref(), seen);
-                Ok(place.await?)
+                let location = windows.locate(&view.connection, window.as_deref(), seen);
+                Ok(location.await?)
             }
             ScreenPart::Monitor(meant) => {
-                let listed = monitors::list(&eyes.connection).await?;
+                let listed = monitors::list(&view.connection).await?;
                 let monitor = monitors::choose(&listed, meant.as_deref())?;
                 let region = monitor.region(screen)?;
-                let said = format!("{}.", monitor.label(viewport));
+                let description = format!("{}.", monitor.label(viewport));
                 Ok(PartLocation {
                     region,
-                    description: said,
+                    description,
                 })
             }
         }
@@ -341,7 +337,7 @@ impl Computer for Desktop {
     }
 
     fn note_action(&mut self) {
-        self.acted = Some(Instant::now());
+        self.acted_at = Some(Instant::now());
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
@@ -349,36 +345,36 @@ impl Computer for Desktop {
             action,
             Action::CursorPosition | Action::ListWindows | Action::ListMonitors
         ) {
-            if self.acted.is_none() {
-                self.body.eyes.before().await?;
+            if self.acted_at.is_none() {
+                self.io.view.before_action().await?;
             }
-            self.acted = Some(Instant::now());
+            self.acted_at = Some(Instant::now());
         }
-        let told = self.switch.as_ref().map(Switch::told);
+        let receiver = self.switch.as_ref().map(KillSwitchWatch::subscribe);
         let outcome = tokio::select! {
             biased;
-            // The action's future is dropped, and with it what it pressed is released.
-            why = kill_switch::stopped(told) => Err(DeviceError::Stopped { why }),
-            outcome = self.carry_out(action) => outcome,
+            // Dropping the future of the action releases the inputs it pressed.
+            reason = kill_switch::stopped(receiver) => Err(DeviceError::Stopped { why: reason }),
+            outcome = self.execute(action) => outcome,
         };
-        // What took time itself has its effect from its end on.
-        self.acted = self.acted.map(|_| Instant::now());
+        // For actions that take time, settling counts from their end.
+        self.acted_at = self.acted_at.map(|_| Instant::now());
         if let Err(DeviceError::Stopped { .. }) = outcome {
-            self.body.release().await?;
+            self.io.release().await?;
         }
-        self.or_anew(outcome).await
+        self.or_restart(outcome).await
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
         let programs = self.display.programs();
-        let acted = self.acted;
+        let acted_at = self.acted_at;
         let settled = self
-            .body
-            .eyes
-            .settle(settle, acted, programs.as_deref(), Patience::ForEffects)
+            .io
+            .view
+            .settle(settle, acted_at, programs.as_deref(), SettleMode::Effect)
             .await;
-        self.acted = None;
-        self.or_anew(settled.map_err(DeviceError::from)).await
+        self.acted_at = None;
+        self.or_restart(settled.map_err(DeviceError::from)).await
     }
 
     async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
@@ -386,43 +382,43 @@ impl Computer for Desktop {
     }
 
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
-        Ok(self.body.release().await?)
+        Ok(self.io.release().await?)
     }
 
     async fn close(self) -> Result<(), DeviceError> {
         let Self {
-            mut body,
+            mut io,
             display,
             switch,
             ..
         } = self;
         drop(switch);
-        // A server that is gone has nothing pressed and no mapping to give back.
-        let _best_effort = body.release().await;
-        if display.outlives_us() {
-            let _best_effort = body.give_back().await;
+        // If the server is gone, nothing is pressed and no mapping needs to be restored.
+        let _best_effort = io.release().await;
+        if display.is_detached() {
+            let _best_effort = io.restore_layout().await;
         }
-        drop(body);
+        drop(io);
         display.close().await
     }
 }
 
 impl telechir_device::Windows for Desktop {
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
-        let Body { eyes, windows, .. } = &mut self.body;
-        let listed = match windows.list(&eyes.connection).await {
+        let DisplayIo { view, windows, .. } = &mut self.io;
+        let listed = match windows.list(&view.connection).await {
             Ok(listed) => listed,
-            // Nobody manages windows here.
+            // This display has no window manager.
             Err(XError::Impossible(_)) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
         let active = listed.active;
         let all = listed.windows.into_iter().map(|window| Window {
             id: windows.name(window.window),
-            place: window.place.bounds(),
-            content: window.content().bounds(),
+            place: window.bounds.to_bounds(),
+            content: window.content().to_bounds(),
             is_active: active == Some(window.window),
-            is_shown: !window.shown.is_minimized,
+            is_shown: !window.state.is_minimized,
             title: window.title,
             class: window.class,
         });

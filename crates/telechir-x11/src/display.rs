@@ -1,4 +1,4 @@
-//! Either sort of display, for those who do not care which.
+//! A private or an existing display, for code that handles both alike.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use telechir_process::Child;
 
 use crate::connection::Connection;
 use crate::existing::ExistingDisplay;
-use crate::private::{PrivateDisplay, Said};
+use crate::private::{PrivateDisplay, StderrTail};
 
-/// A display of our own, or one that was there before us.
+/// A private display or one that was running before.
 #[derive(Debug)]
-pub(crate) enum Display {
+pub(crate) enum XDisplay {
     Private(Box<PrivateDisplay>),
     Existing(ExistingDisplay),
 }
 
-impl Display {
+impl XDisplay {
     pub(crate) async fn connect(&self) -> Result<Connection, DeviceError> {
         match self {
             Self::Private(display) => display.connect().await,
@@ -31,7 +31,7 @@ impl Display {
         }
     }
 
-    /// Whether applications can be started on it.
+    /// Whether applications can be started on this display.
     pub(crate) const fn starts_programs(&self) -> bool {
         match self {
             Self::Private(_) => true,
@@ -39,30 +39,30 @@ impl Display {
         }
     }
 
-    /// Starts an application: its process and what it says on its standard error.
+    /// Starts an application; returns its process and the tail of its standard error.
     pub(crate) async fn start_application(
         &mut self,
         program: &str,
         args: &[&str],
-    ) -> Result<(&Child, &Said), DeviceError> {
+    ) -> Result<(&Child, &StderrTail), DeviceError> {
         match self {
             Self::Private(display) => {
                 let started = display.start_application(program, args).await?;
-                Ok((started.child(), &started.said))
+                Ok((started.child(), &started.stderr))
             }
             Self::Existing(display) => {
-                let (child, said) = display.start_application(program, args).await?;
-                Ok((child, said))
+                let (child, stderr) = display.start_application(program, args).await?;
+                Ok((child, stderr))
             }
         }
     }
 
-    /// Where the entries of its applications are, and its programs.
+    /// The folders with desktop entries and the folders with programs.
     pub(crate) fn applications(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/games";
         const DATA: &str = "/usr/local/share:/usr/share";
         let (path, data, home) = match self {
-            // What a program there could write is not read by us.
+            // Folders that confined programs can write to are not searched.
             Self::Private(_) => (PATH, DATA, None),
             Self::Existing(display) => (
                 display.variable("PATH").unwrap_or(PATH),
@@ -87,8 +87,8 @@ impl Display {
         }
     }
 
-    /// The processes that were started on it, and that hold all that they started; none when
-    /// others start programs there too.
+    /// Host processes that contain every program on the display; `None` if other programs run there
+    /// too.
     pub(crate) fn programs(&self) -> Option<Vec<u32>> {
         match self {
             Self::Private(display) => Some(display.programs()),
@@ -96,8 +96,8 @@ impl Display {
         }
     }
 
-    /// Whether somebody goes on using it after us.
-    pub(crate) const fn outlives_us(&self) -> bool {
+    /// Whether the display stays in use after this process ends.
+    pub(crate) const fn is_detached(&self) -> bool {
         matches!(self, Self::Existing(_))
     }
 

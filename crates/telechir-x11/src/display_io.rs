@@ -1,4 +1,4 @@
-//! What pointer and keyboard do for each action.
+//! Performs pointer and keyboard actions on one display.
 
 use std::time::Duration;
 
@@ -7,34 +7,35 @@ use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, Scro
 use tokio::time::sleep;
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
 
-use crate::clipboard::{Clipboard, Kept};
+use crate::clipboard::{Clipboard, SavedSelection};
 use crate::connection::Connection;
-use crate::display::Display;
+use crate::display::XDisplay;
 use crate::error::XError;
-use crate::keyboard::{self, Keyboard};
-use crate::pointer::{self, Spot};
-use crate::press_guard::{Grip, Held};
-use crate::screen_view::{Eyes, missing};
-use crate::windows::Windows;
-use crate::wm_sync::Manager;
+use crate::keyboard::{self, XKeyboard};
+use crate::pointer::{self, Position};
+use crate::press_guard::{PressGuard, PressedInputs};
+use crate::screen_view::{ScreenView, missing};
+use crate::windows::WindowRegistry;
+use crate::wm_sync::WmSync;
 
-/// More repetitions are a mistake; a held key repeats by itself.
-const MOST_REPEATS: u32 = 1_000;
+/// Maximum number of repetitions of a key action.
+const MAX_REPEATS: u32 = 1_000;
 
-/// Eyes, pointer and keyboard of one screen. Dropping it releases whatever is pressed.
+/// View, pointer, keyboard, windows and clipboard of one display. Dropping it releases all pressed
+/// inputs.
 #[derive(Debug)]
-pub(crate) struct Body {
-    pub(crate) eyes: Eyes,
-    pub(crate) keyboard: Keyboard,
-    pub(crate) manager: Manager,
-    pub(crate) windows: Windows,
+pub(crate) struct DisplayIo {
+    pub(crate) view: ScreenView,
+    pub(crate) keyboard: XKeyboard,
+    pub(crate) wm: WmSync,
+    pub(crate) windows: WindowRegistry,
     pub(crate) clipboard: Clipboard,
-    /// What the selections held before we pasted, until it is put back.
-    pub(crate) kept: Vec<Kept>,
-    held: Held,
+    /// The selections as they were before a paste, until they are restored.
+    pub(crate) saved_selections: Vec<SavedSelection>,
+    pressed_inputs: PressedInputs,
 }
 
-impl Body {
+impl DisplayIo {
     pub(crate) async fn on(connection: Connection) -> Result<Self, DeviceError> {
         if !connection.has(xtest::X11_EXTENSION_NAME)? {
             return Err(missing("XTEST"));
@@ -44,40 +45,40 @@ impl Body {
             .xtest_get_version(2, 2)
             .map_err(XError::from)?;
         connection.reply(version).await?;
-        let keyboard = Keyboard::new(&connection).await?;
-        let manager = Manager::new(&connection).await?;
-        let windows = Windows::new(&connection).await?;
+        let keyboard = XKeyboard::new(&connection).await?;
+        let wm = WmSync::new(&connection).await?;
+        let windows = WindowRegistry::new(&connection).await?;
         let clipboard = Clipboard::new(&connection).await?;
-        let eyes = Eyes::open(connection).await?;
+        let view = ScreenView::open(connection).await?;
         Ok(Self {
-            eyes,
+            view,
             keyboard,
-            manager,
+            wm,
             windows,
             clipboard,
-            kept: Vec::new(),
-            held: Held::default(),
+            saved_selections: Vec::new(),
+            pressed_inputs: PressedInputs::default(),
         })
     }
 
     /// Releases everything that is still pressed.
     pub(crate) async fn release(&mut self) -> Result<(), XError> {
-        self.held.release(&self.eyes.connection)?;
-        self.eyes.connection.sync().await?;
-        self.put_back().await
+        self.pressed_inputs.release(&self.view.connection)?;
+        self.view.connection.sync().await?;
+        self.restore_selections().await
     }
 
-    /// Leaves the keyboard's mapping as it was found.
-    pub(crate) async fn give_back(&mut self) -> Result<(), XError> {
-        self.keyboard.give_back(&self.eyes.connection).await
+    /// Restores the keyboard mapping of the display.
+    pub(crate) async fn restore_layout(&mut self) -> Result<(), XError> {
+        self.keyboard.restore_layout(&self.view.connection).await
     }
 
-    fn grip(&mut self) -> Grip<'_> {
-        Grip::new(&self.eyes.connection, &mut self.held)
+    fn press_guard(&mut self) -> PressGuard<'_> {
+        PressGuard::new(&self.view.connection, &mut self.pressed_inputs)
     }
 
     async fn sync(&self) -> Result<ActionReport, DeviceError> {
-        self.eyes.connection.sync().await?;
+        self.view.connection.sync().await?;
         Ok(ActionReport::delivered())
     }
 
@@ -85,7 +86,7 @@ impl Body {
         &self,
         viewport: Viewport,
     ) -> Result<ActionReport, DeviceError> {
-        let Spot { x, y } = pointer::position(&self.eyes.connection).await?;
+        let Position { x, y } = pointer::position(&self.view.connection).await?;
         let (x, y) = viewport.seen_at(x.into(), y.into());
         Ok(ActionReport {
             effect: Effect::Confirmed,
@@ -94,21 +95,21 @@ impl Body {
     }
 
     pub(crate) async fn move_to(&mut self, at: &ScreenTarget) -> Result<ActionReport, DeviceError> {
-        let spot = Spot::of(at)?;
-        self.grip().move_to(spot.x, spot.y)?;
-        let is_there = pointer::position(&self.eyes.connection).await? == spot;
-        Ok(if is_there {
+        let position = Position::of(at)?;
+        self.press_guard().move_to(position.x, position.y)?;
+        let has_arrived = pointer::position(&self.view.connection).await? == position;
+        Ok(if has_arrived {
             ActionReport::confirmed()
         } else {
             ActionReport::delivered()
         })
     }
 
-    /// Goes to a target when there is one.
+    /// Moves the pointer to the target, if there is one.
     fn approach(&mut self, at: Option<&ScreenTarget>) -> Result<(), DeviceError> {
         if let Some(at) = at {
-            let spot = Spot::of(at)?;
-            self.grip().move_to(spot.x, spot.y)?;
+            let position = Position::of(at)?;
+            self.press_guard().move_to(position.x, position.y)?;
         }
         Ok(())
     }
@@ -121,15 +122,15 @@ impl Body {
         modifiers: &[Modifier],
     ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
-        self.keyboard.look(&self.eyes.connection).await?;
+        self.keyboard.refresh(&self.view.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
-        let connection = &self.eyes.connection;
-        let mut grip = Grip::new(connection, &mut self.held);
-        keyboard::press(&mut grip, &modifiers)?;
-        pointer::click(&mut grip, button, count)?;
-        // The modifiers stay until the click has reached its window.
-        self.manager.wait_until_done(connection).await?;
-        drop(grip);
+        let connection = &self.view.connection;
+        let mut guard = PressGuard::new(connection, &mut self.pressed_inputs);
+        keyboard::press(&mut guard, &modifiers)?;
+        pointer::click(&mut guard, button, count)?;
+        // Keep the modifiers pressed until the click has reached its window.
+        self.wm.wait_until_done(connection).await?;
+        drop(guard);
         self.sync().await
     }
 
@@ -139,12 +140,12 @@ impl Body {
         button: Button,
     ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
-        let connection = &self.eyes.connection;
-        let mut grip = Grip::new(connection, &mut self.held);
-        grip.press(pointer::number(button))?;
-        self.manager.wait_until_done(connection).await?;
+        let connection = &self.view.connection;
+        let mut guard = PressGuard::new(connection, &mut self.pressed_inputs);
+        guard.press(pointer::number(button))?;
+        self.wm.wait_until_done(connection).await?;
         connection.sync().await?;
-        grip.keep();
+        guard.leave_pressed();
         Ok(ActionReport::delivered())
     }
 
@@ -154,7 +155,7 @@ impl Body {
         button: Button,
     ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
-        self.grip().release_held(pointer::number(button))?;
+        self.press_guard().force_release(pointer::number(button))?;
         self.sync().await
     }
 
@@ -165,16 +166,19 @@ impl Body {
         modifiers: &[Modifier],
         duration: Option<Duration>,
     ) -> Result<ActionReport, DeviceError> {
-        let mut spots = path.iter().map(Spot::of).collect::<Result<Vec<_>, _>>()?;
-        if spots.len() == 1 {
-            spots.insert(0, pointer::position(&self.eyes.connection).await?);
+        let mut positions = path
+            .iter()
+            .map(Position::of)
+            .collect::<Result<Vec<_>, _>>()?;
+        if positions.len() == 1 {
+            positions.insert(0, pointer::position(&self.view.connection).await?);
         }
-        self.keyboard.look(&self.eyes.connection).await?;
+        self.keyboard.refresh(&self.view.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
-        let mut grip = Grip::new(&self.eyes.connection, &mut self.held);
-        keyboard::press(&mut grip, &modifiers)?;
-        pointer::drag(&mut grip, &self.manager, &spots, button, duration).await?;
-        drop(grip);
+        let mut guard = PressGuard::new(&self.view.connection, &mut self.pressed_inputs);
+        keyboard::press(&mut guard, &modifiers)?;
+        pointer::drag(&mut guard, &self.wm, &positions, button, duration).await?;
+        drop(guard);
         self.sync().await
     }
 
@@ -185,12 +189,12 @@ impl Body {
         modifiers: &[Modifier],
     ) -> Result<ActionReport, DeviceError> {
         self.approach(at)?;
-        self.keyboard.look(&self.eyes.connection).await?;
+        self.keyboard.refresh(&self.view.connection).await?;
         let modifiers = self.keyboard.modifiers(modifiers)?;
-        let mut grip = self.grip();
-        keyboard::press(&mut grip, &modifiers)?;
-        pointer::scroll(&mut grip, dx, dy, unit)?;
-        drop(grip);
+        let mut guard = self.press_guard();
+        keyboard::press(&mut guard, &modifiers)?;
+        pointer::scroll(&mut guard, dx, dy, unit)?;
+        drop(guard);
         self.sync().await
     }
 
@@ -200,7 +204,7 @@ impl Body {
         at: Option<&ScreenTarget>,
         clear_first: bool,
         submit: bool,
-        paste: Option<&Display>,
+        paste: Option<&XDisplay>,
     ) -> Result<ActionReport, DeviceError> {
         if at.is_some() {
             self.click(at, Button::Left, ClickCount::Single, &[])
@@ -209,21 +213,19 @@ impl Body {
         if clear_first {
             self.press_all(&[Key::Modifier(Modifier::Ctrl), Key::Char('a')])
                 .await?;
-            // What is pasted may not replace what is marked: a selection has one owner.
+            // A paste may not replace the selected text: taking the primary selection can deselect it.
             if text.is_empty() || paste.is_some() {
                 self.press_all(&[Key::Named(NamedKey::Delete)]).await?;
             }
         }
         let is_pasted = match paste {
-            Some(display) if self.is_long_or_foreign(text).await? => {
-                self.paste(display, text).await?
-            }
+            Some(display) if self.should_paste(text).await? => self.paste(display, text).await?,
             Some(_) | None => false,
         };
         if !is_pasted {
-            let connection = &self.eyes.connection;
+            let connection = &self.view.connection;
             self.keyboard
-                .type_text(connection, &mut self.held, text)
+                .type_text(connection, &mut self.pressed_inputs, text)
                 .await?;
         }
         if submit {
@@ -244,16 +246,16 @@ impl Body {
         chord: &Chord,
         repeat: u32,
     ) -> Result<ActionReport, DeviceError> {
-        if !(1..=MOST_REPEATS).contains(&repeat) {
-            let message = format!("repeat is {repeat}; give a number from 1 to {MOST_REPEATS}");
+        if !(1..=MAX_REPEATS).contains(&repeat) {
+            let message = format!("repeat is {repeat}; expected 1 to {MAX_REPEATS}");
             return Err(DeviceError::Refused { message });
         }
-        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
-        let mut grip = self.grip();
+        let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        let mut guard = self.press_guard();
         for _ in 0..repeat {
-            keyboard::tap(&mut grip, &parts)?;
+            keyboard::tap(&mut guard, &inputs)?;
         }
-        drop(grip);
+        drop(guard);
         self.sync().await
     }
 
@@ -262,40 +264,40 @@ impl Body {
         chord: &Chord,
         duration: Duration,
     ) -> Result<ActionReport, DeviceError> {
-        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
-        let mut grip = self.grip();
-        keyboard::press(&mut grip, &parts)?;
-        grip.connection().flush()?;
+        let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        let mut guard = self.press_guard();
+        keyboard::press(&mut guard, &inputs)?;
+        guard.connection().flush()?;
         sleep(duration).await;
-        drop(grip);
+        drop(guard);
         self.sync().await
     }
 
     pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
-        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
-        let mut grip = self.grip();
-        keyboard::press(&mut grip, &parts)?;
-        grip.connection().sync().await?;
-        grip.keep();
+        let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        let mut guard = self.press_guard();
+        keyboard::press(&mut guard, &inputs)?;
+        guard.connection().sync().await?;
+        guard.leave_pressed();
         Ok(ActionReport::delivered())
     }
 
     pub(crate) async fn key_up(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
-        let parts = self.keyboard.chord(&self.eyes.connection, chord).await?;
-        let mut grip = self.grip();
-        parts
+        let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        let mut guard = self.press_guard();
+        inputs
             .iter()
             .rev()
-            .try_for_each(|part| grip.release_held(*part))?;
-        grip.release_group()?;
-        drop(grip);
+            .try_for_each(|input| guard.force_release(*input))?;
+        guard.release_group()?;
+        drop(guard);
         self.sync().await
     }
 }
 
-impl Drop for Body {
+impl Drop for DisplayIo {
     fn drop(&mut self) {
         // A server that is gone has nothing pressed.
-        let _best_effort = self.held.release(&self.eyes.connection);
+        let _best_effort = self.pressed_inputs.release(&self.view.connection);
     }
 }

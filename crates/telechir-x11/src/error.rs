@@ -1,4 +1,4 @@
-//! What an X server can do to us, and how that reads to the engine.
+//! Errors of the X11 crate and their conversion to [`DeviceError`].
 
 use std::io;
 
@@ -9,21 +9,21 @@ use x11rb::x11_utils::X11Error;
 /// Why a request to the X server failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum XError {
-    /// The connection broke: the server ended, or threw us out.
-    #[error("talk to the X server")]
+    /// The connection broke: the server exited or closed it.
+    #[error("communicate with the X server")]
     Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The server said no.
-    #[error("the X server refused: {0:?}")]
+    /// The server returned a protocol error.
+    #[error("the X server rejected a request: {0:?}")]
     Refused(X11Error),
-    /// The server did not answer in time.
+    /// The server or a client did not reply in time.
     #[error("{what} within {limit_ms} ms")]
-    Silent {
-        /// What was waited for.
+    TimedOut {
+        /// The operation, as a phrase that continues "failed to".
         what: &'static str,
-        /// The limit.
+        /// The timeout in milliseconds.
         limit_ms: u64,
     },
-    /// What is asked for cannot be done; the text is for the model.
+    /// The request cannot be fulfilled; the text is addressed to the model.
     #[error("{0}")]
     Impossible(String),
 }
@@ -78,12 +78,12 @@ impl From<XError> for DeviceError {
                 device: "desktop",
                 source,
             },
-            // Nothing of ours should be refused; the server is there all the same.
+            // Requests of this crate should not be refused; the server is still connected.
             XError::Refused(_) => Self::Unavailable {
                 what: "the action",
                 message: error.to_string(),
             },
-            XError::Silent { what, limit_ms } => Self::Timeout { what, limit_ms },
+            XError::TimedOut { what, limit_ms } => Self::Timeout { what, limit_ms },
             XError::Impossible(message) => Self::Refused { message },
         }
     }

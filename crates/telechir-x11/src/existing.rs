@@ -1,4 +1,4 @@
-//! A display that somebody else started and the user chose.
+//! Connects to an X server that was started by someone else.
 
 use std::path::{Path, PathBuf};
 
@@ -10,32 +10,32 @@ use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
 use crate::desktop::Desktop;
-use crate::display::Display;
+use crate::display::XDisplay;
 use crate::error::XError;
 use crate::layout::Layout;
 use crate::press_guard;
-use crate::private::{Said, pipe};
+use crate::private::{StderrTail, pipe};
 use crate::screen::XScreen;
 
-/// An X server that is not ours: it is used and left as it was.
+/// An existing X server. It is used and left unchanged.
 #[derive(Debug)]
 pub struct ExistingDisplay {
     name: String,
     address: Address,
     xauthority: Option<PathBuf>,
-    /// What programs started here get; none are started without.
+    /// Environment of programs started here; absent if starting programs is disabled.
     programs: Option<Vec<(String, String)>>,
-    applications: Vec<(Child, Said)>,
+    applications: Vec<(Child, StderrTail)>,
 }
 
 impl ExistingDisplay {
-    /// The display called `name`, such as `:0`, opened with the cookie in `xauthority`.
+    /// Connects to the display `name`, such as `:0`, with the cookie from `xauthority`.
     ///
     /// # Errors
-    /// When the name is none, the file cannot be read, or the server does not let us in.
+    /// When the name is invalid, the file cannot be read, or the server refuses the connection.
     pub async fn connect(name: &str, xauthority: Option<&Path>) -> Result<Self, DeviceError> {
         let address = Address::parse(name)
-            .ok_or_else(|| unavailable(name, "no display has such a name; use one like `:0`"))?;
+            .ok_or_else(|| unavailable(name, "invalid display name; expected a name like `:0`"))?;
         let xauthority = xauthority.map(Path::to_owned);
         let display = Self {
             name: name.to_owned(),
@@ -48,8 +48,8 @@ impl ExistingDisplay {
         Ok(display)
     }
 
-    /// Lets applications be started here, as the user we are and with these variables: on a
-    /// person's display they are as free as the person's own. They end with the desktop.
+    /// Enables starting applications, as the current user and with these variables. They are not
+    /// confined and are stopped with the desktop.
     #[must_use]
     pub fn starting_programs(mut self, environment: Vec<(String, String)>) -> Self {
         self.programs = Some(environment);
@@ -60,110 +60,110 @@ impl ExistingDisplay {
         self.programs.is_some()
     }
 
-    /// The variables that programs get beside those of the display.
+    /// A variable of the environment for programs started here.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let found = self.programs.iter().flatten().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Starts an application.
+    /// Starts an application and captures its standard error.
     pub(crate) async fn start_application(
         &mut self,
         program: &str,
         args: &[&str],
-    ) -> Result<&(Child, Said), DeviceError> {
+    ) -> Result<&(Child, StderrTail), DeviceError> {
         let Some(programs) = self.programs.clone() else {
-            return Err(unavailable(&self.name, "no programs are started on it"));
+            return Err(unavailable(&self.name, "starting programs is disabled"));
         };
         self.applications
             .retain(|(child, _)| !matches!(child.try_wait(), Ok(Some(_))));
-        let (writing, reading) = pipe()?;
+        let (write_end, read_end) = pipe()?;
         let spawn = Spawn::new(program)
             .args(args)
             .envs(programs)
             .envs(self.environment())
-            // A person's programs may need more rights than ours, such as those of a printer.
+            // Programs of the user may need setuid helpers, for example for printing.
             .no_new_privs(false)
-            .stderr(Stdio::Fd(writing));
+            .stderr(Stdio::Fd(write_end));
         let child = spawn
             .spawn()
             .await
             .map_err(|error| unavailable(&self.name, &error.to_string()))?;
-        self.applications.push((child, Said::from(reading)));
+        self.applications.push((child, StderrTail::from(read_end)));
         let last = self.applications.last();
-        last.ok_or_else(|| unavailable(&self.name, "an application is gone already"))
+        last.ok_or_else(|| unavailable(&self.name, "the application exited immediately"))
     }
 
-    /// A computer on this display.
+    /// Opens a computer on this display.
     ///
     /// # Errors
-    /// When the server lacks an extension, or is gone.
+    /// When the server lacks an extension or is gone.
     pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
-        Desktop::open(Display::Existing(self)).await
+        Desktop::open(XDisplay::Existing(self)).await
     }
 
-    /// A screen for a browser on this display.
+    /// Opens a screen for a browser on this display.
     ///
     /// # Errors
-    /// When the server lacks an extension, or is gone.
+    /// When the server lacks an extension or is gone.
     pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
-        XScreen::open(Display::Existing(self)).await
+        XScreen::open(XDisplay::Existing(self)).await
     }
 
-    /// The address of the accessibility bus of its applications, which their bus writes on the root
-    /// window; none where there is none yet.
+    /// Address of the accessibility bus of the display's applications, from the `AT_SPI_BUS`
+    /// property of the root window; `None` if the property is not set.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// When the server does not reply.
     pub async fn accessibility_bus(&self) -> Result<Option<String>, DeviceError> {
-        /// Longer than any address.
-        const MOST: u32 = 1_024;
+        /// Longer than any D-Bus address.
+        const MAX_ADDRESS_BYTES: u32 = 1_024;
         let connection = self.open().await?;
         let x = connection.x();
-        let asked = x.intern_atom(true, b"AT_SPI_BUS").map_err(XError::from)?;
-        let name = connection.reply(asked).await?.atom;
+        let request = x.intern_atom(true, b"AT_SPI_BUS").map_err(XError::from)?;
+        let name = connection.reply(request).await?.atom;
         if name == x11rb::NONE {
             return Ok(None);
         }
         let (root, any) = (connection.root(), AtomEnum::ANY);
-        let asked = x.get_property(false, root, name, any, 0, MOST / 4);
-        let said = connection.reply(asked.map_err(XError::from)?).await?;
-        let address = String::from_utf8(said.value).ok();
+        let request = x.get_property(false, root, name, any, 0, MAX_ADDRESS_BYTES / 4);
+        let property = connection.reply(request.map_err(XError::from)?).await?;
+        let address = String::from_utf8(property.value).ok();
         Ok(address.filter(|address| !address.is_empty()))
     }
 
-    /// The codes of the keys that its layout leaves free, which we lend to characters it lacks:
-    /// what [`clean_up`](Self::clean_up) must know.
+    /// Unused keycodes of the keyboard layout, which typing may assign to missing characters. Pass
+    /// them to [`clean_up`](Self::clean_up) after a crash.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// When the server does not reply.
     pub async fn free_keys(&self) -> Result<Vec<u8>, DeviceError> {
         let connection = self.open().await?;
         let layout = Layout::read(&connection).await?;
         Ok(layout.spare_codes())
     }
 
-    /// Undoes what a killed process left: releases every key and button that a program holds, and
-    /// frees `keys`. What a person holds on a keyboard or mouse of their own stays held.
+    /// Cleans up after a killed process: releases all synthetic key and button presses and
+    /// unassigns `keys`. Keys that the user presses on a physical keyboard stay pressed.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// When the server does not reply.
     pub async fn clean_up(&self, keys: &[u8]) -> Result<(), DeviceError> {
         let connection = self.open().await?;
         press_guard::release_all(&connection).await?;
         let mut layout = Layout::read(&connection).await?;
         let free = layout.spare_codes();
-        let lent: Vec<&u8> = keys.iter().filter(|key| !free.contains(key)).collect();
-        if lent.is_empty() {
+        let allocated: Vec<&u8> = keys.iter().filter(|key| !free.contains(key)).collect();
+        if allocated.is_empty() {
             return Ok(());
         }
-        for code in lent {
+        for code in allocated {
             layout.set_row(*code, [0, 0]);
         }
         Ok(layout.write(&connection).await?)
     }
 
-    /// Variables that a program needs to show windows here.
+    /// Environment variables for programs that open windows on this display.
     pub fn environment(&self) -> Vec<(String, String)> {
         let mut variables = vec![("DISPLAY".to_owned(), self.name.clone())];
         if let Some(path) = &self.xauthority {
@@ -186,7 +186,7 @@ impl ExistingDisplay {
     }
 }
 
-/// A server that does not let us in was never there for us, so it is not "gone".
+/// A server that refuses the first connection is reported as unavailable, not as disconnected.
 pub(crate) fn refused(name: &str, error: &XError) -> DeviceError {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -197,7 +197,7 @@ pub(crate) fn refused(name: &str, error: &XError) -> DeviceError {
     unavailable(
         name,
         &format!(
-            "{message}; is there such a display, and may you use it? --desktop without a display starts a private one"
+            "{message}; check that the display exists and you may use it, or start a private one with --desktop"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! Which window the keyboard goes to, and whether its program has read what was typed.
+//! Finds the window with the keyboard focus and waits until its client has read its input.
 
 use std::time::Duration;
 
@@ -12,35 +12,36 @@ use x11rb::protocol::xproto::{
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// A program that does not read its events for so long hangs.
-const READ_CEILING: Duration = Duration::from_secs(2);
-/// Windows lie in windows; deeper than this is a circle.
-const DEEPEST: usize = 32;
+/// Maximum wait for a client to read its events; longer means that it hangs.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum nesting of windows; deeper trees are treated as cycles.
+const MAX_WINDOW_DEPTH: usize = 32;
 
 x11rb::atom_manager! {
-    /// Names that windows and their managers talk in.
-    pub(crate) Atoms: AtomsRequest {
+    /// Atoms of client windows (ICCCM, EWMH).
+    pub(crate) FocusAtoms: FocusAtomsRequest {
         WM_PROTOCOLS,
         WM_STATE,
         _NET_WM_PING,
     }
 }
 
-/// Knows where keys go.
+/// Finds the focused client and pings it.
 #[derive(Debug)]
 pub(crate) struct Focus {
-    atoms: Atoms,
-    /// Told apart from other programs' pings by its number.
+    atoms: FocusAtoms,
+    /// Sequence number that distinguishes our pings from those of other clients.
     last_ping: u32,
 }
 
-/// Whether a program can say that it read its events.
+/// Whether a client confirms that it has read its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// It answers pings.
-    Answers(Window),
-    /// It does not: a ping could even end it (xterm takes any protocol message for "close").
-    Mute,
+pub(crate) enum InputReader {
+    /// The client replies to `_NET_WM_PING` on this window.
+    AnswersPings(Window),
+    /// The client does not support pings, which could even close it: xterm takes any protocol
+    /// message for a close request.
+    Silent,
 }
 
 impl Focus {
@@ -51,20 +52,23 @@ impl Focus {
         })
     }
 
-    /// Whether the program that gets the keys can say that it read them.
-    pub(crate) async fn reader(&self, connection: &Connection) -> Result<Reader, XError> {
+    /// Whether the focused client confirms that it has read its events.
+    pub(crate) async fn input_reader(
+        &self,
+        connection: &Connection,
+    ) -> Result<InputReader, XError> {
         let Some(window) = self.focused(connection).await? else {
-            return Ok(Reader::Mute);
+            return Ok(InputReader::Silent);
         };
         let protocols = self.protocols(connection, window).await?;
         Ok(if protocols.contains(&self.atoms._NET_WM_PING) {
-            Reader::Answers(window)
+            InputReader::AnswersPings(window)
         } else {
-            Reader::Mute
+            InputReader::Silent
         })
     }
 
-    /// Waits until the program has read every event sent to it before.
+    /// Waits until the client has read every event sent before this call.
     pub(crate) async fn wait_until_read(
         &mut self,
         connection: &Connection,
@@ -73,32 +77,33 @@ impl Focus {
         self.last_ping = self.last_ping.wrapping_add(1);
         let data = [self.atoms._NET_WM_PING, self.last_ping, window, 0, 0];
         let ping = ClientMessageEvent::new(32, window, self.atoms.WM_PROTOCOLS, data);
-        // The answer is sent to the root window; that a window ends, to those who listen to it.
-        listen(
+        // The pong is sent to the root window, the destruction of the window to clients that select
+        // it.
+        select_events(
             connection,
             connection.root(),
             EventMask::SUBSTRUCTURE_NOTIFY,
         )?;
-        listen(connection, window, EventMask::STRUCTURE_NOTIFY)?;
+        select_events(connection, window, EventMask::STRUCTURE_NOTIFY)?;
         connection
             .x()
             .send_event(false, window, EventMask::NO_EVENT, ping)?;
-        let answer = timeout(READ_CEILING, self.hear_answer(connection, window)).await;
-        listen(connection, window, EventMask::NO_EVENT)?;
-        listen(connection, connection.root(), EventMask::NO_EVENT)?;
+        let answer = timeout(READ_TIMEOUT, self.wait_for_pong(connection, window)).await;
+        select_events(connection, window, EventMask::NO_EVENT)?;
+        select_events(connection, connection.root(), EventMask::NO_EVENT)?;
         match answer {
-            Ok(heard) => heard,
-            Err(_) => Err(XError::Silent {
-                what: "type the text: the program does not read its keys",
+            Ok(outcome) => outcome,
+            Err(_) => Err(XError::TimedOut {
+                what: "type the text: the focused program does not read its input",
                 limit_ms: 2_000,
             }),
         }
     }
 
-    async fn hear_answer(&self, connection: &Connection, window: Window) -> Result<(), XError> {
+    async fn wait_for_pong(&self, connection: &Connection, window: Window) -> Result<(), XError> {
         loop {
             let event = connection.next_event().await?;
-            let over = if let Event::ClientMessage(message) = &event {
+            let is_done = if let Event::ClientMessage(message) = &event {
                 let [kind, number, ..] = message.data.as_data32();
                 message.type_ == self.atoms.WM_PROTOCOLS
                     && kind == self.atoms._NET_WM_PING
@@ -106,16 +111,16 @@ impl Focus {
             } else if let Event::DestroyNotify(gone) = &event {
                 gone.window == window
             } else {
-                // A window that was gone before we listened to it.
+                // The window was destroyed before its events were selected.
                 matches!(&event, Event::Error(error) if error.bad_value == window)
             };
-            if over {
+            if is_done {
                 return Ok(());
             }
         }
     }
 
-    /// The program's window that has the focus; none when nothing has it.
+    /// The client window with the focus; `None` if nothing has it.
     async fn focused(&self, connection: &Connection) -> Result<Option<Window>, XError> {
         let focus = connection
             .reply(connection.x().get_input_focus()?)
@@ -130,10 +135,10 @@ impl Focus {
         self.enclosing(connection, focus).await
     }
 
-    /// The program's window under the pointer.
+    /// The client window under the pointer.
     async fn under_pointer(&self, connection: &Connection) -> Result<Option<Window>, XError> {
         let mut window = connection.root();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_WINDOW_DEPTH {
             let pointer = connection
                 .reply(connection.x().query_pointer(window)?)
                 .await;
@@ -146,22 +151,22 @@ impl Focus {
                 break;
             }
             window = child;
-            if self.is_programs(connection, window).await? {
+            if self.is_client_window(connection, window).await? {
                 return Ok(Some(window));
             }
         }
         Ok(None)
     }
 
-    /// The nearest window outwards that a program shows to the window manager.
+    /// The nearest enclosing window that a client shows to the window manager.
     async fn enclosing(
         &self,
         connection: &Connection,
         inner: Window,
     ) -> Result<Option<Window>, XError> {
         let mut window = inner;
-        for _ in 0..DEEPEST {
-            if self.is_programs(connection, window).await? {
+        for _ in 0..MAX_WINDOW_DEPTH {
+            if self.is_client_window(connection, window).await? {
                 return Ok(Some(window));
             }
             let tree = connection.reply(connection.x().query_tree(window)?).await;
@@ -176,12 +181,16 @@ impl Focus {
         Ok(None)
     }
 
-    async fn is_programs(&self, connection: &Connection, window: Window) -> Result<bool, XError> {
+    async fn is_client_window(
+        &self,
+        connection: &Connection,
+        window: Window,
+    ) -> Result<bool, XError> {
         let x = connection.x();
         let state = x.get_property(false, window, self.atoms.WM_STATE, AtomEnum::ANY, 0, 1)?;
         let protocols = self.protocols(connection, window);
         let has_protocols = !protocols.await?.is_empty();
-        let state = or_gone(connection.reply(state).await)?;
+        let state = ignore_destroyed(connection.reply(state).await)?;
         Ok(has_protocols || state.is_some_and(|state| state.type_ != x11rb::NONE))
     }
 
@@ -193,21 +202,21 @@ impl Focus {
         let x = connection.x();
         let atom = self.atoms.WM_PROTOCOLS;
         let property = x.get_property(false, window, atom, AtomEnum::ATOM, 0, 64)?;
-        let property = or_gone(connection.reply(property).await)?;
+        let property = ignore_destroyed(connection.reply(property).await)?;
         Ok(property
             .and_then(|property| Some(property.value32()?.collect()))
             .unwrap_or_default())
     }
 }
 
-async fn intern(connection: &Connection) -> Result<Atoms, XError> {
-    let request = Atoms::new(connection.x())?;
-    // One round trip brings all replies; after it, reading them does not wait.
+async fn intern(connection: &Connection) -> Result<FocusAtoms, XError> {
+    let request = FocusAtoms::new(connection.x())?;
+    // One round trip fetches all replies; reading them afterwards does not wait.
     connection.sync().await?;
     Ok(request.reply()?)
 }
 
-pub(crate) fn listen(
+pub(crate) fn select_events(
     connection: &Connection,
     window: Window,
     events: EventMask,
@@ -219,8 +228,8 @@ pub(crate) fn listen(
     Ok(())
 }
 
-/// A window may end at any moment; then there is nothing to say of it.
-pub(crate) fn or_gone<T>(reply: Result<T, XError>) -> Result<Option<T>, XError> {
+/// Maps a refused request to `None`: a window can be destroyed at any time.
+pub(crate) fn ignore_destroyed<T>(reply: Result<T, XError>) -> Result<Option<T>, XError> {
     match reply {
         Ok(reply) => Ok(Some(reply)),
         Err(XError::Refused(_)) => Ok(None),

@@ -1,48 +1,49 @@
-//! Keys that the layout leaves free, lent to characters it does not have.
+//! Assigns characters that the layout lacks to its unused keycodes.
 //!
-//! A program looks up the mapping of *now* when it reads a key event, not that of the moment the
-//! key was pressed. So a slot must not be given to another character before the program has read
-//! what was typed with it; that is what `take_barrier` is for.
+//! A client looks up the mapping when it reads a key event, not when the key was pressed. A keycode
+//! therefore must not be reassigned until the client has read what was typed with it;
+//! `take_barrier` reports when to wait.
 
-use crate::layout::{Layout, Stroke};
+use crate::layout::{KeyPress, Layout};
 
-/// All slots: two levels of each spare key. The mapping stays, and the least recently used goes.
+/// Two levels of each unused keycode. Assignments persist; the least recently used one is replaced
+/// first.
 #[derive(Debug, Default)]
-pub(crate) struct Spares {
-    slots: Vec<Slot>,
-    /// Counts uses, so that they can be compared.
+pub(crate) struct KeycodePool {
+    slots: Vec<KeycodeSlot>,
+    /// Counter of uses, for ordering them.
     now: u64,
-    /// Uses up to this one were read by the program they were for.
+    /// Uses up to this count have been read by the client.
     read: u64,
-    /// Uses from this one on belong to the batch in the making.
+    /// Uses from this count on belong to the current batch.
     batch: u64,
-    /// A slot was lent anew while what was typed with it may be unread.
+    /// A slot was reassigned while a key typed with it may be unread.
     barrier: bool,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct KeycodeSlot {
     code: u8,
     shift: bool,
     keysym: u32,
     used: u64,
 }
 
-/// Whether a character has a slot.
+/// The result of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lent {
-    /// Since before this batch.
-    Already(Stroke),
-    /// From now on; the server must be told.
-    Newly(Stroke),
-    /// All slots are taken by this batch.
+pub(crate) enum Allocation {
+    /// The keysym was already assigned.
+    Existing(KeyPress),
+    /// Newly assigned; the mapping must be sent to the server.
+    New(KeyPress),
+    /// The current batch uses all slots.
     Full,
 }
 
-impl Spares {
+impl KeycodePool {
     pub(crate) fn new(layout: &Layout) -> Self {
         let slot = |code| {
-            [false, true].map(|shift| Slot {
+            [false, true].map(|shift| KeycodeSlot {
                 code,
                 shift,
                 keysym: 0,
@@ -56,12 +57,12 @@ impl Spares {
         }
     }
 
-    /// Whether there are no keys to lend.
+    /// Whether the layout has no unused keycodes.
     pub(crate) const fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The keys of all slots.
+    /// The keycodes of all slots.
     pub(crate) fn codes(&self) -> Vec<u8> {
         self.slots
             .chunks_exact(2)
@@ -69,66 +70,71 @@ impl Spares {
             .collect()
     }
 
-    /// Whether the layout still has what was written into it.
-    pub(crate) fn are_in(&self, layout: &Layout) -> bool {
+    /// Whether the layout still contains all assignments.
+    pub(crate) fn is_applied_to(&self, layout: &Layout) -> bool {
         self.slots.iter().all(|slot| {
             let row = layout.row(slot.code);
             slot.keysym == 0 || row.get(usize::from(slot.shift)) == Some(&slot.keysym)
         })
     }
 
-    /// Starts a batch: what it uses stays until it ends.
-    pub(crate) const fn begin_batch(&mut self) {
+    /// Starts a batch: slots it uses are not reassigned within it.
+    pub(crate) const fn start_batch(&mut self) {
         self.now += 1;
         self.batch = self.now;
     }
 
-    /// A slot for a keysym.
-    pub(crate) fn lend(&mut self, keysym: u32) -> Lent {
-        self.lend_of(keysym, |_| true)
+    /// Allocates a slot for a keysym.
+    pub(crate) fn allocate(&mut self, keysym: u32) -> Allocation {
+        self.allocate_where(keysym, |_| true)
     }
 
-    /// A slot that needs no shift: a shortcut with one more modifier is another shortcut.
-    pub(crate) fn lend_plain(&mut self, keysym: u32) -> Lent {
-        self.lend_of(keysym, |slot| !slot.shift)
+    /// Allocates a slot that needs no Shift, which would change a shortcut.
+    pub(crate) fn allocate_unshifted(&mut self, keysym: u32) -> Allocation {
+        self.allocate_where(keysym, |slot| !slot.shift)
     }
 
-    fn lend_of(&mut self, keysym: u32, fits: impl Fn(&Slot) -> bool) -> Lent {
+    fn allocate_where(
+        &mut self,
+        keysym: u32,
+        matches: impl Fn(&KeycodeSlot) -> bool,
+    ) -> Allocation {
         self.now += 1;
-        let known = |slot: &&mut Slot| slot.keysym == keysym && fits(slot);
+        let known = |slot: &&mut KeycodeSlot| slot.keysym == keysym && matches(slot);
         if let Some(slot) = self.slots.iter_mut().find(known) {
             slot.used = self.now;
-            return Lent::Already(slot.stroke());
+            return Allocation::Existing(slot.key_press());
         }
         let batch = self.batch;
-        let is_free = |slot: &&mut Slot| slot.used < batch && fits(slot);
+        let is_free = |slot: &&mut KeycodeSlot| slot.used < batch && matches(slot);
         let free = self.slots.iter_mut().filter(is_free);
         match free.min_by_key(|slot| slot.used) {
             Some(slot) => {
                 self.barrier |= slot.used > self.read;
                 slot.keysym = keysym;
                 slot.used = self.now;
-                Lent::Newly(slot.stroke())
+                Allocation::New(slot.key_press())
             }
-            None => Lent::Full,
+            None => Allocation::Full,
         }
     }
 
-    /// Whether what was typed must be read before the layout may change, since the last call.
+    /// Whether the client must read its input before the mapping changes; resets the flag.
     pub(crate) const fn take_barrier(&mut self) -> bool {
         std::mem::replace(&mut self.barrier, false)
     }
 
-    /// Everything typed before this batch was read. The batch itself is still to be typed.
+    /// Marks everything typed before the current batch as read. The batch itself is typed later.
     pub(crate) const fn mark_read(&mut self) {
         self.read = self.batch;
     }
 
-    /// Puts the slots into a layout.
+    /// Writes the assignments into a layout.
     pub(crate) fn write_to(&self, layout: &mut Layout) {
         for pair in self.slots.chunks_exact(2) {
             let levels = match [pair[0].keysym, pair[1].keysym] {
-                // Never one level alone: a server makes a small and a capital letter of that.
+                // Never one level alone: the server derives lower and upper case from a single
+                // level.
                 [only, 0] | [0, only] => [only, only],
                 both => both,
             };
@@ -136,22 +142,22 @@ impl Spares {
         }
     }
 
-    /// Frees all slots.
+    /// Unassigns all slots.
     pub(crate) fn clear(&mut self) {
         for slot in &mut self.slots {
             slot.keysym = 0;
         }
     }
 
-    /// Whether any slot is lent.
-    pub(crate) fn any_lent(&self) -> bool {
+    /// Whether any slot is assigned.
+    pub(crate) fn has_allocations(&self) -> bool {
         self.slots.iter().any(|slot| slot.keysym != 0)
     }
 }
 
-impl Slot {
-    fn stroke(&self) -> Stroke {
-        Stroke {
+impl KeycodeSlot {
+    fn key_press(&self) -> KeyPress {
+        KeyPress {
             code: self.code,
             shift: self.shift,
             level3: false,
@@ -163,22 +169,22 @@ impl Slot {
 mod tests {
     use super::*;
 
-    /// Two spare keys: four slots.
-    fn spares() -> (Layout, Spares) {
+    /// Two unused keycodes, four slots.
+    fn keycodes() -> (Layout, KeycodePool) {
         let layout = Layout::new(8, 4, vec![0; 8]);
-        let mut spares = Spares::new(&layout);
-        spares.begin_batch();
-        (layout, spares)
+        let mut keycodes = KeycodePool::new(&layout);
+        keycodes.start_batch();
+        (layout, keycodes)
     }
 
-    fn lend_all(spares: &mut Spares, keysyms: std::ops::RangeInclusive<u32>) {
+    fn allocate_all(keycodes: &mut KeycodePool, keysyms: std::ops::RangeInclusive<u32>) {
         for keysym in keysyms {
-            assert_ne!(spares.lend(keysym), Lent::Full);
+            assert_ne!(keycodes.allocate(keysym), Allocation::Full);
         }
     }
 
-    fn stroke(code: u8, shift: bool) -> Stroke {
-        Stroke {
+    fn key_press(code: u8, shift: bool) -> KeyPress {
+        KeyPress {
             code,
             shift,
             level3: false,
@@ -186,65 +192,75 @@ mod tests {
     }
 
     #[test]
-    fn lends_each_slot_once_and_then_none() {
-        let (_, mut spares) = spares();
-        let lent: Vec<Lent> = (1..=5).map(|keysym| spares.lend(keysym)).collect();
-        let newly = |code, shift| Lent::Newly(stroke(code, shift));
+    fn allocates_each_slot_once_per_batch() {
+        let (_, mut keycodes) = keycodes();
+        let allocations: Vec<Allocation> =
+            (1..=5).map(|keysym| keycodes.allocate(keysym)).collect();
+        let new_slot = |code, shift| Allocation::New(key_press(code, shift));
         let expected = [
-            newly(8, false),
-            newly(8, true),
-            newly(9, false),
-            newly(9, true),
-            Lent::Full,
+            new_slot(8, false),
+            new_slot(8, true),
+            new_slot(9, false),
+            new_slot(9, true),
+            Allocation::Full,
         ];
-        assert_eq!(lent, expected);
-        assert_eq!(spares.lend(2), Lent::Already(stroke(8, true)));
+        assert_eq!(allocations, expected);
+        assert_eq!(
+            keycodes.allocate(2),
+            Allocation::Existing(key_press(8, true))
+        );
     }
 
     #[test]
-    fn a_shortcut_gets_a_slot_without_shift_also_when_another_has_its_letter() {
-        let (_, mut spares) = spares();
-        lend_all(&mut spares, 1..=4);
-        spares.begin_batch();
-        assert_eq!(spares.lend_plain(2), Lent::Newly(stroke(8, false)));
-        assert_eq!(spares.lend_plain(2), Lent::Already(stroke(8, false)));
+    fn a_shortcut_gets_an_unshifted_slot_even_if_its_character_has_a_shifted_one() {
+        let (_, mut keycodes) = keycodes();
+        allocate_all(&mut keycodes, 1..=4);
+        keycodes.start_batch();
+        assert_eq!(
+            keycodes.allocate_unshifted(2),
+            Allocation::New(key_press(8, false))
+        );
+        assert_eq!(
+            keycodes.allocate_unshifted(2),
+            Allocation::Existing(key_press(8, false))
+        );
     }
 
     #[test]
-    fn a_slot_in_use_needs_a_barrier_before_it_is_lent_anew() {
-        let (_, mut spares) = spares();
-        lend_all(&mut spares, 1..=4);
-        assert!(!spares.take_barrier());
-        spares.begin_batch();
-        spares.lend(2);
-        assert!(!spares.take_barrier());
-        assert_eq!(spares.lend(5), Lent::Newly(stroke(8, false)));
-        assert!(spares.take_barrier());
-        assert!(!spares.take_barrier());
+    fn reassigning_an_unread_slot_requires_a_barrier() {
+        let (_, mut keycodes) = keycodes();
+        allocate_all(&mut keycodes, 1..=4);
+        assert!(!keycodes.take_barrier());
+        keycodes.start_batch();
+        keycodes.allocate(2);
+        assert!(!keycodes.take_barrier());
+        assert_eq!(keycodes.allocate(5), Allocation::New(key_press(8, false)));
+        assert!(keycodes.take_barrier());
+        assert!(!keycodes.take_barrier());
     }
 
     #[test]
-    fn what_a_batch_types_is_unread_although_its_barrier_was_passed() {
-        let (_, mut spares) = spares();
-        lend_all(&mut spares, 1..=4);
-        spares.begin_batch();
-        lend_all(&mut spares, 5..=8);
-        assert!(spares.take_barrier());
-        spares.mark_read();
-        // Now 5 to 8 are typed; whoever takes their slots must wait again.
-        spares.begin_batch();
-        spares.lend(9);
-        assert!(spares.take_barrier());
+    fn a_barrier_does_not_mark_its_own_batch_as_read() {
+        let (_, mut keycodes) = keycodes();
+        allocate_all(&mut keycodes, 1..=4);
+        keycodes.start_batch();
+        allocate_all(&mut keycodes, 5..=8);
+        assert!(keycodes.take_barrier());
+        keycodes.mark_read();
+        // 5 to 8 are typed now; reassigning their slots requires another wait.
+        keycodes.start_batch();
+        keycodes.allocate(9);
+        assert!(keycodes.take_barrier());
     }
 
     #[test]
-    fn a_lone_character_takes_both_levels() {
-        let (mut layout, mut spares) = spares();
-        spares.lend(7);
-        spares.write_to(&mut layout);
+    fn a_single_character_takes_both_levels() {
+        let (mut layout, mut keycodes) = keycodes();
+        keycodes.allocate(7);
+        keycodes.write_to(&mut layout);
         assert_eq!(layout.row(8), [7, 7, 0, 0]);
         assert_eq!(layout.row(9), [0, 0, 0, 0]);
-        assert!(spares.are_in(&layout));
-        assert!(!spares.are_in(&Layout::new(8, 4, vec![0; 8])));
+        assert!(keycodes.is_applied_to(&layout));
+        assert!(!keycodes.is_applied_to(&Layout::new(8, 4, vec![0; 8])));
     }
 }

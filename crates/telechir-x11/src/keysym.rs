@@ -1,4 +1,4 @@
-//! Keysyms: the numbers by which X11 names keys and characters.
+//! Keysyms: the numbers of keys and characters in X11.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use telechir_protocol::{Modifier, NamedKey};
 use xkeysym::Keysym;
 
-/// The third level of a key, as on a keyboard with AltGr.
+/// `ISO_Level3_Shift`, the AltGr key.
 pub(crate) const LEVEL3_SHIFT: u32 = 0xfe03;
-/// Keysyms of Unicode characters are the code point and this.
+/// Offset of Unicode keysyms from their code points.
 const UNICODE: u32 = 0x0100_0000;
 
 /// The keysym of a modifier's left key.
@@ -21,7 +21,7 @@ pub(crate) const fn of_modifier(modifier: Modifier) -> u32 {
     }
 }
 
-/// The keysym of a key with a name.
+/// The keysym of a named key.
 pub(crate) const fn of_named(key: NamedKey) -> u32 {
     match key {
         NamedKey::Enter => 0xff0d,
@@ -60,7 +60,7 @@ pub(crate) const fn of_named(key: NamedKey) -> u32 {
     }
 }
 
-/// The keysym that every program turns into this character.
+/// The keysym that all clients map to this character.
 pub(crate) const fn of_char(c: char) -> u32 {
     let code = c as u32;
     match code {
@@ -69,7 +69,7 @@ pub(crate) const fn of_char(c: char) -> u32 {
     }
 }
 
-/// The character of a keysym; none for keys such as F1.
+/// The character of a keysym; `None` for function keys such as F1.
 pub(crate) fn to_char(keysym: u32) -> Option<char> {
     match keysym {
         0x0100_0100..=0x0110_ffff => char::from_u32(keysym & !UNICODE),
@@ -77,10 +77,10 @@ pub(crate) fn to_char(keysym: u32) -> Option<char> {
     }
 }
 
-/// The keysym with this name (`XF86AudioPlay`, `KP_5`, `0xffbe`, `U20AC`), in any case.
+/// Looks up a keysym by name (`XF86AudioPlay`, `KP_5`, `0xffbe`, `U20AC`), ignoring case.
 pub(crate) fn of_name(name: &str) -> Option<u32> {
     let name = name.strip_prefix("XK_").unwrap_or(name);
-    let table = TABLE.get_or_init(Table::new);
+    let table = KEYSYM_NAMES.get_or_init(KeysymNames::new);
     let found = table
         .exact
         .get(name)
@@ -103,18 +103,18 @@ fn of_number(name: &str) -> Option<u32> {
         .map(of_char)
 }
 
-static TABLE: OnceLock<Table> = OnceLock::new();
+static KEYSYM_NAMES: OnceLock<KeysymNames> = OnceLock::new();
 
-/// Names to keysyms: the data knows the other direction only, so it is turned round once.
-struct Table {
+/// Keysyms by name, inverted once from the table of names by keysym.
+struct KeysymNames {
     exact: HashMap<String, u32>,
-    /// Small letters only; where two names differ in case alone, the first keysym wins.
+    /// Lower-case names; if two names differ only in case, the first keysym wins.
     any_case: HashMap<String, u32>,
 }
 
-impl Table {
+impl KeysymNames {
     fn new() -> Self {
-        // Characters, keys with a function, and the keys of vendors (X11/XF86keysym.h).
+        // Characters, function keys and vendor keys (X11/XF86keysym.h).
         let known = (0x20..0x2100).chain(0xfd00..0x1_0000);
         let vendors = (0x1008_1000..0x1008_1400).chain(0x1008_fe00..0x1009_0000);
         let mut table = Self {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_names_in_any_case_and_as_numbers() {
+    fn finds_names_in_any_case_and_by_number() {
         assert_eq!(of_name("F13"), Some(0xffca));
         assert_eq!(of_name("kp_5"), Some(0xffb5));
         assert_eq!(of_name("XF86AudioPlay"), Some(0x1008_ff14));
@@ -150,21 +150,21 @@ mod tests {
     }
 
     #[test]
-    fn does_not_know_names_that_are_none() {
+    fn rejects_unknown_names() {
         for name in ["", "hyperspace", "0x", "0x1", "Up2", "U0007"] {
             assert_eq!(of_name(name), None, "{name}");
         }
     }
 
     #[test]
-    fn characters_come_back_from_their_keysyms() {
+    fn characters_round_trip_through_keysyms() {
         for c in ['a', '~', 'é', 'я', '漢', '€', '😀', '\u{0301}'] {
             assert_eq!(to_char(of_char(c)), Some(c), "{c}");
         }
     }
 
     #[test]
-    fn older_keysyms_have_their_characters() {
+    fn legacy_keysyms_have_their_characters() {
         assert_eq!(to_char(0x06c1), Some('а'));
         assert_eq!(to_char(0x20ac), Some('€'));
         assert_eq!(to_char(0xff0d), None);

@@ -1,4 +1,4 @@
-//! The kill switch: a person's way to stop everything at once, by a corner or by a key.
+//! The kill switch: lets the user stop a session with a screen corner or a key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,17 +15,18 @@ use x11rb::protocol::xproto::{
 };
 
 use crate::connection::Connection;
-use crate::display::Display;
+use crate::display::XDisplay;
 use crate::error::XError;
-use crate::focus::listen;
-use crate::keyboard::Keyboard;
+use crate::focus::select_events;
+use crate::keyboard::XKeyboard;
 
-/// What stops a desktop. Nothing does unless it is asked for.
+/// The triggers that stop a desktop; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KillSwitch {
-    /// The pointer in this corner, when a person moved it there.
+    /// Stops when the user moves the pointer into this corner.
     pub corner: Option<Corner>,
-    /// A key with the modifiers held, such as ctrl+alt+Escape. Programs do not get it then.
+    /// Stops on this key with its modifiers, such as ctrl+alt+Escape. Other clients no longer
+    /// receive it.
     pub key: Option<Chord>,
 }
 
@@ -39,22 +40,23 @@ pub enum Corner {
     BottomRight,
 }
 
-/// What tells our own motions from a person's: whoever watches a corner learns of an arrival
-/// there when the pointer may be elsewhere again, so our arrivals are counted before they happen.
+/// Distinguishes synthetic pointer motions from the user's. The event of an arrival in the corner
+/// may be read after the pointer has left it, so synthetic arrivals are counted before they are
+/// sent.
 #[derive(Debug)]
-pub(crate) struct Hand {
-    /// Where we put the pointer last.
+pub(crate) struct SyntheticPointer {
+    /// The packed position of the latest synthetic motion.
     last: AtomicU32,
-    /// The corner that is watched.
+    /// The packed position of the watched corner.
     corner: AtomicU32,
-    /// Our arrivals there that were not seen yet.
+    /// Synthetic arrivals in the corner whose events are not read yet.
     arrivals: AtomicU32,
 }
 
-/// No place.
+/// Marks an absent packed position.
 const NOWHERE: u32 = u32::MAX;
 
-impl Hand {
+impl SyntheticPointer {
     pub(crate) const fn new() -> Self {
         Self {
             last: AtomicU32::new(NOWHERE),
@@ -63,100 +65,102 @@ impl Hand {
         }
     }
 
-    /// Notes a motion that is about to be sent.
-    pub(crate) fn moves_to(&self, x: i16, y: i16) {
-        let place = packed(x, y);
-        let before = self.last.swap(place, Ordering::SeqCst);
-        if place == self.corner.load(Ordering::SeqCst) && before != place {
+    /// Records a motion that is about to be sent.
+    pub(crate) fn note_move(&self, x: i16, y: i16) {
+        let position = packed(x, y);
+        let before = self.last.swap(position, Ordering::SeqCst);
+        if position == self.corner.load(Ordering::SeqCst) && before != position {
             self.arrivals.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Whether an arrival in the corner was one of ours.
-    fn was_ours(&self) -> bool {
+    /// Whether an arrival in the corner was synthetic; consumes it.
+    fn take_own_arrival(&self) -> bool {
         self.arrivals
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |ours| {
-                ours.checked_sub(1)
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
+                count.checked_sub(1)
             })
             .is_ok()
     }
 }
 
-/// A place as one number.
+/// Packs a position into one number.
 const fn packed(x: i16, y: i16) -> u32 {
     ((x.cast_unsigned() as u32) << 16) | y.cast_unsigned() as u32
 }
 
-/// Watches until it is dropped.
+/// A running kill switch; stops watching when dropped.
 #[derive(Debug)]
-pub(crate) struct Switch {
-    /// Why it was stopped, once it was.
+pub(crate) struct KillSwitchWatch {
+    /// The reason, once the switch was triggered.
     stopped: watch::Receiver<Option<&'static str>>,
     task: JoinHandle<()>,
 }
 
-impl Switch {
+impl KillSwitchWatch {
     pub(crate) async fn start(
         wanted: &KillSwitch,
-        display: &Display,
-        hand: Arc<Hand>,
+        display: &XDisplay,
+        pointer: Arc<SyntheticPointer>,
     ) -> Result<Self, DeviceError> {
         let connection = display.connect().await?;
-        let mut guard = Guard {
+        let mut watcher = KillSwitchTask {
             corner: None,
             connection,
-            hand,
+            pointer,
         };
         if let Some(corner) = wanted.corner {
-            guard.corner = Some(guard.watch_corner(corner).await?);
+            watcher.corner = Some(watcher.watch_corner(corner).await?);
         }
         if let Some(chord) = &wanted.key {
-            guard.grab(chord).await?;
+            watcher.grab(chord).await?;
         }
-        let (stops, stopped) = watch::channel(None);
+        let (stop_sender, stopped) = watch::channel(None);
         let task = tokio::spawn(async move {
-            if let Ok(why) = guard.wait().await {
-                let _nobody_listens = stops.send(Some(why));
+            if let Ok(reason) = watcher.wait().await {
+                let _nobody_listens = stop_sender.send(Some(reason));
             }
         });
         Ok(Self { stopped, task })
     }
 
-    /// Why it was stopped; none when it was not.
-    pub(crate) fn why(&self) -> Option<&'static str> {
+    /// Why the session was stopped; `None` while it runs.
+    pub(crate) fn reason(&self) -> Option<&'static str> {
         *self.stopped.borrow()
     }
 
-    pub(crate) fn told(&self) -> watch::Receiver<Option<&'static str>> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<&'static str>> {
         self.stopped.clone()
     }
 }
 
-impl Drop for Switch {
+impl Drop for KillSwitchWatch {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// Waits until it is stopped, which may never be.
-pub(crate) async fn stopped(told: Option<watch::Receiver<Option<&'static str>>>) -> &'static str {
-    if let Some(mut told) = told
-        && let Ok(why) = told.wait_for(Option::is_some).await
-        && let Some(why) = *why
+/// Waits until the switch is triggered, possibly forever.
+pub(crate) async fn stopped(
+    receiver: Option<watch::Receiver<Option<&'static str>>>,
+) -> &'static str {
+    if let Some(mut receiver) = receiver
+        && let Ok(reason) = receiver.wait_for(Option::is_some).await
+        && let Some(reason) = *reason
     {
-        return why;
+        return reason;
     }
     std::future::pending().await
 }
 
-struct Guard {
-    /// A window over the corner's pixel that nobody sees, and where that is.
+struct KillSwitchTask {
+    /// An invisible window over the corner pixel, and the packed position of that pixel.
     corner: Option<(Window, u32)>,
     connection: Connection,
-    hand: Arc<Hand>,
+    pointer: Arc<SyntheticPointer>,
 }
 
-impl Guard {
+impl KillSwitchTask {
     async fn watch_corner(&self, corner: Corner) -> Result<(Window, u32), XError> {
         let x = self.connection.x();
         let root = self.connection.root();
@@ -170,28 +174,28 @@ impl Guard {
             Corner::BottomRight => (right, bottom),
         };
         let window = x.generate_id().map_err(XError::from)?;
-        let look = CreateWindowAux::new()
+        let attributes = CreateWindowAux::new()
             .override_redirect(1)
             .event_mask(EventMask::ENTER_WINDOW | EventMask::LEAVE_WINDOW);
         let class = WindowClass::INPUT_ONLY;
-        x.create_window(0, window, root, left, top, 1, 1, 0, class, 0, &look)?;
+        x.create_window(0, window, root, left, top, 1, 1, 0, class, 0, &attributes)?;
         x.map_window(window)?;
-        // What others put above it is seen here.
-        listen(&self.connection, root, EventMask::SUBSTRUCTURE_NOTIFY)?;
-        let place = packed(left, top);
-        self.hand.corner.store(place, Ordering::SeqCst);
+        // Reports windows that other clients raise above the corner window.
+        select_events(&self.connection, root, EventMask::SUBSTRUCTURE_NOTIFY)?;
+        let corner_pixel = packed(left, top);
+        self.pointer.corner.store(corner_pixel, Ordering::SeqCst);
         let pointer = self.connection.reply(x.query_pointer(root)?).await?;
-        if packed(pointer.root_x, pointer.root_y) == place {
-            // It was there before anybody could mean something by it.
-            self.hand.arrivals.fetch_add(1, Ordering::SeqCst);
+        if packed(pointer.root_x, pointer.root_y) == corner_pixel {
+            // The pointer was in the corner before the switch started.
+            self.pointer.arrivals.fetch_add(1, Ordering::SeqCst);
         }
-        Ok((window, place))
+        Ok((window, corner_pixel))
     }
 
-    /// The key comes to us from wherever the focus is, whichever locks are on.
+    /// Grabs the key on the root window, with every combination of Caps Lock and Num Lock.
     async fn grab(&self, chord: &Chord) -> Result<(), XError> {
         let impossible = |what: &str| XError::Impossible(format!("the stop key {chord} {what}"));
-        let held = |modifier: Modifier| match modifier {
+        let mask_of = |modifier: Modifier| match modifier {
             Modifier::Shift => KeyButMask::SHIFT,
             Modifier::Ctrl => KeyButMask::CONTROL,
             Modifier::Alt => KeyButMask::MOD1,
@@ -199,15 +203,15 @@ impl Guard {
         };
         let modifiers = chord
             .modifiers()
-            .fold(0, |mask, modifier| mask | u16::from(held(modifier)));
+            .fold(0, |mask, modifier| mask | u16::from(mask_of(modifier)));
         let mut keys = chord
             .keys()
             .iter()
             .filter(|key| !matches!(key, Key::Modifier(_)));
         let (Some(key), None) = (keys.next(), keys.next()) else {
-            return Err(impossible("must be one key, with modifiers"));
+            return Err(impossible("must be one key with optional modifiers"));
         };
-        let keyboard = Keyboard::new(&self.connection).await?;
+        let keyboard = XKeyboard::new(&self.connection).await?;
         let code = keyboard
             .code(key)
             .ok_or_else(|| impossible("is not on this keyboard"))?;
@@ -221,7 +225,7 @@ impl Guard {
                 .grab_key(false, root, mask, code, mode, mode)?;
             match self.connection.checked(grab).await {
                 Err(XError::Refused(_)) => {
-                    return Err(impossible("is taken by another program"));
+                    return Err(impossible("is grabbed by another program"));
                 }
                 outcome => outcome?,
             }
@@ -229,25 +233,28 @@ impl Guard {
         Ok(())
     }
 
-    /// Waits until a person stops it.
+    /// Waits until the user triggers the switch.
     async fn wait(&self) -> Result<&'static str, XError> {
         loop {
             let event = self.connection.next_event().await?;
             if let Event::KeyPress(_) = event {
                 return Ok("the stop key was pressed");
             }
-            let Some((window, place)) = self.corner else {
+            let Some((window, corner_pixel)) = self.corner else {
                 continue;
             };
             if let Event::EnterNotify(entered) = &event
                 && entered.event == window
-                && !self.hand.was_ours()
+                && !self.pointer.take_own_arrival()
             {
-                return Ok("the pointer was moved into the corner that stops it");
+                return Ok("the pointer was moved into the stop corner");
             } else if let Event::LeaveNotify(_) = event {
-                // From now on it is a person's again.
+                // The next arrival may come from the user.
                 let (at, to) = (Ordering::SeqCst, Ordering::SeqCst);
-                let _was_elsewhere = self.hand.last.compare_exchange(place, NOWHERE, at, to);
+                let _was_at_another_point =
+                    self.pointer
+                        .last
+                        .compare_exchange(corner_pixel, NOWHERE, at, to);
             }
             let is_covered = if let Event::ConfigureNotify(other) = &event {
                 other.window != window && other.above_sibling == window && !other.override_redirect

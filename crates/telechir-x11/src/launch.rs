@@ -1,4 +1,4 @@
-//! Starting an application and seeing what becomes of it: a window, or an end.
+//! Starts an application and reports whether it shows a window or exits.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -10,69 +10,74 @@ use x11rb::protocol::xproto::{ConnectionExt as _, EventMask, MapState, Window, W
 
 use crate::applications::{self, Application};
 use crate::connection::Connection;
-use crate::display::Display;
+use crate::display::XDisplay;
 use crate::error::XError;
-use crate::focus::{listen, or_gone};
-use crate::private::Said;
-use crate::windows::Windows;
+use crate::focus::{ignore_destroyed, select_events};
+use crate::private::StderrTail;
+use crate::windows::WindowRegistry;
 
-/// How long a window is waited for. Large programs need their time on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// A program that ended well may have handed over to another of its kind, which shows a window.
-const HANDED_OVER: Duration = Duration::from_secs(2);
-/// Without an event for so long, the windows are looked at all the same.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Maximum wait for a window; large applications start slowly on a busy machine.
+const WINDOW_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long another window may take to appear after a successful exit: the program may have handed
+/// over to a running instance.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval between checks of the window list if no event arrives.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Starts what `name` means and waits until it shows a window or ended.
+/// Starts the application that `name` refers to and waits until it shows a window or exits.
 pub(crate) async fn open(
     name: &str,
-    display: &mut Display,
+    display: &mut XDisplay,
     connection: &Connection,
-    windows: &mut Windows,
+    windows: &mut WindowRegistry,
 ) -> Result<ActionReport, DeviceError> {
     let (folders, path) = display.applications();
     let application = applications::find(name, &folders, &path)?;
-    let before = tops(connection, windows).await?;
+    let before = top_level_windows(connection, windows).await?;
     let active = windows.active(connection).await?;
     let args: Vec<&str> = application.args.iter().map(String::as_str).collect();
-    let (child, said) = display
+    let (child, stderr) = display
         .start_application(&application.program, &args)
         .await?;
-    listen(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
-    let mut watch = Watch {
+    select_events(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
+    let mut watcher = WindowWatcher {
         connection,
         windows,
         before,
         active,
         application,
-        end: Instant::now() + PATIENCE,
+        end: Instant::now() + WINDOW_TIMEOUT,
     };
-    let outcome = watch.until_shown(child, said).await;
-    listen(connection, connection.root(), EventMask::NO_EVENT)?;
+    let outcome = watcher.until_shown(child, stderr).await;
+    select_events(connection, connection.root(), EventMask::NO_EVENT)?;
     Ok(outcome?)
 }
 
-/// What is looked at while an application starts.
-struct Watch<'a> {
+/// The windows observed while an application starts.
+struct WindowWatcher<'a> {
     connection: &'a Connection,
-    windows: &'a mut Windows,
+    windows: &'a mut WindowRegistry,
     before: Vec<Window>,
     active: Option<Window>,
     application: Application,
     end: Instant,
 }
 
-impl Watch<'_> {
-    async fn until_shown(&mut self, child: &Child, said: &Said) -> Result<ActionReport, XError> {
+impl WindowWatcher<'_> {
+    async fn until_shown(
+        &mut self,
+        child: &Child,
+        stderr: &StderrTail,
+    ) -> Result<ActionReport, XError> {
         let mut ended: Option<ExitStatus> = None;
         loop {
-            if let Some(shown) = self.shown(ended.is_some()).await? {
-                return Ok(shown);
+            if let Some(report) = self.report_if_shown(ended.is_some()).await? {
+                return Ok(report);
             }
             if Instant::now() >= self.end {
                 return self.without_window(ended);
             }
-            let moment = self.end.min(Instant::now() + LOOK_AGAIN);
+            let moment = self.end.min(Instant::now() + POLL_INTERVAL);
             tokio::select! {
                 event = timeout_at(moment, self.connection.next_event()) => {
                     if let Ok(event) = event {
@@ -82,18 +87,18 @@ impl Watch<'_> {
                 status = child.wait(), if ended.is_none() => {
                     let status = status?;
                     if !status.success() {
-                        return Err(self.failed(status, &said.to_the_end().await));
+                        return Err(self.failed(status, &stderr.read_to_end().await));
                     }
                     ended = Some(status);
-                    self.end = self.end.min(Instant::now() + HANDED_OVER);
+                    self.end = self.end.min(Instant::now() + HANDOVER_TIMEOUT);
                 }
             }
         }
     }
 
-    /// What is said once there is a new window, or, after a program handed over, another in front.
-    async fn shown(&mut self, has_ended: bool) -> Result<Option<ActionReport>, XError> {
-        let now = tops(self.connection, self.windows).await?;
+    /// The report once a new window is shown or, after a handover, another window is active.
+    async fn report_if_shown(&mut self, has_ended: bool) -> Result<Option<ActionReport>, XError> {
+        let now = top_level_windows(self.connection, self.windows).await?;
         let new = now
             .iter()
             .rev()
@@ -104,14 +109,14 @@ impl Watch<'_> {
             return Ok(None);
         };
         let name = &self.application.name;
-        let Some(described) = self.windows.look(self.connection, window).await? else {
+        let Some(described) = self.windows.inspect(self.connection, window).await? else {
             return Ok(None);
         };
         let label = self.windows.label(&described);
         let text = if new.is_some() {
             format!("{name} was started and shows {label}.")
         } else {
-            format!("{name} was running already; {label} came to the front.")
+            format!("{name} was already running; {label} is now active.")
         };
         Ok(Some(ActionReport {
             effect: Effect::Confirmed,
@@ -123,11 +128,13 @@ impl Watch<'_> {
         let name = &self.application.name;
         let text = match ended {
             Some(_) => {
-                format!("{name} ended at once, with exit code 0 and without a window of its own.")
+                format!(
+                    "{name} exited immediately with exit code 0 and without a window of its own."
+                )
             }
             None => format!(
-                "{name} was started and runs, but shows no window after {} s.",
-                PATIENCE.as_secs()
+                "{name} was started and is running, but shows no window after {} s.",
+                WINDOW_TIMEOUT.as_secs()
             ),
         };
         Ok(ActionReport {
@@ -136,34 +143,40 @@ impl Watch<'_> {
         })
     }
 
-    fn failed(&self, status: ExitStatus, said: &str) -> XError {
+    fn failed(&self, status: ExitStatus, stderr: &str) -> XError {
         let name = &self.application.name;
-        let said = if said.is_empty() {
-            "It said nothing.".to_owned()
+        let stderr = if stderr.is_empty() {
+            "Its standard error is empty.".to_owned()
         } else {
-            format!("It said:\n{said}")
+            format!("Standard error:\n{stderr}")
         };
-        XError::Impossible(format!("{name} ended without a window: {status}. {said}"))
+        XError::Impossible(format!(
+            "{name} exited without a window: {status}. {stderr}"
+        ))
     }
 }
 
-/// The windows on the screen: those of the window manager, or, without one, those that are shown.
-async fn tops(connection: &Connection, windows: &Windows) -> Result<Vec<Window>, XError> {
+/// The top-level windows: those of the window manager or, without one, all mapped windows.
+async fn top_level_windows(
+    connection: &Connection,
+    windows: &WindowRegistry,
+) -> Result<Vec<Window>, XError> {
     match windows.managed(connection).await {
         Err(XError::Impossible(_)) => {}
         managed => return managed,
     }
     let x = connection.x();
     let tree = connection.reply(x.query_tree(connection.root())?).await?;
-    let mut shown = Vec::new();
+    let mut mapped = Vec::new();
     for window in tree.children {
-        let looks = or_gone(connection.reply(x.get_window_attributes(window)?).await)?;
-        let is_shown = looks.is_some_and(|looks| {
-            looks.map_state == MapState::VIEWABLE
-                && looks.class == WindowClass::INPUT_OUTPUT
-                && !looks.override_redirect
+        let attributes =
+            ignore_destroyed(connection.reply(x.get_window_attributes(window)?).await)?;
+        let is_mapped = attributes.is_some_and(|attributes| {
+            attributes.map_state == MapState::VIEWABLE
+                && attributes.class == WindowClass::INPUT_OUTPUT
+                && !attributes.override_redirect
         });
-        shown.extend(is_shown.then_some(window));
+        mapped.extend(is_mapped.then_some(window));
     }
-    Ok(shown)
+    Ok(mapped)
 }

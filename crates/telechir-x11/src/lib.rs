@@ -1,8 +1,22 @@
-//! The desktop: an X server that can be seen and acted on.
+//! Desktop device for X11: screenshots, input, windows, clipboard and settling on one X server.
 //!
-//! [`PrivateDisplay`] starts one of our own, [`ExistingDisplay`] uses one that is there. Either
-//! becomes a [`Desktop`] (a computer) or an [`XScreen`] (what a browser needs of its screen).
-//! This crate decides nothing about what may be done.
+//! [`PrivateDisplay`] starts a confined Xvfb of its own, [`ExistingDisplay`] connects to a running
+//! server. Either becomes a [`Desktop`] (a [`Computer`](telechir_device::Computer)) or an
+//! [`XScreen`] (a [`Screen`](telechir_device::Screen) for a browser window). Permissions are
+//! checked by the caller, not here.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), telechir_device::DeviceError> {
+//! use telechir_device::Computer as _;
+//! use telechir_x11::{DisplayOptions, PrivateDisplay};
+//!
+//! let display = PrivateDisplay::start(DisplayOptions::new("/tmp", None)).await?;
+//! let mut desktop = display.into_desktop().await?;
+//! let frame = desktop.capture().await?;
+//! assert_eq!(frame.size(), desktop.size());
+//! desktop.close().await
+//! # }
+//! ```
 
 mod address;
 mod applications;

@@ -1,4 +1,4 @@
-//! The monitors that a screen reaches over (RandR), and one of them as all that is shown.
+//! The monitors of a screen (RandR), listed and selected by name or number.
 
 use std::fmt::Write as _;
 
@@ -10,33 +10,33 @@ use x11rb::protocol::xproto::ConnectionExt as _;
 
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::windows::{Rect, seen};
+use crate::windows::{Rect, format_bounds};
 
-/// The first version that knows monitors.
-const KNOWS_MONITORS: (u32, u32) = (1, 5);
+/// The first RandR version with monitors.
+const MIN_RANDR_VERSION: (u32, u32) = (1, 5);
 
-/// One monitor.
+/// One monitor and its area of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Monitor {
     name: String,
-    place: Rect,
+    bounds: Rect,
     is_primary: bool,
 }
 
-/// All monitors; none where the server does not say.
+/// All monitors; empty if the server does not report any.
 pub(crate) async fn list(connection: &Connection) -> Result<Vec<Monitor>, XError> {
-    if !are_known(connection).await? {
+    if !has_monitors(connection).await? {
         return Ok(Vec::new());
     }
     let x = connection.x();
-    let asked = x.randr_get_monitors(connection.root(), true)?;
-    let told = connection.reply(asked).await?.monitors;
+    let request = x.randr_get_monitors(connection.root(), true)?;
+    let listed = connection.reply(request).await?.monitors;
     let mut monitors = Vec::new();
-    for monitor in told {
+    for monitor in listed {
         let name = connection.reply(x.get_atom_name(monitor.name)?).await?.name;
         monitors.push(Monitor {
             name: String::from_utf8_lossy(&name).into_owned(),
-            place: Rect {
+            bounds: Rect {
                 x: monitor.x.into(),
                 y: monitor.y.into(),
                 width: monitor.width.into(),
@@ -48,34 +48,34 @@ pub(crate) async fn list(connection: &Connection) -> Result<Vec<Monitor>, XError
     Ok(monitors)
 }
 
-/// Whether the server says which monitors it has.
-async fn are_known(connection: &Connection) -> Result<bool, XError> {
+/// Whether the server reports monitors.
+async fn has_monitors(connection: &Connection) -> Result<bool, XError> {
     if !connection.has(randr::X11_EXTENSION_NAME)? {
         return Ok(false);
     }
-    let (major, minor) = KNOWS_MONITORS;
-    let asked = connection.x().randr_query_version(major, minor)?;
-    let version = connection.reply(asked).await?;
-    Ok((version.major_version, version.minor_version) >= KNOWS_MONITORS)
+    let (major, minor) = MIN_RANDR_VERSION;
+    let request = connection.x().randr_query_version(major, minor)?;
+    let version = connection.reply(request).await?;
+    Ok((version.major_version, version.minor_version) >= MIN_RANDR_VERSION)
 }
 
-/// Has the one monitor of a server of our own show so many pictures a second, as programs are told
-/// that draw in step with it. False where the server has no such monitor, or does not let it.
+/// Sets the refresh rate of the server's only monitor, which clients with vertical sync use. False
+/// if the server has no such monitor or refuses the mode.
 pub(crate) async fn set_rate(connection: &Connection, rate: u32) -> Result<bool, XError> {
     const NAME: &str = "telechir";
-    if !are_known(connection).await? {
+    if !has_monitors(connection).await? {
         return Ok(false);
     }
     let (x, root) = (connection.x(), connection.root());
-    let asked = x.randr_get_screen_resources_current(root)?;
-    let known = connection.reply(asked).await?;
-    let ([crtc], [output]) = (&known.crtcs[..], &known.outputs[..]) else {
+    let request = x.randr_get_screen_resources_current(root)?;
+    let resources = connection.reply(request).await?;
+    let ([crtc], [output]) = (&resources.crtcs[..], &resources.outputs[..]) else {
         return Ok(false);
     };
-    let asked = x.randr_get_crtc_info(*crtc, known.config_timestamp)?;
-    let shown = connection.reply(asked).await?;
+    let request = x.randr_get_crtc_info(*crtc, resources.config_timestamp)?;
+    let shown = connection.reply(request).await?;
     let (width, height) = (shown.width, shown.height);
-    // Nothing is sent between two lines or two pictures.
+    // The mode has no blanking intervals.
     let dots = u64::from(width) * u64::from(height) * u64::from(rate);
     let Ok(dot_clock) = u32::try_from(dots) else {
         return Ok(false);
@@ -93,79 +93,79 @@ pub(crate) async fn set_rate(connection: &Connection, rate: u32) -> Result<bool,
         name_len: u16::try_from(NAME.len()).unwrap_or_default(),
         ..randr::ModeInfo::default()
     };
-    let asked = x.randr_create_mode(root, mode, NAME.as_bytes())?;
-    let mode = connection.reply(asked).await?.mode;
+    let request = x.randr_create_mode(root, mode, NAME.as_bytes())?;
+    let mode = connection.reply(request).await?.mode;
     connection
         .checked(x.randr_add_output_mode(*output, mode)?)
         .await?;
-    let asked = x.randr_set_crtc_config(
+    let request = x.randr_set_crtc_config(
         *crtc,
         CURRENT_TIME,
-        known.config_timestamp,
+        resources.config_timestamp,
         shown.x,
         shown.y,
         mode,
         shown.rotation,
         &[*output],
     )?;
-    Ok(connection.reply(asked).await?.status == randr::SetConfig::SUCCESS)
+    Ok(connection.reply(request).await?.status == randr::SetConfig::SUCCESS)
 }
 
-/// The one monitor that is meant: by its number in the list, by its name, or the primary one.
+/// Selects a monitor by name or by number in the list; without a selector the primary one.
 pub(crate) fn choose<'a>(
     monitors: &'a [Monitor],
-    meant: Option<&str>,
+    selector: Option<&str>,
 ) -> Result<&'a Monitor, XError> {
-    let found = match meant {
+    let found = match selector {
         None => monitors
             .iter()
             .find(|monitor| monitor.is_primary)
             .or_else(|| monitors.first()),
-        Some(words) => {
-            let named = |monitor: &&Monitor| monitor.name.eq_ignore_ascii_case(words.trim());
-            let number: Option<usize> = words.trim().parse().ok();
+        Some(selector) => {
+            let named = |monitor: &&Monitor| monitor.name.eq_ignore_ascii_case(selector.trim());
+            let number: Option<usize> = selector.trim().parse().ok();
             let numbered = || monitors.get(number?.checked_sub(1)?);
             monitors.iter().find(named).or_else(numbered)
         }
     };
     found.ok_or_else(|| {
-        let there: Vec<&str> = monitors.iter().map(|one| one.name.as_str()).collect();
-        let there = match there.as_slice() {
-            [] => "this display tells of no monitors".to_owned(),
-            names => format!("there are {}", names.join(", ")),
+        let names: Vec<&str> = monitors.iter().map(|one| one.name.as_str()).collect();
+        let names = match names.as_slice() {
+            [] => "this display reports no monitors".to_owned(),
+            names => format!("available: {}", names.join(", ")),
         };
-        let meant = meant.map_or_else(
+        let selector = selector.map_or_else(
             || "primary monitor".to_owned(),
             |m| format!("monitor {m:?}"),
         );
-        XError::Impossible(format!("There is no {meant}; {there}."))
+        XError::Impossible(format!("There is no {selector}; {names}."))
     })
 }
 
 impl Monitor {
-    /// What of it is on a screen of this size.
+    /// The part of the monitor within a screen of this size.
     pub(crate) fn region(&self, screen: Size) -> Result<ScreenRegion, DeviceError> {
-        self.place.on(screen).ok_or_else(|| DeviceError::Refused {
-            message: format!("The monitor {} is not on the screen.", self.name),
+        self.bounds.on(screen).ok_or_else(|| DeviceError::Refused {
+            message: format!("The monitor {} is outside the screen.", self.name),
         })
     }
 
-    /// `HDMI-1 at [1280, 0, 2560, 800]`.
+    /// Name and bounds, such as `HDMI-1 at [1280, 0, 2560, 800]`.
     pub(crate) fn label(&self, viewport: Viewport) -> String {
-        format!("{} at {}", self.name, seen(self.place, viewport))
+        format!("{} at {}", self.name, format_bounds(self.bounds, viewport))
     }
 }
 
-/// A line for each, places as the model sees them.
-pub(crate) fn say(monitors: &[Monitor], viewport: Viewport) -> String {
+/// Renders one line per monitor, with bounds in screenshot coordinates.
+pub(crate) fn render(monitors: &[Monitor], viewport: Viewport) -> String {
     if monitors.is_empty() {
-        return "This display tells of no monitors.".to_owned();
+        return "This display reports no monitors.".to_owned();
     }
     let mut text = "Monitors, each with its [left, top, right, bottom]:".to_owned();
     for (number, monitor) in (1..).zip(monitors) {
-        let place = monitor.label(viewport);
+        let bounds = monitor.label(viewport);
         let primary = if monitor.is_primary { ", primary" } else { "" };
-        let _infallible = write!(text, "\n{number}. {place}{primary}");
+        let _infallible = write!(text, "\n{number}. {bounds}{primary}");
     }
     text
 }
@@ -177,7 +177,7 @@ mod tests {
     fn two() -> [Monitor; 2] {
         [("left", 0), ("HDMI-1", 1280)].map(|(name, x)| Monitor {
             name: name.to_owned(),
-            place: Rect {
+            bounds: Rect {
                 x,
                 y: 0,
                 width: 1280,
@@ -188,28 +188,28 @@ mod tests {
     }
 
     #[test]
-    fn a_monitor_is_meant_by_its_name_its_number_or_nothing() {
+    fn selects_a_monitor_by_name_number_or_default() {
         let monitors = two();
-        let chosen = |meant| choose(&monitors, meant).map(|one| one.name.as_str());
-        for meant in [None, Some("hdmi-1"), Some(" 2 ")] {
-            assert_eq!(chosen(meant).unwrap(), "HDMI-1", "{meant:?}");
+        let chosen = |selector| choose(&monitors, selector).map(|one| one.name.as_str());
+        for selector in [None, Some("hdmi-1"), Some(" 2 ")] {
+            assert_eq!(chosen(selector).unwrap(), "HDMI-1", "{selector:?}");
         }
         assert_eq!(chosen(Some("1")).unwrap(), "left");
-        for meant in ["0", "3", "DP-1", ""] {
-            let said = chosen(Some(meant)).unwrap_err().to_string();
-            assert!(said.contains("left, HDMI-1"), "{said}");
+        for selector in ["0", "3", "DP-1", ""] {
+            let text = chosen(Some(selector)).unwrap_err().to_string();
+            assert!(text.contains("left, HDMI-1"), "{text}");
         }
     }
 
     #[test]
-    fn monitors_are_said_as_the_screenshot_shows_them() {
+    fn renders_bounds_in_screenshot_coordinates() {
         let viewport = Viewport::new(Size::new(2560, 800), Size::new(1280, 400));
-        let said = say(&two(), viewport);
+        let text = render(&two(), viewport);
         assert!(
-            said.ends_with(
+            text.ends_with(
                 "1. left at [0, 0, 640, 400]\n2. HDMI-1 at [640, 0, 1280, 400], primary"
             ),
-            "{said}"
+            "{text}"
         );
     }
 }

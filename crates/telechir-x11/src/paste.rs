@@ -1,5 +1,5 @@
-//! Typing by pasting: an option, for text that is long or that the keyboard's layout lacks. What
-//! the clipboard held before, it holds again afterwards.
+//! Typing by pasting: optional, for text that is long or contains characters missing in the layout.
+//! The previous clipboard content is restored afterwards.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use telechir_protocol::{Chord, Key, Modifier, NamedKey};
 use tokio::time::timeout;
 
 use crate::clipboard::Selection;
-use crate::display::Display;
-use crate::display_io::Body;
+use crate::display::XDisplay;
+use crate::display_io::DisplayIo;
 use crate::error::XError;
-use crate::keyboard::Found;
+use crate::keyboard::KeyLookup;
 use crate::text;
 
-/// Shorter text of the layout's own characters is quicker by keys.
-const LONG: usize = 200;
-/// How long a program may take to ask for what is pasted.
-const CEILING: Duration = Duration::from_secs(2);
-/// Programs that paste by shift+Insert, and what is marked; to them ctrl+v is a character.
+/// Shorter text is faster to type if the layout has all its characters.
+const MIN_PASTE_CHARS: usize = 200;
+/// Maximum wait for the client to request the pasted text.
+const PASTE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Window classes that paste the primary selection on shift+Insert and treat ctrl+v as a character.
 const TERMINALS: [&str; 12] = [
     "xterm",
     "uxterm",
@@ -37,48 +37,47 @@ const TERMINALS: [&str; 12] = [
 /// How text is entered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Typing {
-    /// Key by key, whatever the text is. A new line is Enter.
+    /// Key by key, whatever the text contains. A line break is typed as Enter.
     #[default]
     Keys,
-    /// What is longer than 200 characters, or holds some that the keyboard's layout lacks, is
-    /// pasted in one go, and the clipboard then holds again what it held. A new line is one in the
-    /// text, which most programs take for Enter and some do not. Where the clipboard's owner does
-    /// not give it out, text goes key by key.
+    /// Pastes text that is longer than 200 characters or contains characters missing in the layout,
+    /// then restores the clipboard. Line breaks are pasted as characters, which most programs treat
+    /// as Enter. If the clipboard cannot be saved first, the text is typed key by key.
     Paste,
 }
 
-impl Body {
-    /// Whether text is worth pasting.
-    pub(crate) async fn is_long_or_foreign(&mut self, text: &str) -> Result<bool, XError> {
-        let modes = self.keyboard.look(&self.eyes.connection).await?;
+impl DisplayIo {
+    /// Whether text is long enough or needs characters that the layout lacks.
+    pub(crate) async fn should_paste(&mut self, text: &str) -> Result<bool, XError> {
+        let modes = self.keyboard.refresh(&self.view.connection).await?;
         let is_missing = |c: char| {
-            !c.is_control() && matches!(self.keyboard.of_char(c, modes), Found::Missing(_))
+            !c.is_control() && matches!(self.keyboard.of_char(c, modes), KeyLookup::NotInLayout(_))
         };
-        Ok(text.chars().count() > LONG || text.chars().any(is_missing))
+        Ok(text.chars().count() > MIN_PASTE_CHARS || text.chars().any(is_missing))
     }
 
-    /// Pastes text where the focus is; false when that would cost what the clipboard holds.
+    /// Pastes text into the focused window; false if the clipboard could not be saved and restored.
     pub(crate) async fn paste(
         &mut self,
-        display: &Display,
+        display: &XDisplay,
         text: &str,
     ) -> Result<bool, DeviceError> {
-        text::letters(text)?;
+        text::keystrokes(text)?;
         let is_terminal = self.is_terminal().await?;
         let selections: &[Selection] = if is_terminal {
             &[Selection::Clipboard, Selection::Primary]
         } else {
-            // What is marked stays so: to paste replaces it.
+            // Owning the primary selection would deselect the text that the paste replaces.
             &[Selection::Clipboard]
         };
         for selection in selections {
-            let connection = &self.eyes.connection;
-            match self.clipboard.keep(connection, *selection).await {
-                Ok(kept) => self.kept.push(kept),
+            let connection = &self.view.connection;
+            match self.clipboard.save(connection, *selection).await {
+                Ok(saved) => self.saved_selections.push(saved),
                 Err(XError::Lost(error)) => return Err(XError::Lost(error).into()),
                 Err(error) => {
-                    tracing::debug!(%error, "the clipboard could not be kept");
-                    self.kept.clear();
+                    tracing::debug!(%error, "the clipboard could not be saved; typing key by key");
+                    self.saved_selections.clear();
                     return Ok(false);
                 }
             }
@@ -87,21 +86,21 @@ impl Body {
             self.clipboard.write(display, *selection, text).await?;
         }
         let pasted = self.press_paste(is_terminal).await;
-        let put_back = self.put_back().await;
+        let restored = self.restore_selections().await;
         pasted?;
-        Ok(put_back.map(|()| true)?)
+        Ok(restored.map(|()| true)?)
     }
 
-    /// Makes the clipboard what it was before we pasted.
-    pub(crate) async fn put_back(&mut self) -> Result<(), XError> {
-        while let Some(kept) = self.kept.last() {
-            self.clipboard.put_back(kept).await?;
-            self.kept.pop();
+    /// Restores the selections that were saved before a paste.
+    pub(crate) async fn restore_selections(&mut self) -> Result<(), XError> {
+        while let Some(saved) = self.saved_selections.last() {
+            self.clipboard.restore(saved).await?;
+            self.saved_selections.pop();
         }
         Ok(())
     }
 
-    /// Presses the keys that paste, and waits until the program took the text and went on.
+    /// Presses the paste shortcut and waits until the client has requested and read the text.
     async fn press_paste(&mut self, is_terminal: bool) -> Result<(), DeviceError> {
         let keys = if is_terminal {
             vec![Key::Modifier(Modifier::Shift), Key::Named(NamedKey::Insert)]
@@ -111,31 +110,32 @@ impl Body {
         let (Some(chord), Some(mut served)) = (Chord::new(keys), self.clipboard.served()) else {
             return Ok(());
         };
-        let before = served.borrow_and_update().texts;
+        let before = served.borrow_and_update().text_transfers;
         self.key(&chord, 1).await?;
-        let taken = served.wait_for(|served| served.texts > before && served.open == 0);
-        match timeout(CEILING, taken).await {
+        let taken =
+            served.wait_for(|served| served.text_transfers > before && served.open_transfers == 0);
+        match timeout(PASTE_TIMEOUT, taken).await {
             Ok(Ok(_)) => {}
             Ok(Err(_)) => {
-                return Err(XError::Lost("the clipboard's connection ended".into()).into());
+                return Err(XError::Lost("the clipboard connection was lost".into()).into());
             }
             Err(_) => {
-                return Err(XError::Silent {
-                    what: "paste the text: no program asked for it",
+                return Err(XError::TimedOut {
+                    what: "paste the text: no program requested it",
                     limit_ms: 2_000,
                 }
                 .into());
             }
         }
-        Ok(self.keyboard.wait_until_read(&self.eyes.connection).await?)
+        Ok(self.keyboard.wait_until_read(&self.view.connection).await?)
     }
 
     async fn is_terminal(&self) -> Result<bool, XError> {
-        let connection = &self.eyes.connection;
+        let connection = &self.view.connection;
         let Some(active) = self.windows.active(connection).await? else {
             return Ok(false);
         };
-        let described = self.windows.look(connection, active).await?;
+        let described = self.windows.inspect(connection, active).await?;
         Ok(described.is_some_and(|window| {
             let class = window.class.to_lowercase();
             TERMINALS

@@ -1,4 +1,4 @@
-//! The pointer: moving, clicking, dragging, turning the wheel.
+//! Pointer input: moves, clicks, drags and wheel scrolls.
 
 use std::time::Duration;
 
@@ -9,36 +9,38 @@ use x11rb::protocol::xproto::ConnectionExt as _;
 
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::press_guard::{Grip, Part};
-use crate::wm_sync::Manager;
+use crate::press_guard::{PressGuard, Pressable};
+use crate::wm_sync::WmSync;
 
-/// Pixels that one click of the wheel stands for, as browsers have it.
-const PIXELS_PER_CLICK: f64 = 100.0;
-/// More than this is a mistake, not a wish to scroll.
-const MOST_CLICKS: f64 = 1000.0;
-/// The longest way between two motions of a drag. Small enough for programs that want to see
-/// where a drag comes along.
-const DRAG_STEP: f64 = 8.0;
+/// Pixels per wheel click, as browsers scroll.
+const PX_PER_CLICK: f64 = 100.0;
+/// Maximum wheel clicks per action; more is treated as a mistake.
+const MAX_CLICKS: f64 = 1000.0;
+/// Maximum distance in pixels between two motions of a drag, small enough for programs that track
+/// the drag path.
+const MAX_DRAG_STEP_PX: f64 = 8.0;
 
-/// A place as the protocol counts it.
+/// A point in the protocol's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct Position {
     pub(crate) x: i16,
     pub(crate) y: i16,
 }
 
-impl Spot {
-    /// The place a target means. Screens have points only; elements belong to pages.
+impl Position {
+    /// The position of a target. Only points are supported; elements exist on pages only.
     pub(crate) fn of(target: &ScreenTarget) -> Result<Self, DeviceError> {
         match target {
             ScreenTarget::Point(point) => Self::of_point(*point),
             ScreenTarget::Element { id, .. } => Err(DeviceError::Refused {
                 message: format!(
-                    "{id} names an element of a page, and a desktop has none; give a coordinate"
+                    "{id} is an element of a page, which a desktop does not have; give a coordinate"
                 ),
             }),
             ScreenTarget::Named(named) => Err(DeviceError::Refused {
-                message: format!("The {named} cannot be found by name here; give a coordinate"),
+                message: format!(
+                    "The {named} cannot be found by name on this display; give a coordinate"
+                ),
             }),
         }
     }
@@ -48,7 +50,7 @@ impl Spot {
             (Ok(x), Ok(y)) => Ok(Self { x, y }),
             _ => Err(DeviceError::Refused {
                 message: format!(
-                    "({}, {}) is further out than X11 can count",
+                    "({}, {}) exceeds the coordinate range of X11",
                     point.x(),
                     point.y()
                 ),
@@ -57,9 +59,9 @@ impl Spot {
     }
 }
 
-/// The button's number in X11.
-pub(crate) const fn number(button: Button) -> Part {
-    Part::Button(match button {
+/// The X11 number of a button.
+pub(crate) const fn number(button: Button) -> Pressable {
+    Pressable::Button(match button {
         Button::Left => 1,
         Button::Middle => 2,
         Button::Right => 3,
@@ -68,61 +70,65 @@ pub(crate) const fn number(button: Button) -> Part {
     })
 }
 
-/// Where the pointer is.
-pub(crate) async fn position(connection: &Connection) -> Result<Spot, XError> {
+/// The current position of the pointer.
+pub(crate) async fn position(connection: &Connection) -> Result<Position, XError> {
     let pointer = connection
         .reply(connection.x().query_pointer(connection.root())?)
         .await?;
-    Ok(Spot {
+    Ok(Position {
         x: pointer.root_x,
         y: pointer.root_y,
     })
 }
 
-/// Presses and releases a button where the pointer is.
-pub(crate) fn click(grip: &mut Grip<'_>, button: Button, count: ClickCount) -> Result<(), XError> {
+/// Presses and releases a button at the current position.
+pub(crate) fn click(
+    guard: &mut PressGuard<'_>,
+    button: Button,
+    count: ClickCount,
+) -> Result<(), XError> {
     let times = match count {
         ClickCount::Single => 1,
         ClickCount::Double => 2,
         ClickCount::Triple => 3,
     };
     for _ in 0..times {
-        grip.tap(number(button))?;
+        guard.tap(number(button))?;
     }
     Ok(())
 }
 
-/// Moves to the first place with the button up, through the others with it down.
+/// Moves to the first position, presses the button and moves through the remaining ones.
 pub(crate) async fn drag(
-    grip: &mut Grip<'_>,
-    manager: &Manager,
-    path: &[Spot],
+    guard: &mut PressGuard<'_>,
+    wm: &WmSync,
+    path: &[Position],
     button: Button,
     duration: Option<Duration>,
 ) -> Result<(), XError> {
     let Some(first) = path.first() else {
         return Ok(());
     };
-    grip.move_to(first.x, first.y)?;
-    grip.press(number(button))?;
-    manager.wait_until_done(grip.connection()).await?;
+    guard.move_to(first.x, first.y)?;
+    guard.press(number(button))?;
+    wm.wait_until_done(guard.connection()).await?;
     let motions = motions(path);
     let start = Instant::now();
-    for (done, spot) in (1_u32..).zip(&motions) {
+    for (done, position) in (1_u32..).zip(&motions) {
         if let Some(duration) = duration {
             let total = u32::try_from(motions.len()).unwrap_or(u32::MAX);
-            grip.connection().flush()?;
+            guard.connection().flush()?;
             sleep_until(start + duration * done / total).await;
         }
-        grip.move_to(spot.x, spot.y)?;
+        guard.move_to(position.x, position.y)?;
     }
-    // What is under the pointer sees it arrive before the button comes up.
-    grip.connection().sync().await?;
-    grip.release(number(button))
+    // The target sees the pointer arrive before the button is released.
+    guard.connection().sync().await?;
+    guard.release(number(button))
 }
 
-/// Every place the pointer passes after the first, in steps no longer than [`DRAG_STEP`].
-fn motions(path: &[Spot]) -> Vec<Spot> {
+/// The motions of a drag after the first position, at most [`MAX_DRAG_STEP_PX`] apart.
+fn motions(path: &[Position]) -> Vec<Position> {
     let mut motions = Vec::new();
     for leg in path.windows(2) {
         let (from, to) = (leg[0], leg[1]);
@@ -130,13 +136,13 @@ fn motions(path: &[Spot]) -> Vec<Spot> {
             f64::from(to.x) - f64::from(from.x),
             f64::from(to.y) - f64::from(from.y),
         );
-        let steps = (dx.hypot(dy) / DRAG_STEP).ceil().max(1.0);
+        let steps = (dx.hypot(dy) / MAX_DRAG_STEP_PX).ceil().max(1.0);
         let mut step = 1.0;
         while step <= steps {
-            let part = step / steps;
-            motions.push(Spot {
-                x: along(from.x, dx * part),
-                y: along(from.y, dy * part),
+            let fraction = step / steps;
+            motions.push(Position {
+                x: along(from.x, dx * fraction),
+                y: along(from.y, dy * fraction),
             });
             step += 1.0;
         }
@@ -147,19 +153,19 @@ fn motions(path: &[Spot]) -> Vec<Spot> {
 fn along(from: i16, distance: f64) -> i16 {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "between two places that are i16"
+        reason = "between two coordinates that are i16"
     )]
-    let place = (f64::from(from) + distance).round() as i16;
-    place
+    let coordinate = (f64::from(from) + distance).round() as i16;
+    coordinate
 }
 
-/// Turns the wheel: down and right are positive.
+/// Turns the wheel: positive values scroll down and right.
 ///
-/// A wheel has whole clicks only. Pixels are rounded to the nearest click of 100, and whatever is
-/// not nothing is at least one. What rounding leaves over is forgotten, so the same action does
-/// the same wherever it comes.
+/// X11 has whole wheel clicks only: pixels are rounded to the nearest multiple of 100, and any
+/// non-zero distance is at least one click. The remainder is dropped, so that equal actions have
+/// equal effects.
 pub(crate) fn scroll(
-    grip: &mut Grip<'_>,
+    guard: &mut PressGuard<'_>,
     dx: f64,
     dy: f64,
     unit: ScrollUnit,
@@ -169,7 +175,7 @@ pub(crate) fn scroll(
     for (distance, back, forth) in [(down, 4, 5), (across, 6, 7)] {
         let button = if distance < 0 { back } else { forth };
         for _ in 0..distance.unsigned_abs() {
-            grip.tap(Part::Button(button))?;
+            guard.tap(Pressable::Button(button))?;
         }
     }
     Ok(())
@@ -178,24 +184,24 @@ pub(crate) fn scroll(
 fn clicks(distance: f64, unit: ScrollUnit) -> Result<i32, XError> {
     let clicks = match unit {
         ScrollUnit::Clicks => distance,
-        ScrollUnit::Pixels => distance / PIXELS_PER_CLICK,
+        ScrollUnit::Pixels => distance / PX_PER_CLICK,
         ScrollUnit::Thousandths => {
             return Err(XError::Impossible(
-                "scroll in clicks or pixels on a desktop".to_owned(),
+                "scroll on a desktop in clicks or pixels".to_owned(),
             ));
         }
     };
-    if !clicks.is_finite() || clicks.abs() > MOST_CLICKS {
+    if !clicks.is_finite() || clicks.abs() > MAX_CLICKS {
         return Err(XError::Impossible(format!(
-            "a scroll of {distance} is too far; {MOST_CLICKS} clicks of the wheel are the most"
+            "a scroll of {distance} is too far; the maximum is {MAX_CLICKS} wheel clicks"
         )));
     }
     if clicks == 0.0 {
         return Ok(0);
     }
     #[expect(clippy::cast_possible_truncation, reason = "at most a thousand")]
-    let whole = clicks.abs().round().max(1.0) as i32;
-    Ok(if clicks < 0.0 { -whole } else { whole })
+    let rounded = clicks.abs().round().max(1.0) as i32;
+    Ok(if clicks < 0.0 { -rounded } else { rounded })
 }
 
 #[cfg(test)]
@@ -213,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_scroll_without_end() {
+    fn refuses_an_infinite_scroll() {
         for distance in [f64::NAN, f64::INFINITY, 1e9] {
             assert!(matches!(
                 clicks(distance, ScrollUnit::Clicks),
@@ -224,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_drag_passes_through_every_corner_in_small_steps() {
-        let path = [(0, 0), (100, 0), (100, 3)].map(|(x, y)| Spot { x, y });
+        let path = [(0, 0), (100, 0), (100, 3)].map(|(x, y)| Position { x, y });
         let motions = motions(&path);
         assert_eq!(motions.last(), Some(&path[2]));
         assert!(motions.contains(&path[1]));
@@ -232,8 +238,8 @@ mod tests {
     }
 
     #[test]
-    fn a_drag_to_where_it_is_still_moves() {
-        let here = Spot { x: 5, y: 5 };
+    fn a_drag_to_the_current_position_still_moves() {
+        let here = Position { x: 5, y: 5 };
         assert_eq!(motions(&[here, here]), [here]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is pressed, and the promise that it is released.
+//! Presses keys and buttons and guarantees their release.
 
 use std::mem;
 
@@ -13,109 +13,115 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// Something that can be pressed.
+/// An input that can be pressed and released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// A key by its code.
+pub(crate) enum Pressable {
+    /// A key, by keycode.
     Key(u8),
-    /// A button by its number.
+    /// A button, by number.
     Button(u8),
-    /// A key whose tap turned a lock off; another turns it on again.
+    /// A lock key: the first tap turned the lock off, releasing taps it again.
     Lock(u8),
-    /// Another group of the layout, such as Latin, and the one to go back to.
+    /// A layout group such as Latin, and the group to restore.
     Group { pressed: u8, released: u8 },
 }
 
-/// What `KeyDown` and `MouseDown` left pressed, in the order it went down.
+/// Inputs that `KeyDown` and `MouseDown` left pressed, in press order.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Vec<Part>);
+pub(crate) struct PressedInputs(Vec<Pressable>);
 
-impl Held {
-    /// Releases all of it.
+impl PressedInputs {
+    /// Releases all inputs in reverse order.
     pub(crate) fn release(&mut self, connection: &Connection) -> Result<(), XError> {
-        while let Some(part) = self.0.last() {
-            send_release(connection, *part)?;
+        while let Some(input) = self.0.last() {
+            send_release(connection, *input)?;
             self.0.pop();
         }
         connection.flush()
     }
 }
 
-/// One action's hold on keys and buttons: what it pressed is released when it is dropped, in
-/// reverse, whether the action ended, failed, or its future was dropped.
+/// The inputs pressed by one action. Dropping it releases them in reverse order, whether the action
+/// completed, failed or was cancelled.
 #[derive(Debug)]
-pub(crate) struct Grip<'a> {
+pub(crate) struct PressGuard<'a> {
     connection: &'a Connection,
-    held: &'a mut Held,
-    pressed: Vec<Part>,
+    already_pressed: &'a mut PressedInputs,
+    pressed: Vec<Pressable>,
 }
 
-impl<'a> Grip<'a> {
-    pub(crate) const fn new(connection: &'a Connection, held: &'a mut Held) -> Self {
+impl<'a> PressGuard<'a> {
+    pub(crate) const fn new(
+        connection: &'a Connection,
+        already_pressed: &'a mut PressedInputs,
+    ) -> Self {
         Self {
             connection,
-            held,
+            already_pressed,
             pressed: Vec::new(),
         }
     }
 
-    /// Presses it, unless it is pressed already: then it is not this action's to release.
-    pub(crate) fn press(&mut self, part: Part) -> Result<(), XError> {
-        if self.held.0.contains(&part) || self.pressed.contains(&part) {
+    /// Presses an input. If it is already pressed, this action will not release it.
+    pub(crate) fn press(&mut self, input: Pressable) -> Result<(), XError> {
+        if self.already_pressed.0.contains(&input) || self.pressed.contains(&input) {
             return Ok(());
         }
-        // Noted first: an unsent press is released in vain, an unnoted one never.
-        self.pressed.push(part);
-        let (kind, detail) = match part {
-            Part::Key(code) => (KEY_PRESS_EVENT, code),
-            Part::Button(number) => (BUTTON_PRESS_EVENT, number),
-            Part::Lock(code) => return tap(self.connection, code),
-            Part::Group { pressed, .. } => return lock_group(self.connection, pressed),
+        // Recorded before sending: releasing an unpressed input is harmless, an unrecorded press
+        // stays.
+        self.pressed.push(input);
+        let (kind, detail) = match input {
+            Pressable::Key(code) => (KEY_PRESS_EVENT, code),
+            Pressable::Button(number) => (BUTTON_PRESS_EVENT, number),
+            Pressable::Lock(code) => return tap(self.connection, code),
+            Pressable::Group { pressed, .. } => return lock_group(self.connection, pressed),
         };
         fake(self.connection, kind, detail)
     }
 
-    /// Releases it, unless `KeyDown` or `MouseDown` keeps it pressed.
-    pub(crate) fn release(&mut self, part: Part) -> Result<(), XError> {
-        if let Some(at) = self.pressed.iter().position(|pressed| *pressed == part) {
-            send_release(self.connection, part)?;
+    /// Releases an input unless `KeyDown` or `MouseDown` left it pressed.
+    pub(crate) fn release(&mut self, input: Pressable) -> Result<(), XError> {
+        if let Some(at) = self.pressed.iter().position(|pressed| *pressed == input) {
+            send_release(self.connection, input)?;
             self.pressed.remove(at);
         }
         Ok(())
     }
 
-    /// Releases it, whoever pressed it.
-    pub(crate) fn release_held(&mut self, part: Part) -> Result<(), XError> {
-        send_release(self.connection, part)?;
-        self.held.0.retain(|held| *held != part);
+    /// Releases an input regardless of which action pressed it.
+    pub(crate) fn force_release(&mut self, input: Pressable) -> Result<(), XError> {
+        send_release(self.connection, input)?;
+        self.already_pressed
+            .0
+            .retain(|already_pressed| *already_pressed != input);
         Ok(())
     }
 
-    /// Goes back to the layout's own group when `KeyDown` left another.
+    /// Restores the layout group if `KeyDown` left another one active.
     pub(crate) fn release_group(&mut self) -> Result<(), XError> {
-        let is_group = |part: &&Part| matches!(part, Part::Group { .. });
-        match self.held.0.iter().find(is_group).copied() {
-            Some(group) => self.release_held(group),
+        let is_group = |input: &&Pressable| matches!(input, Pressable::Group { .. });
+        match self.already_pressed.0.iter().find(is_group).copied() {
+            Some(group) => self.force_release(group),
             None => Ok(()),
         }
     }
 
-    /// Leaves it pressed after the action.
-    pub(crate) fn keep(mut self) {
+    /// Leaves the inputs pressed after the action.
+    pub(crate) fn leave_pressed(mut self) {
         let pressed = mem::take(&mut self.pressed);
-        self.held.0.extend(pressed);
+        self.already_pressed.0.extend(pressed);
     }
 
-    /// Presses and releases in one go; cannot be interrupted half way.
-    pub(crate) fn tap(&mut self, part: Part) -> Result<(), XError> {
-        self.press(part)?;
-        self.release(part)
+    /// Presses and releases without an await point in between.
+    pub(crate) fn tap(&mut self, input: Pressable) -> Result<(), XError> {
+        self.press(input)?;
+        self.release(input)
     }
 
     pub(crate) fn move_to(&self, x: i16, y: i16) -> Result<(), XError> {
         let root = self.connection.root();
-        self.connection.hand().moves_to(x, y);
-        // Detail 0: the position is absolute. Time 0: now.
+        self.connection.synthetic_pointer().note_move(x, y);
+        // Detail 0 means absolute coordinates, time 0 means now.
         self.connection
             .x()
             .xtest_fake_input(MOTION_NOTIFY_EVENT, 0, 0, root, x, y, 0)?;
@@ -127,18 +133,18 @@ impl<'a> Grip<'a> {
     }
 }
 
-impl Drop for Grip<'_> {
+impl Drop for PressGuard<'_> {
     fn drop(&mut self) {
-        for part in mem::take(&mut self.pressed).into_iter().rev() {
-            // A connection that is gone takes its server's keys with it.
-            let _best_effort = send_release(self.connection, part);
+        for input in mem::take(&mut self.pressed).into_iter().rev() {
+            // If the connection is lost, its server is gone and nothing stays pressed.
+            let _best_effort = send_release(self.connection, input);
         }
         let _best_effort = self.connection.flush();
     }
 }
 
-/// Releases what anybody pressed by the extension that we press with. The server keeps those
-/// presses apart from a person's, and lets go of none of theirs.
+/// Releases all presses made through XTEST by any client. The server tracks them separately from
+/// physical devices, whose keys stay pressed.
 pub(crate) async fn release_all(connection: &Connection) -> Result<(), XError> {
     const BUTTONS: u8 = 9;
     let pressed = connection.reply(connection.x().query_keymap()?).await?.keys;
@@ -152,12 +158,12 @@ pub(crate) async fn release_all(connection: &Connection) -> Result<(), XError> {
     connection.sync().await
 }
 
-fn send_release(connection: &Connection, part: Part) -> Result<(), XError> {
-    match part {
-        Part::Key(code) => fake(connection, KEY_RELEASE_EVENT, code),
-        Part::Button(number) => fake(connection, BUTTON_RELEASE_EVENT, number),
-        Part::Lock(code) => tap(connection, code),
-        Part::Group { released, .. } => lock_group(connection, released),
+fn send_release(connection: &Connection, input: Pressable) -> Result<(), XError> {
+    match input {
+        Pressable::Key(code) => fake(connection, KEY_RELEASE_EVENT, code),
+        Pressable::Button(number) => fake(connection, BUTTON_RELEASE_EVENT, number),
+        Pressable::Lock(code) => tap(connection, code),
+        Pressable::Group { released, .. } => lock_group(connection, released),
     }
 }
 

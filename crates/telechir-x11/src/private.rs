@@ -1,4 +1,5 @@
-//! A display of our own: an X server with a secret, a window manager, and what applications need.
+//! A private display: an X server with its own cookie, a window manager and services for
+//! applications.
 
 mod files;
 mod programs;
@@ -19,53 +20,54 @@ use telechir_protocol::Size;
 use tempfile::TempDir;
 
 pub(crate) use self::programs::pipe;
-use self::sandbox::{Confined, Given, Surroundings};
-pub(crate) use self::stderr_tail::Said;
+use self::sandbox::{InheritedFds, LaunchContext, SandboxedProgram};
+pub(crate) use self::stderr_tail::StderrTail;
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
 use crate::desktop::Desktop;
-use crate::display::Display;
+use crate::display::XDisplay;
 use crate::existing::refused;
 use crate::monitors;
 use crate::screen::XScreen;
 
-/// How long a program may take to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a program may take to exit before it is killed.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// A browser's page is drawn, and seen to be drawn, at the next picture of its monitor: with this
-/// many a second, as faster monitors have, that is sooner than with 60, Chromium's guess where a
-/// server says nothing. Twice as many again would gain little and cost pages that move much.
-const RATE: u32 = 120;
+/// Refresh rate of the monitor in Hz. Chromium presents a frame at the next refresh; 120 Hz
+/// shortens that wait compared to 60 Hz, its default if the server reports nothing. 240 Hz would
+/// gain little and slow down animated pages.
+const REFRESH_HZ: u32 = 120;
 
-/// What the display is to be like.
+/// Options for starting a private display.
 #[derive(Clone, Debug)]
 pub struct DisplayOptions {
-    /// The screen's size in pixels.
+    /// The screen size in pixels.
     pub size: Size,
-    /// Whom the server and all applications run as. Root must give one, others cannot.
+    /// The user that the server and all applications run as. Required for root, absent otherwise.
     pub identity: Option<Identity>,
-    /// A folder that `identity` can reach. The display makes one of its own in it, with the
-    /// cookie and the applications' home, and removes it at its end.
+    /// A folder that `identity` can access. The display creates a subfolder for the cookie and the
+    /// applications' home, and deletes it at the end.
     pub session_dir: PathBuf,
-    /// The folder that applications begin in and, beside their home, the only one that they see;
+    /// The working folder of applications and, besides their home, the only folder they can access;
     /// absent means their home.
     pub workspace: Option<PathBuf>,
-    /// What becomes of protected files of the workspace that are not there.
+    /// How protected files that do not exist in the workspace are handled.
     pub missing: Missing,
-    /// The way to the network of applications; absent means that they have none.
+    /// The egress proxy for applications; without it they have no network.
     pub network: Option<Egress>,
-    /// Whether windows get frames, focus and keys such as alt+Tab.
+    /// Whether to start a window manager, which provides frames, focus and shortcuts such as
+    /// alt+Tab.
     pub window_manager: bool,
-    /// Whether applications get a session bus on which they say what they show.
+    /// Whether to start a session bus with accessibility enabled.
     pub accessibility: bool,
-    /// Whether the server, should we be killed, ends by the guardian alone: when a program on it
-    /// has something to write then.
+    /// Whether the guardian stops the server only after the other programs, if this process is
+    /// killed: set it if a program on the display must save data at exit.
     pub ends_last: bool,
 }
 
 impl DisplayOptions {
-    /// 1280 by 800 pixels with a window manager, without a bus.
+    /// 1280 by 800 pixels, with a window manager, without accessibility.
     pub fn new(session_dir: impl Into<PathBuf>, identity: Option<Identity>) -> Self {
         Self {
             size: Size::new(1280, 800),
@@ -81,16 +83,16 @@ impl DisplayOptions {
     }
 }
 
-/// An X server of our own, with all that runs on it. All but the server is confined: it sees the
-/// system, the workspace and this display, and no network but what is let through, no other process and no other file.
-/// Nothing of it is left after
-/// [`close`](Self::close) or after it was dropped.
+/// A private X server and the programs on it. All programs except the server are confined: they see
+/// the system files, the workspace and this display, but no other files or processes, and reach the
+/// network only through the egress proxy. [`close`](Self::close) or dropping it stops all programs
+/// and deletes all files.
 #[derive(Debug)]
 pub struct PrivateDisplay {
-    // Ended in this order: what needs the server before the server, its files last.
-    applications: Vec<Started>,
-    manager: Option<Confined>,
-    bus: Option<Confined>,
+    // Dropped in this order: clients before the server, its files last.
+    applications: Vec<StartedApplication>,
+    window_manager: Option<SandboxedProgram>,
+    bus: Option<SandboxedProgram>,
     server: Option<Child>,
     reservation: files::Reservation,
     cookie: MagicCookie,
@@ -105,21 +107,21 @@ pub struct PrivateDisplay {
 }
 
 impl PrivateDisplay {
-    /// Starts it and waits until windows can be shown.
+    /// Starts the server and its services and waits until windows can be shown.
     ///
     /// # Errors
-    /// When a program is not installed or does not start; the message names the package.
+    /// When a program is not installed or fails to start; the message names the package.
     pub async fn start(options: DisplayOptions) -> Result<Self, DeviceError> {
         let nobody = options.identity.map_or_else(is_root, |who| who.uid == 0);
         if nobody {
             return Err(unavailable(
-                "root must name an unprivileged user for the desktop to run as",
+                "root must name an unprivileged user to run the desktop",
             ));
         }
-        let cookie = MagicCookie::random().map_err(|error| failed("make a cookie", &error))?;
+        let cookie = MagicCookie::random().map_err(|error| failed("generate a cookie", &error))?;
         let folder = files::make(&options, &cookie).map_err(|error| {
             failed(
-                &format!("make a folder in {}", options.session_dir.display()),
+                &format!("create a folder in {}", options.session_dir.display()),
                 &error,
             )
         })?;
@@ -138,12 +140,12 @@ impl PrivateDisplay {
             tracing::info!(bounds = %group.bounds(), "limits");
         }
         let reservation = files::Reservation::take()
-            .map_err(|error| failed("reserve a display's number in /tmp", &error))?;
+            .map_err(|error| failed("reserve a display number in /tmp", &error))?;
         let number = reservation.number();
         let server = programs::start_server(&options, folder.path(), number).await?;
         let mut display = Self {
             applications: Vec::new(),
-            manager: None,
+            window_manager: None,
             bus: None,
             server: Some(server),
             reservation,
@@ -157,25 +159,25 @@ impl PrivateDisplay {
             folder,
             options,
         };
-        display.furnish().await?;
+        display.start_services().await?;
         Ok(display)
     }
 
-    /// Everything beside the bare server.
-    async fn furnish(&mut self) -> Result<(), DeviceError> {
+    /// Starts the session bus and the window manager, as far as enabled.
+    async fn start_services(&mut self) -> Result<(), DeviceError> {
         let path = self.folder.path();
         if self.options.accessibility {
             let bus = files::session_bus(path);
-            self.bus = Some(programs::start_bus(&self.surroundings(), &bus).await?);
+            self.bus = Some(programs::start_bus(&self.launch_context(), &bus).await?);
             let address = format!("unix:path={}", bus.display());
             self.environment
                 .push(("DBUS_SESSION_BUS_ADDRESS".to_owned(), address));
-            // Chromium asks the first when it starts; Qt, which would wait for a screen reader,
-            // the second.
+            // Chromium checks the first variable at startup. Qt checks the second; otherwise it
+            // waits for a screen reader.
             for name in ["ACCESSIBILITY_ENABLED", "QT_LINUX_ACCESSIBILITY_ALWAYS_ON"] {
                 self.environment.push((name.to_owned(), "1".to_owned()));
             }
-            programs::enable_accessibility(&self.surroundings()).await?;
+            programs::enable_accessibility(&self.launch_context()).await?;
         } else {
             self.environment
                 .push(("NO_AT_BRIDGE".to_owned(), "1".to_owned()));
@@ -183,127 +185,136 @@ impl PrivateDisplay {
         if self.options.window_manager {
             let connection = self.connect().await?;
             let config = self.folder.path().join("openbox.xml");
-            let manager =
-                programs::start_manager(&self.surroundings(), &config, &connection).await?;
-            self.manager = Some(manager);
+            let window_manager =
+                programs::start_window_manager(&self.launch_context(), &config, &connection)
+                    .await?;
+            self.window_manager = Some(window_manager);
         }
         Ok(())
     }
 
-    /// A computer on this display, which ends with it.
+    /// Opens a computer on this display, which ends with it.
     ///
     /// # Errors
     /// When the server is gone.
     pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
-        Desktop::open(Display::Private(Box::new(self))).await
+        Desktop::open(XDisplay::Private(Box::new(self))).await
     }
 
-    /// A screen for a browser on this display, which ends with it. It shows 120 pictures a second
-    /// where the server can say so.
+    /// Opens a screen for a browser on this display, which ends with it. Sets the refresh rate to
+    /// 120 Hz if the server supports it.
     ///
     /// # Errors
     /// When the server is gone.
     pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
         let connection = self.connect().await?;
-        match monitors::set_rate(&connection, RATE).await {
+        match monitors::set_rate(&connection, REFRESH_HZ).await {
             Ok(true) => {}
-            Ok(false) => tracing::debug!("the browser's screen keeps its rate"),
-            Err(error) => tracing::debug!(%error, "the browser's screen keeps its rate"),
+            Ok(false) => tracing::debug!("the refresh rate of the browser's screen is unchanged"),
+            Err(error) => {
+                tracing::debug!(%error, "the refresh rate of the browser's screen is unchanged")
+            }
         }
-        XScreen::open(Display::Private(Box::new(self))).await
+        XScreen::open(XDisplay::Private(Box::new(self))).await
     }
 
-    /// The socket of its session bus, on which applications say where they tell what they show;
-    /// none without accessibility. It lets in only whom the display runs as.
+    /// Socket of the session bus, through which the accessibility bus is found; `None` without
+    /// accessibility. Only the user of the display may connect.
     pub fn session_bus(&self) -> Option<PathBuf> {
         self.bus
             .as_ref()
             .map(|_| files::session_bus(self.folder.path()))
     }
 
-    /// What it was started with, to start another like it.
+    /// The options it was started with, for a restart.
     pub(crate) fn options(&self) -> DisplayOptions {
         self.options.clone()
     }
 
-    /// Its name, such as `:7`.
+    /// The display name, such as `:7`.
     pub fn name(&self) -> String {
         format!(":{}", self.reservation.number())
     }
 
-    /// The server's process, for those who watch over processes.
+    /// Process ID of the X server, for process monitoring.
     pub fn server_pid(&self) -> Option<Pid> {
         self.server.as_ref().map(Child::pid)
     }
 
-    /// Variables that a program needs to show windows here, and all the environment it gets.
+    /// The complete environment of programs on this display.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.environment.clone()
     }
 
-    /// Starts an application, which ends with the display, as all it starts ends with it. The
-    /// process named is the one that holds it.
+    /// Starts an application, which is stopped with the display together with all its descendants.
+    /// Returns the host process that contains it.
     ///
     /// # Errors
-    /// When there is no such program, or it cannot be confined: it is not started otherwise.
+    /// When the program does not exist or cannot be confined; it is not started in that case.
     pub async fn launch(&mut self, program: &str, args: &[&str]) -> Result<Pid, DeviceError> {
         let started = self.start_application(program, args).await?;
         Ok(started.child().pid())
     }
 
-    /// The same, with what it takes to see what becomes of it.
+    /// Starts an application and captures its standard error.
     pub(crate) async fn start_application(
         &mut self,
         program: &str,
         args: &[&str],
-    ) -> Result<&Started, DeviceError> {
+    ) -> Result<&StartedApplication, DeviceError> {
         self.applications
             .retain(|application| !matches!(application.child().try_wait(), Ok(Some(_))));
-        let (writing, reading) = pipe()?;
-        let given = Given::StandardError(writing);
-        let surroundings = Surroundings {
+        let (write_end, read_end) = pipe()?;
+        let inherited = InheritedFds::StandardError(write_end);
+        let launch_context = LaunchContext {
             network: self.network.as_ref(),
-            ..self.surroundings()
+            ..self.launch_context()
         };
-        let confined = surroundings.start(program, args, given).await?;
-        let said = Said::from(reading);
-        self.applications.push(Started { confined, said });
+        let confined = launch_context.start(program, args, inherited).await?;
+        let stderr = StderrTail::from(read_end);
+        self.applications
+            .push(StartedApplication { confined, stderr });
         let last = self.applications.last();
-        last.ok_or_else(|| unavailable("an application is gone already"))
+        last.ok_or_else(|| unavailable("the application exited immediately"))
     }
 
-    /// The processes that hold its applications.
+    /// Process IDs of the host processes that contain the applications.
     pub(crate) fn programs(&self) -> Vec<u32> {
         let applications = self.applications.iter().map(|one| one.child());
-        // The bus asks programs for others, and starts some itself.
-        let pids = applications.chain(self.bus.as_ref().map(Confined::child));
+        // The bus starts services itself and on behalf of applications.
+        let pids = applications.chain(self.bus.as_ref().map(SandboxedProgram::child));
         pids.map(Child::pid)
             .filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
             .collect()
     }
 
-    /// Ends every program on it and the server, and removes what they left behind.
+    /// Stops all programs and the server and deletes their files.
     ///
     /// # Errors
-    /// When a program could not be ended; all others were.
+    /// When a program could not be stopped; the remaining ones were.
     pub async fn close(mut self) -> Result<(), DeviceError> {
         let mut outcome = Ok(());
-        let mut note = |ended: io::Result<ExitStatus>| {
+        let mut record = |ended: io::Result<ExitStatus>| {
             if let Err(error) = ended {
-                outcome = Err(failed("end a program of the desktop", &error));
+                outcome = Err(failed("stop a program of the desktop", &error));
             }
         };
         let applications = std::mem::take(&mut self.applications);
-        let mut programs: Vec<Confined> = applications
+        let mut programs: Vec<SandboxedProgram> = applications
             .into_iter()
             .map(|application| application.confined)
             .collect();
-        programs.extend(self.manager.take().into_iter().chain(self.bus.take()));
+        programs.extend(
+            self.window_manager
+                .take()
+                .into_iter()
+                .chain(self.bus.take()),
+        );
         for program in programs {
-            note(program.end(GRACE).await);
+            record(program.end(GRACE_PERIOD).await);
         }
         if let Some(server) = self.server.take() {
-            note(server.end(GRACE).await);
+            record(server.end(GRACE_PERIOD).await);
         }
         outcome
     }
@@ -314,9 +325,9 @@ impl PrivateDisplay {
         connection.map_err(|error| refused(&self.name(), &error))
     }
 
-    /// What every program on it is started with. Only applications have a network.
-    fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    /// What every program on the display is started with. Only applications get the network.
+    fn launch_context(&self) -> LaunchContext<'_> {
+        LaunchContext {
             identity: self.identity,
             number: self.reservation.number(),
             folder: self.folder.path(),
@@ -329,15 +340,15 @@ impl PrivateDisplay {
     }
 }
 
-/// An application that was started here.
+/// A running application on this display.
 #[derive(Debug)]
-pub(crate) struct Started {
-    confined: Confined,
-    /// What it says when something goes wrong.
-    pub(crate) said: Said,
+pub(crate) struct StartedApplication {
+    confined: SandboxedProgram,
+    /// The end of its standard error, for error reports.
+    pub(crate) stderr: StderrTail,
 }
 
-impl Started {
+impl StartedApplication {
     pub(crate) const fn child(&self) -> &Child {
         self.confined.child()
     }
@@ -346,13 +357,13 @@ impl Started {
 impl Drop for PrivateDisplay {
     fn drop(&mut self) {
         self.applications.clear();
-        self.manager = None;
+        self.window_manager = None;
         self.bus = None;
         self.server = None;
     }
 }
 
-/// The desktop cannot be had.
+/// An error that the desktop cannot be started.
 fn unavailable(message: &str) -> DeviceError {
     DeviceError::Unavailable {
         what: "the desktop",
@@ -360,7 +371,7 @@ fn unavailable(message: &str) -> DeviceError {
     }
 }
 
-/// A step failed by the system's word.
+/// An error that a startup step failed.
 fn failed(step: &str, error: &dyn std::error::Error) -> DeviceError {
-    unavailable(&format!("could not {step}: {error}"))
+    unavailable(&format!("failed to {step}: {error}"))
 }

@@ -1,23 +1,23 @@
-//! When the X server ends under a desktop of our own: another in its place, where that is wanted.
+//! Restarts a private desktop after its X server exits, if enabled.
 
 use telechir_device::DeviceError;
 
 use crate::PrivateDisplay;
 use crate::desktop::Desktop;
-use crate::display::Display;
-use crate::display_io::Body;
+use crate::display::XDisplay;
+use crate::display_io::DisplayIo;
 
 impl Desktop {
-    /// When its X server ends, starts a fresh desktop in its place. What was under way fails and
-    /// says so. Only a private display can be begun anew; on another this changes nothing.
+    /// Starts a new private display when its X server exits. The running action fails with
+    /// [`DeviceError::Restarted`]. Has no effect on an existing display.
     #[must_use]
     pub const fn beginning_anew(mut self) -> Self {
-        self.begins_anew = true;
+        self.restarts = true;
         self
     }
 
-    /// What an action came to; after the loss of the server, with a fresh desktop in its place.
-    pub(crate) async fn or_anew<T>(
+    /// Passes an outcome through; after the loss of the server, restarts the desktop.
+    pub(crate) async fn or_restart<T>(
         &mut self,
         outcome: Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
@@ -25,15 +25,15 @@ impl Desktop {
             return outcome;
         };
         let options = self.display.private().map(|display| display.options());
-        // A person's way to stop it ended with the server; without it nothing goes on.
-        let may_begin = self.begins_anew && !self.has_switch();
-        let Some(options) = options.filter(|_| may_begin) else {
+        // The kill switch ended with the server; without it the session must not continue.
+        let may_restart = self.restarts && !self.has_kill_switch();
+        let Some(options) = options.filter(|_| may_restart) else {
             return Err(DeviceError::Disconnected { device, source });
         };
-        tracing::warn!(%source, "the X server ended; a fresh desktop is started");
+        tracing::warn!(%source, "the X server exited; starting a new desktop");
         let fresh = PrivateDisplay::start(options).await?;
-        let display = Display::Private(Box::new(fresh));
-        self.body = Body::on(display.connect().await?).await?;
+        let display = XDisplay::Private(Box::new(fresh));
+        self.io = DisplayIo::on(display.connect().await?).await?;
         self.display = display;
         Err(DeviceError::Restarted { device })
     }

@@ -1,33 +1,33 @@
-//! What a browser needs of the screen its window is on.
+//! The [`Screen`] that a browser window is shown on.
 
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_protocol::Size;
 use tokio::time::Instant;
 
-use crate::display::Display;
-use crate::screen_view::Eyes;
-use crate::settle::Patience;
+use crate::display::XDisplay;
+use crate::screen_view::ScreenView;
+use crate::settle::SettleMode;
 
-/// A screen that is only looked at: whoever shows a window on it brings its own input.
+/// A screen without input: the browser in the window provides its own.
 ///
-/// Made by [`PrivateDisplay::into_screen`](crate::PrivateDisplay::into_screen) and
+/// Created by [`PrivateDisplay::into_screen`](crate::PrivateDisplay::into_screen) and
 /// [`ExistingDisplay::into_screen`](crate::ExistingDisplay::into_screen).
 #[derive(Debug)]
 pub struct XScreen {
-    eyes: Eyes,
-    display: Display,
+    view: ScreenView,
+    display: XDisplay,
 }
 
 impl XScreen {
-    pub(crate) async fn open(display: Display) -> Result<Self, DeviceError> {
-        let eyes = Eyes::open(display.connect().await?).await?;
-        Ok(Self { eyes, display })
+    pub(crate) async fn open(display: XDisplay) -> Result<Self, DeviceError> {
+        let view = ScreenView::open(display.connect().await?).await?;
+        Ok(Self { view, display })
     }
 }
 
 impl Screen for XScreen {
     fn size(&self) -> Size {
-        self.eyes.size()
+        self.view.size()
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -35,24 +35,22 @@ impl Screen for XScreen {
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        Ok(self.eyes.capture().await?)
+        Ok(self.view.capture().await?)
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
         let programs = self.display.programs();
-        // What is done to the window on it, and what is to come of that, whoever shows it knows.
-        // Where not all who draw can be looked at, it may be about to be drawn.
+        // The browser tracks its own actions. If not all drawing processes can be sampled, a change
+        // may still be pending.
         let acted = programs.is_none().then(Instant::now);
-        let patience = Patience::Frame;
-        let settled = self
-            .eyes
-            .settle(settle, acted, programs.as_deref(), patience);
+        let mode = SettleMode::Frame;
+        let settled = self.view.settle(settle, acted, programs.as_deref(), mode);
         Ok(settled.await?)
     }
 
     async fn close(self) -> Result<(), DeviceError> {
-        let Self { eyes, display } = self;
-        drop(eyes);
+        let Self { view, display } = self;
+        drop(view);
         display.close().await
     }
 }

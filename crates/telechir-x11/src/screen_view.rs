@@ -1,86 +1,86 @@
-//! Seeing one screen: its pixels, and whether they still change.
+//! Captures one screen and waits until it has settled.
 
 use telechir_device::{DeviceError, Frame, Settle, Settled};
 use telechir_protocol::Size;
 use tokio::time::Instant;
 
-use crate::capture::Camera;
+use crate::capture::ScreenCapture;
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::settle::{DamageWatch, Patience, Wait};
+use crate::settle::{DamageWatch, SettleMode, Wait};
 
-/// A connection with what it takes to look at the screen.
+/// A connection with the state for captures and damage reports.
 #[derive(Debug)]
-pub(crate) struct Eyes {
+pub(crate) struct ScreenView {
     pub(crate) connection: Connection,
-    camera: Camera,
+    capturer: ScreenCapture,
     damage: DamageWatch,
 }
 
-impl Eyes {
+impl ScreenView {
     pub(crate) async fn open(connection: Connection) -> Result<Self, DeviceError> {
-        let camera = Camera::new(&connection).await?;
+        let capturer = ScreenCapture::new(&connection).await?;
         let damage = DamageWatch::new(&connection)
             .await?
             .ok_or_else(|| missing("DAMAGE"))?;
         Ok(Self {
             connection,
-            camera,
+            capturer,
             damage,
         })
     }
 
     pub(crate) const fn size(&self) -> Size {
-        self.camera.size()
+        self.capturer.size()
     }
 
-    /// The screen as it is now; the same pixels as before when nothing changed.
+    /// The current screen; the same pixel buffer as before if nothing changed.
     pub(crate) async fn capture(&mut self) -> Result<Frame, XError> {
         let connection = &self.connection;
-        let glance = self.camera.glance(connection).await?;
+        let pending = self.capturer.prepare(connection).await?;
         connection.drain()?;
         if let Some(at) = connection.take_damaged() {
-            // Asked for before the pixels: what changes after them is reported again.
-            self.damage.note(connection, at).await?;
+            // Fetched before the pixels: later changes are reported again.
+            self.damage.note_change(connection, at).await?;
         }
-        if !self.damage.has_news()
-            && let Some(frame) = self.camera.again(&glance)
+        if !self.damage.has_changed()
+            && let Some(frame) = self.capturer.cached(&pending)
         {
             return Ok(frame);
         }
-        let frame = self.camera.capture(connection, glance).await?;
-        // Only now: a capture that failed or was dropped has shown nobody anything.
-        self.damage.was_seen();
+        let frame = self.capturer.capture(connection, pending).await?;
+        // Only after success: a failed or cancelled capture returned no frame.
+        self.damage.mark_captured();
         Ok(frame)
     }
 
-    /// Something is about to be done to the screen.
-    pub(crate) async fn before(&mut self) -> Result<(), XError> {
-        self.damage.before(&self.connection).await
+    /// Prepares for an action: changes up to now are not its effects.
+    pub(crate) async fn before_action(&mut self) -> Result<(), XError> {
+        self.damage.before_action(&self.connection).await
     }
 
-    /// Waits until the screen is still. `acted` is when something was last done to it, none when
-    /// nothing was since the last wait; `programs` are the processes that were started on it, none when
-    /// others may start some too.
+    /// Waits until the screen has settled. `acted` is the time of the latest action, absent if
+    /// there was none since the last wait; `programs` are the processes started on the display,
+    /// absent if other programs may run on it.
     pub(crate) async fn settle(
         &mut self,
         settle: Settle,
         acted: Option<Instant>,
         programs: Option<&[u32]>,
-        patience: Patience,
+        mode: SettleMode,
     ) -> Result<Settled, XError> {
         let wait = Wait {
             settle,
-            screen: self.camera.size(),
+            screen: self.capturer.size(),
             acted,
             programs,
-            patience,
+            mode,
         };
         self.damage.settle(&self.connection, wait).await
     }
 }
 
-/// The X server lacks an extension that we cannot do without.
+/// An error that the X server lacks a required extension.
 pub(crate) fn missing(extension: &str) -> DeviceError {
     DeviceError::Unavailable {
         what: "the desktop",

@@ -1,5 +1,5 @@
-//! Waiting until the screen stopped changing, told by the server's damage reports and by how
-//! much the programs on the screen work.
+//! Waits until the screen has settled, based on the server's damage reports and the activity of the
+//! programs on the display.
 
 mod activity;
 mod late_updates;
@@ -20,79 +20,79 @@ use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
 use x11rb::protocol::res::{self, ClientIdMask, ClientIdSpec, ConnectionExt as _};
 use x11rb::protocol::xfixes::{ConnectionExt as _, Region};
 
-use self::activity::{Sleep, Timely, Work};
-use self::late_updates::{CURIOUS, Habits};
-use self::threads::Cast;
-use self::tracker::{Area, Next, Since, Stillness};
+use self::activity::{ProcessActivity, Sleep, TimerWindow};
+use self::late_updates::{LateUpdates, UNKNOWN_WATCH};
+use self::threads::WatchedProcesses;
+use self::tracker::{DamageRect, SettleSince, SettleTracker, WaitStep};
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// A report with more rectangles than this counts as the one around them.
-const MOST_RECTANGLES: usize = 16;
+/// Damage with more rectangles than this is reduced to its bounding rectangle.
+const MAX_RECTANGLES: usize = 16;
 
-/// Collects what the server says about changed parts of the screen.
+/// Collects the damage of the screen and decides when it has settled.
 #[derive(Debug)]
 pub(crate) struct DamageWatch {
     damage: damage::Damage,
-    /// Where the server puts the changed rectangles for us to fetch.
+    /// The server-side region that receives the damaged rectangles.
     parts: Region,
-    /// Whether the server says which processes its clients are.
-    knows_clients: bool,
-    work: Work,
-    habits: Habits,
-    /// The last wait, while what comes of it can still be late.
-    over: Option<Over>,
-    /// When the server's clock was at 0.
+    /// Whether the server reports the process IDs of its clients (X-Resource 1.2).
+    has_client_ids: bool,
+    activity: ProcessActivity,
+    late_updates: LateUpdates,
+    /// The latest wait, while a late update may still follow it.
+    last_wait: Option<FinishedWait>,
+    /// The local time at which the server clock was 0.
     clock: Option<Instant>,
-    /// The server's process, when it is one of this machine.
+    /// Process ID of a local server.
     server: Option<u32>,
-    /// When the screen was last known to have changed.
+    /// Time of the latest known change.
     last_change: Option<Instant>,
-    /// What changed by itself when it was last looked at.
-    restless: Vec<Area>,
-    /// Whether anything changed since the last picture was taken.
-    is_news: bool,
+    /// Areas that changed continuously at the end of the latest wait.
+    animated: Vec<DamageRect>,
+    /// Whether the screen changed since the latest capture.
+    has_news: bool,
 }
 
-/// A wait that is over.
+/// A completed wait.
 #[derive(Clone, Copy, Debug)]
-struct Over {
+struct FinishedWait {
     acted: Instant,
     ended: Instant,
-    /// The program that did most of what there was to do.
-    actor: u32,
+    /// The program that used the most CPU time during the wait.
+    busiest_program: u32,
 }
 
-/// What a wait has to know.
+/// The input of one wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait<'a> {
     pub(crate) settle: Settle,
     pub(crate) screen: Size,
-    /// When something was last done to the screen; none when nothing was since the last wait.
+    /// Time of the latest action; absent if there was none since the last wait.
     pub(crate) acted: Option<Instant>,
-    /// Processes that were started on the screen; none when others may start some too.
+    /// Processes started on the display; absent if other programs may run on it.
     pub(crate) programs: Option<&'a [u32]>,
-    pub(crate) patience: Patience,
+    pub(crate) mode: SettleMode,
 }
 
-/// What of that which is still to come is waited for.
+/// Which pending updates a wait covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// All that may come of what was done, as far as programs show it.
-    ForEffects,
-    /// What is drawn already, and the next picture of what moves: whoever draws knows the rest.
+pub(crate) enum SettleMode {
+    /// All effects of the latest action, as far as program activity shows them.
+    Effect,
+    /// What is already drawn, and the next frame of animations. The caller knows about the rest.
     Frame,
 }
 
 impl DamageWatch {
-    /// None where the server has no damage reports.
+    /// `None` if the server lacks the DAMAGE extension.
     pub(crate) async fn new(connection: &Connection) -> Result<Option<Self>, XError> {
         if !connection.has(damage::X11_EXTENSION_NAME)? {
             return Ok(None);
         }
         let x = connection.x();
         connection.reply(x.damage_query_version(1, 1)?).await?;
-        let knows_clients = connection.is_local() && connection.has(res::X11_EXTENSION_NAME)? && {
+        let has_client_ids = connection.is_local() && connection.has(res::X11_EXTENSION_NAME)? && {
             let version = connection.reply(x.res_query_version(1, 2)?).await?;
             (version.server_major, version.server_minor) >= (1, 2)
         };
@@ -105,79 +105,88 @@ impl DamageWatch {
         Ok(Some(Self {
             damage,
             parts,
-            knows_clients,
-            work: Work::default(),
-            habits: Habits::default(),
-            over: None,
+            has_client_ids,
+            activity: ProcessActivity::default(),
+            late_updates: LateUpdates::default(),
+            last_wait: None,
             clock: None,
             server: connection.server(),
             last_change: None,
-            restless: Vec::new(),
-            is_news: true,
+            animated: Vec::new(),
+            has_news: true,
         }))
     }
 
-    /// Waits until nothing changed for the quiet period and no program works, or the ceiling.
-    /// When nothing was done and nothing changed for that long already, it is over at once.
+    /// Waits until the quiet period has passed without changes and no program is active, or until
+    /// the limit. Returns at once if there was no action and the last change is older than the
+    /// quiet period.
     pub(crate) async fn settle(
         &mut self,
         connection: &Connection,
         wait: Wait<'_>,
     ) -> Result<Settled, XError> {
         let start = Instant::now();
-        let cast = self
-            .cast(connection, wait.programs.unwrap_or_default())
+        let watched = self
+            .watched_processes(connection, wait.programs.unwrap_or_default())
             .await?;
         let since = match (wait.acted, self.last_change) {
-            (Some(acted), _) => Since::Acted(acted.min(start)),
-            (None, Some(changed)) => Since::Changed(changed),
-            (None, None) => Since::Acted(start),
+            (Some(acted), _) => SettleSince::Acted(acted.min(start)),
+            (None, Some(changed)) => SettleSince::Changed(changed),
+            (None, None) => SettleSince::Acted(start),
         };
-        let timely = Timely::of(wait.patience, wait.acted.unwrap_or(start), wait.settle);
-        self.work.begin(cast, timely, start);
-        let known = std::mem::take(&mut self.restless);
-        let mut stillness = Stillness::new(start, since, wait.settle, wait.screen, known);
-        if wait.programs.is_some() && wait.patience == Patience::ForEffects {
-            stillness.knows_all();
+        let window = TimerWindow::of(wait.mode, wait.acted.unwrap_or(start), wait.settle);
+        self.activity.start(watched, window, start);
+        let known = std::mem::take(&mut self.animated);
+        let mut tracker = SettleTracker::new(start, since, wait.settle, wait.screen, known);
+        if wait.programs.is_some() && wait.mode == SettleMode::Effect {
+            tracker.trust_idle();
         }
         loop {
             connection.drain()?;
             if let Some(at) = connection.take_damaged() {
-                let changed = self.take(connection).await?;
+                let changed = self.take_damage(connection).await?;
                 let now = Instant::now();
                 self.set_clock(now, at);
-                stillness.changed(now, &changed);
+                tracker.changed(now, &changed);
             }
             let now = Instant::now();
-            match stillness.next(now) {
-                Next::Done { held, restless } => {
-                    self.remember(wait.acted, &stillness, now);
-                    self.last_change = Some(stillness.last_change());
-                    self.restless = stillness.restless(now);
+            match tracker.next(now) {
+                WaitStep::Done {
+                    unsettled,
+                    animated,
+                } => {
+                    self.remember(wait.acted, &tracker, now);
+                    self.last_change = Some(tracker.last_change());
+                    self.animated = tracker.animated(now);
                     return Ok(Settled {
-                        unsettled: held,
+                        unsettled,
                         waited: now - start,
-                        animated_region: restless
+                        animated_region: animated
                             .and_then(|area| ScreenRegion::seen(wait.screen, area)),
                     });
                 }
-                Next::Look => {
-                    let look = self.work.look(stillness.last_change(), now);
-                    // What they had drawn before they slept is told by now, and taken in first.
-                    stillness.looked(now, now.elapsed(), look);
-                    if let Some((acted, actor)) = wait.acted.zip(self.work.actor()) {
-                        if let Some(after) = self.habits.of(actor) {
-                            stillness.expect(acted + after);
-                        } else if look.is_some_and(|look| look.sleep == Sleep::Sound)
-                            && self.habits.is_new(actor)
-                            && self.work.has_alarm(actor, CURIOUS)
+                WaitStep::Sample => {
+                    let sample = self.activity.sample(tracker.last_change(), now);
+                    // Damage drawn before the programs fell asleep has arrived by now and is
+                    // processed first.
+                    tracker.sampled(now, now.elapsed(), sample);
+                    if let Some((acted, busiest_program)) =
+                        wait.acted.zip(self.activity.busiest_program())
+                    {
+                        if let Some(after) = self.late_updates.expected_delay(busiest_program) {
+                            tracker.expect_update(acted + after);
+                        } else if sample.is_some_and(|sample| sample.sleep == Sleep::Idle)
+                            && self.late_updates.is_unknown(busiest_program)
+                            && self
+                                .activity
+                                .has_timer_within(busiest_program, UNKNOWN_WATCH)
                         {
-                            stillness.wonder(acted + CURIOUS);
+                            tracker.watch_until(acted + UNKNOWN_WATCH);
                         }
                     }
                 }
-                // Either a change wakes us, or the moment when something is to be decided.
-                Next::Wait(until) => {
+                // Wakes up on damage or at the next decision.
+                WaitStep::Wait(until) => {
                     if let Ok(event) = timeout_at(until, connection.next_event()).await {
                         event?;
                     }
@@ -186,65 +195,70 @@ impl DamageWatch {
         }
     }
 
-    /// Something is about to be done: what programs have begun by now is not because of it.
-    pub(crate) async fn before(&mut self, connection: &Connection) -> Result<(), XError> {
-        self.work.before(Instant::now());
+    /// Prepares for an action: timers and damage up to now are not its effects.
+    pub(crate) async fn before_action(&mut self, connection: &Connection) -> Result<(), XError> {
+        self.activity.before_action(Instant::now());
         connection.drain()?;
         if let Some(at) = connection.take_damaged() {
-            self.note(connection, at).await?;
+            self.note_change(connection, at).await?;
         }
-        self.over = None;
+        self.last_wait = None;
         Ok(())
     }
 
-    /// Notes a change that was seen outside of a wait. Has the server report the next one.
-    /// `at` is when it began, by the server's clock.
-    pub(crate) async fn note(&mut self, connection: &Connection, at: u32) -> Result<(), XError> {
-        let changed = self.take(connection).await?;
+    /// Records damage outside of a wait and re-enables damage reports. `at` is the server time of
+    /// the first change in milliseconds.
+    pub(crate) async fn note_change(
+        &mut self,
+        connection: &Connection,
+        at: u32,
+    ) -> Result<(), XError> {
+        let changed = self.take_damage(connection).await?;
         self.last_change = Some(Instant::now());
-        let is_known = |area: &Area| {
-            self.restless
+        let is_known = |area: &DamageRect| {
+            self.animated
                 .iter()
-                .any(|known| tracker::holds(*known, *area))
+                .any(|known| tracker::contains(*known, *area))
         };
-        let is_news = changed
+        let has_news = changed
             .iter()
             .any(|area| !tracker::may_blink(*area) && !is_known(area));
         let at = self
             .clock
             .map(|clock| clock + Duration::from_millis(at.into()));
-        if is_news
-            && let (Some(over), Some(at)) = (self.over.take(), at)
-            && at > over.ended
+        if has_news
+            && let (Some(last_wait), Some(at)) = (self.last_wait.take(), at)
+            && at > last_wait.ended
         {
-            self.habits.was_late(over.actor, at - over.acted);
+            self.late_updates
+                .record_late(last_wait.busiest_program, at - last_wait.acted);
         }
         Ok(())
     }
 
-    /// What a wait leaves for the next: who did something, and whether a habit was one.
-    fn remember(&mut self, acted: Option<Instant>, stillness: &Stillness, now: Instant) {
-        self.over = None;
-        let (Some(acted), Some(actor)) = (acted, self.work.actor()) else {
+    /// Records what the wait shows about the busiest program, for later waits.
+    fn remember(&mut self, acted: Option<Instant>, tracker: &SettleTracker, now: Instant) {
+        self.last_wait = None;
+        let (Some(acted), Some(busiest_program)) = (acted, self.activity.busiest_program()) else {
             return;
         };
-        self.habits.meet(actor);
-        if let Some(after) = stillness.learned(acted) {
-            self.habits.was_late(actor, after);
-        } else if stillness.was_disappointed(now) {
-            self.habits.was_wrong(actor);
-        } else if let Some(after) = stillness.kept(acted) {
-            self.habits.was_right(actor, after);
+        self.late_updates.record_wait(busiest_program);
+        if let Some(after) = tracker.learned_delay(acted) {
+            self.late_updates.record_late(busiest_program, after);
+        } else if tracker.missed_expected(now) {
+            self.late_updates.record_miss(busiest_program);
+        } else if let Some(after) = tracker.expected_delay(acted) {
+            self.late_updates.record_hit(busiest_program, after);
         }
         let ended = now;
-        self.over = Some(Over {
+        self.last_wait = Some(FinishedWait {
             acted,
             ended,
-            actor,
+            busiest_program,
         });
     }
 
-    /// A change is heard of at once, or later, but never before it.
+    /// Events arrive after the change, never before it: the smallest offset is the best estimate.
     fn set_clock(&mut self, now: Instant, at: u32) {
         let zero = now.checked_sub(Duration::from_millis(at.into()));
         self.clock = match (self.clock, zero) {
@@ -253,24 +267,24 @@ impl DamageWatch {
         };
     }
 
-    /// Whether anything changed since the last picture.
-    pub(crate) const fn has_news(&self) -> bool {
-        self.is_news
+    /// Whether the screen changed since the latest capture.
+    pub(crate) const fn has_changed(&self) -> bool {
+        self.has_news
     }
 
-    /// A picture was taken of all that was reported so far.
-    pub(crate) const fn was_seen(&mut self) {
-        self.is_news = false;
+    /// Marks all damage reported so far as captured.
+    pub(crate) const fn mark_captured(&mut self) {
+        self.has_news = false;
     }
 
-    /// The areas that changed since the last time. The server reports again only after this.
-    async fn take(&mut self, connection: &Connection) -> Result<Vec<Area>, XError> {
+    /// Fetches and clears the damaged areas. The server sends the next report only after this.
+    async fn take_damage(&mut self, connection: &Connection) -> Result<Vec<DamageRect>, XError> {
         let x = connection.x();
         x.damage_subtract(self.damage, NONE, self.parts)?;
         let parts = x.xfixes_fetch_region(self.parts)?;
         let parts = connection.reply(parts).await?;
-        self.is_news |= !parts.rectangles.is_empty();
-        let areas = if parts.rectangles.len() > MOST_RECTANGLES {
+        self.has_news |= !parts.rectangles.is_empty();
+        let areas = if parts.rectangles.len() > MAX_RECTANGLES {
             vec![area(&parts.extents)]
         } else {
             parts.rectangles.iter().map(area).collect()
@@ -278,38 +292,42 @@ impl DamageWatch {
         Ok(areas)
     }
 
-    /// Who draws: those named, and all whose connection is from this machine. Its answer comes
-    /// after every change that was made so far.
-    async fn cast(&self, connection: &Connection, named: &[u32]) -> Result<Cast, XError> {
-        let mut cast = Cast {
+    /// The processes that can draw: `named` and all local clients. The reply arrives after the
+    /// damage events of all earlier changes.
+    async fn watched_processes(
+        &self,
+        connection: &Connection,
+        named: &[u32],
+    ) -> Result<WatchedProcesses, XError> {
+        let mut watched = WatchedProcesses {
             programs: named.to_vec(),
             server: self.server,
             has_hidden: false,
         };
-        if !self.knows_clients {
+        if !self.has_client_ids {
             connection.sync().await?;
-            return Ok(cast);
+            return Ok(watched);
         }
-        let all = ClientIdSpec {
+        let spec = ClientIdSpec {
             client: 0,
             mask: ClientIdMask::LOCAL_CLIENT_PID,
         };
-        let clients = connection.x().res_query_client_ids(&[all])?;
+        let clients = connection.x().res_query_client_ids(&[spec])?;
         let clients = connection.reply(clients).await?;
         let clients = clients.ids.iter().filter_map(|id| id.value.first());
         let clients: HashSet<u32> = clients.copied().collect();
-        // Such as one that is in a container of its own.
-        cast.has_hidden = clients
+        // For example a client in a container with its own PID namespace.
+        watched.has_hidden = clients
             .iter()
             .any(|client| !Path::new("/proc").join(client.to_string()).exists());
-        cast.programs.extend(clients);
-        // The same programs are the same cast.
-        cast.programs.sort_unstable();
-        Ok(cast)
+        watched.programs.extend(clients);
+        // Sorted, so that equal sets compare equal.
+        watched.programs.sort_unstable();
+        Ok(watched)
     }
 }
 
-fn area(rectangle: &x11rb::protocol::xproto::Rectangle) -> Area {
+fn area(rectangle: &x11rb::protocol::xproto::Rectangle) -> DamageRect {
     let (left, top) = (i32::from(rectangle.x), i32::from(rectangle.y));
     let (width, height) = (i32::from(rectangle.width), i32::from(rectangle.height));
     [left, top, left + width, top + height]

@@ -1,7 +1,7 @@
-//! The socket below the X protocol, made so that nothing waits on it inside a request.
+//! The socket below the X protocol, made non-blocking for requests.
 //!
-//! Waiting for the server is the business of [`Connection`](crate::connection::Connection),
-//! which does it on the runtime. Here, "not yet" is an error that leaves all state intact.
+//! [`Connection`](crate::connection::Connection) waits for the server asynchronously. Here,
+//! `WouldBlock` is an error that leaves all state intact.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,33 +12,33 @@ use rustix::io::Errno;
 use x11rb::rust_connection::{DefaultStream, PollMode, Stream};
 use x11rb::utils::RawFdContainer;
 
-/// How long a write waits for room in the socket. A server that reads at all needs microseconds;
-/// what we send at once is small beside the socket's buffer.
-const WRITE_CEILING: Duration = Duration::from_millis(500);
+/// Maximum wait for space in the socket buffer. A live server reads within microseconds, and
+/// requests are small compared to the buffer.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A stream whose reads never wait and whose writes wait only for a stuck server.
+/// A stream whose reads never block and whose writes block only on a stuck server.
 #[derive(Debug)]
-pub(crate) struct ImpatientStream(DefaultStream);
+pub(crate) struct NonBlockingStream(DefaultStream);
 
-impl ImpatientStream {
+impl NonBlockingStream {
     pub(crate) const fn new(stream: DefaultStream) -> Self {
         Self(stream)
     }
 
-    /// A second descriptor of the same socket, to wait on.
+    /// Duplicates the descriptor, for readiness events.
     pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
         self.0.as_fd().try_clone_to_owned()
     }
 }
 
-impl Stream for ImpatientStream {
+impl Stream for NonBlockingStream {
     fn poll(&self, mode: PollMode) -> io::Result<()> {
-        let (flags, ceiling, late) = match mode {
+        let (flags, ceiling, timeout_kind) = match mode {
             PollMode::Readable => (PollFlags::IN, Duration::ZERO, io::ErrorKind::WouldBlock),
-            PollMode::Writable => (PollFlags::OUT, WRITE_CEILING, io::ErrorKind::TimedOut),
+            PollMode::Writable => (PollFlags::OUT, WRITE_TIMEOUT, io::ErrorKind::TimedOut),
             PollMode::ReadAndWritable => (
                 PollFlags::IN | PollFlags::OUT,
-                WRITE_CEILING,
+                WRITE_TIMEOUT,
                 io::ErrorKind::TimedOut,
             ),
         };
@@ -46,7 +46,7 @@ impl Stream for ImpatientStream {
         let mut waited_on = [PollFd::from_borrowed_fd(self.0.as_fd(), flags)];
         loop {
             match poll(&mut waited_on, Some(&timeout)) {
-                Ok(0) => return Err(late.into()),
+                Ok(0) => return Err(timeout_kind.into()),
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

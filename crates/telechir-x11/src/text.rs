@@ -1,4 +1,4 @@
-//! Typing text: any character arrives exactly, whatever the keyboard layout has.
+//! Types text exactly, including characters that the keyboard layout lacks.
 
 use std::time::Duration;
 
@@ -7,178 +7,197 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::focus::Reader;
-use crate::keyboard::{Found, Keyboard, Modes};
-use crate::keycode_pool::Lent;
+use crate::focus::InputReader;
+use crate::keyboard::{KeyLookup, KeyboardModes, XKeyboard};
+use crate::keycode_pool::Allocation;
 use crate::keysym;
-use crate::layout::Stroke;
-use crate::press_guard::{Grip, Held, Part};
+use crate::layout::KeyPress;
+use crate::press_guard::{PressGuard, Pressable, PressedInputs};
 
-/// A program that cannot say what it read gets this long after each change of the mapping, and
-/// [`MUTE_AFTER`] after each batch. Measured with xterm: exact in every run, and wrong without.
-/// These two are the only waits for time alone.
-const MUTE_BEFORE: Duration = Duration::from_millis(20);
-const MUTE_AFTER: Duration = Duration::from_millis(60);
-/// Strokes sent before we wait for the server to have taken them.
-const STROKES_AT_ONCE: usize = 256;
+/// Wait after each mapping change for clients that do not confirm reading; [`SILENT_AFTER_BATCH`]
+/// after each batch. Measured with xterm: exact in every run with these values, wrong without. No
+/// other waits are time-based.
+const SILENT_AFTER_REMAP: Duration = Duration::from_millis(20);
+const SILENT_AFTER_BATCH: Duration = Duration::from_millis(60);
+/// Key presses sent before waiting for the server.
+const MAX_UNSYNCED_KEYS: usize = 256;
 
-/// One character, or a key that stands for it.
+/// A character or the key that enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Letter {
+pub(crate) enum Keystroke {
     Char(char),
     Key(NamedKey),
 }
 
-impl Keyboard {
-    /// Types text where the focus is. A new line is Enter, a tabulator is Tab.
+impl XKeyboard {
+    /// Types text into the focused window. A line break is Enter, a tab character is Tab.
     pub(crate) async fn type_text(
         &mut self,
         connection: &Connection,
-        held: &mut Held,
+        pressed_inputs: &mut PressedInputs,
         text: &str,
     ) -> Result<(), XError> {
-        let letters = letters(text)?;
-        let modes = self.look(connection).await?;
-        let mut grip = Grip::new(connection, held);
+        let keystrokes = keystrokes(text)?;
+        let modes = self.refresh(connection).await?;
+        let mut guard = PressGuard::new(connection, pressed_inputs);
         if modes.caps_lock {
             let caps_lock = self
                 .layout
                 .of_keysym(keysym::of_named(NamedKey::CapsLock), 0);
-            // Capitals and small letters come out as written; the lock is set again at the end.
-            caps_lock.map_or(Ok(()), |stroke| grip.press(Part::Lock(stroke.code)))?;
+            // Caps Lock is turned off while typing and restored at the end.
+            caps_lock.map_or(Ok(()), |key_press| {
+                guard.press(Pressable::Lock(key_press.code))
+            })?;
         }
-        let mut rest = letters.as_slice();
+        let mut rest = keystrokes.as_slice();
         while !rest.is_empty() {
             let batch = self.plan(&mut rest, modes)?;
             if batch.remaps {
                 self.apply(connection).await?;
-                if self.focus.reader(connection).await? == Reader::Mute {
-                    sleep(MUTE_BEFORE).await;
+                if self.focus.input_reader(connection).await? == InputReader::Silent {
+                    sleep(SILENT_AFTER_REMAP).await;
                 }
             }
-            self.play(&mut grip, &batch).await?;
+            self.send_batch(&mut guard, &batch).await?;
         }
-        drop(grip);
+        drop(guard);
         connection.sync().await
     }
 
-    /// Waits until what was typed by borrowed keys was read, as far as that can be known.
+    /// Waits until the client has read the keys typed with assigned keycodes, as far as it confirms
+    /// that.
     pub(crate) async fn wait_until_read(&mut self, connection: &Connection) -> Result<(), XError> {
-        match self.focus.reader(connection).await? {
-            Reader::Answers(window) => self.focus.wait_until_read(connection, window).await?,
-            Reader::Mute => {
+        match self.focus.input_reader(connection).await? {
+            InputReader::AnswersPings(window) => {
+                self.focus.wait_until_read(connection, window).await?
+            }
+            InputReader::Silent => {
                 if let Some(typed) = self.typed {
-                    sleep_until(typed + MUTE_AFTER).await;
+                    sleep_until(typed + SILENT_AFTER_BATCH).await;
                 }
             }
         }
-        self.spares.mark_read();
+        self.keycodes.mark_read();
         Ok(())
     }
 
-    /// As many letters as the free keys allow.
-    fn plan(&mut self, rest: &mut &[Letter], modes: Modes) -> Result<Batch, XError> {
-        let mut batch = Batch::default();
-        self.spares.begin_batch();
-        while let Some((letter, after)) = rest.split_first() {
-            let stroke = match self.find(*letter, modes) {
-                Found::InLayout(stroke) => stroke,
-                Found::Missing(keysym) => {
-                    batch.borrows = true;
-                    match self.spares.lend(keysym) {
-                        Lent::Already(stroke) => stroke,
-                        Lent::Newly(stroke) => {
+    /// The next batch: as many keystrokes as the unused keycodes allow.
+    fn plan(
+        &mut self,
+        rest: &mut &[Keystroke],
+        modes: KeyboardModes,
+    ) -> Result<KeystrokeBatch, XError> {
+        let mut batch = KeystrokeBatch::default();
+        self.keycodes.start_batch();
+        while let Some((keystroke, after)) = rest.split_first() {
+            let key_press = match self.find(*keystroke, modes) {
+                KeyLookup::InLayout(key_press) => key_press,
+                KeyLookup::NotInLayout(keysym) => {
+                    batch.uses_pool = true;
+                    match self.keycodes.allocate(keysym) {
+                        Allocation::Existing(key_press) => key_press,
+                        Allocation::New(key_press) => {
                             batch.remaps = true;
-                            stroke
+                            key_press
                         }
-                        Lent::Full if self.spares.is_empty() => return Err(no_key(*letter)),
-                        Lent::Full => break,
+                        Allocation::Full if self.keycodes.is_empty() => {
+                            return Err(no_key(*keystroke));
+                        }
+                        Allocation::Full => break,
                     }
                 }
             };
-            batch.strokes.push(stroke);
+            batch.key_presses.push(key_press);
             *rest = after;
         }
         Ok(batch)
     }
 
-    fn find(&self, letter: Letter, modes: Modes) -> Found {
-        match letter {
-            Letter::Char(c) => self.of_char(c, modes),
-            Letter::Key(key) => {
+    fn find(&self, keystroke: Keystroke, modes: KeyboardModes) -> KeyLookup {
+        match keystroke {
+            Keystroke::Char(c) => self.of_char(c, modes),
+            Keystroke::Key(key) => {
                 let keysym = keysym::of_named(key);
                 let found = self.layout.of_keysym(keysym, modes.group);
-                found.map_or(Found::Missing(keysym), Found::InLayout)
+                found.map_or(KeyLookup::NotInLayout(keysym), KeyLookup::InLayout)
             }
         }
     }
 
-    async fn play(&mut self, grip: &mut Grip<'_>, batch: &Batch) -> Result<(), XError> {
-        // Shift stays down from one stroke to the next that wants it, too.
+    async fn send_batch(
+        &mut self,
+        guard: &mut PressGuard<'_>,
+        batch: &KeystrokeBatch,
+    ) -> Result<(), XError> {
+        // Shift stays pressed between consecutive key presses that need it.
         let mut down = Vec::new();
-        for strokes in batch.strokes.chunks(STROKES_AT_ONCE) {
-            for stroke in strokes {
-                let wanted = self.shifts(*stroke)?;
-                hold(grip, &mut down, wanted)?;
-                grip.tap(Part::Key(stroke.code))?;
+        for key_presses in batch.key_presses.chunks(MAX_UNSYNCED_KEYS) {
+            for key_press in key_presses {
+                let wanted = self.shifts(*key_press)?;
+                set_shifts(guard, &mut down, wanted)?;
+                guard.tap(Pressable::Key(key_press.code))?;
             }
-            grip.connection().sync().await?;
+            guard.connection().sync().await?;
         }
-        hold(grip, &mut down, Vec::new())?;
-        if batch.borrows {
+        set_shifts(guard, &mut down, Vec::new())?;
+        if batch.uses_pool {
             self.typed = Some(Instant::now());
         }
         Ok(())
     }
 }
 
-/// Releases what is down and not wanted any more, and presses what is wanted and not down.
-fn hold(grip: &mut Grip<'_>, down: &mut Vec<Part>, wanted: Vec<Part>) -> Result<(), XError> {
+/// Releases modifiers that are no longer needed and presses those that are.
+fn set_shifts(
+    guard: &mut PressGuard<'_>,
+    down: &mut Vec<Pressable>,
+    wanted: Vec<Pressable>,
+) -> Result<(), XError> {
     if *down == wanted {
         return Ok(());
     }
-    let idle = down.iter().rev().filter(|part| !wanted.contains(part));
-    for part in idle {
-        grip.release(*part)?;
+    let idle = down.iter().rev().filter(|input| !wanted.contains(input));
+    for input in idle {
+        guard.release(*input)?;
     }
-    for part in &wanted {
-        grip.press(*part)?;
+    for input in &wanted {
+        guard.press(*input)?;
     }
     *down = wanted;
     Ok(())
 }
 
 #[derive(Debug, Default)]
-struct Batch {
-    strokes: Vec<Stroke>,
-    /// Keys were lent that the server does not know of yet.
+struct KeystrokeBatch {
+    key_presses: Vec<KeyPress>,
+    /// Assignments changed and must be sent to the server.
     remaps: bool,
-    /// Borrowed keys are used at all.
-    borrows: bool,
+    /// Whether any key press uses an assigned keycode.
+    uses_pool: bool,
 }
 
-pub(crate) fn letters(text: &str) -> Result<Vec<Letter>, XError> {
+pub(crate) fn keystrokes(text: &str) -> Result<Vec<Keystroke>, XError> {
     let text = text.replace("\r\n", "\n");
     text.chars()
         .map(|c| match c {
-            '\n' | '\r' => Ok(Letter::Key(NamedKey::Enter)),
-            '\t' => Ok(Letter::Key(NamedKey::Tab)),
+            '\n' | '\r' => Ok(Keystroke::Key(NamedKey::Enter)),
+            '\t' => Ok(Keystroke::Key(NamedKey::Tab)),
             c if c.is_control() => Err(XError::Impossible(format!(
-                "the text holds the control character U+{:04X}; press keys with a key action",
+                "the text contains the control character U+{:04X}; use a key action instead",
                 u32::from(c)
             ))),
-            c => Ok(Letter::Char(c)),
+            c => Ok(Keystroke::Char(c)),
         })
         .collect()
 }
 
-fn no_key(letter: Letter) -> XError {
-    let what = match letter {
-        Letter::Char(c) => format!("the character `{c}`"),
-        Letter::Key(key) => format!("the key {key:?}"),
+fn no_key(keystroke: Keystroke) -> XError {
+    let what = match keystroke {
+        Keystroke::Char(c) => format!("the character `{c}`"),
+        Keystroke::Key(key) => format!("the key {key:?}"),
     };
     XError::Impossible(format!(
-        "the keyboard layout has no key for {what}, and none to spare"
+        "the keyboard layout has neither a key nor an unused keycode for {what}"
     ))
 }
 
@@ -187,16 +206,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_lines_and_tabulators_are_keys() {
-        let enter = Letter::Key(NamedKey::Enter);
-        let tab = Letter::Key(NamedKey::Tab);
-        let expected = [Letter::Char('a'), enter, tab, enter, Letter::Char('é')];
-        assert_eq!(letters("a\r\n\t\né").unwrap(), expected);
+    fn line_breaks_and_tabs_are_typed_as_keys() {
+        let enter = Keystroke::Key(NamedKey::Enter);
+        let tab = Keystroke::Key(NamedKey::Tab);
+        let expected = [
+            Keystroke::Char('a'),
+            enter,
+            tab,
+            enter,
+            Keystroke::Char('é'),
+        ];
+        assert_eq!(keystrokes("a\r\n\t\né").unwrap(), expected);
     }
 
     #[test]
     fn refuses_control_characters_by_name() {
-        let error = letters("ok\u{1b}").unwrap_err();
+        let error = keystrokes("ok\u{1b}").unwrap_err();
         assert!(error.to_string().contains("U+001B"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Windows, as the window manager knows them (EWMH): which there are, and what can be asked of it.
+//! The windows of a display as reported by the window manager (EWMH).
 
 mod inspect;
 mod requests;
@@ -9,20 +9,20 @@ use telechir_device::{PartLocation, Viewport};
 use telechir_protocol::Size;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _, Window};
 
-pub(crate) use inspect::{Described, Rect};
+pub(crate) use inspect::{Rect, WindowInfo};
 
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::focus::or_gone;
+use crate::focus::ignore_destroyed;
 
-/// Windows that an error or an answer names at most.
-const MOST_NAMED: usize = 12;
-/// Windows that a list has at most.
-const MOST_LISTED: usize = 100;
+/// Maximum number of windows named in an error or a report.
+const MAX_NAMED: usize = 12;
+/// Maximum number of windows in a list.
+const MAX_LISTED: usize = 100;
 
 x11rb::atom_manager! {
-    /// Names that windows and their managers talk in.
-    Atoms: AtomsRequest {
+    /// Atoms of EWMH window properties and messages.
+    WindowAtoms: WindowAtomsRequest {
         WM_CHANGE_STATE,
         _NET_SUPPORTING_WM_CHECK,
         _NET_CLIENT_LIST,
@@ -53,32 +53,33 @@ x11rb::atom_manager! {
     }
 }
 
-/// The windows of a display, each with a name of ours that no later window gets.
+/// The windows of a display. Each gets a stable id that is never reused.
 #[derive(Debug)]
-pub(crate) struct Windows {
-    atoms: Atoms,
-    /// The number behind the `w` of each window that was ever named and is still there.
+pub(crate) struct WindowRegistry {
+    atoms: WindowAtoms,
+    /// Windows with the number of their id (`w` and the number); only existing windows are
+    /// retained.
     named: Vec<(Window, u32)>,
     last: u32,
 }
 
-/// All windows at one moment.
+/// All windows at one point in time.
 #[derive(Debug)]
-pub(crate) struct Listed {
-    /// From the back to the front.
-    pub(crate) windows: Vec<Described>,
+pub(crate) struct WindowList {
+    /// In stacking order, the topmost last.
+    pub(crate) windows: Vec<WindowInfo>,
     pub(crate) active: Option<Window>,
-    /// The virtual desktop that is seen.
+    /// The current virtual desktop; absent if not reported.
     current_desktop: Option<u32>,
 }
 
-impl Listed {
-    /// Whether a window is shown on the virtual desktop that is seen.
-    fn is_seen(&self, window: &Described) -> bool {
-        !window.shown.is_minimized && !self.is_elsewhere(window)
+impl WindowList {
+    /// Whether a window is shown on the current virtual desktop.
+    fn is_visible(&self, window: &WindowInfo) -> bool {
+        !window.state.is_minimized && !self.is_on_other_desktop(window)
     }
 
-    fn is_elsewhere(&self, window: &Described) -> bool {
+    fn is_on_other_desktop(&self, window: &WindowInfo) -> bool {
         match (window.desktop, self.current_desktop) {
             (Some(own), Some(current)) => own != current,
             _ => false,
@@ -86,10 +87,10 @@ impl Listed {
     }
 }
 
-impl Windows {
+impl WindowRegistry {
     pub(crate) async fn new(connection: &Connection) -> Result<Self, XError> {
-        let request = Atoms::new(connection.x())?;
-        // One round trip brings all replies; after it, reading them does not wait.
+        let request = WindowAtoms::new(connection.x())?;
+        // One round trip fetches all replies; reading them afterwards does not wait.
         connection.sync().await?;
         Ok(Self {
             atoms: request.reply()?,
@@ -98,8 +99,8 @@ impl Windows {
         })
     }
 
-    /// All windows that the window manager manages.
-    pub(crate) async fn list(&mut self, connection: &Connection) -> Result<Listed, XError> {
+    /// Lists all managed windows.
+    pub(crate) async fn list(&mut self, connection: &Connection) -> Result<WindowList, XError> {
         let windows = self.managed(connection).await?;
         let windows = inspect::describe(connection, &self.atoms, &windows).await?;
         let is_there = |window: Window| windows.iter().any(|listed| listed.window == window);
@@ -111,22 +112,21 @@ impl Windows {
         let desktop = self
             .of_root(connection, self.atoms._NET_CURRENT_DESKTOP)
             .await?;
-        Ok(Listed {
+        Ok(WindowList {
             active: active.filter(|window| is_there(*window)),
             windows,
             current_desktop: desktop.first().copied(),
         })
     }
 
-    /// The windows that are managed, the one in front last.
+    /// The managed windows in stacking order, the topmost last.
     ///
     /// # Errors
-    /// When there is no window manager that says so.
+    /// When there is no EWMH window manager.
     pub(crate) async fn managed(&self, connection: &Connection) -> Result<Vec<Window>, XError> {
         if !self.has_manager(connection).await? {
             return Err(XError::Impossible(
-                "This display has no window manager that knows its windows; use the pointer and \
-                 the keyboard on what the screen shows."
+                "This display has no EWMH window manager; use pointer and keyboard actions instead."
                     .to_owned(),
             ));
         }
@@ -142,30 +142,31 @@ impl Windows {
         Ok(Vec::new())
     }
 
-    /// A manager that went leaves its announcement behind; the window it names tells.
+    /// An exited manager leaves the property on the root window; the window it names must confirm
+    /// it.
     async fn has_manager(&self, connection: &Connection) -> Result<bool, XError> {
         let name = self.atoms._NET_SUPPORTING_WM_CHECK;
         let Some(window) = self.of_root(connection, name).await?.first().copied() else {
             return Ok(false);
         };
-        let says_so = connection
+        let check = connection
             .x()
             .get_property(false, window, name, AtomEnum::WINDOW, 0, 1)?;
-        let says_so = or_gone(connection.reply(says_so).await)?;
-        Ok(says_so.is_some_and(|property| inspect::numbers(&property) == [window]))
+        let check = ignore_destroyed(connection.reply(check).await)?;
+        Ok(check.is_some_and(|property| inspect::numbers(&property) == [window]))
     }
 
-    /// One window as it is now; none when it is gone.
-    pub(crate) async fn look(
+    /// The current state of one window; `None` if it was destroyed.
+    pub(crate) async fn inspect(
         &self,
         connection: &Connection,
         window: Window,
-    ) -> Result<Option<Described>, XError> {
+    ) -> Result<Option<WindowInfo>, XError> {
         let mut described = inspect::describe(connection, &self.atoms, &[window]).await?;
         Ok(described.pop())
     }
 
-    /// The window that has the keyboard.
+    /// The window with the keyboard focus.
     pub(crate) async fn active(&self, connection: &Connection) -> Result<Option<Window>, XError> {
         let active = self
             .of_root(connection, self.atoms._NET_ACTIVE_WINDOW)
@@ -176,13 +177,17 @@ impl Windows {
             .filter(|window| *window != x11rb::NONE))
     }
 
-    /// A list that the window manager keeps on the root window.
+    /// A 32-bit list property of the root window.
     async fn of_root(&self, connection: &Connection, name: Atom) -> Result<Vec<u32>, XError> {
-        const MOST: u32 = 16_384;
-        let property =
-            connection
-                .x()
-                .get_property(false, connection.root(), name, AtomEnum::ANY, 0, MOST)?;
+        const MAX_ITEMS: u32 = 16_384;
+        let property = connection.x().get_property(
+            false,
+            connection.root(),
+            name,
+            AtomEnum::ANY,
+            0,
+            MAX_ITEMS,
+        )?;
         Ok(inspect::numbers(&connection.reply(property).await?))
     }
 
@@ -195,81 +200,81 @@ impl Windows {
         self.last
     }
 
-    /// What we call a window: `w3`.
+    /// The id of a window, such as `w3`.
     pub(crate) fn name(&mut self, window: Window) -> String {
         format!("w{}", self.number(window))
     }
 
-    /// The one window that is meant; absent means the active one.
+    /// Finds the window that `selector` refers to; absent means the active one.
     pub(crate) async fn find(
         &mut self,
         connection: &Connection,
-        meant: Option<&str>,
-    ) -> Result<Described, XError> {
+        selector: Option<&str>,
+    ) -> Result<WindowInfo, XError> {
         let mut listed = self.list(connection).await?;
-        let Some(words) = meant else {
+        let Some(selector) = selector else {
             let active = listed.active;
-            let place = listed
+            let bounds = listed
                 .windows
                 .iter()
                 .position(|window| Some(window.window) == active);
-            return place
+            return bounds
                 .map(|at| listed.windows.swap_remove(at))
                 .ok_or_else(|| {
-                    let there = self.candidates(&listed.windows);
-                    XError::Impossible(format!("No window is active; name one. {there}"))
+                    let candidates = self.candidates(&listed.windows);
+                    XError::Impossible(format!("No window is active; name one. {candidates}"))
                 });
         };
-        let fitting: Vec<usize> = (0..listed.windows.len())
-            .filter(|at| self.fits(&listed.windows[*at], words))
+        let matching: Vec<usize> = (0..listed.windows.len())
+            .filter(|at| self.matches(&listed.windows[*at], selector))
             .collect();
-        match *fitting {
+        match *matching {
             [only] => Ok(listed.windows.swap_remove(only)),
             [] => {
-                let there = self.candidates(&listed.windows);
+                let candidates = self.candidates(&listed.windows);
                 Err(XError::Impossible(format!(
-                    "There is no window {words:?}. {there}"
+                    "There is no window {selector:?}. {candidates}"
                 )))
             }
             _ => {
-                let several: Vec<Described> = fitting
+                let several: Vec<WindowInfo> = matching
                     .into_iter()
                     .map(|at| listed.windows[at].clone())
                     .collect();
-                let there = self.candidates(&several);
+                let candidates = self.candidates(&several);
                 Err(XError::Impossible(format!(
-                    "{words:?} fits {} windows; use an id. {there}",
+                    "{selector:?} matches {} windows; use an id. {candidates}",
                     several.len()
                 )))
             }
         }
     }
 
-    /// Whether these words mean the window: its id alone, or a part of its title or class.
-    fn fits(&mut self, window: &Described, words: &str) -> bool {
-        if is_id(words) {
-            return self.name(window.window) == words;
+    /// Whether the selector is the id of the window or a part of its title or class.
+    fn matches(&mut self, window: &WindowInfo, selector: &str) -> bool {
+        if is_id(selector) {
+            return self.name(window.window) == selector;
         }
-        let words = words.to_lowercase();
-        let holds = |text: &str| text.to_lowercase().contains(&words);
-        !words.trim().is_empty()
-            && (holds(&window.title) || holds(&window.class) || holds(&window.instance))
+        let selector = selector.to_lowercase();
+        let contains = |text: &str| text.to_lowercase().contains(&selector);
+        !selector.trim().is_empty()
+            && (contains(&window.title) || contains(&window.class) || contains(&window.instance))
     }
 
-    /// The windows there are, in one line, those in front first.
-    fn candidates(&mut self, windows: &[Described]) -> String {
+    /// The existing windows in one line, the topmost first.
+    fn candidates(&mut self, windows: &[WindowInfo]) -> String {
         if windows.is_empty() {
             return "There is no window.".to_owned();
         }
         let mut names: Vec<String> = windows
             .iter()
             .rev()
-            .take(MOST_NAMED)
+            .take(MAX_NAMED)
             .map(|window| self.label(window))
             .collect();
         if let Some(more) = windows
             .len()
-            .checked_sub(MOST_NAMED)
+            .checked_sub(MAX_NAMED)
             .filter(|more| *more > 0)
         {
             names.push(format!("{more} more"));
@@ -277,114 +282,114 @@ impl Windows {
         format!("There are: {}.", names.join(", "))
     }
 
-    /// `w3 "Untitled 1 - Mousepad"`.
-    pub(crate) fn label(&mut self, window: &Described) -> String {
+    /// Id and title, such as `w3 "Untitled 1 - Mousepad"`.
+    pub(crate) fn label(&mut self, window: &WindowInfo) -> String {
         format!("{} {:?}", self.name(window.window), window.title)
     }
 
-    /// Where one window is, and which others hide a part of it.
+    /// The area of one window and the windows that cover parts of it.
     pub(crate) async fn locate(
         &mut self,
         connection: &Connection,
-        meant: Option<&str>,
+        selector: Option<&str>,
         (screen, viewport): (Size, Viewport),
     ) -> Result<PartLocation, XError> {
-        let window = self.find(connection, meant).await?;
+        let window = self.find(connection, selector).await?;
         let listed = self.list(connection).await?;
         let label = self.label(&window);
-        let is_seen = listed.is_seen(&window);
-        let region = window.place.on(screen).filter(|_| is_seen);
+        let is_visible = listed.is_visible(&window);
+        let region = window.bounds.on(screen).filter(|_| is_visible);
         let Some(region) = region else {
             return Err(XError::Impossible(format!(
-                "{label} is not on the screen; focus_window brings it there."
+                "{label} is not on the screen; show it with focus_window."
             )));
         };
         let above = listed.windows.iter().rev();
         let hiding: Vec<String> = above
             .take_while(|other| other.window != window.window)
-            .filter(|other| listed.is_seen(other) && other.place.meets(window.place))
-            .take(MOST_NAMED)
+            .filter(|other| listed.is_visible(other) && other.bounds.meets(window.bounds))
+            .take(MAX_NAMED)
             .map(|other| self.label(other))
             .collect();
-        let mut said = format!("{label} at {}.", seen(window.place, viewport));
+        let mut description = format!("{label} at {}.", format_bounds(window.bounds, viewport));
         if !hiding.is_empty() {
-            let _infallible = write!(said, " In front of a part of it: {}.", hiding.join(", "));
+            let _infallible = write!(description, " Partly covered by {}.", hiding.join(", "));
         }
         Ok(PartLocation {
             region,
-            description: said,
+            description,
         })
     }
 
-    /// A line for each window, the one in front first, places as the model sees them.
-    pub(crate) fn say(&mut self, listed: &Listed, viewport: Viewport) -> String {
+    /// Renders one line per window, the topmost first, with bounds in screenshot coordinates.
+    pub(crate) fn render(&mut self, listed: &WindowList, viewport: Viewport) -> String {
         if listed.windows.is_empty() {
             return "There is no window.".to_owned();
         }
         let mut text =
             "Windows from front to back, each with its [left, top, right, bottom]:".to_owned();
-        for window in listed.windows.iter().rev().take(MOST_LISTED) {
+        for window in listed.windows.iter().rev().take(MAX_LISTED) {
             let label = self.label(window);
             let _infallible = write!(text, "\n{label}");
-            for part in parts(window, listed, viewport) {
-                let _infallible = write!(text, ", {part}");
+            for attribute in attributes(window, listed, viewport) {
+                let _infallible = write!(text, ", {attribute}");
             }
         }
-        let more = listed.windows.len().saturating_sub(MOST_LISTED);
+        let more = listed.windows.len().saturating_sub(MAX_LISTED);
         if more > 0 {
             let _infallible = write!(
                 text,
-                "\nand {more} more behind them; words of a title or a class find any of them"
+                "\nand {more} more behind them; find them by a part of their title or class"
             );
         }
         text
     }
 }
 
-/// What a line says of a window beside its name.
-fn parts(window: &Described, listed: &Listed, viewport: Viewport) -> Vec<String> {
-    let shown = window.shown;
-    let mut parts = Vec::new();
+/// The attributes of a window that follow its label in a list.
+fn attributes(window: &WindowInfo, listed: &WindowList, viewport: Viewport) -> Vec<String> {
+    let state = window.state;
+    let mut attributes = Vec::new();
     if !window.class.is_empty() {
-        parts.push(format!("class {:?}", window.class));
+        attributes.push(format!("class {:?}", window.class));
     }
-    parts.extend(window.kind.map(str::to_owned));
-    parts.push(seen(window.place, viewport));
-    let is_elsewhere = listed.is_elsewhere(window);
-    for (holds, word) in [
+    attributes.extend(window.kind.map(str::to_owned));
+    attributes.push(format_bounds(window.bounds, viewport));
+    let is_on_other_desktop = listed.is_on_other_desktop(window);
+    for (contains, label) in [
         (listed.active == Some(window.window), "active"),
-        (shown.is_fullscreen, "full screen"),
-        (shown.is_maximized(), "maximized"),
-        (shown.is_wide && !shown.is_tall, "maximized in width"),
-        (shown.is_tall && !shown.is_wide, "maximized in height"),
-        (shown.is_minimized && !is_elsewhere, "minimized"),
-        (shown.is_modal, "modal"),
-        (shown.wants_attention, "wants attention"),
+        (state.is_fullscreen, "full screen"),
+        (state.is_maximized(), "maximized"),
+        (state.is_wide && !state.is_tall, "maximized in width"),
+        (state.is_tall && !state.is_wide, "maximized in height"),
+        (state.is_minimized && !is_on_other_desktop, "minimized"),
+        (state.is_modal, "modal"),
+        (state.wants_attention, "wants attention"),
     ] {
-        if holds {
-            parts.push(word.to_owned());
+        if contains {
+            attributes.push(label.to_owned());
         }
     }
-    if is_elsewhere {
-        parts.extend(
+    if is_on_other_desktop {
+        attributes.extend(
             window
                 .desktop
                 .map(|number| format!("on desktop {}", number + 1)),
         );
     }
-    parts.extend(window.pid.map(|pid| format!("pid {pid}")));
-    parts
+    attributes.extend(window.pid.map(|pid| format!("pid {pid}")));
+    attributes
 }
 
-/// A place on the picture: `[120, 80, 760, 560]`.
-pub(crate) fn seen(place: Rect, viewport: Viewport) -> String {
-    let (left, top) = viewport.seen_at(place.x, place.y);
-    let (right, bottom) = viewport.seen_at(place.x + place.width, place.y + place.height);
+/// Bounds in screenshot coordinates: `[120, 80, 760, 560]`.
+pub(crate) fn format_bounds(bounds: Rect, viewport: Viewport) -> String {
+    let (left, top) = viewport.seen_at(bounds.x, bounds.y);
+    let (right, bottom) = viewport.seen_at(bounds.x + bounds.width, bounds.y + bounds.height);
     format!("[{left}, {top}, {right}, {bottom}]")
 }
 
-fn is_id(words: &str) -> bool {
-    words
+fn is_id(selector: &str) -> bool {
+    selector
         .strip_prefix('w')
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -1,4 +1,4 @@
-//! The window manager, as far as input must wait for it.
+//! Synchronizes input with the window manager.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -14,51 +14,50 @@ use x11rb::protocol::xproto::{
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// A window manager that is busy for so long hangs, as far as anybody can see. On a busy machine
-/// one that does not may need some seconds.
-const CEILING: Duration = Duration::from_secs(4);
-/// One that hung the last time is given only so long.
-const LITTLE: Duration = Duration::from_millis(500);
+/// Maximum wait for the window manager. On a busy machine a responsive one may need several
+/// seconds.
+const TIMEOUT: Duration = Duration::from_secs(4);
+/// Maximum wait if the previous wait timed out.
+const TIMEOUT_AFTER_HANG: Duration = Duration::from_millis(500);
 
 x11rb::atom_manager! {
-    /// Names that windows and their managers talk in.
-    Atoms: AtomsRequest {
+    /// Atoms of the EWMH frame extents request.
+    WmSyncAtoms: WmSyncAtomsRequest {
         _NET_SUPPORTED,
         _NET_REQUEST_FRAME_EXTENTS,
         _NET_FRAME_EXTENTS,
     }
 }
 
-/// A window manager stands between a press of a button and the window under it: it holds the
-/// pointer still, decides on the focus, and lets go. Motions made meanwhile lose their places,
-/// and keys go to the old focus.
+/// Waits for the window manager after button presses. It grabs the pointer, decides on the focus
+/// and replays the event; motions sent meanwhile lose their positions and keys go to the old focus.
 #[derive(Debug)]
-pub(crate) struct Manager {
-    atoms: Atoms,
-    /// A window of ours, never shown, about which we ask.
+pub(crate) struct WmSync {
+    atoms: WmSyncAtoms,
+    /// An unmapped window that the requests refer to.
     window: AtomicU32,
-    /// It did not answer the last time.
-    is_late: AtomicBool,
+    /// The previous wait timed out.
+    has_hung: AtomicBool,
 }
 
-impl Manager {
+impl WmSync {
     pub(crate) async fn new(connection: &Connection) -> Result<Self, XError> {
-        let request = Atoms::new(connection.x())?;
-        let window = unseen_window(connection)?;
-        // One round trip brings all replies; after it, reading them does not wait.
+        let request = WmSyncAtoms::new(connection.x())?;
+        let window = create_unmapped_window(connection)?;
+        // One round trip fetches all replies; reading them afterwards does not wait.
         connection.sync().await?;
         Ok(Self {
             atoms: request.reply()?,
             window: AtomicU32::new(window),
-            is_late: AtomicBool::new(false),
+            has_hung: AtomicBool::new(false),
         })
     }
 
-    /// Waits until the window manager, if there is one, has dealt with all input so far.
+    /// Waits until the window manager, if there is one, has processed all input so far.
     ///
-    /// It is asked how large a frame of its would be: it takes questions and input in order.
+    /// Requests the frame extents of an unmapped window: requests and input are processed in order.
     pub(crate) async fn wait_until_done(&self, connection: &Connection) -> Result<(), XError> {
-        if !self.answers(connection).await? {
+        if !self.is_supported(connection).await? {
             return Ok(());
         }
         let (kind, mask) = (
@@ -70,27 +69,27 @@ impl Manager {
         connection
             .x()
             .send_event(false, connection.root(), mask, question)?;
-        let patience = if self.is_late.load(Ordering::Relaxed) {
-            LITTLE
+        let limit = if self.has_hung.load(Ordering::Relaxed) {
+            TIMEOUT_AFTER_HANG
         } else {
-            CEILING
+            TIMEOUT
         };
-        let heard = timeout(patience, self.hear_answer(connection, window)).await;
-        self.is_late.store(heard.is_err(), Ordering::Relaxed);
-        match heard {
-            Ok(heard) => heard,
+        let outcome = timeout(limit, self.wait_for_reply(connection, window)).await;
+        self.has_hung.store(outcome.is_err(), Ordering::Relaxed);
+        match outcome {
+            Ok(outcome) => outcome,
             Err(_) => {
-                tracing::debug!("the window manager does not answer");
-                // An answer that comes after all must not be taken for that to the next question.
-                let another = unseen_window(connection)?;
-                self.window.store(another, Ordering::Relaxed);
+                tracing::debug!("the window manager does not reply");
+                // A late reply must not be mistaken for the reply to the next request.
+                let new_window = create_unmapped_window(connection)?;
+                self.window.store(new_window, Ordering::Relaxed);
                 connection.x().destroy_window(window)?;
                 Ok(())
             }
         }
     }
 
-    async fn hear_answer(&self, connection: &Connection, window: Window) -> Result<(), XError> {
+    async fn wait_for_reply(&self, connection: &Connection, window: Window) -> Result<(), XError> {
         loop {
             if let Event::PropertyNotify(event) = connection.next_event().await?
                 && event.window == window
@@ -101,8 +100,8 @@ impl Manager {
         }
     }
 
-    /// Whether there is a window manager that takes the question. One may come or go at any time.
-    async fn answers(&self, connection: &Connection) -> Result<bool, XError> {
+    /// Whether a window manager supports the request. It may start or exit at any time.
+    async fn is_supported(&self, connection: &Connection) -> Result<bool, XError> {
         let (root, names) = (connection.root(), self.atoms._NET_SUPPORTED);
         let names = connection
             .x()
@@ -115,11 +114,23 @@ impl Manager {
     }
 }
 
-fn unseen_window(connection: &Connection) -> Result<Window, XError> {
+fn create_unmapped_window(connection: &Connection) -> Result<Window, XError> {
     let x = connection.x();
     let window = x.generate_id()?;
-    let look = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
+    let attributes = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
     let class = WindowClass::INPUT_ONLY;
-    x.create_window(0, window, connection.root(), 0, 0, 1, 1, 0, class, 0, &look)?;
+    x.create_window(
+        0,
+        window,
+        connection.root(),
+        0,
+        0,
+        1,
+        1,
+        0,
+        class,
+        0,
+        &attributes,
+    )?;
     Ok(window)
 }

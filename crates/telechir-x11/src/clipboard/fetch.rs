@@ -1,4 +1,4 @@
-//! Getting a selection from the program that owns it.
+//! Reads a selection from the client that owns it.
 
 use std::time::Duration;
 
@@ -9,76 +9,87 @@ use x11rb::protocol::xproto::{
     PropertyNotifyEvent, Window, WindowClass,
 };
 
-use super::{Atoms, Offer};
+use super::{SelectionAtoms, SelectionData};
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// An owner that does nothing for so long is not waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(2);
-const PATIENCE_MS: u64 = 2_000;
-/// More is not taken: memory is ours, what is offered is not.
-const MOST_BYTES: usize = 32 << 20;
-/// Words of four bytes that a property is read by.
-const PIECE: u32 = 1 << 16;
+/// Maximum wait for each reply of the owner.
+const OWNER_TIMEOUT: Duration = Duration::from_secs(2);
+const OWNER_TIMEOUT_MS: u64 = 2_000;
+/// Maximum size of a selection in bytes; protects against unbounded memory use.
+const MAX_BYTES: usize = 32 << 20;
+/// Length of one property read in 32-bit words.
+const CHUNK_WORDS: u32 = 1 << 16;
 
-/// A window of ours, never shown, that selections are put down at.
+/// An unmapped window whose property receives selection data.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct SelectionReader {
     window: Window,
 }
 
-impl Desk {
+impl SelectionReader {
     pub(super) async fn new(connection: &Connection) -> Result<Self, XError> {
         use x11rb::connection::Connection as _;
         let x = connection.x();
         let window = x.generate_id()?;
-        let look = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
+        let attributes = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
         let class = WindowClass::INPUT_ONLY;
         let root = connection.root();
-        let made = x.create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &look)?;
+        let made = x.create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &attributes)?;
         connection.checked(made).await?;
         Ok(Self { window })
     }
 
-    /// The selection as `target`; none when its owner does not give it so, or nobody owns it.
+    /// Reads the selection as `target`; `None` if it has no owner or the owner does not support the
+    /// target.
     ///
     /// # Errors
-    /// When the owner does not answer, or what it gives is too much.
+    /// When the owner does not reply or the data exceeds [`MAX_BYTES`].
     pub(super) async fn fetch(
         &self,
         connection: &Connection,
-        atoms: &Atoms,
+        atoms: &SelectionAtoms,
         (selection, target): (Atom, Atom),
-    ) -> Result<Option<Offer>, XError> {
+    ) -> Result<Option<SelectionData>, XError> {
         let x = connection.x();
-        let place = atoms.TELECHIR_SELECTION;
-        x.delete_property(self.window, place)?;
-        x.convert_selection(self.window, selection, target, place, x11rb::CURRENT_TIME)?;
-        if !self.hear_answer(connection, (selection, target)).await? {
+        let property = atoms.TELECHIR_SELECTION;
+        x.delete_property(self.window, property)?;
+        x.convert_selection(
+            self.window,
+            selection,
+            target,
+            property,
+            x11rb::CURRENT_TIME,
+        )?;
+        if !self
+            .wait_for_notify(connection, (selection, target))
+            .await?
+        {
             return Ok(None);
         }
-        let first = self.take(connection, place).await?;
+        let first = self.take_property(connection, property).await?;
         if first.type_ != atoms.INCR {
-            return Ok(Some(Offer {
+            return Ok(Some(SelectionData {
                 target,
                 kind: first.type_,
                 format: first.format,
                 data: first.value.into(),
             }));
         }
-        // Piece by piece: each is put down when we took the one before, and an empty one ends it.
+        // INCR transfer: deleting the property requests the next chunk; an empty chunk ends the
+        // transfer.
         let (mut kind, mut format, mut data) = (x11rb::NONE, 8, Vec::new());
         loop {
-            self.hear_piece(connection, place).await?;
-            let piece = self.take(connection, place).await?;
-            if piece.value.is_empty() {
+            self.wait_for_chunk(connection, property).await?;
+            let chunk = self.take_property(connection, property).await?;
+            if chunk.value.is_empty() {
                 break;
             }
-            (kind, format) = (piece.type_, piece.format);
-            data.extend_from_slice(&piece.value);
+            (kind, format) = (chunk.type_, chunk.format);
+            data.extend_from_slice(&chunk.value);
             within_bounds(data.len())?;
         }
-        Ok(Some(Offer {
+        Ok(Some(SelectionData {
             target,
             kind,
             format,
@@ -86,15 +97,15 @@ impl Desk {
         }))
     }
 
-    /// Whether the owner put something down.
-    async fn hear_answer(
+    /// Waits for the reply of the owner; false if it refused the conversion.
+    async fn wait_for_notify(
         &self,
         connection: &Connection,
         (selection, target): (Atom, Atom),
     ) -> Result<bool, XError> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + OWNER_TIMEOUT;
         loop {
-            if let Event::SelectionNotify(answer) = next(connection, end).await?
+            if let Event::SelectionNotify(answer) = next_event(connection, end).await?
                 && answer.requestor == self.window
                 && (answer.selection, answer.target) == (selection, target)
             {
@@ -103,64 +114,75 @@ impl Desk {
         }
     }
 
-    async fn hear_piece(&self, connection: &Connection, place: Atom) -> Result<(), XError> {
-        let end = Instant::now() + PATIENCE;
+    async fn wait_for_chunk(&self, connection: &Connection, property: Atom) -> Result<(), XError> {
+        let end = Instant::now() + OWNER_TIMEOUT;
         loop {
             if let Event::PropertyNotify(PropertyNotifyEvent {
                 window,
                 atom,
                 state: Property::NEW_VALUE,
                 ..
-            }) = next(connection, end).await?
-                && (window, atom) == (self.window, place)
+            }) = next_event(connection, end).await?
+                && (window, atom) == (self.window, property)
             {
                 return Ok(());
             }
         }
     }
 
-    /// Reads what was put down, whole, and takes it away.
-    async fn take(&self, connection: &Connection, place: Atom) -> Result<GetPropertyReply, XError> {
+    /// Reads the complete property and deletes it.
+    async fn take_property(
+        &self,
+        connection: &Connection,
+        property: Atom,
+    ) -> Result<GetPropertyReply, XError> {
         let x = connection.x();
-        let mut whole: Option<GetPropertyReply> = None;
+        let mut reply: Option<GetPropertyReply> = None;
         loop {
-            let read = whole.as_ref().map_or(0, |whole| whole.value.len());
+            let read = reply.as_ref().map_or(0, |reply| reply.value.len());
             let offset = u32::try_from(read / 4).unwrap_or(u32::MAX);
-            let piece = x.get_property(false, self.window, place, AtomEnum::ANY, offset, PIECE)?;
-            let piece = connection.reply(piece).await?;
-            let is_last = piece.bytes_after == 0;
-            match &mut whole {
-                Some(whole) => whole.value.extend_from_slice(&piece.value),
-                None => whole = Some(piece),
+            let chunk = x.get_property(
+                false,
+                self.window,
+                property,
+                AtomEnum::ANY,
+                offset,
+                CHUNK_WORDS,
+            )?;
+            let chunk = connection.reply(chunk).await?;
+            let is_last = chunk.bytes_after == 0;
+            match &mut reply {
+                Some(reply) => reply.value.extend_from_slice(&chunk.value),
+                None => reply = Some(chunk),
             }
-            let count = whole.as_ref().map_or(0, |whole| whole.value.len());
+            let count = reply.as_ref().map_or(0, |reply| reply.value.len());
             within_bounds(count)?;
             if is_last {
                 break;
             }
         }
-        x.delete_property(self.window, place)?;
+        x.delete_property(self.window, property)?;
         connection.flush()?;
-        whole.ok_or_else(|| XError::Impossible("The clipboard is empty.".to_owned()))
+        reply.ok_or_else(|| XError::Impossible("The clipboard is empty.".to_owned()))
     }
 }
 
-async fn next(connection: &Connection, end: Instant) -> Result<Event, XError> {
+async fn next_event(connection: &Connection, end: Instant) -> Result<Event, XError> {
     match timeout_at(end, connection.next_event()).await {
         Ok(event) => event,
-        Err(_) => Err(XError::Silent {
-            what: "get the clipboard: the program that owns it does not answer",
-            limit_ms: PATIENCE_MS,
+        Err(_) => Err(XError::TimedOut {
+            what: "read the clipboard: the program that owns it does not reply",
+            limit_ms: OWNER_TIMEOUT_MS,
         }),
     }
 }
 
 fn within_bounds(bytes: usize) -> Result<(), XError> {
-    if bytes <= MOST_BYTES {
+    if bytes <= MAX_BYTES {
         return Ok(());
     }
     Err(XError::Impossible(format!(
-        "The clipboard holds more than {} MiB; that is not read.",
-        MOST_BYTES >> 20
+        "The clipboard contains more than {} MiB, the maximum that can be read.",
+        MAX_BYTES >> 20
     )))
 }

@@ -1,4 +1,5 @@
-//! Owning a selection: whoever wants it asks, at any time, so this has a connection of its own.
+//! Owns selections: other clients may request the data at any time, so a task serves them on its
+//! own connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,54 +15,62 @@ use x11rb::protocol::xproto::{
     WindowClass,
 };
 
-use super::{Atoms, Offer, Served};
+use super::{SelectionAtoms, SelectionData, Served};
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::focus::listen;
+use crate::focus::select_events;
 
-/// What goes into one property at most; beyond it, piece by piece. A request of the core protocol
-/// holds 256 KiB.
-const PIECE: usize = 128 << 10;
-/// Transfers in pieces at a time; whoever never fetches the next piece makes room for others.
-const MOST_TRANSFERS: usize = 16;
-/// How long a change of owner may take.
-const CEILING: Duration = Duration::from_secs(2);
+/// Maximum size of one property write in bytes; larger data is sent incrementally. Core protocol
+/// requests are limited to 256 KiB.
+const CHUNK_BYTES: usize = 128 << 10;
+/// Maximum number of incremental transfers at a time; beyond it the oldest is dropped.
+const MAX_TRANSFERS: usize = 16;
+/// Maximum duration of a change of owner.
+const OWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the owner is told to do.
-enum Told {
-    /// Own a selection with this in it.
+/// Commands to the task that owns the selections.
+enum OwnerCommand {
+    /// Become the owner of a selection with this data.
     Own {
         selection: Atom,
-        offers: Arc<[Offer]>,
+        offers: Arc<[SelectionData]>,
         done: oneshot::Sender<Result<(), XError>>,
     },
-    /// Let a selection go.
-    Yield {
+    /// Give up ownership of a selection.
+    Release {
         selection: Atom,
         done: oneshot::Sender<Result<(), XError>>,
     },
 }
 
-/// A task that answers for the selections we own, until it is dropped.
+/// A task that serves the owned selections until it is dropped.
 #[derive(Debug)]
 pub(super) struct Owner {
-    told: mpsc::Sender<Told>,
-    /// How often text was given to a program, and whether every transfer is over.
+    commands: mpsc::Sender<OwnerCommand>,
+    /// Counters of the transfers to other clients.
     served: watch::Receiver<Served>,
     task: JoinHandle<()>,
 }
 
 impl Owner {
     pub(super) async fn start(connection: Connection) -> Result<Self, XError> {
-        let keeper = Keeper::new(connection).await?;
-        let (told, hears) = mpsc::channel(4);
-        let (serves, served) = watch::channel(Served::default());
-        let task = tokio::spawn(keeper.run(hears, serves));
-        Ok(Self { told, served, task })
+        let server = SelectionServer::new(connection).await?;
+        let (commands, receiver) = mpsc::channel(4);
+        let (served_sender, served) = watch::channel(Served::default());
+        let task = tokio::spawn(server.run(receiver, served_sender));
+        Ok(Self {
+            commands,
+            served,
+            task,
+        })
     }
 
-    pub(super) async fn own(&self, selection: Atom, offers: Arc<[Offer]>) -> Result<(), XError> {
-        self.tell(|done| Told::Own {
+    pub(super) async fn own(
+        &self,
+        selection: Atom,
+        offers: Arc<[SelectionData]>,
+    ) -> Result<(), XError> {
+        self.send(|done| OwnerCommand::Own {
             selection,
             offers,
             done,
@@ -69,29 +78,33 @@ impl Owner {
         .await
     }
 
-    pub(super) async fn give_up(&self, selection: Atom) -> Result<(), XError> {
-        self.tell(|done| Told::Yield { selection, done }).await
+    pub(super) async fn release(&self, selection: Atom) -> Result<(), XError> {
+        self.send(|done| OwnerCommand::Release { selection, done })
+            .await
     }
 
     pub(super) fn served(&self) -> watch::Receiver<Served> {
         self.served.clone()
     }
 
-    pub(super) fn is_there(&self) -> bool {
-        !self.told.is_closed()
+    pub(super) fn is_running(&self) -> bool {
+        !self.commands.is_closed()
     }
 
-    async fn tell(
+    async fn send(
         &self,
-        what: impl FnOnce(oneshot::Sender<Result<(), XError>>) -> Told,
+        make_command: impl FnOnce(oneshot::Sender<Result<(), XError>>) -> OwnerCommand,
     ) -> Result<(), XError> {
         let (done, outcome) = oneshot::channel();
-        let gone = || XError::Lost("the clipboard's connection ended".into());
-        self.told.send(what(done)).await.map_err(|_| gone())?;
-        match timeout(CEILING, outcome).await {
+        let gone = || XError::Lost("the clipboard connection was lost".into());
+        self.commands
+            .send(make_command(done))
+            .await
+            .map_err(|_| gone())?;
+        match timeout(OWN_TIMEOUT, outcome).await {
             Ok(outcome) => outcome.map_err(|_| gone())?,
-            Err(_) => Err(XError::Silent {
-                what: "put text on the clipboard",
+            Err(_) => Err(XError::TimedOut {
+                what: "write the clipboard",
                 limit_ms: 2_000,
             }),
         }
@@ -104,38 +117,38 @@ impl Drop for Owner {
     }
 }
 
-/// A selection that is ours.
-struct Owned {
+/// A selection that this client owns.
+struct OwnedSelection {
     selection: Atom,
     since: Timestamp,
-    offers: Arc<[Offer]>,
+    offers: Arc<[SelectionData]>,
 }
 
-/// A transfer in pieces: the next one is put down when the program took the last.
-struct Transfer {
+/// An INCR transfer: the next chunk is written after the requestor deletes the property.
+struct IncrTransfer {
     requestor: Window,
     property: Atom,
-    offers: Arc<[Offer]>,
-    which: usize,
-    sent: usize,
+    offers: Arc<[SelectionData]>,
+    offer_index: usize,
+    sent_bytes: usize,
 }
 
-struct Keeper {
+struct SelectionServer {
     connection: Connection,
-    atoms: Atoms,
+    atoms: SelectionAtoms,
     window: Window,
-    owned: Vec<Owned>,
-    transfers: Vec<Transfer>,
+    owned: Vec<OwnedSelection>,
+    transfers: Vec<IncrTransfer>,
 }
 
-impl Keeper {
+impl SelectionServer {
     async fn new(connection: Connection) -> Result<Self, XError> {
         let x = connection.x();
-        let request = Atoms::new(x)?;
+        let request = SelectionAtoms::new(x)?;
         let window = x.generate_id()?;
-        let look = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
+        let attributes = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
         let (class, root) = (WindowClass::INPUT_ONLY, connection.root());
-        x.create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &look)?;
+        x.create_window(0, window, root, 0, 0, 1, 1, 0, class, 0, &attributes)?;
         connection.sync().await?;
         let atoms = request.reply()?;
         Ok(Self {
@@ -147,39 +160,43 @@ impl Keeper {
         })
     }
 
-    /// Serves until the server or our owner is gone.
-    async fn run(mut self, mut told: mpsc::Receiver<Told>, serves: watch::Sender<Served>) {
+    /// Runs until the server disconnects or the [`Owner`] is dropped.
+    async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<OwnerCommand>,
+        served_sender: watch::Sender<Served>,
+    ) {
         loop {
-            // Both arms may be dropped while they wait: nothing is taken that is not handled.
+            // Both arms are cancel-safe: neither takes anything that it does not return.
             let done = tokio::select! {
-                what = told.recv() => match what {
-                    Some(what) => self.obey(what).await,
+                command = commands.recv() => match command {
+                    Some(command) => self.execute(command).await,
                     None => return,
                 },
                 event = self.connection.next_event() => match event {
-                    Ok(event) => self.heed(&event, &serves),
+                    Ok(event) => self.handle(&event, &served_sender),
                     Err(error) => Err(error),
                 },
             };
-            // A program that went while it was served is no trouble of ours; a lost server is.
+            // A requestor that exits during a transfer is ignored; a lost server ends the task.
             if let Err(XError::Lost(error)) = done {
-                tracing::debug!(%error, "the clipboard is given up");
+                tracing::debug!(%error, "clipboard ownership is lost");
                 return;
             }
         }
     }
 
-    async fn obey(&mut self, what: Told) -> Result<(), XError> {
-        match what {
-            Told::Own {
+    async fn execute(&mut self, command: OwnerCommand) -> Result<(), XError> {
+        match command {
+            OwnerCommand::Own {
                 selection,
                 offers,
                 done,
             } => {
                 let outcome = self.own(selection, offers).await;
-                let _asker_is_gone = done.send(outcome);
+                let _caller_is_gone = done.send(outcome);
             }
-            Told::Yield { selection, done } => {
+            OwnerCommand::Release { selection, done } => {
                 self.owned.retain(|owned| owned.selection != selection);
                 let x = self.connection.x();
                 let outcome = x
@@ -189,13 +206,13 @@ impl Keeper {
                     Ok(_) => self.connection.sync().await,
                     Err(error) => Err(error),
                 };
-                let _asker_is_gone = done.send(outcome);
+                let _caller_is_gone = done.send(outcome);
             }
         }
         Ok(())
     }
 
-    async fn own(&mut self, selection: Atom, offers: Arc<[Offer]>) -> Result<(), XError> {
+    async fn own(&mut self, selection: Atom, offers: Arc<[SelectionData]>) -> Result<(), XError> {
         let since = self.time().await?;
         let x = self.connection.x();
         x.set_selection_owner(self.window, selection, since)?;
@@ -206,11 +223,11 @@ impl Keeper {
             .owner;
         if owner != self.window {
             return Err(XError::Impossible(
-                "Another program took the clipboard at the same moment; try again.".to_owned(),
+                "Another program took the clipboard at the same time; try again.".to_owned(),
             ));
         }
         self.owned.retain(|owned| owned.selection != selection);
-        self.owned.push(Owned {
+        self.owned.push(OwnedSelection {
             selection,
             since,
             offers,
@@ -218,12 +235,12 @@ impl Keeper {
         Ok(())
     }
 
-    /// The server's time, which ownership is counted from.
+    /// Current time of the server, the reference for ownership.
     async fn time(&mut self) -> Result<Timestamp, XError> {
         let x = self.connection.x();
         let kind = AtomEnum::INTEGER;
-        let place = self.atoms.TELECHIR_SELECTION;
-        x.change_property(PropMode::APPEND, self.window, place, kind, 8, 0, &[])?;
+        let property = self.atoms.TELECHIR_SELECTION;
+        x.change_property(PropMode::APPEND, self.window, property, kind, 8, 0, &[])?;
         loop {
             let event = self.connection.next_event().await?;
             if let Event::PropertyNotify(notice) = &event
@@ -231,44 +248,50 @@ impl Keeper {
             {
                 return Ok(notice.time);
             }
-            self.heed(&event, &watch::Sender::new(Served::default()))?;
+            self.handle(&event, &watch::Sender::new(Served::default()))?;
         }
     }
 
-    fn heed(&mut self, event: &Event, serves: &watch::Sender<Served>) -> Result<(), XError> {
+    fn handle(
+        &mut self,
+        event: &Event,
+        served_sender: &watch::Sender<Served>,
+    ) -> Result<(), XError> {
         if let Event::SelectionRequest(request) = event {
-            self.answer(request, serves)?;
+            self.answer_request(request, served_sender)?;
         } else if let Event::SelectionClear(clear) = event {
             self.owned
                 .retain(|owned| owned.selection != clear.selection);
         } else if let Event::PropertyNotify(notice) = event
             && notice.state == Property::DELETE
         {
-            self.go_on((notice.window, notice.atom))?;
+            self.send_next_chunk((notice.window, notice.atom))?;
         } else if let Event::DestroyNotify(gone) = event {
             self.transfers
                 .retain(|transfer| transfer.requestor != gone.window);
         }
-        let open = self.transfers.len();
-        serves.send_if_modified(|served| std::mem::replace(&mut served.open, open) != open);
+        let open_transfers = self.transfers.len();
+        served_sender.send_if_modified(|served| {
+            std::mem::replace(&mut served.open_transfers, open_transfers) != open_transfers
+        });
         self.connection.flush()
     }
 
-    fn answer(
+    fn answer_request(
         &mut self,
         request: &SelectionRequestEvent,
-        serves: &watch::Sender<Served>,
+        served_sender: &watch::Sender<Served>,
     ) -> Result<(), XError> {
-        // Programs of long ago name no place.
+        // Obsolete clients (before ICCCM 2.0) leave the property empty.
         let property = if request.property == x11rb::NONE {
             request.target
         } else {
             request.property
         };
-        let is_put = if request.target == self.atoms.MULTIPLE {
+        let is_written = if request.target == self.atoms.MULTIPLE {
             false
         } else {
-            self.put(
+            self.write_property(
                 (request.selection, request.target),
                 request.requestor,
                 property,
@@ -281,19 +304,19 @@ impl Keeper {
             requestor: request.requestor,
             selection: request.selection,
             target: request.target,
-            property: if is_put { property } else { x11rb::NONE },
+            property: if is_written { property } else { x11rb::NONE },
         };
         self.connection
             .x()
             .send_event(false, request.requestor, EventMask::NO_EVENT, notice)?;
-        if is_put && self.atoms.is_text(request.target) {
-            serves.send_modify(|served| served.texts += 1);
+        if is_written && self.atoms.is_text(request.target) {
+            served_sender.send_modify(|served| served.text_transfers += 1);
         }
         Ok(())
     }
 
-    /// Puts a selection down as `target`; false when it cannot be had so.
-    fn put(
+    /// Writes the selection as `target` into a property; false if the target is not available.
+    fn write_property(
         &mut self,
         (selection, target): (Atom, Atom),
         requestor: Window,
@@ -308,7 +331,7 @@ impl Keeper {
             let own = [self.atoms.TARGETS, self.atoms.TIMESTAMP];
             let targets = owned.offers.iter().map(|offer| offer.target);
             let targets: Vec<Atom> = own.into_iter().chain(targets).collect();
-            put32(
+            write_property32(
                 &self.connection,
                 (requestor, property),
                 AtomEnum::ATOM,
@@ -318,7 +341,7 @@ impl Keeper {
         }
         if target == self.atoms.TIMESTAMP {
             let since = [owned.since];
-            put32(
+            write_property32(
                 &self.connection,
                 (requestor, property),
                 AtomEnum::INTEGER,
@@ -326,71 +349,72 @@ impl Keeper {
             )?;
             return Ok(true);
         }
-        let Some(which) = owned.offers.iter().position(|offer| offer.target == target) else {
+        let Some(offer_index) = owned.offers.iter().position(|offer| offer.target == target) else {
             return Ok(false);
         };
-        let offer = &owned.offers[which];
-        if offer.data.len() <= PIECE {
-            let count = units(offer.data.len(), offer.format);
+        let offer = &owned.offers[offer_index];
+        if offer.data.len() <= CHUNK_BYTES {
+            let count = unit_count(offer.data.len(), offer.format);
             let (kind, format) = (offer.kind, offer.format);
             let mode = PropMode::REPLACE;
             x.change_property(mode, requestor, property, kind, format, count, &offer.data)?;
             return Ok(true);
         }
         let events = EventMask::PROPERTY_CHANGE | EventMask::STRUCTURE_NOTIFY;
-        listen(&self.connection, requestor, events)?;
+        select_events(&self.connection, requestor, events)?;
         let size = [u32::try_from(offer.data.len()).unwrap_or(u32::MAX)];
-        put32(
+        write_property32(
             &self.connection,
             (requestor, property),
             self.atoms.INCR,
             &size,
         )?;
-        if self.transfers.len() == MOST_TRANSFERS {
+        if self.transfers.len() == MAX_TRANSFERS {
             self.transfers.remove(0);
         }
-        self.transfers.push(Transfer {
+        self.transfers.push(IncrTransfer {
             requestor,
             property,
             offers: Arc::clone(&owned.offers),
-            which,
-            sent: 0,
+            offer_index,
+            sent_bytes: 0,
         });
         Ok(true)
     }
 
-    /// The next piece of a transfer, after the last was taken away. An empty one is the end.
-    fn go_on(&mut self, place: (Window, Atom)) -> Result<(), XError> {
+    /// Writes the next chunk after the requestor deleted the previous one. An empty chunk ends the
+    /// transfer.
+    fn send_next_chunk(&mut self, property: (Window, Atom)) -> Result<(), XError> {
         let found = self
             .transfers
             .iter()
-            .position(|transfer| (transfer.requestor, transfer.property) == place);
+            .position(|transfer| (transfer.requestor, transfer.property) == property);
         let Some(at) = found else {
             return Ok(());
         };
         let transfer = &mut self.transfers[at];
-        let offer = &transfer.offers[transfer.which];
-        let rest = &offer.data[transfer.sent..];
-        let piece = &rest[..rest.len().min(PIECE)];
-        transfer.sent += piece.len();
-        let count = units(piece.len(), offer.format);
+        let offer = &transfer.offers[transfer.offer_index];
+        let rest = &offer.data[transfer.sent_bytes..];
+        let chunk = &rest[..rest.len().min(CHUNK_BYTES)];
+        transfer.sent_bytes += chunk.len();
+        let count = unit_count(chunk.len(), offer.format);
         let (kind, format, mode) = (offer.kind, offer.format, PropMode::REPLACE);
-        let (window, property) = place;
+        let (window, property) = property;
         self.connection
             .x()
-            .change_property(mode, window, property, kind, format, count, piece)?;
-        if piece.is_empty() {
+            .change_property(mode, window, property, kind, format, count, chunk)?;
+        if chunk.is_empty() {
             self.transfers.remove(at);
             let is_last = self.transfers.iter().all(|other| other.requestor != window);
             if is_last {
-                listen(&self.connection, window, EventMask::NO_EVENT)?;
+                select_events(&self.connection, window, EventMask::NO_EVENT)?;
             }
         }
         Ok(())
     }
 }
 
-fn put32(
+fn write_property32(
     connection: &Connection,
     (window, property): (Window, Atom),
     kind: impl Into<Atom>,
@@ -404,8 +428,8 @@ fn put32(
     Ok(())
 }
 
-/// How many units of `format` bits so many bytes are.
-fn units(bytes: usize, format: u8) -> u32 {
-    let bytes_a_unit = usize::from(format / 8).max(1);
-    u32::try_from(bytes / bytes_a_unit).unwrap_or(u32::MAX)
+/// Number of units of `format` bits in `bytes` bytes.
+fn unit_count(bytes: usize, format: u8) -> u32 {
+    let bytes_per_unit = usize::from(format / 8).max(1);
+    u32::try_from(bytes / bytes_per_unit).unwrap_or(u32::MAX)
 }

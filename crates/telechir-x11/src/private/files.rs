@@ -1,4 +1,4 @@
-//! What a private display keeps on disk, and what its server leaves in `/tmp`.
+//! The files of a private display: its folder, lock file and socket in `/tmp`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -13,27 +13,29 @@ use super::DisplayOptions;
 use crate::address::socket_path;
 use crate::authority::MagicCookie;
 
-/// Nothing on the screen moves without a reason: no animations, no blinking caret, no fading
-/// scroll bars. Waiting for a settled screen would take those for progress.
+/// Disables animations, the blinking caret and fading scroll bars: settling would take them for
+/// progress.
 const GTK_SETTINGS: &str = "[Settings]
 gtk-enable-animations=0
 gtk-cursor-blink=0
 gtk-overlay-scrolling=0
 ";
-/// Chromium describes its pages only when it is told to. Debian's reads this folder at its start.
-const CHROMIUM: &str = "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --force-renderer-accessibility\"\n";
+/// Chromium exposes its pages only with this flag. Debian's wrapper sources the files of this
+/// folder.
+const CHROMIUM_SCRIPT: &str =
+    "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --force-renderer-accessibility\"\n";
 const OPENBOX: &str = include_str!("openbox.xml");
 
-/// Files of the folder that programs see in `/etc`. The system's own may not name the user, which
-/// many programs do not put up with.
+/// Files of the display folder that appear in `/etc` for programs. The host's own files may not
+/// list the user, which many programs require.
 pub(super) const ETC: [&str; 5] = ["passwd", "group", "hosts", "machine-id", CHROMIUM_FLAGS];
 const CHROMIUM_FLAGS: &str = "chromium.d";
 
-/// Makes the display's folder with all its files, owned by whom the display runs as.
+/// Creates the display folder with all its files, owned by the display's user.
 pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result<TempDir> {
     let folder = tempfile::Builder::new()
         .prefix("display-")
-        // Without links: it is at the same place for the programs, who do not see those.
+        // Resolve links: programs see the same path but not the links.
         .tempdir_in(options.session_dir.canonicalize()?)?;
     let path = folder.path();
     let owner = options.identity;
@@ -54,7 +56,11 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
     make_file(&path.join("openbox.xml"), OPENBOX, owner)?;
     make_folder(&path.join(CHROMIUM_FLAGS), owner)?;
     if options.accessibility {
-        make_file(&path.join(CHROMIUM_FLAGS).join("telechir"), CHROMIUM, owner)?;
+        make_file(
+            &path.join(CHROMIUM_FLAGS).join("telechir"),
+            CHROMIUM_SCRIPT,
+            owner,
+        )?;
     }
     let home = path.join("home");
     let account = Account {
@@ -71,24 +77,24 @@ pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result
     Ok(folder)
 }
 
-/// The socket of the session bus.
+/// Socket path of the session bus.
 pub(super) fn session_bus(folder: &Path) -> PathBuf {
     folder.join("run/bus")
 }
 
-/// The file with the cookie.
+/// Path of the X authority file.
 pub(super) fn authority(folder: &Path) -> PathBuf {
     folder.join("authority")
 }
 
-/// A name of the machine that says nothing about it; the bus wants one.
+/// A random machine ID, which D-Bus requires.
 fn machine_id() -> io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(format!("{:032x}\n", u128::from_ne_bytes(bytes)))
 }
 
-/// What every program on the display gets, and nothing of our own environment.
+/// The environment of every program on the display; nothing is inherited.
 pub(super) fn environment(number: u16, folder: &Path) -> Vec<(String, String)> {
     let at = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let display = format!(":{number}");
@@ -102,26 +108,27 @@ pub(super) fn environment(number: u16, folder: &Path) -> Vec<(String, String)> {
         ("XDG_SESSION_TYPE", "x11"),
         ("GDK_BACKEND", "x11"),
         ("GSETTINGS_BACKEND", "memory"),
-        // Without a graphics card: a calculator shows a digit after 75 ms, through OpenGL after 125.
+        // Without a graphics card gnome-calculator shows a digit after 75 ms, with OpenGL after 125
+        // ms.
         ("GSK_RENDERER", "cairo"),
         ("GTK_OVERLAY_SCROLLING", "0"),
-        // Keys reach programs as they are, in order: no input method in between.
+        // No input method between key events and the program.
         ("GTK_IM_MODULE", "gtk-im-context-simple"),
         ("XMODIFIERS", "@im=none"),
-        // Nor is anything composed of several. Openbox would read five thousand ways to do so anew,
-        // for 25 ms, whenever a key gets another character.
+        // No compose sequences: Openbox would read about 5,000 of them (25 ms) on every mapping
+        // change.
         ("XCOMPOSEFILE", "/dev/null"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec()
 }
 
-/// Makes the folder of all sockets of X servers, as a server would: two servers that do it at
-/// the same moment fail, and a server of ours may not be allowed to.
+/// Creates `/tmp/.X11-unix` with the mode that X servers use. Two servers that create it at the
+/// same time fail, and an unprivileged server may not be allowed to.
 pub(super) fn make_socket_folder() -> io::Result<()> {
     let path = Path::new("/tmp/.X11-unix");
     match fs::DirBuilder::new().mode(0o1777).create(path) {
-        // The mask of our process may have taken bits away.
+        // The umask may have cleared mode bits.
         Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o1777)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -145,36 +152,36 @@ fn own(path: &Path, owner: Option<Identity>) -> io::Result<()> {
     }
 }
 
-/// A display's number that is ours until this is dropped.
+/// A reserved display number, until dropped.
 ///
-/// A server tells when it is ready only on `-displayfd`, and with that it neither makes nor heeds
-/// a lock: it takes the socket away from whoever has it. So we take the lock, in the form that all
-/// servers heed. It holds our own number, so a lock that outlives us counts as forgotten; and a
-/// guardian knows of it before it is there, and removes it with its socket should we not.
+/// We use `-displayfd` to learn when the server is ready; with it the server neither creates nor
+/// checks a lock file and takes over existing sockets. We therefore create the lock file in the
+/// common format, with our own process ID, so that a leftover lock counts as stale. The guardian is
+/// registered before the file exists and deletes it and the socket if this process dies.
 #[derive(Debug)]
 pub(super) struct Reservation {
     number: u16,
 }
 
 impl Reservation {
-    /// Takes a number that nobody has. High, because servers that count up from 0 without heeding
-    /// locks would take our socket when they came by.
+    /// Reserves an unused number. Starts at 1000, because servers that count up from 0 and ignore
+    /// locks would take over the socket.
     pub(super) fn take() -> io::Result<Self> {
         const LOWEST: u16 = 1_000;
         const SPAN: u16 = 50_000;
         let mut random = File::open("/dev/urandom")?;
-        let made = Made::new()?;
+        let lock_file = LockFile::new()?;
         loop {
             let mut bytes = [0; 2];
             random.read_exact(&mut bytes)?;
             let number = LOWEST + u16::from_ne_bytes(bytes) % SPAN;
-            // A keymap that a killed server of another user left would keep ours from starting.
+            // A keymap left by another user's killed server would prevent the start.
             if socket_path(number).exists() || keymap(number).exists() {
                 continue;
             }
             let lock = lock(number);
-            guardian::owns_file(&lock, &made.0, &socket_path(number))?;
-            match fs::hard_link(&made.0, &lock) {
+            guardian::owns_file(&lock, &lock_file.0, &socket_path(number))?;
+            match fs::hard_link(&lock_file.0, &lock) {
                 Ok(()) => return Ok(Self { number }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     guardian::unowns_file(&lock);
@@ -191,8 +198,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // A server that was killed leaves its socket, and when that was at its start its keymap.
-        // While the lock is there, they are nobody else's.
+        // A killed server leaves its socket and, during startup, its keymap. The lock still
+        // protects them here.
         for file in [socket_path(self.number), keymap(self.number)] {
             let _best_effort = fs::remove_file(file);
         }
@@ -201,15 +208,15 @@ impl Drop for Reservation {
     }
 }
 
-/// What a server has its keymap compiled into while it starts.
+/// The keymap that the server compiles during startup.
 fn keymap(number: u16) -> PathBuf {
     format!("/tmp/server-{number}.xkm").into()
 }
 
-/// A lock before it has its name, whole from the moment it has it.
-struct Made(PathBuf);
+/// A lock file under a temporary name; linking it makes it appear complete.
+struct LockFile(PathBuf);
 
-impl Made {
+impl LockFile {
     fn new() -> io::Result<Self> {
         let named = tempfile::Builder::new()
             .prefix(&guardian::folder_prefix())
@@ -217,13 +224,13 @@ impl Made {
             .permissions(fs::Permissions::from_mode(0o444))
             .tempfile_in("/tmp")?;
         let (mut file, path) = named.keep().map_err(|error| error.error)?;
-        let made = Self(path);
+        let lock_file = Self(path);
         file.write_all(format!("{:>10}\n", std::process::id()).as_bytes())?;
-        Ok(made)
+        Ok(lock_file)
     }
 }
 
-impl Drop for Made {
+impl Drop for LockFile {
     fn drop(&mut self) {
         let _best_effort = fs::remove_file(&self.0);
     }
@@ -238,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_display_is_left() {
+    fn dropping_a_reservation_deletes_its_files() {
         let reservation = Reservation::take().unwrap();
         let left = [keymap(reservation.number()), lock(reservation.number())];
         fs::write(&left[0], "half of it").unwrap();

@@ -1,4 +1,4 @@
-//! Starting the programs of a private display, each awaited by an event of its own.
+//! Starts the programs of a private display and waits until each is ready.
 
 use std::fs::{self, File};
 use std::future::Future;
@@ -12,17 +12,17 @@ use telechir_device::DeviceError;
 use telechir_process::{Child, Readiness, Spawn, Stdio};
 use tokio::time::timeout;
 
-use super::sandbox::{Confined, GIVEN, Given, Surroundings};
-use super::wm_startup::wait_for_manager;
+use super::sandbox::{EXTRA_FD, InheritedFds, LaunchContext, SandboxedProgram};
+use super::wm_startup::wait_for_wm;
 use super::{DisplayOptions, failed, files, unavailable};
 use crate::connection::Connection;
 
-/// Starting takes some 50 ms each on a quiet machine.
-const START_CEILING: Duration = Duration::from_secs(20);
-/// The descriptor on which the server says that it is ready.
+/// Maximum startup time of a program; each takes about 50 ms on an idle machine.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// The descriptor on which the server reports its display number.
 const READY_FD: i32 = 3;
 
-/// Starts a program.
+/// Spawns a program and maps errors.
 pub(super) async fn spawn(spawn: Spawn) -> Result<Child, DeviceError> {
     spawn
         .spawn()
@@ -30,16 +30,16 @@ pub(super) async fn spawn(spawn: Spawn) -> Result<Child, DeviceError> {
         .map_err(|error| unavailable(&format!("failed to {}", causes(&error))))
 }
 
-/// Starts an X server that only the cookie opens, and waits until it is ready.
+/// Starts an X server that requires the cookie and waits until it is ready.
 pub(super) async fn start_server(
     options: &DisplayOptions,
     folder: &Path,
     number: u16,
 ) -> Result<Child, DeviceError> {
-    files::make_socket_folder().map_err(|error| failed("make /tmp/.X11-unix", &error))?;
+    files::make_socket_folder().map_err(|error| failed("create /tmp/.X11-unix", &error))?;
     let log_path = folder.join("server.log");
-    let log = File::create(&log_path).map_err(|error| failed("make the server's log", &error))?;
-    let (ready, told) = pipe()?;
+    let log = File::create(&log_path).map_err(|error| failed("create the server log", &error))?;
+    let (ready, number_read) = pipe()?;
     let size = format!("{}x{}x24", options.size.width, options.size.height);
     let server = Spawn::new("Xvfb")
         .arg(format!(":{number}"))
@@ -53,7 +53,7 @@ pub(super) async fn start_server(
             "96",
             "-noreset",
         ])
-        // No TCP and no abstract socket: that one has no file whose rights could be set.
+        // No TCP and no abstract socket, which has no file permissions.
         .args(["-nolisten", "tcp", "-nolisten", "local", "-auth"])
         .arg(files::authority(folder))
         .identity(options.identity)
@@ -61,26 +61,26 @@ pub(super) async fn start_server(
         .stderr(Stdio::Fd(log.into()))
         .fd(READY_FD, ready);
     let server = spawn(server).await?;
-    let line = within("the X server", first_line(told)).await?;
+    let line = with_start_timeout("the X server", first_line(number_read)).await?;
     if line.trim() == number.to_string() {
         return Ok(server);
     }
     let log = fs::read_to_string(&log_path).unwrap_or_default();
-    let said: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     Err(unavailable(&format!(
-        "Xvfb ended at once: {}",
-        said.join("; ")
+        "Xvfb exited immediately: {}",
+        lines.join("; ")
     )))
 }
 
-/// Starts a session bus that listens on `socket`. What it starts by itself is confined with it.
+/// Starts a session bus that listens on `socket`. Services it starts share its sandbox.
 pub(super) async fn start_bus(
-    surroundings: &Surroundings<'_>,
+    launch_context: &LaunchContext<'_>,
     socket: &Path,
-) -> Result<Confined, DeviceError> {
+) -> Result<SandboxedProgram, DeviceError> {
     let (ready, address) = pipe()?;
     let listen = format!("--address=unix:path={}", socket.display());
-    let print = format!("--print-address={GIVEN}");
+    let print = format!("--print-address={EXTRA_FD}");
     let args = [
         "--session",
         "--nofork",
@@ -89,122 +89,127 @@ pub(super) async fn start_bus(
         &print,
         &listen,
     ];
-    let bus = surroundings
-        .start("dbus-daemon", &args, Given::Descriptor(ready))
+    let bus = launch_context
+        .start("dbus-daemon", &args, InheritedFds::Descriptor(ready))
         .await?;
-    if within("the session bus", first_line(address))
+    if with_start_timeout("the session bus", first_line(address))
         .await?
         .is_empty()
     {
-        return Err(unavailable("dbus-daemon ended at once"));
+        return Err(unavailable("dbus-daemon exited immediately"));
     }
     Ok(bus)
 }
 
-/// Starts the accessibility bus and tells it that somebody listens.
+/// Starts the accessibility bus and enables accessibility.
 ///
-/// It has to be there before the first application: Qt looks for it once, and where it is only just
-/// being started, it sometimes never says what it shows.
+/// It must run before the first application: Qt looks for it once and may never expose its elements
+/// if the bus is still starting.
 pub(super) async fn enable_accessibility(
-    surroundings: &Surroundings<'_>,
+    launch_context: &LaunchContext<'_>,
 ) -> Result<(), DeviceError> {
-    let listens = [
+    let enable = [
         "org.freedesktop.DBus.Properties.Set",
         "string:org.a11y.Status",
         "string:IsEnabled",
         "variant:boolean:true",
     ];
     tokio::try_join!(
-        ask_launcher(surroundings, &["org.a11y.Bus.GetAddress"]),
-        ask_launcher(surroundings, &listens),
+        call_launcher(launch_context, &["org.a11y.Bus.GetAddress"]),
+        call_launcher(launch_context, &enable),
     )?;
     Ok(())
 }
 
-async fn ask_launcher(surroundings: &Surroundings<'_>, words: &[&str]) -> Result<(), DeviceError> {
+async fn call_launcher(
+    launch_context: &LaunchContext<'_>,
+    args: &[&str],
+) -> Result<(), DeviceError> {
     let to = [
         "--session",
         "--print-reply",
         "--dest=org.a11y.Bus",
         "/org/a11y/bus",
     ];
-    let args = [&to, words].concat();
-    let sender = surroundings
-        .start("dbus-send", &args, Given::Nothing)
+    let args = [&to, args].concat();
+    let sender = launch_context
+        .start("dbus-send", &args, InheritedFds::Nothing)
         .await?;
-    if within("accessibility", sender.child().wait())
+    if with_start_timeout("accessibility", sender.child().wait())
         .await?
         .success()
     {
         return Ok(());
     }
     Err(unavailable(
-        "the accessibility bus does not answer; install the package `at-spi2-core`",
+        "the accessibility bus does not reply; install the package `at-spi2-core`",
     ))
 }
 
-/// Starts a window manager and waits until it took charge.
-pub(super) async fn start_manager(
-    surroundings: &Surroundings<'_>,
+/// Starts a window manager and waits until it manages windows.
+pub(super) async fn start_window_manager(
+    launch_context: &LaunchContext<'_>,
     config: &Path,
     connection: &Connection,
-) -> Result<Confined, DeviceError> {
+) -> Result<SandboxedProgram, DeviceError> {
     let config = config.to_string_lossy();
     let args = ["--sm-disable", "--config-file", &config];
-    let manager = surroundings.start("openbox", &args, Given::Nothing).await?;
+    let manager = launch_context
+        .start("openbox", &args, InheritedFds::Nothing)
+        .await?;
     tokio::select! {
-        managed = timeout(START_CEILING, wait_for_manager(connection)) => match managed {
+        managed = timeout(START_TIMEOUT, wait_for_wm(connection)) => match managed {
             Ok(outcome) => outcome.map(|()| manager).map_err(DeviceError::from),
-            Err(_) => Err(late("the window manager")),
+            Err(_) => Err(not_ready("the window manager")),
         },
-        _ended = manager.child().wait() => Err(unavailable("openbox ended at once")),
+        _ended = manager.child().wait() => Err(unavailable("openbox exited immediately")),
     }
 }
 
-/// A pipe whose reading end can be waited for: writing end, reading end.
+/// A pipe with an asynchronous read end: (write end, read end).
 pub(crate) fn pipe() -> Result<(OwnedFd, Readiness), DeviceError> {
     let make = || {
-        let (reading, writing) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&reading, true)?;
-        io::Result::Ok((writing, Readiness::reading(reading)?))
+        let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&read_end, true)?;
+        io::Result::Ok((write_end, Readiness::reading(read_end)?))
     };
-    make().map_err(|error| failed("make a pipe", &error))
+    make().map_err(|error| failed("create a pipe", &error))
 }
 
-/// What comes before the first line's end, or before the writer ends.
-pub(super) async fn first_line(reading: Readiness) -> io::Result<String> {
+/// The text up to the first line break or the end of the pipe.
+pub(super) async fn first_line(read_end: Readiness) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
-        let mut piece = [0; 256];
-        let count = reading
-            .read(|fd| Ok(rustix::io::read(fd, &mut piece)?))
+        let mut chunk = [0; 256];
+        let count = read_end
+            .read(|fd| Ok(rustix::io::read(fd, &mut chunk)?))
             .await?;
-        line.extend_from_slice(&piece[..count]);
-        if count == 0 || piece[..count].contains(&b'\n') {
+        line.extend_from_slice(&chunk[..count]);
+        if count == 0 || chunk[..count].contains(&b'\n') {
             return Ok(String::from_utf8_lossy(&line).into_owned());
         }
     }
 }
 
-/// What `work` gives, unless it takes longer than any start.
-pub(super) async fn within<T>(
+/// The result of `work`, limited to [`START_TIMEOUT`].
+pub(super) async fn with_start_timeout<T>(
     what: &'static str,
     work: impl Future<Output = io::Result<T>>,
 ) -> Result<T, DeviceError> {
-    match timeout(START_CEILING, work).await {
-        Ok(outcome) => outcome.map_err(|error| failed(&format!("hear from {what}"), &error)),
-        Err(_) => Err(late(what)),
+    match timeout(START_TIMEOUT, work).await {
+        Ok(outcome) => outcome.map_err(|error| failed(&format!("read from {what}"), &error)),
+        Err(_) => Err(not_ready(what)),
     }
 }
 
-fn late(what: &str) -> DeviceError {
+fn not_ready(what: &str) -> DeviceError {
     unavailable(&format!(
         "{what} was not ready within {} s",
-        START_CEILING.as_secs()
+        START_TIMEOUT.as_secs()
     ))
 }
 
-/// An error with what caused it, in one line.
+/// An error with its causes in one line.
 pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

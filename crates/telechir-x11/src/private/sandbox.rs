@@ -1,5 +1,4 @@
-//! Programs of a display, each in a confinement of its own: what they see, and that it holds
-//! before they run.
+//! Sandboxed programs of a display: what they can access, verified before they run.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
@@ -16,12 +15,12 @@ use telechir_process::confinement::{
 use telechir_process::{Cgroup, Child, Identity, SpawnError, package_of};
 use tokio::time::timeout;
 
-use super::programs::{causes, first_line, pipe, within};
+use super::programs::{causes, first_line, pipe, with_start_timeout};
 use super::{failed, files, unavailable};
 use crate::address::socket_path;
 
-/// Where programs find their fonts, themes and settings, beside what every program needs.
-const SYSTEM: [&str; 15] = [
+/// System files for fonts, themes and settings, in addition to the base set of every sandbox.
+const SYSTEM_PATHS: [&str; 15] = [
     "/etc/X11",
     "/etc/dbus-1",
     "/etc/default/locale",
@@ -38,57 +37,57 @@ const SYSTEM: [&str; 15] = [
     "/etc/xdg",
     "/var/cache/fontconfig",
 ];
-const READY: RawFd = Confinement::FIRST_FREE_FD;
-const GO: RawFd = READY + 1;
-/// A descriptor that a program may be given.
-pub(super) const GIVEN: RawFd = GO + 1;
-/// How long the last processes inside may take to be gone after a kill.
-const LAST: Duration = Duration::from_secs(5);
+const READY_PIPE_FD: RawFd = Confinement::FIRST_FREE_FD;
+const GO_FD: RawFd = READY_PIPE_FD + 1;
+/// An extra descriptor passed to a program.
+pub(super) const EXTRA_FD: RawFd = GO_FD + 1;
+/// How long processes in the sandbox may take to disappear after a kill.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a program gets beside its confinement.
+/// Descriptors passed to a program in addition to those of the sandbox.
 #[derive(Debug)]
-pub(super) enum Given {
+pub(super) enum InheritedFds {
     Nothing,
-    /// A descriptor that it finds as [`GIVEN`].
+    /// Passed as [`EXTRA_FD`].
     Descriptor(OwnedFd),
-    /// Where its standard error goes.
+    /// Becomes the standard error of the program.
     StandardError(OwnedFd),
 }
 
 /// What the programs of one display share.
 #[derive(Debug)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct LaunchContext<'a> {
     pub(super) identity: Option<Identity>,
     pub(super) number: u16,
     pub(super) folder: &'a Path,
     pub(super) workspace: &'a Path,
-    /// What is read-only in the workspace, when that is not the home.
+    /// Read-only files in the workspace; absent if the workspace is the home.
     pub(super) protected: Option<&'a Protected>,
-    /// What bounds all of them together.
+    /// The cgroup that limits all programs together.
     pub(super) group: &'a Cgroup,
     pub(super) environment: &'a [(String, String)],
     pub(super) network: Option<&'a Egress>,
 }
 
-impl Surroundings<'_> {
-    /// The one place that decides what a program on the display may touch.
+impl LaunchContext<'_> {
+    /// Defines everything that a program on the display can access.
     fn confinement(&self) -> Result<Confinement, ConfinementError> {
-        let within = |name: &str| self.folder.join(name);
+        let path_of = |name: &str| self.folder.join(name);
         let mut confinement = Confinement::new(self.identity, &Limits::default())?;
-        for path in SYSTEM {
+        for path in SYSTEM_PATHS {
             confinement = confinement.read_only_where_present(path);
         }
         for name in files::ETC {
-            confinement = confinement.read_only(within(name), Path::new("/etc").join(name));
+            confinement = confinement.read_only(path_of(name), Path::new("/etc").join(name));
         }
         for path in [
             socket_path(self.number),
             files::authority(self.folder),
-            within("openbox.xml"),
+            path_of("openbox.xml"),
         ] {
             confinement = confinement.read_only(&path, &path);
         }
-        for path in [within("home"), within("run")] {
+        for path in [path_of("home"), path_of("run")] {
             confinement = confinement.writable(path);
         }
         if let Some(protected) = self.protected {
@@ -101,31 +100,34 @@ impl Surroundings<'_> {
         Ok(confinement.cwd(self.workspace))
     }
 
-    /// Starts a program, when it was seen that its confinement holds.
+    /// Starts a program after verifying from outside that its sandbox holds.
     pub(super) async fn start(
         &self,
         program: &str,
         args: &[&str],
-        given: Given,
-    ) -> Result<Confined, DeviceError> {
-        let (ready, told_ready) = pipe()?;
-        let (go, heard) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map(|(reading, writing)| (writing, reading))
-            .map_err(|errno| failed("make a pipe", &errno))?;
-        let gate = gate(&given);
+        inherited: InheritedFds,
+    ) -> Result<SandboxedProgram, DeviceError> {
+        let (ready_write, ready_read) = pipe()?;
+        let (go_write, go_read) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map(|(read_end, write_end)| (write_end, read_end))
+            .map_err(|errno| failed("create a pipe", &errno))?;
+        let gate = gate(&inherited);
         let command = ["bash", "--noprofile", "--norc", "-c", &gate, program];
-        let (mut spawn, told) = self
+        let (mut spawn, info) = self
             .confinement()
             .map_err(|error| refused(&error))?
             .command(command.iter().chain(args))
-            .map_err(|error| failed("make the confinement of applications", &error))?;
-        spawn = spawn.fd(READY, ready).fd(GO, heard).cgroup(self.group);
-        if let Given::Descriptor(fd) | Given::StandardError(fd) = given {
-            spawn = spawn.fd(GIVEN, fd);
+            .map_err(|error| failed("create the sandbox of applications", &error))?;
+        spawn = spawn
+            .fd(READY_PIPE_FD, ready_write)
+            .fd(GO_FD, go_read)
+            .cgroup(self.group);
+        if let InheritedFds::Descriptor(fd) | InheritedFds::StandardError(fd) = inherited {
+            spawn = spawn.fd(EXTRA_FD, fd);
         }
         let child = super::programs::spawn(spawn).await?;
-        let said = within("a confined program", first_line(told_ready)).await?;
-        match said.trim() {
+        let status = with_start_timeout("a sandboxed program", first_line(ready_read)).await?;
+        match status.trim() {
             "ready" => {}
             "absent" => {
                 let error = SpawnError::NotFound {
@@ -134,75 +136,75 @@ impl Surroundings<'_> {
                 };
                 return Err(unavailable(&format!("failed to {}", causes(&error))));
             }
-            _ => return Err(refused(&told.complaint())),
+            _ => return Err(refused(&info.complaint())),
         }
-        let first = told.first_process();
-        let first = first.ok_or_else(|| refused(&told.complaint()))?;
+        let first = info.first_process();
+        let first = first.ok_or_else(|| refused(&info.complaint()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
         if self.group.bounds().hold() && !self.group.has(first) {
-            tracing::warn!(program, "a program is not in the group that bounds it");
+            tracing::warn!(program, "a program is outside the cgroup that limits it");
         }
-        let network = self
+        let serving = self
             .network
             .map(|egress| egress.serve_inside(first, self.identity));
-        let network = network
+        let serving = serving
             .transpose()
-            .map_err(|error| failed("open an application's way to the network", &error))?;
+            .map_err(|error| failed("connect an application to the egress proxy", &error))?;
         let first = pidfd_open(first, PidfdFlags::empty())
-            .map_err(|errno| failed("watch over a program", &errno))?;
-        rustix::io::write(&go, b"go\n").map_err(|errno| failed("start a program", &errno))?;
-        Ok(Confined {
+            .map_err(|errno| failed("open a pidfd of a program", &errno))?;
+        rustix::io::write(&go_write, b"go\n").map_err(|errno| failed("start a program", &errno))?;
+        Ok(SandboxedProgram {
             child,
             first,
-            _told: told,
-            _network: network,
+            _info: info,
+            _network: serving,
         })
     }
 }
 
-/// What runs first inside: it says that all is in place, waits until that was looked at from
-/// outside, and becomes the program.
-fn gate(given: &Given) -> String {
-    let errors = match given {
-        Given::Nothing | Given::Descriptor(_) => "2>/dev/null".to_owned(),
-        Given::StandardError(_) => format!("2>&{GIVEN} {GIVEN}>&-"),
+/// The first script inside the sandbox: reports "ready", waits for the verification and executes
+/// the program.
+fn gate(inherited: &InheritedFds) -> String {
+    let errors = match inherited {
+        InheritedFds::Nothing | InheritedFds::Descriptor(_) => "2>/dev/null".to_owned(),
+        InheritedFds::StandardError(_) => format!("2>&{EXTRA_FD} {EXTRA_FD}>&-"),
     };
     format!(
-        "{}type -P -- \"$0\" >/dev/null || {{ echo absent >&{READY}; exit 127; }}\n\
-         echo ready >&{READY}\n\
-         read -r go <&{GO} && [[ $go == go ]] || exit 125\n\
-         exec -- \"$0\" \"$@\" {READY}>&- {GO}<&- {errors}",
+        "{}type -P -- \"$0\" >/dev/null || {{ echo absent >&{READY_PIPE_FD}; exit 127; }}\n\
+         echo ready >&{READY_PIPE_FD}\n\
+         read -r go <&{GO_FD} && [[ $go == go ]] || exit 125\n\
+         exec -- \"$0\" \"$@\" {READY_PIPE_FD}>&- {GO_FD}<&- {errors}",
         Limits::default().script()
     )
 }
 
-/// A program in its confinement. When it is dropped, it is killed with all it started.
+/// A sandboxed program. Dropping it kills the program and all its descendants.
 #[derive(Debug)]
-pub(super) struct Confined {
+pub(super) struct SandboxedProgram {
     child: Child,
     first: OwnedFd,
-    _told: Told,
+    _info: Told,
     _network: Option<Serving>,
 }
 
-impl Confined {
+impl SandboxedProgram {
     pub(super) const fn child(&self) -> &Child {
         &self.child
     }
 
-    /// Ends it with all it started and waits until nothing of it is left.
+    /// Stops the program and all its descendants and waits until they are gone.
     pub(super) async fn end(self, grace: Duration) -> io::Result<ExitStatus> {
         let status = self.child.end(grace).await?;
-        match timeout(LAST, gone(self.first.as_fd())).await {
+        match timeout(KILL_TIMEOUT, gone(self.first.as_fd())).await {
             Ok(outcome) => outcome.map(|()| status),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 }
 
-/// That there is no confinement, and so no program.
+/// An error that the sandbox failed, so the program was not started.
 fn refused(error: &ConfinementError) -> DeviceError {
     unavailable(&format!(
-        "its applications are confined or not started: {error}"
+        "failed to sandbox a program, so it was not started: {error}"
     ))
 }

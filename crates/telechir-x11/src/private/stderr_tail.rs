@@ -1,4 +1,4 @@
-//! What a program says on its standard error: the end of it is kept, for when the program fails.
+//! Retains the end of a program's standard error for error reports.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,65 +9,65 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Bytes that are kept.
-const KEPT: usize = 4 << 10;
-/// How long the last words of a program that ended are waited for.
-const HELD: Duration = Duration::from_secs(1);
+/// Maximum number of bytes retained.
+const TAIL_BYTES: usize = 4 << 10;
+/// Maximum wait for the end of the pipe after the program exited.
+const EOF_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The end of what a program said so far. Reads on until it is dropped, so that the program never
-/// waits for a reader.
+/// The end of the standard error so far. A task keeps reading until it is dropped, so that the
+/// program never blocks on the pipe.
 #[derive(Debug)]
-pub(crate) struct Said {
-    end: Arc<Mutex<VecDeque<u8>>>,
-    /// Nobody sends anything: it closes when there is no more to read.
-    over: watch::Receiver<()>,
+pub(crate) struct StderrTail {
+    tail: Arc<Mutex<VecDeque<u8>>>,
+    /// Closes at the end of the pipe; no value is ever sent.
+    closed: watch::Receiver<()>,
     task: JoinHandle<()>,
 }
 
-impl Said {
+impl StderrTail {
     pub(crate) fn from(pipe: Readiness) -> Self {
-        let end = Arc::new(Mutex::new(VecDeque::new()));
-        let (reading, over) = watch::channel(());
-        let kept = Arc::clone(&end);
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let (read_end, closed) = watch::channel(());
+        let shared = Arc::clone(&tail);
         let task = tokio::spawn(async move {
-            read(pipe, kept).await;
-            drop(reading);
+            read(pipe, shared).await;
+            drop(read_end);
         });
-        Self { end, over, task }
+        Self { tail, closed, task }
     }
 
-    /// All that was said by a program that ended, as text. Others that it started may hold the
-    /// pipe: then what came within a second.
-    pub(crate) async fn to_the_end(&self) -> String {
-        let mut over = self.over.clone();
-        let _closed_or_held = timeout(HELD, over.changed()).await;
+    /// The output of an exited program as text. Descendants may keep the pipe open; in that case
+    /// the output read within [`EOF_TIMEOUT`].
+    pub(crate) async fn read_to_end(&self) -> String {
+        let mut closed = self.closed.clone();
+        let _closed_or_timeout = timeout(EOF_TIMEOUT, closed.changed()).await;
         self.text()
     }
 
-    /// As text, whole lines where it was cut.
+    /// The retained output as text, starting with a complete line.
     fn text(&self) -> String {
-        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = end.iter().copied().collect();
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = tail.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         match text.split_once('\n') {
-            Some((_, rest)) if bytes.len() == KEPT => rest.trim().to_owned(),
+            Some((_, rest)) if bytes.len() == TAIL_BYTES => rest.trim().to_owned(),
             _ => text.trim().to_owned(),
         }
     }
 }
 
-impl Drop for Said {
+impl Drop for StderrTail {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn read(pipe: Readiness, end: Arc<Mutex<VecDeque<u8>>>) {
-    let mut piece = [0; 4096];
-    while let Ok(count @ 1..) = pipe.read(|fd| Ok(rustix::io::read(fd, &mut piece)?)).await {
-        let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
-        end.extend(&piece[..count]);
-        let over = end.len().saturating_sub(KEPT);
-        end.drain(..over);
+async fn read(pipe: Readiness, tail: Arc<Mutex<VecDeque<u8>>>) {
+    let mut chunk = [0; 4096];
+    while let Ok(count @ 1..) = pipe.read(|fd| Ok(rustix::io::read(fd, &mut chunk)?)).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&chunk[..count]);
+        let closed = tail.len().saturating_sub(TAIL_BYTES);
+        tail.drain(..closed);
     }
 }

@@ -1,4 +1,4 @@
-//! Knowing that a window manager is at work.
+//! Waits until a window manager is running.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use x11rb::protocol::xproto::{
 use crate::connection::Connection;
 use crate::error::XError;
 
-/// A request that a manager did not take while it was still starting is made again.
-const AGAIN_AFTER: Duration = Duration::from_millis(50);
+/// Interval for mapping the probe window again: a starting window manager may miss the request.
+const REMAP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits until a window manager shows a window of ours.
+/// Waits until a window manager adopts a probe window.
 ///
-/// What managers announce on the root window comes too early: openbox loses windows that are shown
-/// between its announcement and its first look at events.
-pub(super) async fn wait_for_manager(connection: &Connection) -> Result<(), XError> {
+/// The announcement on the root window comes too early: openbox loses windows that are mapped
+/// between its announcement and its event loop.
+pub(super) async fn wait_for_wm(connection: &Connection) -> Result<(), XError> {
     let x = connection.x();
     let probe = x.generate_id()?;
     let look = CreateWindowAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
@@ -27,20 +27,20 @@ pub(super) async fn wait_for_manager(connection: &Connection) -> Result<(), XErr
     x.create_window(0, probe, connection.root(), 0, 0, 1, 1, 0, class, 0, &look)?;
     loop {
         x.map_window(probe)?;
-        let adopted = until_moved(connection, probe, |parent| parent != connection.root());
-        if let Ok(outcome) = timeout(AGAIN_AFTER, adopted).await {
+        let adopted = until_reparented(connection, probe, |parent| parent != connection.root());
+        if let Ok(outcome) = timeout(REMAP_INTERVAL, adopted).await {
             outcome?;
             break;
         }
     }
-    // It must have let go of the window before we do: the next client gets the same numbers.
+    // Wait for the release: the next client may get the same window IDs.
     x.unmap_window(probe)?;
-    until_moved(connection, probe, |parent| parent == connection.root()).await?;
+    until_reparented(connection, probe, |parent| parent == connection.root()).await?;
     connection.checked(x.destroy_window(probe)?).await
 }
 
-/// A manager gives every window a frame to be in, and takes it out at its end.
-async fn until_moved(
+/// Window managers reparent each managed window into a frame and back when releasing it.
+async fn until_reparented(
     connection: &Connection,
     probe: Window,
     is_there: impl Fn(Window) -> bool,

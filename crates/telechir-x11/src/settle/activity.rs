@@ -1,7 +1,7 @@
-//! What the programs of a display do, from what Linux says of their threads in `/proc`: how long
-//! each ran, and whether it sleeps.
+//! Measures the activity of a display's programs from their threads in `/proc`: CPU time and sleep
+//! state.
 //!
-//! Knows only those of this machine, and says so when it knows none.
+//! Covers local programs only; without any, samples are `None`.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -9,272 +9,276 @@ use std::time::Duration;
 use telechir_device::Settle;
 use tokio::time::Instant;
 
-use super::Patience;
-use super::threads::{Cast, Thread, Threads, Turns};
-use super::timers::{self, Alarm, Timer};
+use super::SettleMode;
+use super::threads::{SchedStat, Thread, ThreadScanner, WatchedProcesses};
+use super::timers::{self, PendingTimer, Timer};
 
-/// Over a shorter time the background is not measured: an action's own work would be most of it.
-const LEAST_BACKGROUND: Duration = Duration::from_millis(300);
-/// What they take by themselves shows in a wait that is so long.
-const LONG: Duration = Duration::from_millis(40);
-/// Over a shorter time a share says nothing: a program's shortest turn would be most of it.
-const LEAST_SHARE: Duration = Duration::from_millis(20);
-/// A timer is waited for when it goes off so soon after the action. Toolkits let a button that was
-/// pressed by key look pressed for 250 ms, and LibreOffice looks at its tool bars after 300; after
-/// 400 a second click would no longer be a double click, which shows nothing.
-const PATIENCE: Duration = Duration::from_millis(340);
-/// So short a timer is waited for at any time: it is a part of what goes on.
-const SHORT: Duration = Duration::from_millis(60);
-/// From one picture to the next, of which there are sixty in a second.
-const SCREENSHOT: Duration = Duration::from_millis(17);
-/// A slower rhythm seldom meets what is done.
-const SLOWEST: Duration = Duration::from_secs(1);
-/// A timer is read a little after it was set, so that two readings of one differ.
-const BLUR: Duration = Duration::from_millis(12);
-/// A timer that is set again for as long as before, give or take so much, is the same.
-const SAME: Duration = Duration::from_millis(4);
-/// A timer of a thread is not waited for any more after so many times in vain, and so long in all:
-/// LibreOffice looks every 10 ms whether it may go on with what it has put off.
-const VAIN: u32 = 2;
-const VAIN_TIME: Duration = Duration::from_millis(120);
-/// Nor is any that is not short, after so many of whatever length.
-const VAIN_IN_ALL: u32 = 4;
-/// A timer that is over has its effect by then, unless its thread had nothing to do.
-const LATE: Duration = Duration::from_millis(4);
+/// Minimum window for measuring background load; in a shorter one the action's own work dominates.
+const MIN_BACKGROUND_WINDOW: Duration = Duration::from_millis(300);
+/// Minimum wait for lowering the background load again.
+const MIN_WAIT_FOR_BACKGROUND: Duration = Duration::from_millis(40);
+/// Minimum window for a CPU share; below it a single scheduler slice dominates.
+const MIN_SHARE_WINDOW: Duration = Duration::from_millis(20);
+/// Timers are waited for if they expire within this time after the action. Covers the 250 ms for
+/// which toolkits show a button activated by key as pressed, and LibreOffice's toolbar check after
+/// 300 ms; excludes the double-click timeout of 400 ms, which draws nothing.
+const ACTION_TIMER_WINDOW: Duration = Duration::from_millis(340);
+/// Timers up to this length are always waited for: they belong to ongoing work.
+const SHORT_TIMER: Duration = Duration::from_millis(60);
+/// Time between two frames at 60 Hz.
+const FRAME_INTERVAL: Duration = Duration::from_millis(17);
+/// Longest period of a timer that counts as periodic; slower ones rarely coincide with an action.
+const MAX_PERIOD: Duration = Duration::from_secs(1);
+/// Maximum difference between two readings of the same timer: each is read some time after it was
+/// set.
+const TIMER_READ_TOLERANCE: Duration = Duration::from_millis(12);
+/// Two timer lengths that differ by less are the same timer.
+const TIMER_TOLERANCE: Duration = Duration::from_millis(4);
+/// A repeated timer is ignored after it expired this often without an effect and was waited for at
+/// least [`MIN_INEFFECTIVE_TIME`]: LibreOffice polls for deferred work every 10 ms.
+const MAX_INEFFECTIVE: u32 = 2;
+const MIN_INEFFECTIVE_TIME: Duration = Duration::from_millis(120);
+/// All longer timers of a thread are ignored after this many expired without an effect.
+const MAX_INEFFECTIVE_TOTAL: u32 = 4;
+/// The effect of an expired timer appears within this time, unless its thread had nothing to do.
+const TIMER_LATENCY: Duration = Duration::from_millis(4);
 
-/// Which timers are waited for.
+/// Programs are busy if they use this many cores more than their background load.
+const BUSY_CORES: f64 = 0.1;
+/// Factor by which the background load may vary.
+const BACKGROUND_MARGIN: f64 = 1.2;
+
+/// Which timers a wait covers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timely {
-    /// Those that go off until then,
+pub(super) struct TimerWindow {
+    /// Timers that expire up to this time are covered,
     until: Instant,
-    /// and later those that were set for no longer than this;
+    /// and later ones if they were set for at most this long,
     short: Duration,
-    /// but not those of the threads that programs begin with.
+    /// except those of main threads if set.
     skips_first: bool,
 }
 
-impl Timely {
-    pub(super) fn of(patience: Patience, acted: Instant, settle: Settle) -> Self {
-        match patience {
-            Patience::ForEffects => Self {
-                until: acted + PATIENCE.max(settle.quiet),
-                short: SHORT,
+impl TimerWindow {
+    pub(super) fn of(mode: SettleMode, acted: Instant, settle: Settle) -> Self {
+        match mode {
+            SettleMode::Effect => Self {
+                until: acted + ACTION_TIMER_WINDOW.max(settle.quiet),
+                short: SHORT_TIMER,
                 skips_first: false,
             },
-            Patience::Frame => Self {
+            SettleMode::Frame => Self {
                 until: acted,
-                short: SCREENSHOT,
+                short: FRAME_INTERVAL,
                 skips_first: true,
             },
         }
     }
 }
 
-/// What was seen.
+/// The activity at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Look {
-    /// They work more than they do by themselves, or the server does.
+pub(super) struct Sample {
+    /// Whether the programs use more CPU than their background load, or the server is busy.
     pub(super) is_busy: bool,
-    /// How many times as long everything takes as it would with a core for each of them.
+    /// How many times longer work takes than with one core per thread; 1.0 without contention.
     pub(super) slowness: f64,
     pub(super) sleep: Sleep,
 }
 
-/// Whether all sleep, and until when.
+/// Whether all threads sleep, and until when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sleep {
-    /// Somebody ran since the last look, or is about to.
+    /// A thread ran since the previous sample or is ready to run.
     Awake,
-    /// Nobody ran, and all wait for something to happen.
-    Sound,
-    /// The same, but for a timer.
+    /// No thread ran; all wait for external events.
+    Idle,
+    /// No thread ran; the next covered timer expires at this time.
     Until(Instant),
-    /// The same, but it is not known for how long.
+    /// No thread ran; some sleeps have an unknown length.
     Unknown,
 }
 
-/// A thread as it was last seen.
+/// A thread as of the latest sample.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    turns: Turns,
-    /// What it had when this wait began.
-    began: u64,
-    /// Nanoseconds that it was seen to wait for a core, and Linux has not told yet.
-    untold: u64,
-    /// When what it sleeps for comes, once that was read.
+struct ThreadActivity {
+    sched: SchedStat,
+    /// Its `wanted` time at the start of the wait.
+    wanted_at_start: u64,
+    /// Nanoseconds it was observed waiting for a core, not yet included in schedstat.
+    unreported_ns: u64,
+    /// The timeout of its sleep, once read.
     timer: Option<Timer>,
-    /// What it sleeps for at most when nothing is done, as a clock and a caret do.
-    rhythm: Option<Duration>,
-    /// When a timer goes off that is too far off to be waited for.
-    far: Option<Instant>,
+    /// Maximum length of its sleeps without an action, as for a clock or a caret.
+    period: Option<Duration>,
+    /// Expiry of a timer outside the covered window.
+    distant_timer: Option<Instant>,
 }
 
-/// Timers of a thread that had no effect on the screen, since one had.
+/// Timers of a thread without an effect on the screen, since the last one that had an effect.
 #[derive(Clone, Copy, Debug, Default)]
-struct Vain {
-    /// How long the last of them was, and how many in a row.
+struct IneffectiveTimers {
+    /// Length of the latest timer and how often it repeated in a row.
     span: Duration,
-    times: u32,
-    /// How long these were waited for.
-    spent: Duration,
-    in_all: u32,
+    count: u32,
+    /// Total time spent waiting for the repeated timer.
+    waited: Duration,
+    total: u32,
 }
 
-impl Vain {
-    /// One more.
-    fn waste(&mut self, span: Duration) {
-        if self.span.abs_diff(span) >= SAME {
-            (self.times, self.spent) = (0, Duration::ZERO);
+impl IneffectiveTimers {
+    /// Records one more timer without an effect.
+    fn record(&mut self, span: Duration) {
+        if self.span.abs_diff(span) >= TIMER_TOLERANCE {
+            (self.count, self.waited) = (0, Duration::ZERO);
             self.span = span;
         }
-        self.times += 1;
-        self.spent += span;
-        self.in_all += 1;
+        self.count += 1;
+        self.waited += span;
+        self.total += 1;
     }
 
-    /// Whether another would be waited for in vain, too.
-    fn holds(self, span: Duration) -> bool {
-        let is_such =
-            self.span.abs_diff(span) < SAME && self.times >= VAIN && self.spent >= VAIN_TIME;
-        is_such || (span > SHORT && self.in_all >= VAIN_IN_ALL)
+    /// Whether waiting for another timer of this length is pointless.
+    fn is_ineffective(self, span: Duration) -> bool {
+        let is_repeated = self.span.abs_diff(span) < TIMER_TOLERANCE
+            && self.count >= MAX_INEFFECTIVE
+            && self.waited >= MIN_INEFFECTIVE_TIME;
+        is_repeated || (span > SHORT_TIMER && self.total >= MAX_INEFFECTIVE_TOTAL)
     }
 }
 
-/// Watches the threads of a display.
+/// Samples the threads of a display.
 #[derive(Debug, Default)]
-pub(super) struct Work {
-    cast: Cast,
-    all: Threads,
-    threads: HashMap<Thread, Seen>,
-    looked: Option<Instant>,
-    /// Between the last two looks.
+pub(super) struct ProcessActivity {
+    watched: WatchedProcesses,
+    scanner: ThreadScanner,
+    threads: HashMap<Thread, ThreadActivity>,
+    sampled_at: Option<Instant>,
+    /// Time between the latest two samples.
     gap: Duration,
-    /// Nanoseconds that all threads together wanted a core for, at each of the last looks.
-    used: VecDeque<(Instant, u64)>,
-    /// The same when this wait began.
-    begun: Option<(Instant, u64)>,
-    /// Nanoseconds that all threads together had a core for since then.
-    ran: u64,
-    /// The server works or waits for a core at the moment: it may not have told programs yet what
-    /// was done, nor us what they have drawn.
+    /// Total nanoseconds for which threads wanted a core, at each recent sample.
+    usage: VecDeque<(Instant, u64)>,
+    /// The same at the start of the wait.
+    start_usage: Option<(Instant, u64)>,
+    /// Total nanoseconds for which threads ran since the start of the wait.
+    ran_ns: u64,
+    /// The server runs or waits for a core: input may not have reached the clients, or their
+    /// drawing may not be reported yet.
     is_server_ready: bool,
-    timely: Option<Timely>,
-    /// The timer that is waited for.
-    awaited: Option<(Thread, Alarm)>,
-    /// Those that were waited for in vain.
-    vain: HashMap<Thread, Vain>,
-    /// All slept when the last wait ended.
-    was_still: bool,
-    /// The share of a core that they took while nobody acted, such as a video does.
+    window: Option<TimerWindow>,
+    /// The timer being waited for.
+    awaited: Option<(Thread, PendingTimer)>,
+    /// Timers that had no effect, by thread.
+    ineffective: HashMap<Thread, IneffectiveTimers>,
+    /// All threads were asleep at the end of the previous wait.
+    was_idle: bool,
+    /// Average number of cores used without an action, for example by a video.
     background: f64,
 }
 
-impl Work {
-    /// Something is about to be done: what they have set by now is not because of it.
-    pub(super) fn before(&mut self, now: Instant) {
-        let cast = std::mem::take(&mut self.cast);
-        let timely = Timely {
+impl ProcessActivity {
+    /// Prepares for an action: timers set up to now are not its effects.
+    pub(super) fn before_action(&mut self, now: Instant) {
+        let watched = std::mem::take(&mut self.watched);
+        let window = TimerWindow {
             until: now,
-            short: SHORT,
+            short: SHORT_TIMER,
             skips_first: false,
         };
-        self.begin(cast, timely, now);
-        self.learn_rhythms(now);
+        self.start(watched, window, now);
+        self.learn_periods(now);
     }
 
-    /// Begins to watch, and learns what they did since the last time.
-    pub(super) fn begin(&mut self, cast: Cast, timely: Timely, now: Instant) {
-        self.cast = cast;
-        self.timely = Some(timely);
+    /// Starts a wait and measures the background load since the previous one.
+    pub(super) fn start(&mut self, watched: WatchedProcesses, window: TimerWindow, now: Instant) {
+        self.watched = watched;
+        self.window = Some(window);
         self.awaited = None;
-        let last = self.used.back().copied();
-        self.gather(now);
+        let last = self.usage.back().copied();
+        self.read_threads(now);
         let threads = &self.threads;
-        self.vain.retain(|thread, _| threads.contains_key(thread));
-        let new = self.used.back().copied();
+        self.ineffective
+            .retain(|thread, _| threads.contains_key(thread));
+        let new = self.usage.back().copied();
         if let (Some(last), Some(new)) = (last, new)
-            && new.0 - last.0 >= LEAST_BACKGROUND
+            && new.0 - last.0 >= MIN_BACKGROUND_WINDOW
         {
-            // Who slept then has nothing that goes on.
-            self.background = if self.was_still {
-                0.0
-            } else {
-                share(last, new)
-            };
+            // If everything was idle then, the load in between was not continuous.
+            self.background = if self.was_idle { 0.0 } else { share(last, new) };
         }
         if let Some(new) = new {
-            self.used = VecDeque::from([new]);
+            self.usage = VecDeque::from([new]);
         }
-        self.begun = new;
-        self.ran = 0;
+        self.start_usage = new;
+        self.ran_ns = 0;
         for seen in self.threads.values_mut() {
-            seen.began = seen.turns.wanted;
+            seen.wanted_at_start = seen.sched.wanted;
         }
     }
 
-    /// The program that had most to do since this wait began.
-    pub(super) fn actor(&self) -> Option<u32> {
-        let mut work: HashMap<u32, u64> = HashMap::new();
+    /// The program that used the most CPU time since the start of the wait.
+    pub(super) fn busiest_program(&self) -> Option<u32> {
+        let mut activity: HashMap<u32, u64> = HashMap::new();
         for ((process, _), seen) in &self.threads {
-            *work.entry(*process).or_default() += seen.turns.wanted - seen.began;
+            *activity.entry(*process).or_default() += seen.sched.wanted - seen.wanted_at_start;
         }
-        let programs = work
+        let programs = activity
             .into_iter()
-            .filter(|(process, work)| *work > 0 && Some(*process) != self.cast.server);
+            .filter(|(process, activity)| *activity > 0 && Some(*process) != self.watched.server);
         programs
-            .max_by_key(|(_, work)| *work)
+            .max_by_key(|(_, activity)| *activity)
             .map(|(process, _)| process)
     }
 
-    /// How they are; none when nothing is known of them. The screen changed last at `changed`.
-    pub(super) fn look(&mut self, changed: Instant, now: Instant) -> Option<Look> {
-        let did_run = self.gather(now);
+    /// Takes a sample; `None` if no thread is known. `changed` is the time of the latest change.
+    pub(super) fn sample(&mut self, changed: Instant, now: Instant) -> Option<Sample> {
+        let did_run = self.read_threads(now);
         if !self
             .threads
             .keys()
-            .any(|(process, _)| Some(*process) != self.cast.server)
+            .any(|(process, _)| Some(*process) != self.watched.server)
         {
             return None;
         }
         self.forget_background(now);
         self.is_server_ready = false;
-        let most = 0.1 + self.background * 1.2;
-        // Who waits for a core matters only when it seems that nobody does.
-        let is_awake = if did_run && self.share() > most {
+        let busy_share = BUSY_CORES + self.background * BACKGROUND_MARGIN;
+        // Threads waiting for a core matter only if none seems to run.
+        let is_awake = if did_run && self.share() > busy_share {
             true
         } else {
-            // Who waited for a core, and had one and was done with it before it was asked whether
-            // it waits, has had a turn since: the other way round it would be missed.
-            self.await_cores(now) || did_run || self.gather(Instant::now())
+            // Threads are read again after checking for waiting ones: one that got its core in
+            // between would otherwise be missed.
+            self.count_waiting(now) || did_run || self.read_threads(Instant::now())
         };
         let sleep = if is_awake {
             Sleep::Awake
         } else {
-            self.judge(changed, now);
+            self.judge_awaited(changed, now);
             self.sleep(now)
         };
-        self.was_still = !is_awake;
-        Some(Look {
-            is_busy: self.share() > most || self.is_server_ready,
+        self.was_idle = !is_awake;
+        Some(Sample {
+            is_busy: self.share() > busy_share || self.is_server_ready,
             slowness: self.slowness(),
             sleep,
         })
     }
 
-    /// Whether a thread of this program sleeps for no longer than this.
-    pub(super) fn has_alarm(&self, program: u32, at_most: Duration) -> bool {
+    /// Whether a thread of this program sleeps for at most `limit`.
+    pub(super) fn has_timer_within(&self, program: u32, limit: Duration) -> bool {
         let mut of_it = self.threads.iter().filter(|((of, _), _)| *of == program);
         of_it.any(|(_, seen)| match seen.timer {
-            Some(Timer::At(alarm)) => alarm.span <= at_most,
+            Some(Timer::At(timer)) => timer.span <= limit,
             Some(Timer::Never | Timer::Unknown) | None => false,
         })
     }
 
-    /// What they did after the last wait may have been the end of what was done before it. Who
-    /// takes less now does not take as much by itself.
+    /// Lowers the background load: activity after the previous wait may have been its late effect
+    /// rather than continuous.
     fn forget_background(&mut self, now: Instant) {
-        if let (Some(first), Some(last)) = (self.begun, self.used.back())
-            && now - first.0 >= LONG
+        if let (Some(first), Some(last)) = (self.start_usage, self.usage.back())
+            && now - first.0 >= MIN_WAIT_FOR_BACKGROUND
         {
             self.background = self.background.min(share(first, *last));
         }
@@ -285,171 +289,180 @@ impl Work {
         reason = "nanoseconds of one wait are far below 2^52"
     )]
     fn slowness(&self) -> f64 {
-        let wanted = match (self.begun, self.used.back()) {
+        let wanted = match (self.start_usage, self.usage.back()) {
             (Some((_, first)), Some((_, last))) => last.saturating_sub(first),
             _ => 0,
         };
-        (wanted as f64 / self.ran.max(1) as f64).max(1.0)
+        (wanted as f64 / self.ran_ns.max(1) as f64).max(1.0)
     }
 
-    /// Reads every thread's turns; says whether one had any since the last time, began or ended.
-    fn gather(&mut self, now: Instant) -> bool {
-        let mut before = std::mem::take(&mut self.threads);
-        let last = self.looked.replace(now);
+    /// Reads the CPU times of all threads; true if any thread ran, started or exited.
+    fn read_threads(&mut self, now: Instant) -> bool {
+        let mut previous = std::mem::take(&mut self.threads);
+        let last = self.sampled_at.replace(now);
         self.gap = last.map_or(Duration::ZERO, |last| now - last);
         let mut did_run = false;
-        let mut used = self.used.back().map_or(0, |(_, used)| *used);
-        for (thread, turns) in self.all.read(&self.cast) {
-            let seen = match before.remove(&thread) {
-                Some(seen) if seen.turns == turns => seen,
+        let mut usage = self.usage.back().map_or(0, |(_, usage)| *usage);
+        for (thread, sched) in self.scanner.read(&self.watched) {
+            let seen = match previous.remove(&thread) {
+                Some(seen) if seen.sched == sched => seen,
                 old => {
                     did_run = true;
-                    if Some(thread.0) != self.cast.server {
-                        let had = old.map_or(0, |seen| seen.turns.wanted + seen.untold);
-                        used += turns.wanted.saturating_sub(had);
-                        let had = old.map_or(0, |seen| seen.turns.ran);
-                        self.ran += turns.ran.saturating_sub(had);
+                    if Some(thread.0) != self.watched.server {
+                        let known = old.map_or(0, |seen| seen.sched.wanted + seen.unreported_ns);
+                        usage += sched.wanted.saturating_sub(known);
+                        let known = old.map_or(0, |seen| seen.sched.ran);
+                        self.ran_ns += sched.ran.saturating_sub(known);
                     }
-                    Seen {
-                        turns,
-                        began: old.map_or(0, |seen| seen.began),
-                        untold: 0,
+                    ThreadActivity {
+                        sched,
+                        wanted_at_start: old.map_or(0, |seen| seen.wanted_at_start),
+                        unreported_ns: 0,
                         timer: None,
-                        rhythm: old.and_then(|seen| seen.rhythm),
-                        far: old.and_then(|seen| seen.far),
+                        period: old.and_then(|seen| seen.period),
+                        distant_timer: old.and_then(|seen| seen.distant_timer),
                     }
                 }
             };
             self.threads.insert(thread, seen);
         }
-        self.used.push_back((now, used));
+        self.usage.push_back((now, usage));
         while self
-            .used
+            .usage
             .get(1)
-            .is_some_and(|(at, _)| now - *at >= LEAST_SHARE)
+            .is_some_and(|(at, _)| now - *at >= MIN_SHARE_WINDOW)
         {
-            self.used.pop_front();
+            self.usage.pop_front();
         }
-        did_run || !before.is_empty()
+        did_run || !previous.is_empty()
     }
 
-    /// Whether a thread waits for a core or a disk. Linux tells of such time only once it is over.
-    fn await_cores(&mut self, now: Instant) -> bool {
+    /// Whether a thread waits for a core or a disk. schedstat includes such time only afterwards.
+    fn count_waiting(&mut self, now: Instant) -> bool {
         let gap = u64::try_from(self.gap.as_nanos()).unwrap_or(u64::MAX);
-        let server = self.cast.server;
+        let server = self.watched.server;
         let mut is_awaited = false;
-        let mut untold = 0;
+        let mut unreported_ns = 0;
         for (thread, seen) in &mut self.threads {
-            if self.all.is_ready(*thread) {
+            if self.scanner.is_ready(*thread) {
                 is_awaited = true;
                 if Some(thread.0) == server {
                     self.is_server_ready = true;
                 } else {
-                    seen.untold += gap;
-                    untold += gap;
+                    seen.unreported_ns += gap;
+                    unreported_ns += gap;
                 }
             }
         }
-        if let Some((at, used)) = self.used.back_mut()
+        if let Some((at, usage)) = self.usage.back_mut()
             && *at == now
         {
-            *used += untold;
+            *usage += unreported_ns;
         }
         is_awaited
     }
 
-    /// Cores that were used, or wanted, on average, over the last looks.
+    /// Average number of cores used or wanted over the recent samples.
     fn share(&self) -> f64 {
-        match (self.used.front(), self.used.back()) {
+        match (self.usage.front(), self.usage.back()) {
             (Some(first), Some(last)) => share(*first, *last),
             _ => 0.0,
         }
     }
 
-    /// What the sleepers wait for.
+    /// What the sleeping threads wait for.
     fn sleep(&mut self, now: Instant) -> Sleep {
-        let (server, timely) = (self.cast.server, self.timely);
+        let (server, window) = (self.watched.server, self.window);
         let sleepers = self.threads.iter_mut();
-        let skips_first = timely.is_some_and(|timely| timely.skips_first);
+        let skips_first = window.is_some_and(|window| window.skips_first);
         let sleepers = sleepers.filter(|((process, thread), _)| {
             Some(*process) != server && !(skips_first && process == thread)
         });
-        let mut next: Option<(Thread, Alarm)> = None;
-        let mut is_unknown = !self.all.is_whole();
+        let mut next: Option<(Thread, PendingTimer)> = None;
+        let mut is_unknown = !self.scanner.is_complete();
         for (thread, seen) in sleepers {
-            let vain = self.vain.get(thread);
-            let in_vain = |span| vain.is_some_and(|vain| vain.holds(span));
-            match seen.pending(*thread, in_vain, (timely, now)) {
+            let ineffective = self.ineffective.get(thread);
+            let is_ineffective =
+                |span| ineffective.is_some_and(|ineffective| ineffective.is_ineffective(span));
+            match seen.pending(*thread, is_ineffective, (window, now)) {
                 Timer::Never => {}
                 Timer::Unknown => is_unknown = true,
-                Timer::At(alarm) if next.is_none_or(|(_, first)| alarm.at < first.at) => {
-                    next = Some((*thread, alarm));
+                Timer::At(timer) if next.is_none_or(|(_, first)| timer.at < first.at) => {
+                    next = Some((*thread, timer));
                 }
                 Timer::At(_) => {}
             }
         }
-        if let Some((_, alarm)) = next {
+        if let Some((_, timer)) = next {
             self.awaited = next;
-            return Sleep::Until(alarm.at);
+            return Sleep::Until(timer.at);
         }
         if is_unknown {
             Sleep::Unknown
         } else {
-            Sleep::Sound
+            Sleep::Idle
         }
     }
 
-    /// Whether the timer that was waited for had an effect.
-    fn judge(&mut self, changed: Instant, now: Instant) {
-        let Some((thread, alarm)) = self.awaited.take_if(|(_, alarm)| alarm.at <= now) else {
+    /// Records whether the expired timer had an effect.
+    fn judge_awaited(&mut self, changed: Instant, now: Instant) {
+        let Some((thread, timer)) = self.awaited.take_if(|(_, timer)| timer.at <= now) else {
             return;
         };
-        if changed + BLUR >= alarm.at {
-            self.vain.remove(&thread);
+        if changed + TIMER_READ_TOLERANCE >= timer.at {
+            self.ineffective.remove(&thread);
             return;
         }
-        self.vain.entry(thread).or_default().waste(alarm.span);
+        self.ineffective
+            .entry(thread)
+            .or_default()
+            .record(timer.span);
     }
 
-    fn learn_rhythms(&mut self, now: Instant) {
+    fn learn_periods(&mut self, now: Instant) {
         for (thread, seen) in &mut self.threads {
-            let timer = *seen.timer.get_or_insert_with(|| timers::of(*thread, now));
-            seen.rhythm = match timer {
-                Timer::At(alarm) if alarm.span <= SLOWEST => Some(alarm.span),
+            let timer = *seen
+                .timer
+                .get_or_insert_with(|| timers::timer_of(*thread, now));
+            seen.period = match timer {
+                Timer::At(timer) if timer.span <= MAX_PERIOD => Some(timer.span),
                 Timer::At(_) | Timer::Never | Timer::Unknown => None,
             };
-            seen.far = None;
+            seen.distant_timer = None;
         }
     }
 }
 
-impl Seen {
-    /// The timer that was set because of what was done, and is worth waiting for.
+impl ThreadActivity {
+    /// The timer of this thread, if it may result from the action and is covered by the wait.
     fn pending(
         &mut self,
         thread: Thread,
-        in_vain: impl Fn(Duration) -> bool,
-        (timely, now): (Option<Timely>, Instant),
+        is_ineffective: impl Fn(Duration) -> bool,
+        (window, now): (Option<TimerWindow>, Instant),
     ) -> Timer {
-        let timer = *self.timer.get_or_insert_with(|| timers::of(thread, now));
-        let Timer::At(alarm) = timer else {
+        let timer = *self
+            .timer
+            .get_or_insert_with(|| timers::timer_of(thread, now));
+        let Timer::At(pending) = timer else {
             return timer;
         };
-        // A thread has many timers, of which only the next can be seen: one that has a rhythm of
-        // its own may be about to follow that.
-        let is_own = self.rhythm.is_some_and(|rhythm| {
-            alarm.span < rhythm + SAME && (alarm.span > SHORT || rhythm <= SHORT)
+        // Only the next timer of a thread is visible: one set for longer than its period may follow
+        // after a periodic one.
+        let is_own = self.period.is_some_and(|period| {
+            pending.span < period + TIMER_TOLERANCE
+                && (pending.span > SHORT_TIMER || period <= SHORT_TIMER)
         });
         let is_far =
-            timely.is_some_and(|timely| alarm.at > timely.until && alarm.span > timely.short);
+            window.is_some_and(|window| pending.at > window.until && pending.span > window.short);
         if is_far {
-            self.far = Some(alarm.at);
+            self.distant_timer = Some(pending.at);
         }
-        // What was too far off is not waited for when it has come near, either.
-        let is_known = self
-            .far
-            .is_some_and(|far| alarm.at < far + BLUR && far < alarm.at + BLUR);
-        if is_own || is_known || now > alarm.at + LATE || in_vain(alarm.span) {
+        // A timer that was too distant is still ignored when its expiry comes closer.
+        let is_known = self.distant_timer.is_some_and(|at| {
+            pending.at < at + TIMER_READ_TOLERANCE && at < pending.at + TIMER_READ_TOLERANCE
+        });
+        if is_own || is_known || now > pending.at + TIMER_LATENCY || is_ineffective(pending.span) {
             Timer::Never
         } else {
             timer

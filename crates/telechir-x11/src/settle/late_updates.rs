@@ -1,106 +1,110 @@
-//! What programs are used to do after a pause that nothing announces. Knows times only.
+//! Learns which programs update the screen after an unannounced pause. Knows delays only.
 //!
-//! LibreOffice, for one, brings its status bar up to date 600 ms after a key, and hides the timer
-//! for it behind another that goes off every 150 ms. It was too early for that once: the next wait
-//! in the same program is as long as it takes.
+//! Example: LibreOffice updates its status bar 600 ms after a key, hidden behind another timer that
+//! fires every 150 ms. The first time, the wait ends too early; the next wait in that program lasts
+//! until the update.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Later changes are not waited for: they may as well be a clock's.
-const LATEST: Duration = Duration::from_millis(700);
-/// Two times that differ by less are the same habit.
-const BLUR: Duration = Duration::from_millis(50);
-/// A habit that was right before may be wrong so often in a row.
-const MOST_WRONG: u32 = 3;
-/// So often what was seen once is taken for a habit; then it must be seen twice.
-const MOST_LOST: u32 = 2;
-/// Programs that are remembered.
-const MOST: usize = 64;
-/// So often a program is met before it is known; the first time is its start.
-const MEETINGS: u32 = 4;
-/// What a program that is not known does late, it does so long after the action.
-pub(super) const CURIOUS: Duration = Duration::from_millis(650);
+/// Later changes are not waited for: they may as well come from a clock.
+const MAX_DELAY: Duration = Duration::from_millis(700);
+/// Two delays that differ by less belong to the same update.
+const SAME_DELAY_TOLERANCE: Duration = Duration::from_millis(50);
+/// Maximum consecutive misses of an update that occurred before.
+const MAX_MISSES: u32 = 3;
+/// How often a single observation is trusted; afterwards two matching ones are required.
+const MAX_DROPS_UNCONFIRMED: u32 = 2;
+/// Maximum number of remembered programs.
+const MAX_PROGRAMS: usize = 64;
+/// Number of waits until a program counts as known; the first one is its start.
+const WAITS_UNTIL_KNOWN: u32 = 4;
+/// How long after the action an unknown program is observed. Covers LibreOffice's updates after 600
+/// ms.
+pub(super) const UNKNOWN_WATCH: Duration = Duration::from_millis(650);
 
 #[derive(Debug, Default)]
-pub(super) struct Habits {
-    known: HashMap<u32, Habit>,
-    /// How often programs were met.
-    met: HashMap<u32, u32>,
+pub(super) struct LateUpdates {
+    updates: HashMap<u32, LateUpdate>,
+    /// Number of waits per program.
+    waits: HashMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Habit {
-    /// So long after the action something changes.
-    after: Duration,
-    /// Whether it is waited for.
+struct LateUpdate {
+    /// Time between the action and the update.
+    delay: Duration,
+    /// Whether waits include this update.
     is_trusted: bool,
-    /// How often it was right, and wrong since.
-    right: u32,
-    wrong: u32,
-    /// How often it was given up since it was right.
-    lost: u32,
+    /// How often it occurred, and how often it was missing since.
+    hits: u32,
+    misses: u32,
+    /// How often it lost trust since it last occurred.
+    drops: u32,
 }
 
-impl Habits {
-    /// After the wait, a program's screen still changed, so long after the action.
-    pub(super) fn was_late(&mut self, program: u32, after: Duration) {
-        if after > LATEST {
+impl LateUpdates {
+    /// Records a change that came `delay` after the action, after the wait had ended.
+    pub(super) fn record_late(&mut self, program: u32, delay: Duration) {
+        if delay > MAX_DELAY {
             return;
         }
-        if self.known.len() >= MOST {
-            self.known.clear();
+        if self.updates.len() >= MAX_PROGRAMS {
+            self.updates.clear();
         }
-        let before = self.known.get(&program);
-        let lost = before.map_or(0, |habit| habit.lost);
-        let is_same = before.is_some_and(|habit| habit.after.abs_diff(after) < BLUR);
-        let again = Habit {
-            after,
-            // What comes by chance, again and again, proves nothing.
-            is_trusted: lost < MOST_LOST || is_same || before.is_some_and(|habit| habit.is_trusted),
-            right: 0,
-            wrong: 0,
-            lost,
+        let before = self.updates.get(&program);
+        let drops = before.map_or(0, |update| update.drops);
+        let is_same =
+            before.is_some_and(|update| update.delay.abs_diff(delay) < SAME_DELAY_TOLERANCE);
+        let updated = LateUpdate {
+            delay,
+            // Repeated coincidences are no evidence.
+            is_trusted: drops < MAX_DROPS_UNCONFIRMED
+                || is_same
+                || before.is_some_and(|update| update.is_trusted),
+            hits: 0,
+            misses: 0,
+            drops,
         };
-        self.known.insert(program, again);
+        self.updates.insert(program, updated);
     }
 
-    /// A wait was for this program.
-    pub(super) fn meet(&mut self, program: u32) {
-        if self.met.len() >= MOST {
-            self.met.clear();
+    /// Records a wait for this program.
+    pub(super) fn record_wait(&mut self, program: u32) {
+        if self.waits.len() >= MAX_PROGRAMS {
+            self.waits.clear();
         }
-        *self.met.entry(program).or_default() += 1;
+        *self.waits.entry(program).or_default() += 1;
     }
 
-    /// Whether it is not known yet what a program does late.
-    pub(super) fn is_new(&self, program: u32) -> bool {
-        let met = self.met.get(&program).copied().unwrap_or_default();
-        met < MEETINGS && self.of(program).is_none()
+    /// Whether too little is known to tell if the program updates late.
+    pub(super) fn is_unknown(&self, program: u32) -> bool {
+        let waits = self.waits.get(&program).copied().unwrap_or_default();
+        waits < WAITS_UNTIL_KNOWN && self.expected_delay(program).is_none()
     }
 
-    /// How long after an action the program's last change is to be expected.
-    pub(super) fn of(&self, program: u32) -> Option<Duration> {
-        let habit = self.known.get(&program)?;
-        habit.is_trusted.then_some(habit.after)
+    /// The delay after which the program's last change is expected.
+    pub(super) fn expected_delay(&self, program: u32) -> Option<Duration> {
+        let update = self.updates.get(&program)?;
+        update.is_trusted.then_some(update.delay)
     }
 
-    /// The change that was expected came, the last one so long after the action.
-    pub(super) fn was_right(&mut self, program: u32, after: Duration) {
-        if let Some(habit) = self.known.get_mut(&program) {
-            habit.after = habit.after.max(after.min(LATEST));
-            habit.right += 1;
-            (habit.wrong, habit.lost) = (0, 0);
+    /// Records that the expected change occurred; the last one came after `delay`.
+    pub(super) fn record_hit(&mut self, program: u32, delay: Duration) {
+        if let Some(update) = self.updates.get_mut(&program) {
+            update.delay = update.delay.max(delay.min(MAX_DELAY));
+            update.hits += 1;
+            (update.misses, update.drops) = (0, 0);
         }
     }
 
-    /// The change that was expected did not come.
-    pub(super) fn was_wrong(&mut self, program: u32) {
-        if let Some(habit) = self.known.get_mut(&program) {
-            habit.wrong += 1;
-            // Not all that it does has that effect.
-            habit.is_trusted = habit.wrong <= habit.right.min(MOST_WRONG);
-            habit.lost += u32::from(!habit.is_trusted);
+    /// Records that the expected change did not occur.
+    pub(super) fn record_miss(&mut self, program: u32) {
+        if let Some(update) = self.updates.get_mut(&program) {
+            update.misses += 1;
+            // Not every action causes the update.
+            update.is_trusted = update.misses <= update.hits.min(MAX_MISSES);
+            update.drops += u32::from(!update.is_trusted);
         }
     }
 }
@@ -112,71 +116,75 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     #[test]
-    fn a_late_change_is_expected_the_next_time() {
-        let mut habits = Habits::default();
-        assert_eq!(habits.of(7), None);
-        habits.was_late(7, MS(610));
-        assert_eq!(habits.of(7), Some(MS(610)));
-        assert_eq!(habits.of(8), None);
+    fn a_late_update_is_expected_in_the_next_wait() {
+        let mut late_updates = LateUpdates::default();
+        assert_eq!(late_updates.expected_delay(7), None);
+        late_updates.record_late(7, MS(610));
+        assert_eq!(late_updates.expected_delay(7), Some(MS(610)));
+        assert_eq!(late_updates.expected_delay(8), None);
     }
 
     #[test]
-    fn a_program_is_known_when_it_was_late_or_met_often() {
-        let mut habits = Habits::default();
-        for _ in 0..MEETINGS {
-            assert!(habits.is_new(7));
-            habits.meet(7);
+    fn a_program_is_known_after_a_late_update_or_enough_waits() {
+        let mut late_updates = LateUpdates::default();
+        for _ in 0..WAITS_UNTIL_KNOWN {
+            assert!(late_updates.is_unknown(7));
+            late_updates.record_wait(7);
         }
-        assert!(!habits.is_new(7));
-        habits.was_late(8, MS(610));
-        assert!(!habits.is_new(8));
+        assert!(!late_updates.is_unknown(7));
+        late_updates.record_late(8, MS(610));
+        assert!(!late_updates.is_unknown(8));
     }
 
     #[test]
-    fn one_chance_does_not_hide_a_habit() {
-        let mut habits = Habits::default();
-        habits.meet(7);
-        habits.was_late(7, MS(440));
-        habits.was_wrong(7);
-        assert_eq!(habits.of(7), None);
-        assert!(habits.is_new(7), "it was met once");
-        habits.was_late(7, MS(600));
-        assert_eq!(habits.of(7), Some(MS(600)));
+    fn one_miss_does_not_prevent_learning_another_delay() {
+        let mut late_updates = LateUpdates::default();
+        late_updates.record_wait(7);
+        late_updates.record_late(7, MS(440));
+        late_updates.record_miss(7);
+        assert_eq!(late_updates.expected_delay(7), None);
+        assert!(late_updates.is_unknown(7), "after a single wait");
+        late_updates.record_late(7, MS(600));
+        assert_eq!(late_updates.expected_delay(7), Some(MS(600)));
     }
 
     #[test]
-    fn who_was_late_by_chance_often_must_be_so_twice() {
-        let mut habits = Habits::default();
-        for after in [440, 610] {
-            habits.was_late(7, MS(after));
-            habits.was_wrong(7);
+    fn after_repeated_misses_two_matching_observations_are_required() {
+        let mut late_updates = LateUpdates::default();
+        for delay in [440, 610] {
+            late_updates.record_late(7, MS(delay));
+            late_updates.record_miss(7);
         }
-        habits.was_late(7, MS(300));
-        assert_eq!(habits.of(7), None);
-        habits.was_late(7, MS(320));
-        assert_eq!(habits.of(7), Some(MS(320)));
-        habits.was_right(7, MS(320));
-        habits.was_wrong(7);
-        habits.was_wrong(7);
-        habits.was_late(7, MS(500));
-        assert_eq!(habits.of(7), Some(MS(500)), "a right one counts anew");
+        late_updates.record_late(7, MS(300));
+        assert_eq!(late_updates.expected_delay(7), None);
+        late_updates.record_late(7, MS(320));
+        assert_eq!(late_updates.expected_delay(7), Some(MS(320)));
+        late_updates.record_hit(7, MS(320));
+        late_updates.record_miss(7);
+        late_updates.record_miss(7);
+        late_updates.record_late(7, MS(500));
+        assert_eq!(
+            late_updates.expected_delay(7),
+            Some(MS(500)),
+            "a hit resets the drops"
+        );
     }
 
     #[test]
-    fn a_habit_that_was_right_may_fail_to_show_once() {
-        let mut habits = Habits::default();
-        habits.was_late(7, MS(610));
-        habits.was_right(7, MS(620));
-        habits.was_wrong(7);
-        assert_eq!(habits.of(7), Some(MS(620)));
-        habits.was_wrong(7);
-        assert_eq!(habits.of(7), None);
+    fn a_confirmed_update_may_be_missed_once() {
+        let mut late_updates = LateUpdates::default();
+        late_updates.record_late(7, MS(610));
+        late_updates.record_hit(7, MS(620));
+        late_updates.record_miss(7);
+        assert_eq!(late_updates.expected_delay(7), Some(MS(620)));
+        late_updates.record_miss(7);
+        assert_eq!(late_updates.expected_delay(7), None);
     }
 
     #[test]
-    fn what_comes_much_later_is_no_habit() {
-        let mut habits = Habits::default();
-        habits.was_late(7, MS(900));
-        assert_eq!(habits.of(7), None);
+    fn changes_after_the_maximum_delay_are_not_learned() {
+        let mut late_updates = LateUpdates::default();
+        late_updates.record_late(7, MS(900));
+        assert_eq!(late_updates.expected_delay(7), None);
     }
 }

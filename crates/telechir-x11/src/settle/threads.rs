@@ -1,215 +1,223 @@
-//! The threads of a display's programs, as Linux lists them in `/proc`, and what it says of each.
+//! Lists the threads of a display's programs in `/proc` and reads their scheduler statistics.
 //!
-//! They are looked at every few milliseconds. Their files stay open, since reading one again takes
-//! a sixth of the time that opening it takes too, and only processes of which a thread had a turn
-//! are listed again: nobody else can have begun anything.
+//! The threads are sampled every few milliseconds. Their files stay open, since reading an open
+//! file takes a sixth of the time of opening and reading it. Only processes with a thread that ran
+//! are listed again, because no other process can have started a thread.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More processes than a desktop has; reading on would take longer than it is worth.
-const MOST_PROCESSES: usize = 400;
-/// Of so many threads the files stay open, two each, whatever number of displays there is: a
-/// process may have 1,024 as a rule.
-const MOST_OPEN: usize = 200;
-/// What Linux says in one of these files is never longer.
-const LONGEST: usize = 1024;
+/// Maximum number of processes; beyond it a sample would take too long.
+const MAX_PROCESSES: usize = 400;
+/// Maximum number of threads whose files stay open, two each, over all displays: the usual limit is
+/// 1,024 descriptors per process.
+const MAX_OPEN_THREADS: usize = 200;
+/// Maximum size of a `schedstat` or `stat` file in bytes.
+const MAX_PROC_FILE_BYTES: usize = 1024;
 
-/// Of how many threads they are.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// Number of threads whose files are open.
+static OPEN_THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Process and thread.
+/// Process ID and thread ID.
 pub(super) type Thread = (u32, u32);
 
-/// Whom to look at.
+/// The processes to sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cast {
-    /// Processes that draw; what they started counts as well.
+pub(super) struct WatchedProcesses {
+    /// Process IDs of programs that draw; their descendants are included.
     pub(super) programs: Vec<u32>,
-    /// The X server, when it is one of this machine.
+    /// Process ID of a local X server.
     pub(super) server: Option<u32>,
-    /// Some draw that cannot be looked at.
+    /// Whether some drawing process is not visible in `/proc`.
     pub(super) has_hidden: bool,
 }
 
-/// How much a thread had of a core so far; any turn changes it.
+/// Scheduler statistics of a thread; they change whenever it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Turns {
-    /// Nanoseconds that it ran, or was ready to.
+pub(super) struct SchedStat {
+    /// Nanoseconds the thread ran or was ready to run.
     pub(super) wanted: u64,
-    /// Nanoseconds that it ran.
+    /// Nanoseconds the thread ran.
     pub(super) ran: u64,
     pub(super) count: u64,
 }
 
-/// All threads of a cast.
+/// All threads of the watched processes.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
-    cast: Cast,
-    listed: HashMap<Thread, Listed>,
-    /// Whose threads are listed.
+pub(super) struct ThreadScanner {
+    watched: WatchedProcesses,
+    listed: HashMap<Thread, ListedThread>,
+    /// Processes whose threads are listed.
     processes: HashSet<u32>,
-    is_whole: bool,
+    is_complete: bool,
 }
 
 #[derive(Debug)]
-struct Listed {
-    turns: Turns,
-    files: Option<Files>,
+struct ListedThread {
+    sched: SchedStat,
+    files: Option<ThreadFiles>,
 }
 
 #[derive(Debug)]
-struct Files {
+struct ThreadFiles {
     schedstat: File,
     stat: File,
 }
 
-impl Threads {
-    /// Reads every thread's turns.
-    pub(super) fn read(&mut self, cast: &Cast) -> impl Iterator<Item = (Thread, Turns)> {
-        let mut stirred = Vec::new();
-        let mut is_lost = self.cast != *cast;
+impl ThreadScanner {
+    /// Reads the statistics of all threads.
+    pub(super) fn read(
+        &mut self,
+        watched: &WatchedProcesses,
+    ) -> impl Iterator<Item = (Thread, SchedStat)> {
+        let mut ran_threads = Vec::new();
+        let mut is_lost = self.watched != *watched;
         for (thread, listed) in &mut self.listed {
             match listed.read(*thread) {
-                Some(turns) if turns == listed.turns => {}
-                Some(turns) => {
-                    listed.turns = turns;
-                    stirred.push(*thread);
+                Some(sched) if sched == listed.sched => {}
+                Some(sched) => {
+                    listed.sched = sched;
+                    ran_threads.push(*thread);
                 }
                 None => is_lost = true,
             }
         }
         if is_lost {
-            self.cast.clone_from(cast);
+            self.watched.clone_from(watched);
             self.list();
         } else {
-            self.list_new(&stirred);
+            self.list_children(&ran_threads);
         }
         let listed = self.listed.iter();
-        listed.map(|(thread, listed)| (*thread, listed.turns))
+        listed.map(|(thread, listed)| (*thread, listed.sched))
     }
 
-    /// Whether these are all threads that may draw.
-    pub(super) const fn is_whole(&self) -> bool {
-        self.is_whole
+    /// Whether every thread that may draw is included.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
-    /// Whether a thread would run if it could: it waits for a core or for a disk.
+    /// Whether a thread waits for a core or a disk.
     pub(super) fn is_ready(&self, thread: Thread) -> bool {
         let files = self.listed.get(&thread).and_then(|one| one.files.as_ref());
         let stat = match files {
-            Some(files) => read_again(&files.stat),
+            Some(files) => reread(&files.stat),
             None => read(thread, "stat"),
         };
-        stat.is_some_and(|stat| says_ready(&stat))
+        stat.is_some_and(|stat| is_ready_state(&stat))
     }
 
-    /// Lists all of them anew.
+    /// Lists all threads again.
     fn list(&mut self) {
         let mut known = std::mem::take(&mut self.listed);
-        self.is_whole = !self.cast.has_hidden;
+        self.is_complete = !self.watched.has_hidden;
         self.processes = HashSet::from([std::process::id()]);
-        if let Some(server) = self.cast.server {
+        if let Some(server) = self.watched.server {
             self.processes.insert(server);
-            // What it starts draws nothing.
+            // Children of the server draw nothing.
             self.list_process(server, &mut known);
         }
-        self.list_processes(self.cast.programs.clone(), &mut known);
+        self.list_processes(self.watched.programs.clone(), &mut known);
     }
 
-    /// Lists what those began that had a turn.
-    fn list_new(&mut self, stirred: &[Thread]) {
-        let processes: HashSet<u32> = stirred.iter().map(|(process, _)| *process).collect();
-        let drawing = stirred
+    /// Lists the children of threads that ran.
+    fn list_children(&mut self, ran_threads: &[Thread]) {
+        let processes: HashSet<u32> = ran_threads.iter().map(|(process, _)| *process).collect();
+        let drawing = ran_threads
             .iter()
-            .filter(|(of, _)| Some(*of) != self.cast.server);
-        let mut begun: Vec<u32> = drawing.copied().flat_map(children).collect();
+            .filter(|(of, _)| Some(*of) != self.watched.server);
+        let mut started: Vec<u32> = drawing.copied().flat_map(child_pids).collect();
         for process in processes {
-            begun.extend(self.list_process(process, &mut HashMap::new()));
+            started.extend(self.list_process(process, &mut HashMap::new()));
         }
-        self.list_processes(begun, &mut HashMap::new());
+        self.list_processes(started, &mut HashMap::new());
     }
 
-    /// Lists these processes, and those that they started, as far as they are not listed.
-    fn list_processes(&mut self, mut open: Vec<u32>, known: &mut HashMap<Thread, Listed>) {
-        while let Some(process) = open.pop() {
-            if self.processes.len() > MOST_PROCESSES {
-                self.is_whole = false;
+    /// Lists these processes and their descendants, except those already listed.
+    fn list_processes(&mut self, mut pending: Vec<u32>, known: &mut HashMap<Thread, ListedThread>) {
+        while let Some(process) = pending.pop() {
+            if self.processes.len() > MAX_PROCESSES {
+                self.is_complete = false;
                 return;
             }
             if self.processes.insert(process) {
-                open.extend(self.list_process(process, known));
+                pending.extend(self.list_process(process, known));
             }
         }
     }
 
-    /// Lists the threads of a process that are not listed; says which processes these started.
-    fn list_process(&mut self, process: u32, known: &mut HashMap<Thread, Listed>) -> Vec<u32> {
+    /// Lists the new threads of a process; returns the processes they started.
+    fn list_process(
+        &mut self,
+        process: u32,
+        known: &mut HashMap<Thread, ListedThread>,
+    ) -> Vec<u32> {
         let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else {
-            // It ended. Another may come to its number.
+            // The process exited; its ID may be reused.
             self.processes.remove(&process);
             return Vec::new();
         };
         let ids = tasks
             .flatten()
             .filter_map(|task| task.file_name().to_str()?.parse().ok());
-        let mut begun = Vec::new();
+        let mut started = Vec::new();
         for thread in ids.map(|id| (process, id)) {
             if self.listed.contains_key(&thread) {
                 continue;
             }
-            let listed = known.remove(&thread).and_then(|it| it.again(thread));
-            if let Some(listed) = listed.or_else(|| Listed::new(thread)) {
+            let listed = known.remove(&thread).and_then(|it| it.refreshed(thread));
+            if let Some(listed) = listed.or_else(|| ListedThread::new(thread)) {
                 self.listed.insert(thread, listed);
-                begun.extend(children(thread));
+                started.extend(child_pids(thread));
             }
         }
-        begun
+        started
     }
 }
 
-impl Listed {
-    /// None when it ended.
+impl ListedThread {
+    /// `None` if the thread exited.
     fn new(thread: Thread) -> Option<Self> {
-        let (turns, files) = (Turns::default(), Files::open(thread));
-        Self { turns, files }.again(thread)
+        let (sched, files) = (SchedStat::default(), ThreadFiles::open(thread));
+        Self { sched, files }.refreshed(thread)
     }
 
-    /// The same, read again; none when it ended.
-    fn again(mut self, thread: Thread) -> Option<Self> {
-        self.turns = self.read(thread)?;
+    /// Reads the statistics again; `None` if the thread exited.
+    fn refreshed(mut self, thread: Thread) -> Option<Self> {
+        self.sched = self.read(thread)?;
         Some(self)
     }
 
-    fn read(&self, thread: Thread) -> Option<Turns> {
+    fn read(&self, thread: Thread) -> Option<SchedStat> {
         let text = match &self.files {
-            Some(files) => read_again(&files.schedstat),
+            Some(files) => reread(&files.schedstat),
             None => read(thread, "schedstat"),
         };
         Some(parse(&text?))
     }
 }
 
-impl Files {
-    /// None when no more may be open, or when the thread ended.
+impl ThreadFiles {
+    /// `None` if too many files are open or the thread exited.
     fn open(thread: Thread) -> Option<Self> {
-        let more = |open: usize| (open < MOST_OPEN).then_some(open + 1);
-        OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+        let one_more = |open: usize| (open < MAX_OPEN_THREADS).then_some(open + 1);
+        OPEN_THREADS
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
             .ok()?;
         let [schedstat, stat] = ["schedstat", "stat"].map(|file| File::open(path(thread, file)));
         let files = schedstat.ok().zip(stat.ok());
         if files.is_none() {
-            OPEN.fetch_sub(1, Ordering::Relaxed);
+            OPEN_THREADS.fetch_sub(1, Ordering::Relaxed);
         }
         files.map(|(schedstat, stat)| Self { schedstat, stat })
     }
 }
 
-impl Drop for Files {
+impl Drop for ThreadFiles {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
+        OPEN_THREADS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -217,42 +225,43 @@ fn path((process, thread): Thread, file: &str) -> String {
     format!("/proc/{process}/task/{thread}/{file}")
 }
 
-/// None when the thread ended.
+/// `None` if the thread exited.
 fn read(thread: Thread, file: &str) -> Option<String> {
     fs::read_to_string(path(thread, file)).ok()
 }
 
-/// What Linux says now; none when the thread ended.
-fn read_again(file: &File) -> Option<String> {
-    let mut text = [0; LONGEST];
+/// Reads an open file from its start; `None` if the thread exited.
+fn reread(file: &File) -> Option<String> {
+    let mut text = [0; MAX_PROC_FILE_BYTES];
     let length = file.read_at(&mut text, 0).ok()?;
     Some(String::from_utf8_lossy(text.get(..length)?).into_owned())
 }
 
-/// The processes that a thread started.
-fn children(thread: Thread) -> Vec<u32> {
+/// Process IDs that a thread started.
+fn child_pids(thread: Thread) -> Vec<u32> {
     let text = read(thread, "children").unwrap_or_default();
     let ids = text.split_ascii_whitespace();
     ids.filter_map(|id| id.parse().ok()).collect()
 }
 
-/// Time on a core, time ready to run without one, which on a busy machine is most of an
-/// application's work, and how often it was given one.
-fn parse(schedstat: &str) -> Turns {
+/// The fields are: time on a core, time waiting for one (on a loaded machine most of an
+/// application's time), number of slices.
+fn parse(schedstat: &str) -> SchedStat {
     let mut numbers = schedstat
         .split_ascii_whitespace()
         .map(|number| number.parse::<u64>().unwrap_or(0));
     let mut next = || numbers.next().unwrap_or(0);
     let (ran, waited) = (next(), next());
-    Turns {
+    SchedStat {
         wanted: ran + waited,
         ran,
         count: next(),
     }
 }
 
-/// The letter behind the name, which stands in brackets and may hold any character.
-fn says_ready(stat: &str) -> bool {
+/// The state letter follows the command name, which is in parentheses and may contain any
+/// character.
+fn is_ready_state(stat: &str) -> bool {
     let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
     state.is_some_and(|state| state.starts_with(['R', 'D']))
 }
@@ -268,26 +277,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_running_and_waiting() {
-        let turns = Turns {
+    fn parses_running_and_waiting_time() {
+        let sched = SchedStat {
             wanted: 291_447_510,
             ran: 233_012_968,
             count: 943,
         };
-        assert_eq!(parse("233012968 58434542 943\n"), turns);
-        assert_eq!(parse(""), Turns::default());
+        assert_eq!(parse("233012968 58434542 943\n"), sched);
+        assert_eq!(parse(""), SchedStat::default());
     }
 
     #[test]
-    fn ready_is_running_or_waiting_for_a_disk() {
-        assert!(says_ready("12 (a) S) R 1 12"));
-        assert!(says_ready("12 (bash) D 1 12"));
-        assert!(!says_ready("12 (R) S 1 12"));
-        assert!(!says_ready(""));
+    fn running_and_disk_wait_count_as_ready() {
+        assert!(is_ready_state("12 (a) S) R 1 12"));
+        assert!(is_ready_state("12 (bash) D 1 12"));
+        assert!(!is_ready_state("12 (R) S 1 12"));
+        assert!(!is_ready_state(""));
     }
 
-    /// A program that starts others when it gets a line, and ends them with the next.
-    async fn starter(others: usize) -> (Child, Cast) {
+    /// A shell that starts `others` processes at the first line of input and kills them at the
+    /// second.
+    async fn starter(others: usize) -> (Child, WatchedProcesses) {
         let script = format!(
             "read; for ((i = 0; i < {others}; i++)); do sleep 30 & done; read; kill $(jobs -p); \
              wait; read"
@@ -296,18 +306,22 @@ mod tests {
             .args(["-c", &script])
             .stdin(Stdio::Piped);
         let child = spawn.spawn().await.unwrap();
-        let cast = Cast {
+        let watched = WatchedProcesses {
             programs: vec![child.pid().as_raw_nonzero().get().cast_unsigned()],
-            ..Cast::default()
+            ..WatchedProcesses::default()
         };
-        (child, cast)
+        (child, watched)
     }
 
-    /// Reads until so many are there, or for a while; says how many that are.
-    async fn count(threads: &mut Threads, cast: &Cast, wanted: usize) -> usize {
+    /// Reads until there are `wanted` threads, for up to 10 s; returns their number.
+    async fn count(
+        threads: &mut ThreadScanner,
+        watched: &WatchedProcesses,
+        wanted: usize,
+    ) -> usize {
         let start = Instant::now();
         loop {
-            let count = threads.read(cast).count();
+            let count = threads.read(watched).count();
             if count == wanted || start.elapsed() > Duration::from_secs(10) {
                 return count;
             }
@@ -316,38 +330,38 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_begins_and_who_ends_is_seen_by_those_that_had_a_turn() {
-        let (mut child, cast) = starter(3).await;
+    async fn started_and_exited_processes_are_noticed() {
+        let (mut child, watched) = starter(3).await;
         let mut input = File::from(child.take_stdin().unwrap());
-        let mut threads = Threads::default();
-        assert_eq!(count(&mut threads, &cast, 1).await, 1);
+        let mut threads = ThreadScanner::default();
+        assert_eq!(count(&mut threads, &watched, 1).await, 1);
         input.write_all(b"\n").unwrap();
-        assert_eq!(count(&mut threads, &cast, 4).await, 4);
+        assert_eq!(count(&mut threads, &watched, 4).await, 4);
         input.write_all(b"\n").unwrap();
-        assert_eq!(count(&mut threads, &cast, 1).await, 1);
-        assert!(threads.is_whole());
+        assert_eq!(count(&mut threads, &watched, 1).await, 1);
+        assert!(threads.is_complete());
     }
 
     #[tokio::test]
-    async fn threads_whose_files_are_not_kept_are_read_too() {
-        let (mut child, cast) = starter(MOST_OPEN + 20).await;
+    async fn threads_beyond_the_open_file_limit_are_read_too() {
+        let (mut child, watched) = starter(MAX_OPEN_THREADS + 20).await;
         let mut input = File::from(child.take_stdin().unwrap());
-        let mut threads = Threads::default();
+        let mut threads = ThreadScanner::default();
         input.write_all(b"\n").unwrap();
-        let all = MOST_OPEN + 21;
-        assert_eq!(count(&mut threads, &cast, all).await, all);
-        let kept = |threads: &Threads| {
+        let all = MAX_OPEN_THREADS + 21;
+        assert_eq!(count(&mut threads, &watched, all).await, all);
+        let open_files = |threads: &ThreadScanner| {
             let all = threads.listed.values();
             all.filter(|one| one.files.is_some()).count()
         };
-        assert!((1..=MOST_OPEN).contains(&kept(&threads)));
+        assert!((1..=MAX_OPEN_THREADS).contains(&open_files(&threads)));
         let sleeps = |thread: &&Thread| !threads.is_ready(**thread);
         let start = Instant::now();
-        while threads.listed.keys().filter(sleeps).count() <= MOST_OPEN {
+        while threads.listed.keys().filter(sleeps).count() <= MAX_OPEN_THREADS {
             assert!(start.elapsed() < Duration::from_secs(10), "{threads:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         input.write_all(b"\n").unwrap();
-        assert_eq!(count(&mut threads, &cast, 1).await, 1);
+        assert_eq!(count(&mut threads, &watched, 1).await, 1);
     }
 }

@@ -1,7 +1,7 @@
-//! When a sleeping thread wakes by itself: the time that its system call was given.
+//! Reads when a sleeping thread wakes up: the timeout argument of its system call.
 //!
-//! Linux shows a thread's system call to whoever may trace it. Whom it does not show it to learns
-//! that it is not known, never a guess.
+//! Linux shows the system call only to processes that may trace the thread. Otherwise the result is
+//! [`Timer::Unknown`], never a guess.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -10,132 +10,134 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-/// What a thread waits for.
+/// When a thread wakes up by itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Timer {
-    /// Something that others do.
+    /// It waits for an external event without a timeout.
     Never,
-    At(Alarm),
-    /// It cannot be read.
+    At(PendingTimer),
+    /// The system call cannot be read.
     Unknown,
 }
 
-/// A time that a thread set itself.
+/// A timeout that a thread has set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Alarm {
+pub(super) struct PendingTimer {
     pub(super) at: Instant,
-    /// How far off it was when it was set.
+    /// Total length of the timeout when it was set.
     pub(super) span: Duration,
 }
 
-/// Where a system call has its time.
+/// The argument of a system call that contains its timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Given {
-    /// Milliseconds, in this argument; none when negative.
+enum TimeoutArg {
+    /// Milliseconds in this argument; negative means no timeout.
     Millis(usize),
-    /// This argument points to seconds and nanoseconds; none when null.
-    Span(usize),
-    /// To seconds and microseconds.
-    Micros(usize),
-    /// To seconds and nanoseconds, of a clock when the flags in the other argument have the bit.
-    Moment { span: usize, flags: usize, bit: u64 },
-    /// As `futex` has it: a clock's, unless the operation is a plain wait.
+    /// This argument points to a `timespec`; null means no timeout.
+    Timespec(usize),
+    /// This argument points to a `timeval`; null means no timeout.
+    Timeval(usize),
+    /// This argument points to a `timespec`, absolute if `flags` has `bit` set.
+    Absolute { span: usize, flags: usize, bit: u64 },
+    /// The `futex` call: relative for a plain wait, else absolute.
     Futex,
 }
 
-/// How a pointer's two words are counted.
+/// Nanoseconds per unit of the second field of `timespec` and `timeval`.
 const NANOS: u64 = 1;
 const MICROS: u64 = 1_000;
 
 #[cfg(target_arch = "x86_64")]
-const fn given(call: u64) -> Option<Given> {
+const fn timeout_arg(call: u64) -> Option<TimeoutArg> {
     Some(match call {
-        7 => Given::Millis(2),  // poll
-        23 => Given::Micros(4), // select
-        35 => Given::Span(0),   // nanosleep
-        202 => Given::Futex,    // futex
-        230 => Given::Moment {
+        7 => TimeoutArg::Millis(2),    // poll
+        23 => TimeoutArg::Timeval(4),  // select
+        35 => TimeoutArg::Timespec(0), // nanosleep
+        202 => TimeoutArg::Futex,      // futex
+        230 => TimeoutArg::Absolute {
             span: 2,
             flags: 1,
             bit: 1,
         }, // clock_nanosleep
-        232 | 281 => Given::Millis(3), // epoll_wait, epoll_pwait
-        270 => Given::Span(4),  // pselect6
-        271 => Given::Span(2),  // ppoll
-        128 => Given::Span(2),  // rt_sigtimedwait
-        441 => Given::Span(3),  // epoll_pwait2
+        232 | 281 => TimeoutArg::Millis(3), // epoll_wait, epoll_pwait
+        270 => TimeoutArg::Timespec(4), // pselect6
+        271 => TimeoutArg::Timespec(2), // ppoll
+        128 => TimeoutArg::Timespec(2), // rt_sigtimedwait
+        441 => TimeoutArg::Timespec(3), // epoll_pwait2
         _ => return None,
     })
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-const fn given(call: u64) -> Option<Given> {
-    // The numbers that all newer machines share.
+const fn timeout_arg(call: u64) -> Option<TimeoutArg> {
+    // The generic system call numbers, shared by newer architectures.
     Some(match call {
-        22 => Given::Millis(3), // epoll_pwait
-        72 => Given::Span(4),   // pselect6
-        73 => Given::Span(2),   // ppoll
-        98 => Given::Futex,     // futex
-        101 => Given::Span(0),  // nanosleep
-        115 => Given::Moment {
+        22 => TimeoutArg::Millis(3),    // epoll_pwait
+        72 => TimeoutArg::Timespec(4),  // pselect6
+        73 => TimeoutArg::Timespec(2),  // ppoll
+        98 => TimeoutArg::Futex,        // futex
+        101 => TimeoutArg::Timespec(0), // nanosleep
+        115 => TimeoutArg::Absolute {
             span: 2,
             flags: 1,
             bit: 1,
         }, // clock_nanosleep
-        137 => Given::Span(2),  // rt_sigtimedwait
-        441 => Given::Span(3),  // epoll_pwait2
+        137 => TimeoutArg::Timespec(2), // rt_sigtimedwait
+        441 => TimeoutArg::Timespec(3), // epoll_pwait2
         _ => return None,
     })
 }
 
-/// What a sleeping thread waits for. `now` is when it was last seen to sleep.
-pub(super) fn of((process, thread): (u32, u32), now: Instant) -> Timer {
+/// When a sleeping thread wakes up. `now` is the time at which it was observed asleep.
+pub(super) fn timer_of((process, thread): (u32, u32), now: Instant) -> Timer {
     let Ok(text) = fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")) else {
         return Timer::Unknown;
     };
     let Some((call, arguments)) = parse(&text) else {
         return Timer::Unknown; // It runs.
     };
-    let Some(given) = given(call) else {
+    let Some(timeout_arg) = timeout_arg(call) else {
         return Timer::Never; // It has no time, such as `read`.
     };
-    match left(given, &arguments, |address| words(process, address)) {
-        Some(Left::Ever) => Timer::Never,
-        Some(Left::For(span)) => now
+    match time_left(timeout_arg, &arguments, |address| {
+        read_pair(process, address)
+    }) {
+        Some(TimeLeft::Forever) => Timer::Never,
+        Some(TimeLeft::For(span)) => now
             .checked_add(span)
-            .map_or(Timer::Never, |at| Timer::At(Alarm { at, span })),
+            .map_or(Timer::Never, |at| Timer::At(PendingTimer { at, span })),
         None => Timer::Unknown,
     }
 }
 
-/// How much of the time is left when the call was just made.
+/// The timeout, counted from the start of the call.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Left {
-    Ever,
+enum TimeLeft {
+    Forever,
     For(Duration),
 }
 
-fn left(
-    given: Given,
+fn time_left(
+    timeout_arg: TimeoutArg,
     arguments: &[u64; 6],
     read: impl Fn(u64) -> Option<[u64; 2]>,
-) -> Option<Left> {
+) -> Option<TimeLeft> {
     const REALTIME: u64 = 256;
     const OPERATION: u64 = 127;
     let at = |argument: usize, unit: u64| match arguments[argument] {
         0 => Some(None),
-        address => read(address).map(|words| Some(span(words, unit))),
+        address => read(address).map(|read_pair| Some(span(read_pair, unit))),
     };
-    let (told, clock) = match given {
-        Given::Millis(argument) => {
-            // An `int`: the upper half of the register says nothing.
+    let (value, clock) = match timeout_arg {
+        TimeoutArg::Millis(argument) => {
+            // The argument is an `int`; the upper half of the register is undefined.
             let low = u32::try_from(arguments[argument] & u64::from(u32::MAX)).ok()?;
-            let told = u64::try_from(low.cast_signed()).ok();
-            (told.map(Duration::from_millis), None)
+            let value = u64::try_from(low.cast_signed()).ok();
+            (value.map(Duration::from_millis), None)
         }
-        Given::Span(argument) => (at(argument, NANOS)?, None),
-        Given::Micros(argument) => (at(argument, MICROS)?, None),
-        Given::Moment { span, flags, bit } => {
+        TimeoutArg::Timespec(argument) => (at(argument, NANOS)?, None),
+        TimeoutArg::Timeval(argument) => (at(argument, MICROS)?, None),
+        TimeoutArg::Absolute { span, flags, bit } => {
             let clock = match arguments[0] {
                 0 => ClockId::Realtime,
                 _ => ClockId::Monotonic,
@@ -143,7 +145,7 @@ fn left(
             let clock = (arguments[flags] & bit != 0).then_some(clock);
             (at(span, NANOS)?, clock)
         }
-        Given::Futex => {
+        TimeoutArg::Futex => {
             let clock = match arguments[1] & OPERATION {
                 0 => None,
                 _ if arguments[1] & REALTIME != 0 => Some(ClockId::Realtime),
@@ -152,16 +154,16 @@ fn left(
             (at(3, NANOS)?, clock)
         }
     };
-    Some(match (told, clock) {
-        (None, _) => Left::Ever,
-        (Some(left), None) => Left::For(left),
-        (Some(moment), Some(clock)) => {
+    Some(match (value, clock) {
+        (None, _) => TimeLeft::Forever,
+        (Some(left), None) => TimeLeft::For(left),
+        (Some(deadline), Some(clock)) => {
             let now = clock_gettime(clock);
             let now = span(
                 [now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned()],
                 NANOS,
             );
-            Left::For(moment.saturating_sub(now))
+            TimeLeft::For(deadline.saturating_sub(now))
         }
     })
 }
@@ -171,19 +173,19 @@ fn span([seconds, parts]: [u64; 2], unit: u64) -> Duration {
     Duration::from_secs(seconds).saturating_add(parts)
 }
 
-/// The call's number and arguments, as in `7 0x55 0x2 0x1f 0x0 0x0 0x0 0x7ffe 0x7f62`.
+/// Parses the call number and arguments, as in `7 0x55 0x2 0x1f 0x0 0x0 0x0 0x7ffe 0x7f62`.
 fn parse(text: &str) -> Option<(u64, [u64; 6])> {
-    let mut words = text.split_ascii_whitespace();
-    let call = words.next()?.parse().ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let call = fields.next()?.parse().ok()?;
     let mut arguments = [0; 6];
     for argument in &mut arguments {
-        *argument = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+        *argument = u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()?;
     }
     Some((call, arguments))
 }
 
-/// Two words of a process's memory: the time that it told Linux.
-fn words(process: u32, address: u64) -> Option<[u64; 2]> {
+/// Reads a `timespec` or `timeval` from the memory of a process.
+fn read_pair(process: u32, address: u64) -> Option<[u64; 2]> {
     let memory = File::open(format!("/proc/{process}/mem")).ok()?;
     let mut bytes = [0; 16];
     memory.read_exact_at(&mut bytes, address).ok()?;
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_read_with_its_arguments() {
+    fn parses_a_system_call_with_its_arguments() {
         let poll = "7 0x5581 0x2 0x1f 0x0 0x1 0x9 0x7ffc 0x7f8a\n";
         assert_eq!(parse(poll), Some((7, [0x5581, 2, 0x1f, 0, 1, 9])));
         assert_eq!(parse("running\n"), None);
@@ -211,52 +213,62 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_are_an_int() {
-        let left = |timeout| left(Given::Millis(2), &[0, 0, timeout, 0, 0, 0], unread);
-        assert_eq!(left(250), Some(Left::For(Duration::from_millis(250))));
-        assert_eq!(left(0xffff_ffff), Some(Left::Ever));
-        assert_eq!(left(u64::MAX), Some(Left::Ever));
+    fn a_negative_millisecond_timeout_means_forever() {
+        let time_left =
+            |timeout| time_left(TimeoutArg::Millis(2), &[0, 0, timeout, 0, 0, 0], unread);
+        assert_eq!(
+            time_left(250),
+            Some(TimeLeft::For(Duration::from_millis(250)))
+        );
+        assert_eq!(time_left(0xffff_ffff), Some(TimeLeft::Forever));
+        assert_eq!(time_left(u64::MAX), Some(TimeLeft::Forever));
     }
 
     #[test]
-    fn a_time_that_is_pointed_to_is_read() {
+    fn reads_timespec_and_timeval_pointers() {
         let read = |address| (address == 0x10).then_some([1, 500]);
-        let left = |given, address| left(given, &[0, 0, address, 0, 0, 0], read);
+        let time_left =
+            |timeout_arg, address| time_left(timeout_arg, &[0, 0, address, 0, 0, 0], read);
         let second = Duration::from_secs(1);
-        let nanos = Left::For(second + Duration::from_nanos(500));
-        assert_eq!(left(Given::Span(2), 0x10), Some(nanos));
-        let micros = Left::For(second + Duration::from_micros(500));
-        assert_eq!(left(Given::Micros(2), 0x10), Some(micros));
-        assert_eq!(left(Given::Span(2), 0), Some(Left::Ever));
-        assert_eq!(left(Given::Span(2), 0x20), None);
+        let nanos = TimeLeft::For(second + Duration::from_nanos(500));
+        assert_eq!(time_left(TimeoutArg::Timespec(2), 0x10), Some(nanos));
+        let micros = TimeLeft::For(second + Duration::from_micros(500));
+        assert_eq!(time_left(TimeoutArg::Timeval(2), 0x10), Some(micros));
+        assert_eq!(
+            time_left(TimeoutArg::Timespec(2), 0),
+            Some(TimeLeft::Forever)
+        );
+        assert_eq!(time_left(TimeoutArg::Timespec(2), 0x20), None);
     }
 
     #[test]
-    fn a_moment_of_a_clock_is_counted_from_now() {
+    fn an_absolute_timeout_is_relative_to_now() {
         const WAIT_BITSET_PRIVATE: u64 = 9 | 128;
         let now = clock_gettime(ClockId::Monotonic);
         let soon = [now.tv_sec.cast_unsigned() + 10, 0];
         let arguments = [0x40, WAIT_BITSET_PRIVATE, 0, 0x10, 0, 0];
-        let Some(Left::For(left)) = left(Given::Futex, &arguments, |_| Some(soon)) else {
-            panic!("it ends some time");
+        let Some(TimeLeft::For(time_left)) =
+            time_left(TimeoutArg::Futex, &arguments, |_| Some(soon))
+        else {
+            panic!("the futex has a timeout");
         };
-        assert!((8..=10).contains(&left.as_secs()), "{left:?}");
+        assert!((8..=10).contains(&time_left.as_secs()), "{time_left:?}");
     }
 
     #[test]
-    fn a_sleeping_thread_says_when_it_wakes() {
-        let (tell, told) = std::sync::mpsc::channel();
+    fn reads_the_timeout_of_a_sleeping_thread() {
+        let (send_id, value) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || {
-            tell.send(rustix::thread::gettid()).unwrap();
+            send_id.send(rustix::thread::gettid()).unwrap();
             let _either_way = ended.recv_timeout(Duration::from_secs(30));
         });
-        let thread = told.recv().unwrap().as_raw_nonzero().get().cast_unsigned();
+        let thread = value.recv().unwrap().as_raw_nonzero().get().cast_unsigned();
         let start = Instant::now();
-        // It may not sleep yet.
+        // The thread may not be asleep yet.
         let timer = loop {
             let now = Instant::now();
-            match of((std::process::id(), thread), now) {
+            match timer_of((std::process::id(), thread), now) {
                 Timer::At(alarm) => break alarm.at - now,
                 other @ (Timer::Never | Timer::Unknown) => {
                     assert!(start.elapsed() < Duration::from_secs(10), "{other:?}");

@@ -1,5 +1,5 @@
-//! When a screen counts as settled. Knows times, rectangles and whether programs work; nothing
-//! of a server.
+//! The state machine that decides when a screen has settled. Knows times, rectangles and activity
+//! samples, but no X server.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,141 +8,151 @@ use telechir_device::Settle;
 use telechir_protocol::{Size, UnsettledReason};
 use tokio::time::Instant;
 
-use super::activity::{Look, Sleep};
+use super::activity::{Sample, Sleep};
 
-/// Left, top, right, bottom; the last two are outside.
-pub(super) type Area = [i32; 4];
+/// Left, top, right, bottom; right and bottom are exclusive.
+pub(super) type DamageRect = [i32; 4];
 
-/// A blinking caret is at most this wide and high (GTK's is 1x21, a terminal's is text and
-/// counts as a change).
-const CARET: (i32, i32) = (3, 40);
-/// Qt draws one with some room around it; so small a change may also be a letter that was typed.
-const BLINKING: (i32, i32) = (16, 40);
-/// A spinner fits in a square of this side.
-const SPINNER: i32 = 128;
-/// Rectangles nearer than this are one thing.
-const NEAR: i32 = 8;
-/// A spinner is known after so long.
-const SPINNER_AFTER: Duration = Duration::from_millis(300);
-/// What repeats itself in a larger place, such as a video, is known after so long.
-const VIDEO_AFTER: Duration = Duration::from_millis(1000);
-/// A video fills no more of the screen than this, in percent; more is a screen that changes.
-const VIDEO_SHARE: i64 = 40;
-/// Changes that fill this many percent of the screen are a new window or page, which often
-/// come in several parts.
-const LARGE_SHARE: i64 = 15;
-/// Such a change is waited for so much of a quiet period longer: one part in three.
-const LARGE_MORE: u32 = 3;
-/// How often working programs are looked at, unless a look takes long itself.
-const LOOK: Duration = Duration::from_millis(4);
-/// So much of the time may pass with looking: one part in four.
-const LOOK_SHARE: u32 = 4;
-/// When all sleep, it is over as soon as what they had the server draw can have been told.
-const LEAST: Duration = Duration::from_millis(8);
-/// When nothing has changed yet, what was done may be under way in Linux itself, such as a key on
-/// its way through a terminal, whose threads are not looked at.
-const LEAST_UNCHANGED: Duration = Duration::from_millis(25);
-/// A timer is waited for when it goes off so soon after the last change, or after the action.
-const TIMER_PATIENCE: Duration = Duration::from_millis(400);
-/// A timer has had its effect, or has none, so long after it.
-const TIMER_EFFECT: Duration = Duration::from_millis(1);
-/// What is expected comes at most so much earlier or later.
-const PUNCTUAL: Duration = Duration::from_millis(50);
-/// Programs that work for so long after the last change do so without showing it; longer where they
-/// have to wait for a core to work on, and not longer than any ceiling.
-const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
-const MOST_SLOWNESS: f64 = 60.0;
-/// What changes after such a pause is something else than what changed before.
-const PAUSE: Duration = Duration::from_millis(150);
+/// Maximum width and height of a blinking caret. GTK's caret is 1x21; a terminal's caret is text
+/// and counts as a change.
+const MAX_CARET_PX: (i32, i32) = (3, 40);
+/// Maximum size of a Qt caret, which is drawn with a margin; a typed character may be equally
+/// small.
+const MAX_BLINK_PX: (i32, i32) = (16, 40);
+/// Maximum side length of a spinner.
+const MAX_SPINNER_PX: i32 = 128;
+/// Rectangles closer than this belong together.
+const MERGE_DISTANCE_PX: i32 = 8;
+/// Minimum duration of repeated changes that count as a spinner.
+const SPINNER_MIN_TIME: Duration = Duration::from_millis(300);
+/// Minimum duration of repeated changes in a larger area, such as a video.
+const VIDEO_MIN_TIME: Duration = Duration::from_millis(1000);
+/// Maximum share of the screen for a video in percent; larger changes are real updates.
+const MAX_VIDEO_PERCENT: i64 = 40;
+/// Minimum share of the screen in percent for a new window or page, which is often drawn in several
+/// steps.
+const MIN_LARGE_PERCENT: i64 = 15;
+/// After such a change the quiet period is extended by this fraction: one third.
+const LARGE_QUIET_DIVISOR: u32 = 3;
+/// Time between two samples of the programs, unless sampling itself takes long.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(4);
+/// Sampling may take one part in this many of the time.
+const SAMPLING_COST_FACTOR: u32 = 4;
+/// Minimum time since the last change once all threads sleep: their drawing has been reported by
+/// then.
+const MIN_QUIET: Duration = Duration::from_millis(8);
+/// The same if nothing has changed yet: input may still pass through kernel threads that are not
+/// sampled, such as those of a terminal.
+const MIN_QUIET_UNCHANGED: Duration = Duration::from_millis(25);
+/// Timers are waited for if they expire within this time after the last change or the action.
+const MAX_TIMER_WAIT: Duration = Duration::from_millis(400);
+/// Time between the expiry of a timer and the sample that shows its effect.
+const TIMER_EFFECT_DELAY: Duration = Duration::from_millis(1);
+/// Maximum deviation of an expected update.
+const EXPECTED_TOLERANCE: Duration = Duration::from_millis(50);
+/// Maximum wait for programs that are busy without drawing, since the last change; scaled by the
+/// slowness and limited by the ceiling.
+const MAX_BUSY_WAIT: Duration = Duration::from_millis(1000);
+const MAX_SLOWNESS: f64 = 60.0;
+/// A change after a pause of this length is a new update.
+const MIN_PAUSE: Duration = Duration::from_millis(150);
 
-/// What is to be done next.
+/// Minimum number of changes within [`SPINNER_MIN_TIME`] that count as a spinner.
+const MIN_SPINNER_CHANGES: u32 = 4;
+/// Minimum number of changes within [`VIDEO_MIN_TIME`] that count as a video.
+const MIN_VIDEO_CHANGES: u32 = 12;
+/// With more separate areas than this, changes do not count as animations.
+const MAX_CLUSTERS: usize = 8;
+/// Maximum number of changes retained for recognizing animations.
+const MAX_CHANGES: usize = 400;
+
+/// The next step of a wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Next {
-    /// Wait for a change, at most until then.
+pub(super) enum WaitStep {
+    /// Wait for damage, at most until this time.
     Wait(Instant),
-    /// Look whether programs work.
-    Look,
-    /// Nothing: it is over. Settled when nothing held it.
+    /// Sample the programs.
+    Sample,
+    /// End the wait. The screen has settled if `unsettled` is absent.
     Done {
-        held: Option<UnsettledReason>,
-        restless: Option<Area>,
+        unsettled: Option<UnsettledReason>,
+        animated: Option<DamageRect>,
     },
 }
 
-/// From when on a screen may be still.
+/// The event from which settling is counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Since {
-    /// Something was done to it then.
+pub(super) enum SettleSince {
+    /// An action at this time.
     Acted(Instant),
-    /// It was last seen to change then, and nothing was done since.
+    /// The last known change, without an action since.
     Changed(Instant),
 }
 
-/// Something that changes again and again in one place.
+/// An area with repeated changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cluster {
-    area: Area,
+    area: DamageRect,
     times: u32,
 }
 
 #[derive(Debug)]
-pub(super) struct Stillness {
+pub(super) struct SettleTracker {
     settle: Settle,
-    /// So long after the last change it is over when all sleep.
-    least: Duration,
+    /// Minimum time since the last change once all threads sleep.
+    min_quiet: Duration,
     screen: Size,
     start: Instant,
     last_change: Instant,
-    /// When programs were last seen to work, or not to.
-    last_look: Option<Instant>,
-    /// They were seen not to work since the last change.
+    /// Time of the latest sample.
+    last_sample: Option<Instant>,
+    /// The programs were not busy since the last change.
     is_calm: bool,
-    /// How they slept at the last look, if nothing changed since.
+    /// Sleep state of the latest sample; absent after a change.
     sleep: Option<Sleep>,
-    /// Since when somebody is awake.
+    /// Since when a thread has been awake.
     awake_since: Option<Instant>,
-    /// How many times as long everything takes as it would with a core for each.
+    /// How many times longer work takes than with one core per thread.
     slowness: f64,
-    /// How long a look takes.
+    /// Duration of the latest sample.
     cost: Duration,
-    /// What changed within the time that a video is known after.
-    changes: VecDeque<(Instant, Area)>,
-    /// When something is used to change.
+    /// The changes within [`VIDEO_MIN_TIME`].
+    changes: VecDeque<(Instant, DamageRect)>,
+    /// When a late update is expected.
     expected: Option<Instant>,
-    /// Until when something may change of which nothing is known.
-    curious: Option<Instant>,
-    /// When something changed after a pause.
+    /// Until when an unknown program is observed.
+    watched_until: Option<Instant>,
+    /// Time of the latest change after a pause.
     resumed: Option<Instant>,
-    /// All that changed.
-    touched: Option<Area>,
-    /// What is known to change by itself.
-    known: Vec<Area>,
-    /// The part of that which did so now.
-    stirring: Option<Area>,
+    /// Bounding rectangle of all changes.
+    changed_area: Option<DamageRect>,
+    /// Areas known to change continuously.
+    known: Vec<DamageRect>,
+    /// The part of them that changed during this wait.
+    animating: Option<DamageRect>,
 }
 
-impl Stillness {
-    /// `since` says when something last changed or was done; `known` are the places that change
-    /// by themselves.
+impl SettleTracker {
+    /// `since` is the last action or change; `known` are the areas known to change continuously.
     pub(super) fn new(
         now: Instant,
-        since: Since,
+        since: SettleSince,
         settle: Settle,
         screen: Size,
-        known: Vec<Area>,
+        known: Vec<DamageRect>,
     ) -> Self {
         let (last_change, is_calm) = match since {
-            Since::Acted(at) => (at, false),
-            // Nothing was begun that could still be worked on.
-            Since::Changed(at) => (at, now >= at + settle.quiet),
+            SettleSince::Acted(at) => (at, false),
+            // Without an action no work is pending.
+            SettleSince::Changed(at) => (at, now >= at + settle.quiet),
         };
         Self {
             settle,
-            least: settle.quiet,
+            min_quiet: settle.quiet,
             screen,
             start: now,
             last_change,
-            last_look: None,
+            last_sample: None,
             is_calm,
             sleep: None,
             awake_since: None,
@@ -150,96 +160,97 @@ impl Stillness {
             cost: Duration::ZERO,
             changes: VecDeque::new(),
             expected: None,
-            curious: None,
+            watched_until: None,
             resumed: None,
-            touched: None,
+            changed_area: None,
             known,
-            stirring: None,
+            animating: None,
         }
     }
 
-    /// Nobody draws but those who are looked at.
-    pub(super) const fn knows_all(&mut self) {
-        self.least = LEAST;
+    /// Every process that can draw is sampled: the wait may end early once all sleep.
+    pub(super) const fn trust_idle(&mut self) {
+        self.min_quiet = MIN_QUIET;
     }
 
-    /// Something is used to change then.
-    pub(super) const fn expect(&mut self, at: Instant) {
+    /// An update is expected at this time.
+    pub(super) const fn expect_update(&mut self, at: Instant) {
         self.expected = Some(at);
     }
 
-    /// Something may change until then.
-    pub(super) const fn wonder(&mut self, until: Instant) {
-        self.curious = Some(until);
+    /// An update by an unknown program may come until this time.
+    pub(super) const fn watch_until(&mut self, until: Instant) {
+        self.watched_until = Some(until);
     }
 
-    /// How long after the action something changed of which nothing was known.
-    pub(super) fn learned(&self, acted: Instant) -> Option<Duration> {
-        self.curious?;
+    /// Delay of a late update by an unknown program.
+    pub(super) fn learned_delay(&self, acted: Instant) -> Option<Duration> {
+        self.watched_until?;
         Some(self.resumed? - acted)
     }
 
-    /// How long after the action something changed that was expected.
-    pub(super) fn kept(&self, acted: Instant) -> Option<Duration> {
+    /// Delay of the expected update, if it occurred.
+    pub(super) fn expected_delay(&self, acted: Instant) -> Option<Duration> {
         let at = self.expected?;
-        (self.last_change + PUNCTUAL >= at).then(|| self.last_change - acted)
+        (self.last_change + EXPECTED_TOLERANCE >= at).then(|| self.last_change - acted)
     }
 
-    /// Whether what was expected did not come.
-    pub(super) fn was_disappointed(&self, now: Instant) -> bool {
-        let expected = self.expected.filter(|at| now >= *at + PUNCTUAL);
-        expected.is_some_and(|at| self.last_change + PUNCTUAL < at)
+    /// Whether the expected update did not occur.
+    pub(super) fn missed_expected(&self, now: Instant) -> bool {
+        let expected = self.expected.filter(|at| now >= *at + EXPECTED_TOLERANCE);
+        expected.is_some_and(|at| self.last_change + EXPECTED_TOLERANCE < at)
     }
 
-    /// Until when what is expected may come, or what is not known.
-    fn expects(&self) -> Option<Instant> {
+    /// Until when an expected or unknown update may come.
+    fn expected_until(&self) -> Option<Instant> {
         let Some(at) = self.expected else {
-            return self.curious;
+            return self.watched_until;
         };
-        (self.last_change + PUNCTUAL < at).then(|| at + PUNCTUAL)
+        (self.last_change + EXPECTED_TOLERANCE < at).then(|| at + EXPECTED_TOLERANCE)
     }
 
-    /// Whether what is expected may be about to come: who works then may be late with it.
-    fn is_expectant(&self, now: Instant) -> bool {
-        let has_looked = |until| self.last_look.is_some_and(|last| last >= until);
-        self.expects()
-            .is_some_and(|until| now < until || !has_looked(until))
+    /// Whether such an update may still come: a sample after its time must show that no program is
+    /// about to draw.
+    fn awaits_expected(&self, now: Instant) -> bool {
+        let has_sampled = |until| self.last_sample.is_some_and(|last| last >= until);
+        self.expected_until()
+            .is_some_and(|until| now < until || !has_sampled(until))
     }
 
     pub(super) const fn last_change(&self) -> Instant {
         self.last_change
     }
 
-    /// What changed by itself, as the next wait should know it.
-    pub(super) fn restless(&self, now: Instant) -> Vec<Area> {
-        let mut places: Vec<Area> = self
+    /// Areas that change continuously, for the next wait.
+    pub(super) fn animated(&self, now: Instant) -> Vec<DamageRect> {
+        let mut areas: Vec<DamageRect> = self
             .spinners(now)
             .or_else(|| self.videos(now))
             .unwrap_or_default();
-        if let Some(stirring) = self.stirring {
-            places.extend(
+        if let Some(animating) = self.animating {
+            areas.extend(
                 self.known
                     .iter()
                     .copied()
-                    .filter(|known| meet(*known, stirring)),
+                    .filter(|known| overlap(*known, animating)),
             );
         }
-        places
+        areas
     }
 
-    pub(super) fn changed(&mut self, now: Instant, areas: &[Area]) {
-        let mut is_news = false;
+    pub(super) fn changed(&mut self, now: Instant, areas: &[DamageRect]) {
+        let mut is_relevant = false;
         for area in areas.iter().copied().filter(|area| !is_caret(*area)) {
-            if self.known.iter().any(|known| holds(*known, area)) {
-                self.stirring = Some(join(self.stirring, area));
+            if self.known.iter().any(|known| contains(*known, area)) {
+                self.animating = Some(union(self.animating, area));
                 continue;
             }
-            is_news = true;
+            is_relevant = true;
             self.changes.push_back((now, area));
-            self.touched = Some(join(self.touched, area));
+            self.changed_area = Some(union(self.changed_area, area));
         }
-        if is_news {
-            if now > self.last_change + PAUSE {
+        if is_relevant {
+            if now > self.last_change + MIN_PAUSE {
                 self.resumed = Some(now);
             }
             self.last_change = now;
@@ -247,99 +258,113 @@ impl Stillness {
             self.sleep = None;
         }
         while let Some((at, _)) = self.changes.front()
-            && (now - *at > VIDEO_AFTER || self.changes.len() > 400)
+            && (now - *at > VIDEO_MIN_TIME || self.changes.len() > MAX_CHANGES)
         {
             self.changes.pop_front();
         }
     }
 
-    /// How programs are, none when that cannot be told, and how long it took to see it.
-    pub(super) fn looked(&mut self, now: Instant, cost: Duration, look: Option<Look>) {
-        match look.map(|look| look.sleep) {
+    /// Adds a sample; absent if the programs cannot be sampled. `cost` is how long it took.
+    pub(super) fn sampled(&mut self, now: Instant, cost: Duration, sample: Option<Sample>) {
+        match sample.map(|sample| sample.sleep) {
             Some(Sleep::Awake) => _ = self.awake_since.get_or_insert(now),
-            Some(Sleep::Sound | Sleep::Until(_) | Sleep::Unknown) | None => self.awake_since = None,
+            Some(Sleep::Idle | Sleep::Until(_) | Sleep::Unknown) | None => self.awake_since = None,
         }
-        let covers_no_change = self.last_look.is_some_and(|last| last >= self.last_change);
-        self.is_calm = match look {
-            Some(look) => !look.is_busy && covers_no_change && now >= self.calm_at(look.sleep),
+        let is_newer_than_change = self
+            .last_sample
+            .is_some_and(|last| last >= self.last_change);
+        self.is_calm = match sample {
+            Some(sample) => {
+                !sample.is_busy && is_newer_than_change && now >= self.calm_at(sample.sleep)
+            }
             None => now >= self.quiet_at() + self.settle.quiet / 2,
         };
-        self.sleep = look.map(|look| look.sleep);
-        self.slowness = look.map_or(1.0, |look| look.slowness);
+        self.sleep = sample.map(|sample| sample.sleep);
+        self.slowness = sample.map_or(1.0, |sample| sample.slowness);
         self.cost = cost;
-        self.last_look = Some(now);
+        self.last_sample = Some(now);
     }
 
-    pub(super) fn next(&self, now: Instant) -> Next {
+    pub(super) fn next(&self, now: Instant) -> WaitStep {
         if self.is_over(now) {
-            let restless = self.stirring;
-            let held = match restless {
+            let animated = self.animating;
+            let unsettled = match animated {
                 Some(_) => Some(UnsettledReason::Animated),
                 None => (!self.is_calm && !self.is_asleep()).then_some(UnsettledReason::Busy),
             };
-            return Next::Done { held, restless };
+            return WaitStep::Done {
+                unsettled,
+                animated,
+            };
         }
-        if let Some(places) = self.spinners(now).or_else(|| self.videos(now)) {
-            let restless = places.into_iter().reduce(|all, one| join(Some(all), one));
-            let held = Some(UnsettledReason::Animated);
-            return Next::Done { held, restless };
+        if let Some(areas) = self.spinners(now).or_else(|| self.videos(now)) {
+            let animated = areas.into_iter().reduce(|all, one| union(Some(all), one));
+            let unsettled = Some(UnsettledReason::Animated);
+            return WaitStep::Done {
+                unsettled,
+                animated,
+            };
         }
         let ceiling = self.start + self.settle.ceiling;
         if now >= ceiling {
-            let held = Some(self.holds(now));
-            let restless = None;
-            return Next::Done { held, restless };
+            let unsettled = Some(self.unsettled_reason(now));
+            let animated = None;
+            return WaitStep::Done {
+                unsettled,
+                animated,
+            };
         }
-        let look_at = self.look_at();
-        if now >= look_at {
-            return Next::Look;
+        let sample_at = self.sample_at();
+        if now >= sample_at {
+            return WaitStep::Sample;
         }
-        Next::Wait(look_at.min(ceiling))
+        WaitStep::Wait(sample_at.min(ceiling))
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        if self.timer().is_some() || self.is_expectant(now) {
+        if self.timer().is_some() || self.awaits_expected(now) {
             return false;
         }
-        let slowness = self.slowness.min(MOST_SLOWNESS);
-        let least = match self.touched {
-            Some(_) => self.least,
-            None => self.least.max(LEAST_UNCHANGED),
+        let slowness = self.slowness.min(MAX_SLOWNESS);
+        let min_quiet = match self.changed_area {
+            Some(_) => self.min_quiet,
+            None => self.min_quiet.max(MIN_QUIET_UNCHANGED),
         };
-        // Linux's own threads, such as those that move what is printed to a terminal, wait for a
-        // core as long as all others do.
-        let least = least.mul_f64(slowness).min(least.max(self.settle.quiet));
-        if self.is_asleep() && now >= self.last_change + least {
+        // Kernel threads, such as those of pseudo-terminals, compete for cores as well.
+        let min_quiet = min_quiet
+            .mul_f64(slowness)
+            .min(min_quiet.max(self.settle.quiet));
+        if self.is_asleep() && now >= self.last_change + min_quiet {
             return true;
         }
-        let is_vain = now >= self.last_change + BUSY_PATIENCE.mul_f64(slowness);
-        now >= self.quiet_at() && (self.is_calm || is_vain)
+        let is_busy_too_long = now >= self.last_change + MAX_BUSY_WAIT.mul_f64(slowness);
+        now >= self.quiet_at() && (self.is_calm || is_busy_too_long)
     }
 
-    /// All sleep until somebody does something.
+    /// Whether all threads sleep until an external event.
     fn is_asleep(&self) -> bool {
         match self.sleep {
-            Some(Sleep::Sound) => true,
+            Some(Sleep::Idle) => true,
             Some(Sleep::Until(_)) => self.timer().is_none(),
             Some(Sleep::Awake | Sleep::Unknown) | None => false,
         }
     }
 
-    /// When a program goes on that sleeps, if that is worth waiting for.
+    /// Expiry of the pending timer, if it is worth waiting for.
     fn timer(&self) -> Option<Instant> {
         match self.sleep {
-            Some(Sleep::Until(at)) if at <= self.last_change + self.timer_patience() => Some(at),
+            Some(Sleep::Until(at)) if at <= self.last_change + self.max_timer_wait() => Some(at),
             Some(_) | None => None,
         }
     }
 
-    /// Who asks for a long quiet wants later ones as well.
-    fn timer_patience(&self) -> Duration {
-        TIMER_PATIENCE.max(self.settle.quiet)
+    /// A longer quiet period includes later timers.
+    fn max_timer_wait(&self) -> Duration {
+        MAX_TIMER_WAIT.max(self.settle.quiet)
     }
 
-    /// What keeps it from being over.
-    fn holds(&self, now: Instant) -> UnsettledReason {
+    /// Why the screen has not settled at the limit.
+    fn unsettled_reason(&self, now: Instant) -> UnsettledReason {
         if now < self.quiet_at() {
             UnsettledReason::StillChanging
         } else if self.timer().is_some() {
@@ -349,30 +374,29 @@ impl Stillness {
         }
     }
 
-    /// When it is enough that programs do not work much, of which some have short turns again and
-    /// again.
+    /// When low activity suffices; threads that wake up repeatedly for short work delay it.
     fn calm_at(&self, sleep: Sleep) -> Instant {
         match sleep {
             Sleep::Awake => {
                 let since = self.awake_since.unwrap_or(self.start);
                 self.quiet_at().max(since) + self.settle.quiet
             }
-            Sleep::Sound | Sleep::Until(_) | Sleep::Unknown => self.quiet_at(),
+            Sleep::Idle | Sleep::Until(_) | Sleep::Unknown => self.quiet_at(),
         }
     }
 
-    /// Soon after a change, and then often; not before a timer.
-    fn look_at(&self) -> Instant {
-        let often = LOOK.max(self.cost * (LOOK_SHARE - 1));
-        let Some(last) = self.last_look else {
-            return self.last_change + LOOK;
+    /// Soon after a change, then regularly; not before a pending timer.
+    fn sample_at(&self) -> Instant {
+        let interval = SAMPLE_INTERVAL.max(self.cost * (SAMPLING_COST_FACTOR - 1));
+        let Some(last) = self.last_sample else {
+            return self.last_change + SAMPLE_INTERVAL;
         };
-        let next = last.max(self.last_change) + often;
+        let next = last.max(self.last_change) + interval;
         if let Some(timer) = self.timer() {
-            return next.max(timer + TIMER_EFFECT);
+            return next.max(timer + TIMER_EFFECT_DELAY);
         }
         if self.is_asleep()
-            && let Some(until) = self.expects()
+            && let Some(until) = self.expected_until()
         {
             return next.max(until);
         }
@@ -386,36 +410,43 @@ impl Stillness {
 
     fn quiet_at(&self) -> Instant {
         let quiet = self.settle.quiet;
-        let more = if self.is_large() {
-            quiet / LARGE_MORE
+        let extra = if self.is_large() {
+            quiet / LARGE_QUIET_DIVISOR
         } else {
             Duration::ZERO
         };
-        self.last_change + quiet + more
+        self.last_change + quiet + extra
     }
 
     fn is_large(&self) -> bool {
-        self.touched
-            .is_some_and(|area| self.share(area) >= LARGE_SHARE)
+        self.changed_area
+            .is_some_and(|area| self.share(area) >= MIN_LARGE_PERCENT)
     }
 
-    /// How many percent of the screen an area is.
-    fn share(&self, [left, top, right, bottom]: Area) -> i64 {
+    /// Share of the screen in percent.
+    fn share(&self, [left, top, right, bottom]: DamageRect) -> i64 {
         let area = i64::from(right - left) * i64::from(bottom - top);
         let screen = i64::from(self.screen.width) * i64::from(self.screen.height);
         area * 100 / screen.max(1)
     }
 
-    /// The small places that all changes are in, when each changes again and again.
-    fn spinners(&self, now: Instant) -> Option<Vec<Area>> {
-        self.repeating(now, SPINNER_AFTER, 4, |[left, top, right, bottom]| {
-            right - left <= SPINNER && bottom - top <= SPINNER
-        })
+    /// The small areas that contain all recent changes, if each changes repeatedly.
+    fn spinners(&self, now: Instant) -> Option<Vec<DamageRect>> {
+        self.repeating(
+            now,
+            SPINNER_MIN_TIME,
+            MIN_SPINNER_CHANGES,
+            |[left, top, right, bottom]| {
+                right - left <= MAX_SPINNER_PX && bottom - top <= MAX_SPINNER_PX
+            },
+        )
     }
 
-    /// The same for what is larger, which takes longer to tell from progress.
-    fn videos(&self, now: Instant) -> Option<Vec<Area>> {
-        self.repeating(now, VIDEO_AFTER, 12, |area| self.share(area) <= VIDEO_SHARE)
+    /// The same for larger areas, which take longer to distinguish from progress.
+    fn videos(&self, now: Instant) -> Option<Vec<DamageRect>> {
+        self.repeating(now, VIDEO_MIN_TIME, MIN_VIDEO_CHANGES, |area| {
+            self.share(area) <= MAX_VIDEO_PERCENT
+        })
     }
 
     fn repeating(
@@ -423,15 +454,15 @@ impl Stillness {
         now: Instant,
         after: Duration,
         times: u32,
-        is_small: impl Fn(Area) -> bool,
-    ) -> Option<Vec<Area>> {
+        is_small: impl Fn(DamageRect) -> bool,
+    ) -> Option<Vec<DamageRect>> {
         let since = now
             .checked_sub(after)
             .filter(|since| *since >= self.start)?;
         let mut clusters: Vec<Cluster> = Vec::new();
         for (_, area) in self.changes.iter().filter(|(at, _)| *at >= since) {
-            gather(&mut clusters, *area);
-            if clusters.len() > 8 {
+            add_to_clusters(&mut clusters, *area);
+            if clusters.len() > MAX_CLUSTERS {
                 return None;
             }
         }
@@ -442,13 +473,13 @@ impl Stillness {
     }
 }
 
-/// Adds an area to the cluster that it is near, joining those that it connects.
-fn gather(clusters: &mut Vec<Cluster>, area: Area) {
+/// Adds an area to the clusters near it and merges those it connects.
+fn add_to_clusters(clusters: &mut Vec<Cluster>, area: DamageRect) {
     let mut joined = Cluster { area, times: 1 };
     clusters.retain(|other| {
-        let is_near = meet(grown(other.area), joined.area);
+        let is_near = overlap(expanded(other.area), joined.area);
         if is_near {
-            joined.area = join(Some(other.area), joined.area);
+            joined.area = union(Some(other.area), joined.area);
             joined.times += other.times;
         }
         !is_near
@@ -456,20 +487,25 @@ fn gather(clusters: &mut Vec<Cluster>, area: Area) {
     clusters.push(joined);
 }
 
-const fn grown([left, top, right, bottom]: Area) -> Area {
-    [left - NEAR, top - NEAR, right + NEAR, bottom + NEAR]
+const fn expanded([left, top, right, bottom]: DamageRect) -> DamageRect {
+    [
+        left - MERGE_DISTANCE_PX,
+        top - MERGE_DISTANCE_PX,
+        right + MERGE_DISTANCE_PX,
+        bottom + MERGE_DISTANCE_PX,
+    ]
 }
 
-const fn meet(a: Area, b: Area) -> bool {
+const fn overlap(a: DamageRect, b: DamageRect) -> bool {
     a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
 }
 
-pub(super) const fn holds(known: Area, area: Area) -> bool {
-    let known = grown(known);
+pub(super) const fn contains(known: DamageRect, area: DamageRect) -> bool {
+    let known = expanded(known);
     known[0] <= area[0] && known[1] <= area[1] && known[2] >= area[2] && known[3] >= area[3]
 }
 
-fn join(all: Option<Area>, one: Area) -> Area {
+fn union(all: Option<DamageRect>, one: DamageRect) -> DamageRect {
     all.map_or(one, |all| {
         [
             all[0].min(one[0]),
@@ -480,13 +516,13 @@ fn join(all: Option<Area>, one: Area) -> Area {
     })
 }
 
-const fn is_caret([left, top, right, bottom]: Area) -> bool {
-    right - left <= CARET.0 && bottom - top <= CARET.1
+const fn is_caret([left, top, right, bottom]: DamageRect) -> bool {
+    right - left <= MAX_CARET_PX.0 && bottom - top <= MAX_CARET_PX.1
 }
 
-/// Whether it is as small as what some programs draw a caret with.
-pub(super) const fn may_blink([left, top, right, bottom]: Area) -> bool {
-    right - left <= BLINKING.0 && bottom - top <= BLINKING.1
+/// Whether the area is small enough for a caret.
+pub(super) const fn may_blink([left, top, right, bottom]: DamageRect) -> bool {
+    right - left <= MAX_BLINK_PX.0 && bottom - top <= MAX_BLINK_PX.1
 }
 
 #[cfg(test)]

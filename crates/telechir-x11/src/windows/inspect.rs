@@ -1,4 +1,4 @@
-//! What is known of a window: read from the server, all questions of many windows at once.
+//! Reads the properties of windows, many of them in one round trip.
 
 use telechir_device::{Bounds, ScreenRegion};
 use telechir_protocol::Size;
@@ -8,17 +8,17 @@ use x11rb::protocol::xproto::{
     TranslateCoordinatesReply, Window,
 };
 
-use super::Atoms;
+use super::WindowAtoms;
 use crate::connection::{Connection, X};
 use crate::error::XError;
-use crate::focus::or_gone;
+use crate::focus::ignore_destroyed;
 
-/// Windows that are asked about before the first answer is read.
-const AT_ONCE: usize = 64;
-/// Words of four bytes of a title or a class that are read.
-const LONGEST_TEXT: u32 = 256;
+/// Maximum number of windows queried before the first reply is read.
+const MAX_PENDING_QUERIES: usize = 64;
+/// Maximum length of a title or class in 32-bit words.
+const MAX_TEXT_WORDS: u32 = 256;
 
-/// A rectangle of the screen, which may reach beyond it.
+/// A rectangle in screen coordinates, which may extend beyond the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rect {
     pub(crate) x: i32,
@@ -28,13 +28,13 @@ pub(crate) struct Rect {
 }
 
 impl Rect {
-    /// What of it is on a screen; none when that is nothing.
+    /// The part on a screen of this size; `None` if there is none.
     pub(crate) fn on(self, screen: Size) -> Option<ScreenRegion> {
         let (right, bottom) = (self.x + self.width, self.y + self.height);
         ScreenRegion::seen(screen, [self.x, self.y, right, bottom])
     }
 
-    /// Whether two of them have a pixel in common.
+    /// Whether two rectangles overlap.
     pub(crate) const fn meets(self, other: Self) -> bool {
         self.x < other.x + other.width
             && other.x < self.x + self.width
@@ -42,8 +42,8 @@ impl Rect {
             && other.y < self.y + self.height
     }
 
-    /// The same for those who do not know X.
-    pub(crate) fn bounds(self) -> Bounds {
+    /// Converts to the type of the device crate.
+    pub(crate) fn to_bounds(self) -> Bounds {
         let length = |length: i32| u32::try_from(length).unwrap_or(0);
         Bounds {
             x: self.x,
@@ -54,7 +54,7 @@ impl Rect {
     }
 }
 
-/// Pixels at the left, right, top and bottom of something.
+/// Widths in pixels at the four sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edges {
     pub(super) left: i32,
@@ -63,10 +63,10 @@ pub(super) struct Edges {
     pub(super) bottom: i32,
 }
 
-/// How a window is shown.
+/// The state flags of a window (`_NET_WM_STATE`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
-pub(crate) struct Shown {
+pub(crate) struct WindowState {
     pub(crate) is_wide: bool,
     pub(crate) is_tall: bool,
     pub(crate) is_minimized: bool,
@@ -75,36 +75,36 @@ pub(crate) struct Shown {
     pub(crate) wants_attention: bool,
 }
 
-impl Shown {
+impl WindowState {
     pub(crate) const fn is_maximized(self) -> bool {
         self.is_wide && self.is_tall
     }
 }
 
-/// One window as its program and the window manager describe it.
+/// One window as described by its client and the window manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Described {
+pub(crate) struct WindowInfo {
     pub(crate) window: Window,
     pub(crate) title: String,
-    /// The program's name for this sort of window; in most programs, its own.
+    /// Class name of the window, usually the name of the program.
     pub(crate) class: String,
     pub(super) instance: String,
     pub(crate) pid: Option<u32>,
-    /// What is seen of it, frame included, shadows not.
-    pub(crate) place: Rect,
-    /// Beyond the window itself: the manager's frame, less what the program draws as shadow.
+    /// The visible area including the frame but not shadows.
+    pub(crate) bounds: Rect,
+    /// Widths added by the frame of the window manager, minus the shadow drawn by the client.
     pub(super) frame: Edges,
-    pub(crate) shown: Shown,
-    /// The number of its virtual desktop; absent when it is on all.
+    pub(crate) state: WindowState,
+    /// Index of its virtual desktop; absent if it is on all.
     pub(crate) desktop: Option<u32>,
-    /// What it is when it is no ordinary window: `dialog`, `dock`.
+    /// Window type unless normal, such as `dialog` or `panel`.
     pub(crate) kind: Option<&'static str>,
-    /// The window that it belongs to, as a dialog does.
+    /// The window that it belongs to, for example for a dialog.
     pub(crate) owner: Option<Window>,
 }
 
-impl Described {
-    /// What its program draws, shadows included: where it counts its pixels from.
+impl WindowInfo {
+    /// The client area including shadows, the origin of the client's coordinates.
     pub(crate) const fn content(&self) -> Rect {
         let Edges {
             left,
@@ -113,16 +113,16 @@ impl Described {
             bottom,
         } = self.frame;
         Rect {
-            x: self.place.x + left,
-            y: self.place.y + top,
-            width: self.place.width - left - right,
-            height: self.place.height - top - bottom,
+            x: self.bounds.x + left,
+            y: self.bounds.y + top,
+            width: self.bounds.width - left - right,
+            height: self.bounds.height - top - bottom,
         }
     }
 }
 
-/// The questions about one window, sent and not yet answered.
-struct Asked<'c> {
+/// Requests about one window whose replies are pending.
+struct PendingQuery<'c> {
     window: Window,
     geometry: Cookie<'c, X, GetGeometryReply>,
     origin: Cookie<'c, X, TranslateCoordinatesReply>,
@@ -140,48 +140,56 @@ struct Asked<'c> {
 
 type Property<'c> = Cookie<'c, X, GetPropertyReply>;
 
-/// What is known of these windows, in their order; those that are gone are left out.
+/// Describes these windows in the same order; destroyed ones are left out.
 pub(super) async fn describe(
     connection: &Connection,
-    atoms: &Atoms,
+    atoms: &WindowAtoms,
     windows: &[Window],
-) -> Result<Vec<Described>, XError> {
+) -> Result<Vec<WindowInfo>, XError> {
     let mut described = Vec::with_capacity(windows.len());
-    for some in windows.chunks(AT_ONCE) {
-        let asked = some
+    for some in windows.chunks(MAX_PENDING_QUERIES) {
+        let queries = some
             .iter()
-            .map(|window| Asked::about(connection, atoms, *window))
+            .map(|window| PendingQuery::send(connection, atoms, *window))
             .collect::<Result<Vec<_>, _>>()?;
-        for asked in asked {
-            described.extend(or_gone(asked.heard(connection, atoms).await)?);
+        for queries in queries {
+            described.extend(ignore_destroyed(queries.receive(connection, atoms).await)?);
         }
     }
     Ok(described)
 }
 
-impl<'c> Asked<'c> {
-    fn about(connection: &'c Connection, atoms: &Atoms, window: Window) -> Result<Self, XError> {
+impl<'c> PendingQuery<'c> {
+    fn send(
+        connection: &'c Connection,
+        atoms: &WindowAtoms,
+        window: Window,
+    ) -> Result<Self, XError> {
         let x = connection.x();
-        let ask =
+        let send_request =
             |name: Atom, length: u32| x.get_property(false, window, name, AtomEnum::ANY, 0, length);
         Ok(Self {
             window,
             geometry: x.get_geometry(window)?,
             origin: x.translate_coordinates(window, connection.root(), 0, 0)?,
-            title: ask(atoms._NET_WM_NAME, LONGEST_TEXT)?,
-            old_title: ask(AtomEnum::WM_NAME.into(), LONGEST_TEXT)?,
-            class: ask(AtomEnum::WM_CLASS.into(), LONGEST_TEXT)?,
-            pid: ask(atoms._NET_WM_PID, 1)?,
-            state: ask(atoms._NET_WM_STATE, 64)?,
-            desktop: ask(atoms._NET_WM_DESKTOP, 1)?,
-            kind: ask(atoms._NET_WM_WINDOW_TYPE, 16)?,
-            frame: ask(atoms._NET_FRAME_EXTENTS, 4)?,
-            shadow: ask(atoms._GTK_FRAME_EXTENTS, 4)?,
-            owner: ask(AtomEnum::WM_TRANSIENT_FOR.into(), 1)?,
+            title: send_request(atoms._NET_WM_NAME, MAX_TEXT_WORDS)?,
+            old_title: send_request(AtomEnum::WM_NAME.into(), MAX_TEXT_WORDS)?,
+            class: send_request(AtomEnum::WM_CLASS.into(), MAX_TEXT_WORDS)?,
+            pid: send_request(atoms._NET_WM_PID, 1)?,
+            state: send_request(atoms._NET_WM_STATE, 64)?,
+            desktop: send_request(atoms._NET_WM_DESKTOP, 1)?,
+            kind: send_request(atoms._NET_WM_WINDOW_TYPE, 16)?,
+            frame: send_request(atoms._NET_FRAME_EXTENTS, 4)?,
+            shadow: send_request(atoms._GTK_FRAME_EXTENTS, 4)?,
+            owner: send_request(AtomEnum::WM_TRANSIENT_FOR.into(), 1)?,
         })
     }
 
-    async fn heard(self, connection: &Connection, atoms: &Atoms) -> Result<Described, XError> {
+    async fn receive(
+        self,
+        connection: &Connection,
+        atoms: &WindowAtoms,
+    ) -> Result<WindowInfo, XError> {
         let geometry = connection.reply(self.geometry).await?;
         let origin = connection.reply(self.origin).await?;
         let title = text(&connection.reply(self.title).await?);
@@ -201,20 +209,20 @@ impl<'c> Asked<'c> {
             bottom: frame.bottom - shadow.bottom,
         };
         let mut names = class.split('\0').map(str::to_owned);
-        Ok(Described {
+        Ok(WindowInfo {
             window: self.window,
             title: if title.is_empty() { old_title } else { title },
             instance: names.next().unwrap_or_default(),
             class: names.next().unwrap_or_default(),
             pid: pid.first().copied(),
-            place: Rect {
+            bounds: Rect {
                 x: i32::from(origin.dst_x) - frame.left,
                 y: i32::from(origin.dst_y) - frame.top,
                 width: i32::from(geometry.width) + frame.left + frame.right,
                 height: i32::from(geometry.height) + frame.top + frame.bottom,
             },
             frame,
-            shown: shown(atoms, &states),
+            state: state(atoms, &states),
             desktop: desktop
                 .first()
                 .copied()
@@ -225,9 +233,9 @@ impl<'c> Asked<'c> {
     }
 }
 
-fn shown(atoms: &Atoms, states: &[u32]) -> Shown {
+fn state(atoms: &WindowAtoms, states: &[u32]) -> WindowState {
     let has = |state: Atom| states.contains(&state);
-    Shown {
+    WindowState {
         is_wide: has(atoms._NET_WM_STATE_MAXIMIZED_HORZ),
         is_tall: has(atoms._NET_WM_STATE_MAXIMIZED_VERT),
         is_minimized: has(atoms._NET_WM_STATE_HIDDEN),
@@ -237,7 +245,7 @@ fn shown(atoms: &Atoms, states: &[u32]) -> Shown {
     }
 }
 
-fn kind_name(atoms: &Atoms, kind: Atom) -> Option<&'static str> {
+fn kind_name(atoms: &WindowAtoms, kind: Atom) -> Option<&'static str> {
     [
         (atoms._NET_WM_WINDOW_TYPE_DIALOG, "dialog"),
         (atoms._NET_WM_WINDOW_TYPE_DOCK, "panel"),
@@ -250,7 +258,7 @@ fn kind_name(atoms: &Atoms, kind: Atom) -> Option<&'static str> {
     .find_map(|(atom, name)| (atom == kind).then_some(name))
 }
 
-/// A text property: the encoding of old is Latin-1, all others are read as UTF-8.
+/// A text property: STRING is Latin-1, all other types are read as UTF-8.
 fn text(property: &GetPropertyReply) -> String {
     let bytes = property.value.as_slice();
     if property.type_ == u32::from(AtomEnum::STRING) {
@@ -259,7 +267,7 @@ fn text(property: &GetPropertyReply) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The numbers of a property of 32 bits.
+/// The values of a property with format 32.
 pub(super) fn numbers(property: &GetPropertyReply) -> Vec<u32> {
     property
         .value32()

@@ -1,4 +1,4 @@
-//! What the window manager is asked to do with a window, and whether it came about.
+//! Sends window requests to the window manager and verifies their effect.
 
 use std::time::Duration;
 
@@ -6,49 +6,49 @@ use telechir_device::{ActionReport, Effect, ScreenRegion, Viewport};
 use tokio::time::{Instant, timeout_at};
 use x11rb::protocol::xproto::{Atom, ClientMessageEvent, ConnectionExt as _, EventMask, Window};
 
-use super::inspect::{Described, Rect};
-use super::{Windows, seen};
+use super::inspect::{Rect, WindowInfo};
+use super::{WindowRegistry, format_bounds};
 use crate::connection::Connection;
 use crate::error::XError;
-use crate::focus::listen;
-use crate::wm_sync::Manager;
+use crate::focus::select_events;
+use crate::wm_sync::WmSync;
 
-/// How long the manager may take over what it is asked.
-const CEILING: Duration = Duration::from_secs(2);
-/// How long a program may take to close its window or to ask something first.
-const CLOSING: Duration = Duration::from_secs(3);
-/// Without an event for so long, what the manager did is looked at all the same.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Who asks: a program that acts for the user, as a panel does.
-const FOR_THE_USER: u32 = 2;
-const REMOVE: u32 = 0;
-const ADD: u32 = 1;
-const ICONIC: u32 = 3;
+/// Maximum wait for the effect of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum wait for a window to close or to show a question.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Interval between checks if no event arrives.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// EWMH source indication 2: a pager or panel acting for the user.
+const SOURCE_USER: u32 = 2;
+const STATE_REMOVE: u32 = 0;
+const STATE_ADD: u32 = 1;
+const ICONIC_STATE: u32 = 3;
 
-/// What is to become true of a window.
+/// The requested state of a window.
 #[derive(Clone, Copy, Debug)]
-enum Goal {
+enum WindowGoal {
     Active,
     Maximized,
-    /// Neither maximised nor minimised nor full screen.
+    /// Neither maximized nor minimized nor full screen.
     Plain,
     Minimized,
     At(Rect),
 }
 
-/// How a request to close ended.
-enum Closing {
+/// The result of a close request.
+enum CloseOutcome {
     Closed,
-    /// Another window came up meanwhile.
-    Asks(Described),
+    /// Another window appeared.
+    ShowsDialog(WindowInfo),
     StillOpen,
 }
 
-impl Windows {
-    /// Gives a window the keyboard.
+impl WindowRegistry {
+    /// Activates a window.
     pub(crate) async fn focus(
         &mut self,
-        (connection, manager): (&Connection, &Manager),
+        (connection, wm): (&Connection, &WmSync),
         window: &str,
     ) -> Result<ActionReport, XError> {
         let found = self.find(connection, Some(window)).await?;
@@ -56,38 +56,38 @@ impl Windows {
         let was_active = self.active(connection).await? == Some(found.window);
         self.activate(connection, &found).await?;
         if !self
-            .reach(connection, manager, &found, Goal::Active)
+            .wait_for_goal(connection, wm, &found, WindowGoal::Active)
             .await?
         {
             return Err(XError::Impossible(format!(
-                "The window manager did not make {label} active; a dialog may stand before it."
+                "The window manager did not activate {label}; a modal dialog may block it."
             )));
         }
         Ok(confirmed(if was_active {
-            format!("{label} was active already.")
+            format!("{label} was already active.")
         } else {
             format!("{label} is active.")
         }))
     }
 
-    /// Makes a window as large as it goes. The answer says what it was.
+    /// Maximizes a window and reports its previous state.
     pub(crate) async fn maximize(
         &mut self,
-        (connection, manager): (&Connection, &Manager),
+        (connection, wm): (&Connection, &WmSync),
         window: Option<&str>,
     ) -> Result<ActionReport, XError> {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
-        let was = found.shown;
+        let was = found.state;
         if was.is_maximized() && !was.is_minimized {
-            return Ok(confirmed(format!("{label} was maximized already.")));
+            return Ok(confirmed(format!("{label} was already maximized.")));
         }
         if was.is_minimized {
             self.activate(connection, &found).await?;
         }
-        self.change_state(connection, found.window, ADD, self.size_states())?;
+        self.change_state(connection, found.window, STATE_ADD, self.size_states())?;
         if !self
-            .reach(connection, manager, &found, Goal::Maximized)
+            .wait_for_goal(connection, wm, &found, WindowGoal::Maximized)
             .await?
         {
             return Err(XError::Impossible(format!(
@@ -107,50 +107,50 @@ impl Windows {
         )))
     }
 
-    /// Makes a window what it was before it was maximised, minimised or on the full screen.
+    /// Restores a maximized, minimized or full-screen window.
     pub(crate) async fn restore(
         &mut self,
-        (connection, manager): (&Connection, &Manager),
+        (connection, wm): (&Connection, &WmSync),
         window: Option<&str>,
     ) -> Result<ActionReport, XError> {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
-        let was = found.shown;
+        let was = found.state;
         let before: Vec<&str> = [
             (was.is_minimized, "minimized"),
             (was.is_fullscreen, "full screen"),
             (was.is_wide || was.is_tall, "maximized"),
         ]
         .into_iter()
-        .filter_map(|(holds, word)| holds.then_some(word))
+        .filter_map(|(contains, label)| contains.then_some(label))
         .collect();
         if before.is_empty() {
             return Ok(confirmed(format!(
                 "{label} was neither maximized nor minimized."
             )));
         }
-        self.make_plain(connection, manager, &found).await?;
+        self.restore_size(connection, wm, &found).await?;
         let before = before.join(" and ");
         Ok(confirmed(format!(
             "{label} is restored; before it was {before}."
         )))
     }
 
-    /// Puts a window out of sight.
+    /// Minimizes a window.
     pub(crate) async fn minimize(
         &mut self,
-        (connection, manager): (&Connection, &Manager),
+        (connection, wm): (&Connection, &WmSync),
         window: Option<&str>,
     ) -> Result<ActionReport, XError> {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
-        if found.shown.is_minimized {
-            return Ok(confirmed(format!("{label} was minimized already.")));
+        if found.state.is_minimized {
+            return Ok(confirmed(format!("{label} was already minimized.")));
         }
         let change = self.atoms.WM_CHANGE_STATE;
-        ask(connection, found.window, change, [ICONIC, 0, 0, 0, 0])?;
+        send_request(connection, found.window, change, [ICONIC_STATE, 0, 0, 0, 0])?;
         if !self
-            .reach(connection, manager, &found, Goal::Minimized)
+            .wait_for_goal(connection, wm, &found, WindowGoal::Minimized)
             .await?
         {
             return Err(XError::Impossible(format!(
@@ -160,41 +160,44 @@ impl Windows {
         Ok(confirmed(format!("{label} is minimized.")))
     }
 
-    /// Moves and resizes a window so that what is seen of it fills a part of the screen.
-    pub(crate) async fn place(
+    /// Moves and resizes a window so that its visible area fills `region`.
+    pub(crate) async fn move_and_resize(
         &mut self,
-        (connection, manager): (&Connection, &Manager),
+        (connection, wm): (&Connection, &WmSync),
         window: Option<&str>,
         region: &ScreenRegion,
         viewport: Viewport,
     ) -> Result<ActionReport, XError> {
         let mut found = self.find(connection, window).await?;
         let label = self.label(&found);
-        let shown = found.shown;
-        if shown.is_minimized || shown.is_fullscreen || shown.is_wide || shown.is_tall {
-            self.make_plain(connection, manager, &found).await?;
-            // Its frame is another now.
-            found = self.look(connection, found.window).await?.unwrap_or(found);
+        let state = found.state;
+        if state.is_minimized || state.is_fullscreen || state.is_wide || state.is_tall {
+            self.restore_size(connection, wm, &found).await?;
+            // The frame has changed with the state.
+            found = self
+                .inspect(connection, found.window)
+                .await?
+                .unwrap_or(found);
         }
         let wanted = rect_of(region);
         self.move_to(connection, &found, wanted)?;
-        self.reach(connection, manager, &found, Goal::At(wanted))
+        self.wait_for_goal(connection, wm, &found, WindowGoal::At(wanted))
             .await?;
-        let Some(now) = self.look(connection, found.window).await? else {
+        let Some(now) = self.inspect(connection, found.window).await? else {
             return Err(XError::Impossible(format!("{label} closed meanwhile.")));
         };
-        let place = seen(now.place, viewport);
-        if now.place == wanted {
-            return Ok(confirmed(format!("{label} is at {place}.")));
+        let bounds = format_bounds(now.bounds, viewport);
+        if now.bounds == wanted {
+            return Ok(confirmed(format!("{label} is at {bounds}.")));
         }
-        if now.place == found.place {
+        if now.bounds == found.bounds {
             return Err(XError::Impossible(format!(
-                "The window manager left {label} where it was, at {place}."
+                "The window manager did not move {label}; it is still at {bounds}."
             )));
         }
-        // A terminal, for one, has whole lines and columns only.
+        // Terminals, for example, have whole lines and columns only.
         Ok(confirmed(format!(
-            "{label} is at {place}, as near as its program or the window manager lets it be."
+            "{label} is at {bounds}, as close as its program and the window manager allow."
         )))
     }
 
@@ -208,20 +211,19 @@ impl Windows {
         let found = self.find(connection, window).await?;
         let label = self.label(&found);
         let close = self.atoms._NET_CLOSE_WINDOW;
-        listen(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
-        ask(connection, found.window, close, [0, FOR_THE_USER, 0, 0, 0])?;
+        select_events(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
+        send_request(connection, found.window, close, [0, SOURCE_USER, 0, 0, 0])?;
         let closing = self.wait_for_end(connection, found.window, &before).await;
-        listen(connection, connection.root(), EventMask::NO_EVENT)?;
+        select_events(connection, connection.root(), EventMask::NO_EVENT)?;
         Ok(match closing? {
-            Closing::Closed => confirmed(format!("{label} is closed.")),
-            Closing::Asks(dialog) => delivered(format!(
-                "{label} is still open: {} came up and wants an answer.",
+            CloseOutcome::Closed => confirmed(format!("{label} is closed.")),
+            CloseOutcome::ShowsDialog(dialog) => delivered(format!(
+                "{label} is still open: {} appeared and expects an answer.",
                 self.label(&dialog)
             )),
-            Closing::StillOpen => delivered(format!(
-                "{label} was asked to close and is still open after {} s; look whether it asks \
-                 something.",
-                CLOSING.as_secs()
+            CloseOutcome::StillOpen => delivered(format!(
+                "{label} did not close within {} s; check whether it shows a question.",
+                CLOSE_TIMEOUT.as_secs()
             )),
         })
     }
@@ -231,40 +233,43 @@ impl Windows {
         connection: &Connection,
         window: Window,
         before: &[Window],
-    ) -> Result<Closing, XError> {
-        let end = Instant::now() + CLOSING;
+    ) -> Result<CloseOutcome, XError> {
+        let end = Instant::now() + CLOSE_TIMEOUT;
         loop {
             let now = self.managed(connection).await?;
             if !now.contains(&window) {
-                return Ok(Closing::Closed);
+                return Ok(CloseOutcome::Closed);
             }
             let new = now.iter().rev().find(|other| !before.contains(other));
             if let Some(new) = new
-                && let Some(dialog) = self.look(connection, *new).await?
+                && let Some(dialog) = self.inspect(connection, *new).await?
             {
-                return Ok(Closing::Asks(dialog));
+                return Ok(CloseOutcome::ShowsDialog(dialog));
             }
             if Instant::now() >= end {
-                return Ok(Closing::StillOpen);
+                return Ok(CloseOutcome::StillOpen);
             }
-            something_happens(connection, end).await?;
+            wait_for_event(connection, end).await?;
         }
     }
 
-    /// Undoes everything that makes a window larger or smaller than its program meant it.
-    async fn make_plain(
+    /// Removes the maximized, minimized and full-screen states.
+    async fn restore_size(
         &self,
         connection: &Connection,
-        manager: &Manager,
-        found: &Described,
+        wm: &WmSync,
+        found: &WindowInfo,
     ) -> Result<(), XError> {
-        if found.shown.is_minimized {
+        if found.state.is_minimized {
             self.activate(connection, found).await?;
         }
-        self.change_state(connection, found.window, REMOVE, self.size_states())?;
+        self.change_state(connection, found.window, STATE_REMOVE, self.size_states())?;
         let full = [self.atoms._NET_WM_STATE_FULLSCREEN, 0];
-        self.change_state(connection, found.window, REMOVE, full)?;
-        if self.reach(connection, manager, found, Goal::Plain).await? {
+        self.change_state(connection, found.window, STATE_REMOVE, full)?;
+        if self
+            .wait_for_goal(connection, wm, found, WindowGoal::Plain)
+            .await?
+        {
             return Ok(());
         }
         Err(XError::Impossible(format!(
@@ -284,17 +289,17 @@ impl Windows {
         &self,
         connection: &Connection,
         window: Window,
-        how: u32,
+        operation: u32,
         [first, second]: [Atom; 2],
     ) -> Result<(), XError> {
-        let data = [how, first, second, FOR_THE_USER, 0];
-        ask(connection, window, self.atoms._NET_WM_STATE, data)
+        let data = [operation, first, second, SOURCE_USER, 0];
+        send_request(connection, window, self.atoms._NET_WM_STATE, data)
     }
 
-    async fn activate(&self, connection: &Connection, found: &Described) -> Result<(), XError> {
+    async fn activate(&self, connection: &Connection, found: &WindowInfo) -> Result<(), XError> {
         let active = self.active(connection).await?.unwrap_or(x11rb::NONE);
-        let data = [FOR_THE_USER, 0, active, 0, 0];
-        ask(
+        let data = [SOURCE_USER, 0, active, 0, 0];
+        send_request(
             connection,
             found.window,
             self.atoms._NET_ACTIVE_WINDOW,
@@ -302,23 +307,23 @@ impl Windows {
         )
     }
 
-    /// The manager counts the place from the frame's corner and the size without the frame.
+    /// The position refers to the corner of the frame, the size to the client area.
     fn move_to(
         &self,
         connection: &Connection,
-        found: &Described,
+        found: &WindowInfo,
         wanted: Rect,
     ) -> Result<(), XError> {
-        // Gravity north-west; x, y, width and height are all given.
-        const FLAGS: u32 = 1 | (0b1111 << 8) | (FOR_THE_USER << 12);
+        // Gravity north-west; x, y, width and height are given.
+        const FLAGS: u32 = 1 | (0b1111 << 8) | (SOURCE_USER << 12);
         let frame = found.frame;
-        // What a program draws as shadow is a part of its window that is not seen.
+        // Shadows belong to the window but are not visible.
         let (x, y) = (wanted.x + frame.left.min(0), wanted.y + frame.top.min(0));
         let width = (wanted.width - frame.left - frame.right).max(1);
         let height = (wanted.height - frame.top - frame.bottom).max(1);
         let [x, y, width, height] = [x, y, width, height].map(i32::cast_unsigned);
         let data = [FLAGS, x, y, width, height];
-        ask(
+        send_request(
             connection,
             found.window,
             self.atoms._NET_MOVERESIZE_WINDOW,
@@ -326,73 +331,78 @@ impl Windows {
         )
     }
 
-    /// Waits until the goal is reached; false when it is not.
-    async fn reach(
+    /// Waits until the window reaches the goal; false on timeout.
+    async fn wait_for_goal(
         &self,
         connection: &Connection,
-        manager: &Manager,
-        found: &Described,
-        goal: Goal,
+        wm: &WmSync,
+        found: &WindowInfo,
+        goal: WindowGoal,
     ) -> Result<bool, XError> {
         let events = EventMask::PROPERTY_CHANGE | EventMask::STRUCTURE_NOTIFY;
-        // The manager takes our request before this question.
-        manager.wait_until_done(connection).await?;
-        listen(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
-        listen(connection, found.window, events)?;
+        // Requests are processed in order: the reply follows our request.
+        wm.wait_until_done(connection).await?;
+        select_events(connection, connection.root(), EventMask::PROPERTY_CHANGE)?;
+        select_events(connection, found.window, events)?;
         let reached = self.wait_for(connection, found, goal).await;
-        listen(connection, found.window, EventMask::NO_EVENT)?;
-        listen(connection, connection.root(), EventMask::NO_EVENT)?;
+        select_events(connection, found.window, EventMask::NO_EVENT)?;
+        select_events(connection, connection.root(), EventMask::NO_EVENT)?;
         reached
     }
 
     async fn wait_for(
         &self,
         connection: &Connection,
-        found: &Described,
-        goal: Goal,
+        found: &WindowInfo,
+        goal: WindowGoal,
     ) -> Result<bool, XError> {
-        let end = Instant::now() + CEILING;
+        let end = Instant::now() + REQUEST_TIMEOUT;
         let mut last = None;
         loop {
-            let Some(now) = self.look(connection, found.window).await? else {
+            let Some(now) = self.inspect(connection, found.window).await? else {
                 return Ok(false);
             };
             let is_reached = match goal {
-                Goal::Active => self.active(connection).await? == Some(found.window),
-                Goal::Maximized => now.shown.is_maximized() && !now.shown.is_minimized,
-                Goal::Plain => {
-                    let shown = now.shown;
-                    !(shown.is_wide || shown.is_tall || shown.is_minimized || shown.is_fullscreen)
+                WindowGoal::Active => self.active(connection).await? == Some(found.window),
+                WindowGoal::Maximized => now.state.is_maximized() && !now.state.is_minimized,
+                WindowGoal::Plain => {
+                    let state = now.state;
+                    !(state.is_wide || state.is_tall || state.is_minimized || state.is_fullscreen)
                 }
-                Goal::Minimized => {
+                WindowGoal::Minimized => {
                     let active = self.active(connection).await?;
-                    now.shown.is_minimized && active != Some(found.window)
+                    now.state.is_minimized && active != Some(found.window)
                 }
-                // It may not become all of it: then it stays as it is.
-                Goal::At(wanted) => {
-                    now.place == wanted || (now.place != found.place && last == Some(now.place))
+                // The window may reach only a part of the goal and then stop changing.
+                WindowGoal::At(wanted) => {
+                    now.bounds == wanted || (now.bounds != found.bounds && last == Some(now.bounds))
                 }
             };
             if is_reached || Instant::now() >= end {
                 return Ok(is_reached);
             }
-            last = Some(now.place);
-            something_happens(connection, end).await?;
+            last = Some(now.bounds);
+            wait_for_event(connection, end).await?;
         }
     }
 }
 
-/// Waits for any event, for a moment.
-async fn something_happens(connection: &Connection, end: Instant) -> Result<(), XError> {
-    let moment = end.min(Instant::now() + LOOK_AGAIN);
+/// Waits for any event, at most [`POLL_INTERVAL`].
+async fn wait_for_event(connection: &Connection, end: Instant) -> Result<(), XError> {
+    let moment = end.min(Instant::now() + POLL_INTERVAL);
     match timeout_at(moment, connection.next_event()).await {
         Ok(event) => event.map(drop),
         Err(_) => Ok(()),
     }
 }
 
-/// Asks the window manager, which reads what is sent to the root window.
-fn ask(connection: &Connection, window: Window, what: Atom, data: [u32; 5]) -> Result<(), XError> {
+/// Sends a client message to the root window, which the window manager reads.
+fn send_request(
+    connection: &Connection,
+    window: Window,
+    what: Atom,
+    data: [u32; 5],
+) -> Result<(), XError> {
     let message = ClientMessageEvent::new(32, window, what, data);
     let mask = EventMask::SUBSTRUCTURE_NOTIFY | EventMask::SUBSTRUCTURE_REDIRECT;
     connection

@@ -1,4 +1,4 @@
-//! Real applications: a drag in a drawing, a dialog, text in a browser's window.
+//! Real applications: drags in a drawing, a dialog, text in a browser window.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use telechir_x11::Desktop;
 
 use crate::fixture;
 use crate::programs::{holds, press, started};
-use crate::typing::{asked_runs, mixed, runs};
-use crate::windows::{act, told};
+use crate::typing::{mixed, requested_runs, runs};
+use crate::windows::{perform_on, report_of};
 
 const REST: Settle = Settle {
     quiet: Duration::from_millis(200),
@@ -26,7 +26,7 @@ async fn drag(desktop: &mut Desktop, path: &[(u32, u32)]) {
         modifiers: Vec::new(),
         duration: Some(Duration::from_secs(1)),
     };
-    act(desktop, drag).await.unwrap();
+    perform_on(desktop, drag).await.unwrap();
     desktop.settle(REST).await.unwrap();
 }
 
@@ -39,12 +39,12 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
         .perform(&fixture::type_text("saved ж漢"))
         .await
         .unwrap();
-    // The menu by its letter, in it the entry by its own: a dialog asks for a name.
+    // Open the menu and its entry by their access keys: a dialog asks for a file name.
     press(&mut desktop, "alt+f").await;
     desktop.settle(REST).await.unwrap();
     press(&mut desktop, "a").await;
     let start = Instant::now();
-    while !told(&mut desktop, Action::ListWindows)
+    while !report_of(&mut desktop, Action::ListWindows)
         .await
         .contains("dialog")
     {
@@ -57,9 +57,9 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
     let name = fixture::type_text(path.to_str().unwrap());
     desktop.perform(&name).await.unwrap();
     desktop.settle(REST).await.unwrap();
-    // The dialog does not hear it while it still looks at the folder, and shows nothing of that.
+    // The dialog ignores input while it reads the folder and shows no sign of it.
     let start = Instant::now();
-    while told(&mut desktop, Action::ListWindows)
+    while report_of(&mut desktop, Action::ListWindows)
         .await
         .contains("dialog")
     {
@@ -71,7 +71,7 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
     desktop.close().await.unwrap();
 }
 
-/// A sheet over the whole page on which a held button draws.
+/// A canvas that covers the page; a pressed button draws.
 const SHEET: &str = "<meta charset=utf-8><title>-</title><style>body{margin:0}</style>\
     <canvas width=1200 height=600></canvas><script>\
     const pen = document.querySelector('canvas').getContext('2d'); pen.lineWidth = 5; let down = false;\
@@ -82,7 +82,7 @@ const SHEET: &str = "<meta charset=utf-8><title>-</title><style>body{margin:0}</
 const PAGE: &str = "<meta charset=utf-8><title>-</title>\
     <textarea autofocus oninput='document.title=this.value||\"-\"'></textarea>";
 
-/// A browser in a window, and its page's title.
+/// A browser window whose title mirrors the page's text.
 struct Page {
     desktop: Desktop,
     scene: Scene,
@@ -101,7 +101,7 @@ impl Page {
         let display = fixture::managed(&folder).await;
         let environment = display.environment();
         let profile = format!("--user-data-dir={}", home.join("profile").display());
-        let words = [
+        let args = [
             "--no-sandbox",
             "--no-first-run",
             "--disable-gpu",
@@ -111,7 +111,7 @@ impl Page {
             file.to_str().unwrap(),
         ];
         let spawn = Spawn::new("/usr/bin/chromium")
-            .args(words)
+            .args(args)
             .identity(fixture::identity())
             .envs(environment.clone())
             .cwd(&home);
@@ -133,7 +133,7 @@ impl Page {
         title.trim_end_matches(" - Chromium").to_owned()
     }
 
-    /// The title once it is `expected`, or after a while.
+    /// The title once it is `expected`, for up to 30 s.
     async fn shows(&mut self, expected: &str) -> String {
         let start = Instant::now();
         loop {
@@ -150,7 +150,7 @@ impl Page {
 async fn drags_draw_strokes() {
     let mut page = Page::open(SHEET).await;
     let desktop = &mut page.desktop;
-    // Two strokes: of one with a corner a busy browser leaves the corner out.
+    // Two strokes, because a busy browser may skip the corner of a single one.
     for stroke in [[(300, 300), (700, 300)], [(700, 300), (700, 600)]] {
         drag(desktop, &stroke).await;
     }
@@ -178,9 +178,9 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
         press(&mut page.desktop, "ctrl+a").await;
         press(&mut page.desktop, "Delete").await;
         assert_eq!(page.shows("-").await, "-");
-        // A title has no line breaks, and marks of its own around Hebrew and Arabic.
+        // A title has no line breaks and adds its own marks around Hebrew and Arabic.
         let is_plain = |c: &char| !c.is_ascii() && !('\u{590}'..='\u{6ff}').contains(c);
-        // Marks keep a letter to stand on: what follows a mark on a flag, Chromium puts before it.
+        // Combining marks follow a letter: after a flag, Chromium reorders them.
         let text: String = mixed(run, 3_000)
             .replace("e\u{301}", "я\u{301}")
             .replace("n\u{303}", "н\u{303}")
@@ -203,21 +203,21 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
     page.desktop.close().await.unwrap();
 }
 
-/// Only in a long run, which installs it.
+/// Runs only in `make soak`, which installs LibreOffice.
 #[tokio::test]
 async fn a_sheet_is_computed_and_saved() {
-    if asked_runs().is_none() {
+    if requested_runs().is_none() {
         return;
     }
     let folder = fixture::session_dir();
     let path = fixture::workspace(&folder).join("sheet.csv");
     std::fs::write(&path, "item,price\npen,2\n").unwrap();
     fixture::own(&path);
-    let words = ["--norestore", "--nologo", path.to_str().unwrap()];
-    let mut desktop = started(fixture::managed(&folder).await, "localc", &words).await;
+    let args = ["--norestore", "--nologo", path.to_str().unwrap()];
+    let mut desktop = started(fixture::managed(&folder).await, "localc", &args).await;
     let start = Instant::now();
-    // The question how to read the file, which comes some time after the first window.
-    while !told(&mut desktop, Action::ListWindows)
+    // The import dialog appears some time after the first window.
+    while !report_of(&mut desktop, Action::ListWindows)
         .await
         .contains("Text Import")
     {
@@ -226,7 +226,7 @@ async fn a_sheet_is_computed_and_saved() {
     }
     desktop.settle(REST).await.unwrap();
     press(&mut desktop, "Return").await;
-    while !told(&mut desktop, Action::ListWindows)
+    while !report_of(&mut desktop, Action::ListWindows)
         .await
         .contains("sheet.csv")
     {
@@ -237,7 +237,7 @@ async fn a_sheet_is_computed_and_saved() {
     press(&mut desktop, "ctrl+End").await;
     press(&mut desktop, "Down").await;
     press(&mut desktop, "Home").await;
-    // A tabulator goes right, and Enter goes back to where the row began.
+    // Tab moves right, Enter returns to the first column of the row.
     let rows = fixture::type_text("Straße 漢😀\t40\nsum\t=SUM(B2:B3)\n");
     desktop.perform(&rows).await.unwrap();
     desktop.settle(REST).await.unwrap();
@@ -248,8 +248,8 @@ async fn a_sheet_is_computed_and_saved() {
         if saved == expected || start.elapsed() > Duration::from_secs(120) {
             break saved;
         }
-        // Whether to keep the file's format: yes.
-        if told(&mut desktop, Action::ListWindows)
+        // Confirm keeping the file format.
+        if report_of(&mut desktop, Action::ListWindows)
             .await
             .contains("Confirm File Format")
         {

@@ -1,4 +1,4 @@
-//! Pictures show what is on the screen.
+//! Screenshots show what is on the screen.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn painted_pixels_come_out_exactly() {
     assert_eq!(frame.pixel(299, 149), Some(GREEN));
     assert_ne!(frame.pixel(99, 50), Some(RED));
     assert_ne!(frame.pixel(300, 50), Some(RED));
-    // A second picture through the same memory shows the newer state.
+    // A second capture through the same memory shows the new state.
     witness.paint(100, 50, 200, 100, 0x000a_dc28);
     let frame = desktop.capture().await.unwrap();
     assert!(is_filled(&frame, (100, 50), (200, 100), GREEN));
@@ -43,7 +43,7 @@ async fn painted_pixels_come_out_exactly() {
 }
 
 #[tokio::test]
-async fn the_pointer_is_in_the_screenshot() {
+async fn the_screenshot_includes_the_pointer() {
     let folder = fixture::session_dir();
     let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     witness.paint(0, 0, 1280, 800, 0x000a_dc28);
@@ -61,7 +61,7 @@ async fn the_pointer_is_in_the_screenshot() {
     );
     assert_eq!(frame.pixel(399, 300), Some(GREEN));
     assert_eq!(frame.pixel(409, 300), Some(GREEN));
-    // At the last pixel only the pointer's corner is left on the screen.
+    // At the last pixel only a corner of the pointer is visible.
     desktop
         .perform(&fixture::move_to(size, 1279, 799))
         .await
@@ -73,7 +73,7 @@ async fn the_pointer_is_in_the_screenshot() {
 }
 
 #[tokio::test]
-async fn the_screen_has_exactly_the_size_asked_for() {
+async fn the_screen_has_exactly_the_requested_size() {
     telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
     let folder = fixture::session_dir();
     let size = Size::new(1023, 767);
@@ -90,7 +90,7 @@ async fn the_screen_has_exactly_the_size_asked_for() {
 }
 
 #[tokio::test]
-async fn a_screen_that_did_not_change_gives_the_same_pixels_again() {
+async fn an_unchanged_screen_returns_the_same_pixel_buffer() {
     let folder = fixture::session_dir();
     let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     let size = desktop.size();
@@ -102,16 +102,16 @@ async fn a_screen_that_did_not_change_gives_the_same_pixels_again() {
     let first = desktop.capture().await.unwrap();
     let again = desktop.capture().await.unwrap();
     assert!(std::ptr::eq(first.bgrx(), again.bgrx()));
-    // Painted over in the same colour: a change that shows nothing.
+    // The same colour again: damage without a visible change.
     witness.paint(100, 50, 200, 100, 0x00c8_1e14);
     let same = desktop.capture().await.unwrap();
     assert!(std::ptr::eq(first.bgrx(), same.bgrx()));
-    // Waiting takes the news of a change; the picture after it has it all the same.
+    // Settling consumes the damage; the next screenshot still shows the change.
     witness.paint(100, 50, 200, 100, 0x000a_dc28);
     desktop.settle(SETTLE).await.unwrap();
     let next = desktop.capture().await.unwrap();
     assert!(is_filled(&next, (100, 50), (200, 100), GREEN));
-    // What somebody still holds is not painted over.
+    // A retained frame is not overwritten.
     assert!(is_filled(&first, (100, 50), (200, 100), RED));
     desktop
         .perform(&fixture::move_to(size, 701, 700))

@@ -1,4 +1,4 @@
-//! The clipboard with real programs at its other end, large texts, and owners that are no help.
+//! The clipboard with real programs, large texts and unresponsive owners.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 use crate::fixture;
 use crate::programs::{holds, press, started};
 
-/// More than fits into one request, so that it goes in pieces.
+/// Larger than one request, so that it is transferred incrementally.
 fn long() -> String {
     let line = "Zeile für Zeile, 一行一行 😀\n";
     line.repeat(400_000 / line.len())
@@ -29,7 +29,7 @@ async fn write(desktop: &mut Desktop, text: &str) {
     performed.unwrap();
 }
 
-/// An editor with a file of this text in it, and the file.
+/// An editor with a file of this text, and the path of the file.
 async fn editor(folder: &tempfile::TempDir, text: &str) -> (Desktop, std::path::PathBuf) {
     let path = fixture::workspace(folder).join("text.txt");
     std::fs::write(&path, text).unwrap();
@@ -40,7 +40,7 @@ async fn editor(folder: &tempfile::TempDir, text: &str) -> (Desktop, std::path::
 }
 
 #[tokio::test]
-async fn what_a_program_copies_is_read() {
+async fn copied_text_is_read() {
     let folder = fixture::session_dir();
     let text = "Grüße, 漢字 😀\n\tzweite Zeile";
     let (mut desktop, _) = editor(&folder, text).await;
@@ -60,7 +60,7 @@ async fn what_a_program_copies_is_read() {
 }
 
 #[tokio::test]
-async fn what_is_written_is_pasted_by_a_program_also_in_pieces() {
+async fn written_text_can_be_pasted_incrementally() {
     let folder = fixture::session_dir();
     let (mut desktop, path) = editor(&folder, "").await;
     let text = long();
@@ -73,14 +73,14 @@ async fn what_is_written_is_pasted_by_a_program_also_in_pieces() {
     desktop.settle(settle).await.unwrap();
     press(&mut desktop, "ctrl+s").await;
     assert!(holds(&path, &text).await == text, "it is another text");
-    // And read again, from ourselves.
+    // Read it again from our own selection.
     let head: String = text.chars().take(1000).collect();
     assert!(read(&mut desktop).await.unwrap().starts_with(&head));
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_long_text_of_a_program_is_read_in_pieces() {
+async fn long_text_is_read_incrementally() {
     let folder = fixture::session_dir();
     let text = long();
     let (mut desktop, _) = editor(&folder, &text).await;
@@ -99,7 +99,7 @@ async fn a_long_text_of_a_program_is_read_in_pieces() {
     desktop.close().await.unwrap();
 }
 
-/// A program that takes the clipboard and never answers for it.
+/// Takes ownership of the clipboard and never serves it.
 fn own_in_silence(environment: &[(String, String)]) -> Client {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
@@ -116,7 +116,7 @@ fn own_in_silence(environment: &[(String, String)]) -> Client {
 }
 
 #[tokio::test]
-async fn an_owner_that_never_answers_is_not_waited_for_without_end() {
+async fn a_silent_selection_owner_times_out() {
     let folder = fixture::session_dir();
     let display = fixture::bare(&folder).await;
     let environment = display.environment();
@@ -126,7 +126,7 @@ async fn an_owner_that_never_answers_is_not_waited_for_without_end() {
     let error = read(&mut desktop).await.unwrap_err();
     assert!(matches!(error, DeviceError::Timeout { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(4));
-    // It is taken over all the same.
+    // The ownership can still be taken over.
     write(&mut desktop, "ours").await;
     assert_eq!(read(&mut desktop).await.unwrap(), "ours");
     desktop.close().await.unwrap();
@@ -147,7 +147,7 @@ async fn typing_leaves_the_clipboard_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_pasted_into_by_its_own_keys() {
+async fn a_terminal_is_pasted_into_with_shift_insert() {
     let folder = fixture::session_dir();
     let path = fixture::workspace(&folder).join("written.txt");
     let display = fixture::managed(&folder).await;
@@ -167,7 +167,7 @@ async fn a_terminal_is_pasted_into_by_its_own_keys() {
 }
 
 #[tokio::test]
-async fn where_the_clipboard_cannot_be_kept_text_goes_by_keys() {
+async fn text_is_typed_if_the_clipboard_cannot_be_saved() {
     let folder = fixture::session_dir();
     let (desktop, path) = editor(&folder, "").await;
     let _silent = own_in_silence(&desktop.environment());

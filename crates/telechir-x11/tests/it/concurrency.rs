@@ -1,4 +1,4 @@
-//! A desktop with 500 windows: listed, focused, placed and seen in bounded time and words.
+//! A desktop with 500 windows: they are listed, focused and moved in bounded time and text.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use x11rb::protocol::xproto::{
 use x11rb::wrapper::ConnectionExt as _;
 
 use crate::fixture;
-use crate::windows::{act, told, window};
+use crate::windows::{perform_on, report_of, window};
 
 const WINDOWS: u32 = 500;
 
-/// Shows so many windows, each with a title of its own.
-fn crowd(environment: &[(String, String)]) -> Client {
+/// Shows this many windows with distinct titles.
+fn show_windows(environment: &[(String, String)]) -> Client {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
     for number in 1..=WINDOWS {
@@ -32,9 +32,9 @@ fn crowd(environment: &[(String, String)]) -> Client {
         client
             .change_property8(PropMode::REPLACE, id, name, text, title.as_bytes())
             .unwrap();
-        // Where no place is asked for, a manager may look for a free one for long.
-        let place = (number % 30 * 35, number / 30 * 40);
-        let (x, y) = (i32::try_from(place.0), i32::try_from(place.1));
+        // Without explicit positions a manager may search for free space for a long time.
+        let position = (number % 30 * 35, number / 30 * 40);
+        let (x, y) = (i32::try_from(position.0), i32::try_from(position.1));
         let hints = WmSizeHints {
             position: Some((
                 WmSizeHintsSpecification::UserSpecified,
@@ -57,7 +57,7 @@ async fn timed(what: &str, limit: Duration, work: impl Future<Output = ()>) {
     assert!(took < limit, "{what} takes {took:?}");
 }
 
-/// Bytes of memory that this process has.
+/// Resident memory of this process in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -65,15 +65,15 @@ fn resident() -> u64 {
 }
 
 #[tokio::test]
-async fn five_hundred_windows_are_no_trouble() {
+async fn five_hundred_windows_are_handled() {
     let folder = fixture::session_dir();
     let display = fixture::managed(&folder).await;
     let environment = display.environment();
     let mut desktop = display.into_desktop().await.unwrap();
-    let _client = crowd(&environment);
+    let _client = show_windows(&environment);
     let start = Instant::now();
     loop {
-        let listed = told(&mut desktop, Action::ListWindows).await;
+        let listed = report_of(&mut desktop, Action::ListWindows).await;
         if listed.contains(&format!("and {} more", WINDOWS - 100)) {
             assert_eq!(listed.lines().count(), 1 + 100 + 1);
             assert!(listed.len() < 16 << 10, "{} bytes", listed.len());
@@ -86,22 +86,22 @@ async fn five_hundred_windows_are_no_trouble() {
     let second = Duration::from_secs(1);
     timed("five lists", 10 * second, async {
         for _ in 0..5 {
-            told(&mut desktop, Action::ListWindows).await;
+            report_of(&mut desktop, Action::ListWindows).await;
         }
     })
     .await;
-    // A busy manager may go on arranging for a while.
+    // A busy window manager may keep arranging windows for a while.
     timed("a focus", 30 * second, async {
         let window = "Document 7 of".to_owned();
         let focus = Action::FocusWindow { window };
-        let mut focused = act(&mut desktop, focus.clone()).await;
+        let mut focused = perform_on(&mut desktop, focus.clone()).await;
         while start.elapsed() < 90 * second && focused.is_err() {
-            focused = act(&mut desktop, focus.clone()).await;
+            focused = perform_on(&mut desktop, focus.clone()).await;
         }
-        let said = focused.unwrap().text.unwrap();
+        let text = focused.unwrap().text.unwrap();
         assert!(
-            said.ends_with("\"Document 7 of a crowd\" is active."),
-            "{said}"
+            text.ends_with("\"Document 7 of a crowd\" is active."),
+            "{text}"
         );
     })
     .await;
@@ -113,7 +113,7 @@ async fn five_hundred_windows_are_no_trouble() {
     .await;
     timed("an ambiguous name", 5 * second, async {
         let window = window("crowd");
-        match act(&mut desktop, Action::CloseWindow { window }).await {
+        match perform_on(&mut desktop, Action::CloseWindow { window }).await {
             Err(DeviceError::Refused { message }) => {
                 assert!(message.contains("fits 500 windows"), "{message}");
                 assert!(message.len() < 2_000, "{message}");

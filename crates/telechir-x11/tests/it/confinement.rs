@@ -1,4 +1,4 @@
-//! Attempts to get out of a private desktop, each from a real terminal window on it.
+//! Attempts to escape from a private desktop, each from a real terminal window.
 
 use std::fs;
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::lifecycle::{processes_of, until};
 use crate::{fixture, programs};
 
-/// Waits for a file that appears whole.
+/// Waits for a file that appears complete.
 async fn read(path: &Path) -> String {
     let start = Instant::now();
     loop {
@@ -33,11 +33,15 @@ async fn read(path: &Path) -> String {
     }
 }
 
-/// What a script prints that runs in a terminal window on this display, with how it ended.
-pub(crate) async fn said(display: &mut PrivateDisplay, folder: &TempDir, script: &str) -> String {
+/// The output and exit status of a script in a terminal window on this display.
+pub(crate) async fn output_of(
+    display: &mut PrivateDisplay,
+    folder: &TempDir,
+    script: &str,
+) -> String {
     let workspace = fixture::workspace(folder);
-    let (attempt, said) = (workspace.join("attempt"), workspace.join("said"));
-    let _from_before = fs::remove_file(&said);
+    let (attempt, text) = (workspace.join("attempt"), workspace.join("said"));
+    let _from_before = fs::remove_file(&text);
     fs::write(&attempt, script).unwrap();
     fs::set_permissions(&attempt, fs::Permissions::from_mode(0o644)).unwrap();
     let run = "bash attempt >part 2>&1; echo \"exit $?\" >>part; mv part said";
@@ -45,28 +49,28 @@ pub(crate) async fn said(display: &mut PrivateDisplay, folder: &TempDir, script:
         .launch("xterm", &["-e", "sh", "-c", run])
         .await
         .unwrap();
-    read(&said).await
+    read(&text).await
 }
 
-/// What a script prints in a terminal window on a display of its own.
+/// The output of a script in a terminal window on a separate display.
 async fn alone(script: &str) -> String {
     require(Part::Sandbox);
     let folder = fixture::session_dir();
     let mut display = fixture::bare(&folder).await;
-    let said = said(&mut display, &folder, script).await;
+    let text = output_of(&mut display, &folder, script).await;
     display.close().await.unwrap();
-    said
+    text
 }
 
-/// Runs an attempt that must fail, and gives what it said.
+/// Runs an attempt that must fail and returns its output.
 async fn refused(attempt: &str) -> String {
-    let said = alone(attempt).await;
-    assert!(!said.ends_with("exit 0\n"), "`{attempt}`: {said}");
-    assert!(!said.contains("command not found"), "`{attempt}`: {said}");
-    said
+    let text = alone(attempt).await;
+    assert!(!text.ends_with("exit 0\n"), "`{attempt}`: {text}");
+    assert!(!text.contains("command not found"), "`{attempt}`: {text}");
+    text
 }
 
-/// A folder that everybody outside can read, with a file in it.
+/// A world-readable folder with a file in it.
 fn readable(parent: &str) -> TempDir {
     let folder = tempfile::tempdir_in(parent).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -75,7 +79,7 @@ fn readable(parent: &str) -> TempDir {
 }
 
 #[tokio::test]
-async fn a_terminal_that_is_typed_into_reads_neither_recordings_nor_other_sessions() {
+async fn a_terminal_cannot_read_recordings_or_other_sessions() {
     require(Part::Sandbox);
     let (folder, recording, other) = (
         fixture::session_dir(),
@@ -98,7 +102,7 @@ async fn a_terminal_that_is_typed_into_reads_neither_recordings_nor_other_sessio
 }
 
 #[tokio::test]
-async fn no_home_and_nothing_of_the_host_can_be_read() {
+async fn homes_and_host_files_cannot_be_read() {
     let mut paths: Vec<String> = [
         "/root",
         "/home/*",
@@ -114,11 +118,11 @@ async fn no_home_and_nothing_of_the_host_can_be_read() {
     .into();
     let homes = fs::read_to_string("/etc/passwd").unwrap();
     let uid = rustix::process::getuid().as_raw().to_string();
-    let ours = homes.lines().filter_map(|line| {
+    let own_home = homes.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         (fields.get(2) == Some(&uid.as_str())).then(|| fields[5].to_owned())
     });
-    paths.extend(ours);
+    paths.extend(own_home);
     let script: String = paths
         .iter()
         .map(|path| format!("(cat {path} || ls {path}) >/dev/null 2>&1 && echo read {path}\n"))
@@ -154,32 +158,32 @@ async fn sockets_of_the_host_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn of_all_displays_only_this_one_can_be_reached() {
+async fn only_the_own_display_can_be_reached() {
     let (folder, others) = (fixture::session_dir(), fixture::session_dir());
     let (mut display, other) = (fixture::bare(&folder).await, fixture::bare(&others).await);
     let script = "ls /tmp/.X11-unix; basename \"$XAUTHORITY\"";
     let number = display.name().replace(':', "X");
-    let found = said(&mut display, &folder, script).await;
+    let found = output_of(&mut display, &folder, script).await;
     assert_eq!(found, format!("{number}\nauthority\nexit 0\n"));
     let cookie = other.environment();
     let steal = format!("cat {}", value(&cookie, "XAUTHORITY"));
-    let stolen = said(&mut display, &folder, &steal).await;
+    let stolen = output_of(&mut display, &folder, &steal).await;
     assert!(stolen.contains("No such file"), "{stolen}");
     display.close().await.unwrap();
     other.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn processes_of_the_host_are_not_seen() {
+async fn host_processes_are_not_visible() {
     let script = "ls -d /proc/[0-9]* | wc -l; cat /proc/[0-9]*/cmdline | tr '\\0' ' '";
-    let said = alone(script).await;
-    let count: u32 = said.lines().next().unwrap().parse().unwrap();
-    assert!(count < 10, "{said}");
-    assert!(!said.contains("Xvfb"), "{said}");
+    let text = alone(script).await;
+    let count: u32 = text.lines().next().unwrap().parse().unwrap();
+    assert!(count < 10, "{text}");
+    assert!(!text.contains("Xvfb"), "{text}");
 }
 
 #[tokio::test]
-async fn there_is_no_privilege() {
+async fn programs_have_no_privileges() {
     let script = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp):' \
                   /proc/self/status | tr -d '\\t'; id -u; id -un";
     let zero = "0000000000000000";
@@ -187,10 +191,10 @@ async fn there_is_no_privilege() {
         "CapInh:{zero}\nCapPrm:{zero}\nCapEff:{zero}\nCapBnd:{zero}\nCapAmb:{zero}\n\
          NoNewPrivs:1\nSeccomp:2\n"
     );
-    let said = alone(script).await;
-    let user = said
+    let text = alone(script).await;
+    let user = text
         .strip_prefix(&expected)
-        .unwrap_or_else(|| panic!("{said}"));
+        .unwrap_or_else(|| panic!("{text}"));
     assert!(
         !user.starts_with("0\n") && user.ends_with("\ndesktop\nexit 0\n"),
         "{user}"
@@ -206,12 +210,12 @@ async fn no_namespace_can_be_nested_and_no_process_traced() {
                   sleep 100 & pid=$!\n\
                   perl -e '$r = syscall(101, 16, '$pid', 0, 0); print $r, \" \", $!+0, \"\\n\"'\n\
                   kill $pid";
-    let said = alone(script).await;
+    let text = alone(script).await;
     for success in ["nested", "confined", "mounted", "root\n"] {
-        assert!(!said.contains(&format!("\n{success}")), "{said}");
+        assert!(!text.contains(&format!("\n{success}")), "{text}");
     }
     if cfg!(target_arch = "x86_64") {
-        assert!(said.contains("-1 1\n"), "{said}");
+        assert!(text.contains("-1 1\n"), "{text}");
     }
 }
 
@@ -226,17 +230,17 @@ async fn nothing_can_be_typed_into_the_terminal() {
 async fn only_the_workspace_the_home_and_memory_can_be_written() {
     let script = "for d in / /usr /etc /run /home /var /dev /proc /tmp /tmp/.X11-unix /dev/shm \"$HOME\" . \
          \"$(dirname \"$HOME\")\"; do (: >$d/probe) 2>/dev/null && echo ${d/#$HOME/home}; done; true";
-    let said = alone(script).await;
-    // The folder around the home is memory too, not the display's own.
+    let text = alone(script).await;
+    // The parent of the home is tmpfs, not the display folder.
     let expected = "/run\n/tmp\n/tmp/.X11-unix\n/dev/shm\nhome\n.\n";
-    assert!(said.starts_with(expected), "{said}");
+    assert!(text.starts_with(expected), "{text}");
     for path in ["/run/probe", "/tmp/probe", "/tmp/.X11-unix/probe"] {
         assert!(!fs::exists(path).unwrap(), "{path} is the host's");
     }
 }
 
 #[tokio::test]
-async fn what_other_programs_act_on_cannot_be_changed_from_a_terminal_window() {
+async fn protected_files_cannot_be_changed_from_a_terminal_window() {
     require(Part::Sandbox);
     let folder = fixture::session_dir();
     let workspace = fixture::workspace(&folder);
@@ -263,10 +267,10 @@ async fn what_other_programs_act_on_cannot_be_changed_from_a_terminal_window() {
                   rm -f .mcp.json; echo evil > .mcp.json; mv .git away\n\
                   echo evil > .bashrc; rm -f .bashrc; mkdir .claude; mv .vscode away\n\
                   echo mine > kept && touch .git/index";
-    let first = said(&mut display, &folder, script).await;
+    let first = output_of(&mut display, &folder, script).await;
     assert!(first.ends_with("exit 0\n"), "{first}");
-    // In every program on the display, not only in the first.
-    said(&mut display, &folder, script).await;
+    // In every program on the display, not only in the first one.
+    output_of(&mut display, &folder, script).await;
     for name in [".git/hooks/pre-commit", ".mcp.json"] {
         assert_eq!(fs::read_to_string(workspace.join(name)).unwrap(), "own\n");
     }
@@ -282,7 +286,7 @@ async fn what_other_programs_act_on_cannot_be_changed_from_a_terminal_window() {
 }
 
 #[tokio::test]
-async fn all_programs_on_it_are_bounded_together() {
+async fn all_programs_share_one_cgroup_limit() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
@@ -298,14 +302,14 @@ async fn all_programs_on_it_are_bounded_together() {
 }
 
 #[tokio::test]
-async fn files_of_the_display_cannot_be_changed() {
+async fn display_files_cannot_be_changed() {
     let attempts = "for f in $XAUTHORITY ${XAUTHORITY%/*}/openbox.xml /etc/passwd /etc/machine-id; do \
                     echo x >>$f && echo changed $f; rm -f $f && echo removed $f; done 2>/dev/null; false";
     assert_eq!(refused(attempts).await, "exit 1\n");
 }
 
 #[tokio::test]
-async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined() {
+async fn the_bus_and_accessibility_work_and_all_programs_are_confined() {
     require(Part::Dbus);
     require(Part::Sandbox);
     let folder = fixture::session_dir();
@@ -321,26 +325,26 @@ async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined()
                   dbus-send --bus=\"${address// /}\" --print-reply=literal \
                   --dest=org.a11y.atspi.Registry /org/a11y/atspi/accessible/root \
                   org.freedesktop.DBus.Peer.Ping";
-    let answer = said(&mut display, &folder, script).await;
+    let answer = output_of(&mut display, &folder, script).await;
     assert!(answer.ends_with("exit 0\n"), "{answer}");
     let programs = processes_of(&display.environment());
     for (pid, name) in &programs {
         let namespace = |pid: &str, kind| fs::read_link(format!("/proc/{pid}/ns/{kind}"));
         let seen = fs::read_to_string(format!("/proc/{pid}/status"));
         let kinds = ["user", "mnt", "pid", "net", "ipc"];
-        let theirs: Result<Vec<_>, _> = kinds
+        let other_user: Result<Vec<_>, _> = kinds
             .iter()
             .map(|kind| namespace(&pid.to_string(), kind))
             .collect();
-        // The window that asked is about to be gone.
-        let (Ok(status), Ok(theirs)) = (seen, theirs) else {
+        // The requesting window may be destroyed at any time.
+        let (Ok(status), Ok(other_user)) = (seen, other_user) else {
             continue;
         };
         for line in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
             assert!(status.contains(line), "{name}: {status}");
         }
-        for (kind, theirs) in kinds.iter().zip(theirs) {
-            assert_ne!(theirs, namespace("self", kind).unwrap(), "{name}");
+        for (kind, other_user) in kinds.iter().zip(other_user) {
+            assert_ne!(other_user, namespace("self", kind).unwrap(), "{name}");
         }
     }
     for expected in ["openbox", "dbus-daemon", "at-spi"] {
@@ -353,7 +357,7 @@ async fn the_bus_and_accessibility_answer_inside_and_all_programs_are_confined()
 }
 
 #[tokio::test]
-async fn what_an_application_started_ends_with_it() {
+async fn descendants_of_an_application_end_with_it() {
     require(Part::Sandbox);
     let folder = fixture::session_dir();
     let mut display = fixture::bare(&folder).await;
@@ -365,7 +369,7 @@ async fn what_an_application_started_ends_with_it() {
         let mut found = processes_of(&environment).into_iter();
         found.any(|(_, name)| name == "sleep")
     };
-    // setsid is gone before what it started has become another program.
+    // Wait until setsid has executed its program.
     until("what it left behind sleeps", &sleeps).await;
     fs::write(fixture::workspace(&folder).join("end"), "").unwrap();
     until("all it started ends", || !sleeps()).await;
@@ -373,7 +377,7 @@ async fn what_an_application_started_ends_with_it() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_is_told_with_its_package() {
+async fn a_missing_program_is_reported_with_its_package() {
     let folder = fixture::session_dir();
     let mut display = fixture::bare(&folder).await;
     let error = display.launch("no-such-program", &[]).await.unwrap_err();
@@ -383,7 +387,7 @@ async fn a_program_that_is_missing_is_told_with_its_package() {
 }
 
 #[tokio::test]
-async fn a_folder_of_the_system_is_no_workspace() {
+async fn a_system_folder_is_refused_as_workspace() {
     let folder = fixture::session_dir();
     for path in ["/", "/etc", "/home", "/root", "/tmp"] {
         let options = DisplayOptions {

@@ -1,4 +1,4 @@
-//! What every computer owes its caller, with a window manager in between as in real use.
+//! The contract of every computer, with a window manager as in real use.
 
 use telechir_testkit::witness::XWitness;
 use telechir_x11::Desktop;
@@ -6,10 +6,10 @@ use tempfile::TempDir;
 
 use crate::fixture::{self, POLITE};
 
-async fn stage() -> (Desktop, XWitness, TempDir) {
+async fn open_desktop() -> (Desktop, XWitness, TempDir) {
     let folder = fixture::session_dir();
     let (desktop, witness) = fixture::watched(fixture::managed(&folder).await, POLITE).await;
     (desktop, witness, folder)
 }
 
-telechir_device::computer_contract!(stage);
+telechir_device::computer_contract!(open_desktop);

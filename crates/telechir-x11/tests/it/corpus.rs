@@ -1,7 +1,7 @@
-//! What real applications show when the wait says that they are done, and two seconds later.
+//! Compares the screenshot of real applications after settling with the screen two seconds later.
 //!
-//! The part that runs with the other tests has a terminal and an editor. `make soak` asks for all of
-//! it, on every application that is installed, and writes the table in `benchmarks/settling.md`.
+//! The default run covers a terminal and an editor. `make soak` runs the full corpus on every
+//! installed application and writes the table in `benchmarks/settling.md`.
 
 mod cases;
 mod fixture;
@@ -13,36 +13,36 @@ use std::time::Duration;
 use telechir_device::{Computer as _, Settle};
 
 use self::cases::App;
-use self::fixture::{Outcome, Play};
+use self::fixture::{AppFixture, Outcome};
 
-/// As a session waits.
+/// The values of a session.
 const SETTLE: Settle = Settle {
     quiet: Duration::from_millis(45),
     ceiling: Duration::from_secs(2),
 };
-/// What is seen after so long is the end of it.
+/// The screen after this time counts as final.
 const LATER: Duration = Duration::from_secs(2);
 
-/// Plays every act of an application, on a desktop of its own.
-async fn play(app: &App) -> Vec<Outcome> {
-    let mut play = Play::begin(app).await;
+/// Runs every case of an application on a separate desktop.
+async fn run_cases(app: &App) -> Vec<Outcome> {
+    let mut fixture = AppFixture::start(app).await;
     let mut outcomes = Vec::new();
-    for act in (app.acts)() {
-        outcomes.push(play.act(act).await);
+    for case in (app.cases)() {
+        outcomes.push(fixture.run(case).await);
     }
-    play.desktop.close().await.unwrap();
+    fixture.desktop.close().await.unwrap();
     outcomes
 }
 
-/// Whether everything is asked for, as `make soak` does, which installs what it needs.
-#[expect(clippy::disallowed_methods, reason = "who runs the tests says so")]
-fn is_all_asked() -> bool {
-    std::env::var("TELECHIR_SETTLING").is_ok_and(|asked| asked == "all")
+/// Whether to run the full corpus, as `make soak` does after installing the applications.
+#[expect(clippy::disallowed_methods, reason = "test option set by the caller")]
+fn runs_full_corpus() -> bool {
+    std::env::var("TELECHIR_SETTLING").is_ok_and(|value| value == "all")
 }
 
 #[tokio::test]
 async fn a_settled_screenshot_is_the_last() {
-    let all = is_all_asked();
+    let all = runs_full_corpus();
     let mut outcomes = Vec::new();
     let apps: Vec<&App> = if all {
         cases::ALL
@@ -54,29 +54,29 @@ async fn a_settled_screenshot_is_the_last() {
         vec![&cases::XTERM, &cases::MOUSEPAD]
     };
     for app in apps {
-        outcomes.extend(play(app).await);
-        // So far, should a later one end this.
+        outcomes.extend(run_cases(app).await);
+        // The results so far, in case a later application fails.
         eprintln!("{}", table::table(&outcomes));
     }
-    let told = table::table(&outcomes);
-    println!("{told}");
+    let report_of = table::table(&outcomes);
+    println!("{report_of}");
     let known = outcomes.iter().filter(|one| !one.comes_later).count();
     let final_ones = outcomes
         .iter()
         .filter(|one| !one.comes_later && one.is_final())
         .count();
-    // Of two applications one in ten may be off: other tests run beside it, and take its time. Of
-    // all, a floor for a busy machine; benchmarks/settling.md says what is reached and what is wanted.
+    // The default run tolerates one in ten, because other tests compete for the cores. The full
+    // corpus has a floor for a busy machine; benchmarks/settling.md contains the measured results.
     let (least, percent) = if all { (60, 70) } else { (1, 90) };
     assert!(
         known >= least,
         "only {known} actions: an application is missing"
     );
-    assert!(final_ones * 100 >= known * percent, "{told}");
+    assert!(final_ones * 100 >= known * percent, "{report_of}");
     assert!(
         outcomes
             .iter()
             .all(|one| one.settled.waited <= SETTLE.ceiling * 2),
-        "{told}"
+        "{report_of}"
     );
 }

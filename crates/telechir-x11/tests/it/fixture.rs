@@ -1,4 +1,4 @@
-//! Displays for tests: each its own server, user and folder.
+//! Displays for tests, each with its own server, user and folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,19 +12,19 @@ use telechir_testkit::witness::{Manners, XWitness};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
 
-/// As programs are that understand the whole protocol.
+/// A client that implements the complete protocol.
 pub(crate) const POLITE: Manners = Manners {
     answers_pings: true,
     slowness: std::time::Duration::ZERO,
 };
 
-/// Whom desktops run as here: nobody whom a session takes, since with a session's end all
-/// processes of its user end.
+/// The user for desktops: no session uses it, since the end of a session kills all processes of its
+/// user.
 pub(crate) fn identity() -> Option<Identity> {
     is_root().then(|| Identity::unprivileged(3_830)).flatten()
 }
 
-/// A folder that the desktop's user can reach, with the workspace in it.
+/// A folder that the desktop's user can access, containing the workspace.
 pub(crate) fn session_dir() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -34,12 +34,12 @@ pub(crate) fn session_dir() -> TempDir {
     folder
 }
 
-/// What the desktop's applications may write to.
+/// The folder that applications can write to.
 pub(crate) fn workspace(folder: &TempDir) -> PathBuf {
     folder.path().join("workspace")
 }
 
-/// Gives a file or a folder to the desktop's user.
+/// Changes the owner to the desktop's user.
 pub(crate) fn own(path: &Path) {
     if let Some(identity) = identity() {
         let (uid, gid) = (Some(identity.uid), Some(identity.gid));
@@ -61,7 +61,7 @@ async fn start(options: DisplayOptions) -> PrivateDisplay {
         .expect("the display starts")
 }
 
-/// A display without a window manager: nothing stands between a witness and the server.
+/// A display without a window manager between a witness and the server.
 pub(crate) async fn bare(folder: &TempDir) -> PrivateDisplay {
     start(DisplayOptions {
         window_manager: false,
@@ -74,7 +74,7 @@ pub(crate) async fn managed(folder: &TempDir) -> PrivateDisplay {
     start(options(folder)).await
 }
 
-/// A display as sessions have it: its applications describe themselves.
+/// A display with accessibility, as sessions use it.
 pub(crate) async fn described(folder: &TempDir) -> PrivateDisplay {
     require(Part::Dbus);
     start(DisplayOptions {
@@ -84,14 +84,14 @@ pub(crate) async fn described(folder: &TempDir) -> PrivateDisplay {
     .await
 }
 
-/// A desktop with a witness on it.
+/// A desktop with a witness client.
 pub(crate) async fn watched(display: PrivateDisplay, manners: Manners) -> (Desktop, XWitness) {
     let witness = XWitness::open(&display.environment(), manners).await;
     let desktop = display.into_desktop().await.expect("the desktop opens");
     (desktop, witness)
 }
 
-/// An action whose places are pixels of a screen.
+/// An action in screen coordinates.
 pub(crate) fn on_screen(size: Size, action: Action) -> ScreenAction {
     Viewport::new(size, size)
         .action(&action)
@@ -106,12 +106,12 @@ pub(crate) fn pixel(x: u32, y: u32) -> Target {
     })
 }
 
-/// Moves the pointer.
+/// A pointer move to this pixel.
 pub(crate) fn move_to(size: Size, x: u32, y: u32) -> ScreenAction {
     on_screen(size, Action::Move { at: pixel(x, y) })
 }
 
-/// Types text where the focus is.
+/// A type action for the focused window.
 pub(crate) fn type_text(text: &str) -> ScreenAction {
     let text = text.to_owned();
     Action::<ScreenTarget, _>::Type {

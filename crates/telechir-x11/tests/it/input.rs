@@ -1,4 +1,4 @@
-//! What is particular to a desktop's keys.
+//! Key input that is specific to a desktop.
 
 use telechir_device::contract::computer::{Seen, Witness};
 use telechir_device::{Computer, DeviceError};
@@ -14,7 +14,7 @@ fn press(chord: &str) -> telechir_device::ScreenAction {
 }
 
 #[tokio::test]
-async fn a_key_that_the_layout_lacks_is_borrowed() {
+async fn a_key_missing_in_the_layout_is_assigned() {
     let folder = fixture::session_dir();
     let (mut desktop, mut witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     for (name, key) in [("F35", Key::parse("F35")), ("ctrl+ж", Key::Char('ж'))] {
@@ -49,7 +49,7 @@ async fn typing_follows_a_click_into_another_window() {
     let display = fixture::managed(&folder).await;
     let environment = display.environment();
     let (mut desktop, mut first) = fixture::watched(display, POLITE).await;
-    // The second window covers the first, has the focus, and goes.
+    // The second window covers the first, has the focus, and is destroyed.
     let second = telechir_testkit::witness::XWitness::open(&environment, POLITE).await;
     drop(second);
     let size = desktop.size();

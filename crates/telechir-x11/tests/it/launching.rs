@@ -1,4 +1,4 @@
-//! Applications started by name: what becomes of them is said.
+//! Starting applications by name: each outcome is reported.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -25,8 +25,8 @@ async fn an_application_is_started_by_its_name_and_outlives_the_call() {
     for name in ["Mousepad", "xterm"] {
         let performed = open(&mut desktop, name).await.unwrap();
         assert_eq!(performed.effect, Effect::Confirmed);
-        let said = performed.text.unwrap();
-        assert!(said.contains("was started and shows w"), "{said}");
+        let text = performed.text.unwrap();
+        assert!(text.contains("was started and shows w"), "{text}");
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
     let listed = desktop.perform(&Action::ListWindows).await.unwrap();
@@ -48,7 +48,7 @@ async fn an_application_is_seen_without_a_window_manager_too() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_with_what_is() {
+async fn a_missing_application_lists_the_installed_ones() {
     let folder = fixture::session_dir();
     let mut desktop = fixture::managed(&folder)
         .await
@@ -56,12 +56,12 @@ async fn what_is_not_there_is_said_with_what_is() {
         .await
         .unwrap();
     let error = open(&mut desktop, "no such application").await.unwrap_err();
-    let said = error.to_string();
-    assert!(said.contains("Mousepad ["), "{said}");
+    let text = error.to_string();
+    assert!(text.contains("Mousepad ["), "{text}");
     desktop.close().await.unwrap();
 }
 
-/// A program of the workspace that does this.
+/// A program in the workspace that runs this script.
 fn program(folder: &tempfile::TempDir, script: &str) -> String {
     let path = fixture::workspace(folder).join("program");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -71,7 +71,7 @@ fn program(folder: &tempfile::TempDir, script: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_program_that_fails_is_told_with_its_last_words() {
+async fn a_failing_program_is_reported_with_its_stderr_tail() {
     let folder = fixture::session_dir();
     let path = program(
         &folder,
@@ -82,17 +82,17 @@ async fn a_program_that_fails_is_told_with_its_last_words() {
         .into_desktop()
         .await
         .unwrap();
-    let said = open(&mut desktop, &path).await.unwrap_err().to_string();
+    let text = open(&mut desktop, &path).await.unwrap_err().to_string();
     assert!(
-        said.contains("exit status: 3") && said.ends_with("cannot open the thing"),
-        "{said}"
+        text.contains("exit status: 3") && text.ends_with("cannot open the thing"),
+        "{text}"
     );
-    assert!(said.len() < 6_000, "{}", said.len());
+    assert!(text.len() < 6_000, "{}", text.len());
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_program_that_ends_well_without_a_window_is_not_called_a_success() {
+async fn a_successful_exit_without_a_window_is_not_confirmed() {
     let folder = fixture::session_dir();
     let path = program(&folder, "exit 0");
     let mut desktop = fixture::managed(&folder)
@@ -107,7 +107,7 @@ async fn a_program_that_ends_well_without_a_window_is_not_called_a_success() {
 }
 
 #[tokio::test]
-async fn an_existing_display_starts_programs_only_when_told_to() {
+async fn an_existing_display_starts_programs_only_if_enabled() {
     let folder = fixture::session_dir();
     let display = fixture::managed(&folder).await;
     let environment = display.environment();
@@ -127,8 +127,8 @@ async fn an_existing_display_starts_programs_only_when_told_to() {
     let existing = connect().await.starting_programs(vec![path]);
     let mut desktop = existing.into_desktop().await.unwrap();
     assert!(desktop.supports(&ActionKind::OpenApp));
-    let said = open(&mut desktop, "xterm").await.unwrap().text.unwrap();
-    assert!(said.contains("shows w1"), "{said}");
+    let text = open(&mut desktop, "xterm").await.unwrap().text.unwrap();
+    assert!(text.contains("shows w1"), "{text}");
     desktop.close().await.unwrap();
     display.close().await.unwrap();
 }

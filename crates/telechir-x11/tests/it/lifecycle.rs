@@ -1,4 +1,4 @@
-//! Displays begin closed to strangers and end without a trace.
+//! Displays refuse other clients and leave nothing behind.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -35,13 +35,13 @@ fn is_running(pid: Pid) -> bool {
     status.is_ok_and(|status| !status.contains(") Z"))
 }
 
-/// Programs that were started with this display in their environment.
+/// Names of the processes with this display in their environment.
 fn programs_of(environment: &[(String, String)]) -> Vec<String> {
     let named = processes_of(environment).into_iter();
     named.map(|(_, name)| name).collect()
 }
 
-/// The same with their numbers.
+/// Process IDs and names of these processes.
 pub(crate) fn processes_of(environment: &[(String, String)]) -> Vec<(i32, String)> {
     let authority = format!("XAUTHORITY={}", value(environment, "XAUTHORITY"));
     let of_process = |entry: std::fs::DirEntry| {
@@ -68,14 +68,14 @@ pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_stranger_without_the_cookie_is_refused() {
+async fn a_client_without_the_cookie_is_refused() {
     let folder = fixture::session_dir();
     let display = fixture::bare(&folder).await;
-    let Err(said) = connect_without_cookie(&display.environment()) else {
+    let Err(text) = connect_without_cookie(&display.environment()) else {
         panic!("let in")
     };
-    assert!(said.to_lowercase().contains("auth"), "{said}");
-    // With it, the same road is open.
+    assert!(text.to_lowercase().contains("auth"), "{text}");
+    // With the cookie the same connection succeeds.
     connect(&display.environment());
     let name = display.name();
     let refused = ExistingDisplay::connect(&name, None).await.unwrap_err();
@@ -136,7 +136,7 @@ async fn root_must_name_a_user() {
 }
 
 #[tokio::test]
-async fn two_displays_at_once_do_not_mix() {
+async fn two_displays_are_independent() {
     let (one, other) = (fixture::session_dir(), fixture::session_dir());
     let (one, other) = tokio::join!(fixture::bare(&one), fixture::bare(&other));
     assert_ne!(one.name(), other.name());
@@ -180,7 +180,7 @@ async fn a_killed_server_is_noticed_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_is_given_up_on() {
+async fn a_hanging_server_times_out() {
     let folder = fixture::session_dir();
     let display = fixture::bare(&folder).await;
     let pid = display.server_pid().unwrap();
@@ -229,7 +229,7 @@ async fn dropping_leaves_no_process_and_no_file() {
 }
 
 #[tokio::test]
-async fn an_existing_display_is_used_and_left() {
+async fn an_existing_display_is_left_unchanged() {
     let folder = fixture::session_dir();
     let display = fixture::bare(&folder).await;
     let environment = display.environment();

@@ -1,8 +1,8 @@
-//! The desktop against real X servers.
+//! Tests of the desktop on real X servers.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test ends at the first surprise"
+    reason = "a test fails on the first unexpected result"
 )]
 
 mod applications;

@@ -1,4 +1,4 @@
-//! Windows under another window manager (jwm) than the private display's own, and its end.
+//! Windows under another window manager (jwm), and after its exit.
 
 use telechir_device::contract::computer::{Seen, Witness};
 use telechir_device::{Computer, DeviceError, Effect};
@@ -8,22 +8,22 @@ use telechir_testkit::witness::XWitness;
 use telechir_x11::Desktop;
 
 use crate::fixture::{self, POLITE};
-use crate::windows::{act, launch, refused, region, told, until_active, window};
+use crate::windows::{launch, perform_on, refused, region, report_of, until_active, window};
 
-/// No bar, no menu: only frames and focus.
+/// No bar and no menu, only frames and focus.
 const CONFIG: &str = "<?xml version=\"1.0\"?><JWM></JWM>";
 
-/// A desktop with jwm at work on it.
+/// A desktop that jwm manages.
 async fn managed(folder: &tempfile::TempDir) -> (Desktop, Pid) {
     let config = fixture::workspace(folder).join("jwmrc");
     std::fs::write(&config, CONFIG).unwrap();
     fixture::own(&config);
     let mut display = fixture::bare(folder).await;
-    let words = ["-f", config.to_str().unwrap()];
-    let pid = display.launch("jwm", &words).await.unwrap();
+    let args = ["-f", config.to_str().unwrap()];
+    let pid = display.launch("jwm", &args).await.unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
     for _ in 0..500 {
-        if act(&mut desktop, Action::ListWindows).await.is_ok() {
+        if perform_on(&mut desktop, Action::ListWindows).await.is_ok() {
             return (desktop, pid);
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -32,7 +32,7 @@ async fn managed(folder: &tempfile::TempDir) -> (Desktop, Pid) {
 }
 
 #[tokio::test]
-async fn another_manager_does_what_is_asked_of_it() {
+async fn window_actions_work_with_another_manager() {
     let folder = fixture::session_dir();
     let (mut desktop, _) = managed(&folder).await;
     launch(&mut desktop, "xterm", &["-T", "first terminal"], 1).await;
@@ -42,40 +42,40 @@ async fn another_manager_does_what_is_asked_of_it() {
         window: "first".to_owned(),
     };
     assert_eq!(
-        told(&mut desktop, focus).await,
+        report_of(&mut desktop, focus).await,
         "w1 \"first terminal\" is active."
     );
     let maximize = Action::MaximizeWindow { window: None };
     assert_eq!(
-        told(&mut desktop, maximize.clone()).await,
+        report_of(&mut desktop, maximize.clone()).await,
         "w1 \"first terminal\" is maximized; before it was not."
     );
     assert_eq!(
-        told(&mut desktop, maximize).await,
-        "w1 \"first terminal\" was maximized already."
+        report_of(&mut desktop, maximize).await,
+        "w1 \"first terminal\" was already maximized."
     );
     let restore = Action::RestoreWindow { window: None };
     assert_eq!(
-        told(&mut desktop, restore).await,
+        report_of(&mut desktop, restore).await,
         "w1 \"first terminal\" is restored; before it was maximized."
     );
-    let place = Action::PlaceWindow {
+    let position = Action::PlaceWindow {
         window: window("first"),
         region: region(60, 70, 560, 420),
     };
-    let said = told(&mut desktop, place).await;
-    assert!(said.contains("is at [60, 70, "), "{said}");
+    let text = report_of(&mut desktop, position).await;
+    assert!(text.contains("is at [60, 70, "), "{text}");
     let minimize = Action::MinimizeWindow {
         window: window("w1"),
     };
     assert_eq!(
-        told(&mut desktop, minimize).await,
+        report_of(&mut desktop, minimize).await,
         "w1 \"first terminal\" is minimized."
     );
     let close = Action::CloseWindow {
         window: window("second"),
     };
-    let closed = act(&mut desktop, close).await.unwrap();
+    let closed = perform_on(&mut desktop, close).await.unwrap();
     assert_eq!(closed.effect, Effect::Confirmed);
     desktop.close().await.unwrap();
 }
@@ -110,23 +110,23 @@ async fn a_click_and_text_pass_through_another_manager() {
 }
 
 #[tokio::test]
-async fn a_manager_that_ends_is_missed_and_nothing_else() {
+async fn only_window_actions_fail_after_the_manager_exits() {
     let folder = fixture::session_dir();
     let (mut desktop, pid) = managed(&folder).await;
     launch(&mut desktop, "xterm", &["-T", "a terminal"], 1).await;
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     for _ in 0..500 {
-        match act(&mut desktop, Action::ListWindows).await {
+        match perform_on(&mut desktop, Action::ListWindows).await {
             Err(DeviceError::Refused { message }) => {
-                assert!(message.contains("no window manager"), "{message}");
+                assert!(message.contains("no EWMH window manager"), "{message}");
                 break;
             }
             other => drop(other.unwrap()),
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    let said = refused(&mut desktop, Action::ListWindows).await;
-    assert!(said.contains("no window manager"), "{said}");
+    let text = refused(&mut desktop, Action::ListWindows).await;
+    assert!(text.contains("no EWMH window manager"), "{text}");
     desktop.perform(&fixture::type_text("aж")).await.unwrap();
     desktop.capture().await.unwrap();
     desktop.close().await.unwrap();

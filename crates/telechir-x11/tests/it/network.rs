@@ -1,4 +1,4 @@
-//! An application's way to the network, from a real terminal window of a private desktop.
+//! Network access of an application in a real terminal window of a private desktop.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -9,10 +9,10 @@ use telechir_policy::{Client, Policy};
 use telechir_testkit::gate::{Part, require};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-use crate::confinement::said;
+use crate::confinement::output_of;
 use crate::fixture;
 
-/// A page of this machine, for as long as the test lives.
+/// Serves a page on a local port until the process exits.
 fn page() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -27,7 +27,7 @@ fn page() -> u16 {
 }
 
 #[tokio::test]
-async fn an_application_reaches_what_is_named_and_the_terminal_beside_it_nothing_else() {
+async fn an_application_reaches_only_allowed_hosts_through_its_own_proxy() {
     require(Part::Sandbox);
     require(Part::XServer);
     let (named, other) = (page(), page());
@@ -37,9 +37,9 @@ async fn an_application_reaches_what_is_named_and_the_terminal_beside_it_nothing
     );
     let policy = Policy::from_toml(&text, "test").unwrap();
     let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
-    let telling = Arc::clone(&decisions);
+    let recorder = Arc::clone(&decisions);
     let egress = Egress::new(policy.gate(Client::Desktop))
-        .on_decision(move |decision| telling.lock().unwrap().push(decision));
+        .on_decision(move |decision| recorder.lock().unwrap().push(decision));
     let folder = fixture::session_dir();
     let mut display = PrivateDisplay::start(DisplayOptions {
         window_manager: false,
@@ -50,18 +50,18 @@ async fn an_application_reaches_what_is_named_and_the_terminal_beside_it_nothing
     .unwrap();
     let script = format!("curl -sS --noproxy '' http://127.0.0.1:{named}/");
     assert_eq!(
-        said(&mut display, &folder, &script).await,
+        output_of(&mut display, &folder, &script).await,
         "hello\nexit 0\n"
     );
     let script = format!("curl -sS --noproxy '' http://127.0.0.1:{other}/");
-    let refused = said(&mut display, &folder, &script).await;
+    let refused = output_of(&mut display, &folder, &script).await;
     assert!(
         refused.contains("telechir does not let this through"),
         "{refused}"
     );
-    // Each application has a network of its own, and no way past its proxy.
+    // Each application has its own network namespace; only the proxy is reachable.
     let script = format!("exec 5<>/dev/tcp/127.0.0.1/{named}");
-    let refused = said(&mut display, &folder, &script).await;
+    let refused = output_of(&mut display, &folder, &script).await;
     assert!(refused.contains("refused"), "{refused}");
     let passed: Vec<bool> = decisions
         .lock()

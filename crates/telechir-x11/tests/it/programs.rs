@@ -1,4 +1,4 @@
-//! Text arrives in real programs: one that answers pings (GTK) and one that a ping would end.
+//! Typing into real programs: one that answers pings (GTK) and one that a ping would close.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) async fn press(desktop: &mut Desktop, chord: &str) {
         .unwrap();
 }
 
-/// Waits until the program's window is there and drawn.
+/// Waits until the window of the program is shown and drawn.
 pub(crate) async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame) {
     let settle = Settle {
         quiet: Duration::from_millis(300),
@@ -38,7 +38,7 @@ pub(crate) async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame
     desktop.settle(settle).await.unwrap();
 }
 
-/// What the file holds once it holds `expected`, or after a while.
+/// The content of the file once it is `expected`, for up to 10 s.
 pub(crate) async fn holds(path: &Path, expected: &str) -> String {
     let start = Instant::now();
     loop {
@@ -50,7 +50,7 @@ pub(crate) async fn holds(path: &Path, expected: &str) -> String {
     }
 }
 
-/// Starts a program on a desktop whose home holds `written`.
+/// Starts a program on this display and waits for its window.
 pub(crate) async fn started(display: PrivateDisplay, program: &str, args: &[&str]) -> Desktop {
     let mut desktop = display.into_desktop().await.unwrap();
     let blank = desktop.capture().await.unwrap();

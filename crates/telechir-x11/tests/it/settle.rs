@@ -1,4 +1,4 @@
-//! Waiting for a still screen ends when it is still.
+//! Settling ends when the screen is still.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const SETTLE: Settle = Settle {
     quiet: Duration::from_millis(50),
     ceiling: Duration::from_secs(3),
 };
-/// A busy machine may leave pauses between two changes; these are not the end of them.
+/// A quiet period longer than the pauses that a busy machine causes between changes.
 const PATIENT: Settle = Settle {
     quiet: Duration::from_millis(400),
     ceiling: Duration::from_secs(5),
@@ -32,14 +32,14 @@ async fn a_still_screen_settles_after_the_quiet_period() {
 }
 
 #[tokio::test]
-async fn a_screen_that_nobody_touched_since_is_not_waited_for() {
+async fn an_unchanged_screen_needs_no_wait() {
     let folder = fixture::session_dir();
     let (mut desktop, witness) = fixture::watched(fixture::bare(&folder).await, POLITE).await;
     desktop.settle(PATIENT).await.unwrap();
     let settled = desktop.settle(PATIENT).await.unwrap();
     assert!(settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.quiet / 4, "{settled:?}");
-    // Unless something changed by itself.
+    // Unless the screen changed without an action.
     witness.paint(300, 300, 90, 30, 0x0011_2233);
     let settled = desktop.settle(PATIENT).await.unwrap();
     assert!(settled.is_settled(), "{settled:?}");
@@ -48,7 +48,7 @@ async fn a_screen_that_nobody_touched_since_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_program_that_works_is_waited_for() {
+async fn a_busy_program_extends_the_wait() {
     let folder = fixture::session_dir();
     let mut display = fixture::managed(&folder).await;
     let words = [
@@ -59,8 +59,7 @@ async fn a_program_that_works_is_waited_for() {
     let mut desktop = display.into_desktop().await.unwrap();
     let settled = desktop.settle(SETTLE).await.unwrap();
     assert!(settled.waited >= SETTLE.quiet * 4, "{settled:?}");
-    // It shows nothing for all its work, and where it gets a core to work on, it is not waited for
-    // until the ceiling.
+    // The program draws nothing. With a core available, the wait ends before the limit.
     assert_eq!(
         settled.unsettled,
         Some(UnsettledReason::Busy),
@@ -70,7 +69,7 @@ async fn a_program_that_works_is_waited_for() {
     desktop.close().await.unwrap();
 }
 
-/// Paints every 20 ms while `desktop` settles; gives how the wait ended.
+/// Paints every 20 ms while `desktop` settles; returns the result of the wait.
 async fn settle_while_painting(
     (width, height): (u16, u16),
     settle: Settle,
@@ -98,14 +97,14 @@ async fn settle_while_painting(
 }
 
 #[tokio::test]
-async fn a_blinking_caret_does_not_hold_it() {
+async fn a_blinking_caret_does_not_extend_the_wait() {
     let settled = settle_while_painting((2, 21), SETTLE).await;
     assert!(settled.is_settled(), "{settled:?}");
     assert!(settled.waited < Duration::from_secs(1), "{settled:?}");
 }
 
 #[tokio::test]
-async fn a_small_animation_does_not_hold_it_for_long() {
+async fn a_small_animation_extends_the_wait_briefly() {
     let settled = settle_while_painting((40, 40), PATIENT).await;
     assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.ceiling, "{settled:?}");
@@ -115,7 +114,7 @@ async fn a_small_animation_does_not_hold_it_for_long() {
 }
 
 #[tokio::test]
-async fn a_screen_that_goes_on_changing_is_waited_for_until_the_ceiling() {
+async fn a_continuously_changing_screen_is_waited_for_until_the_limit() {
     let settled = settle_while_painting((900, 500), PATIENT).await;
     assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited >= PATIENT.ceiling, "{settled:?}");
@@ -123,7 +122,7 @@ async fn a_screen_that_goes_on_changing_is_waited_for_until_the_ceiling() {
 }
 
 #[tokio::test]
-async fn a_video_is_named_and_not_waited_for() {
+async fn a_video_is_reported_without_waiting() {
     let settled = settle_while_painting((480, 300), PATIENT).await;
     assert!(!settled.is_settled(), "{settled:?}");
     assert!(settled.waited < PATIENT.ceiling, "{settled:?}");

@@ -1,4 +1,4 @@
-//! A person stops it, the X server ends, a window goes under the pointer: each is said.
+//! Kill switch, exit of the X server, and windows that close during an action.
 
 use std::time::{Duration, Instant};
 
@@ -29,15 +29,15 @@ fn hold(chord: &str, time: Duration) -> telechir_device::ScreenAction {
     }
 }
 
-/// Waits until a key is down on the display, then does something there as a person would.
-fn once_pressed(environment: Environment, act: fn(&telechir_testkit::xvfb::Client, u32)) {
+/// Waits until a key is pressed on the display, then calls `callback` as the user's input.
+fn once_pressed(environment: Environment, callback: fn(&telechir_testkit::xvfb::Client, u32)) {
     std::thread::spawn(move || {
         let start = Instant::now();
         while pressed(&environment).0.is_empty() && start.elapsed() < Duration::from_secs(10) {
             std::thread::yield_now();
         }
         let (client, screen, _) = connect(&environment);
-        act(&client, client.setup().roots[screen].root);
+        callback(&client, client.setup().roots[screen].root);
         client.get_input_focus().unwrap().reply().unwrap();
     });
 }
@@ -52,20 +52,20 @@ async fn check_stopped(desktop: &mut Desktop, environment: &Environment) {
     assert!(start.elapsed() < Duration::from_secs(15));
     assert_eq!(pressed(environment), (Vec::new(), 0));
     assert!(desktop.stopped().is_some());
-    // Nothing is done any more.
+    // All later actions are refused.
     let error = desktop.perform(&fixture::type_text("a")).await.unwrap_err();
     assert!(matches!(error, DeviceError::Stopped { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_person_stops_it_by_moving_the_pointer_into_the_corner() {
+async fn the_user_stops_the_desktop_with_the_corner() {
     let folder = fixture::session_dir();
     let switch = KillSwitch {
         corner: Some(Corner::TopLeft),
         key: None,
     };
     let (mut desktop, environment) = guarded(&folder, switch).await;
-    // The model's own way there stops nothing.
+    // Synthetic motions do not trigger the switch.
     let size = desktop.size();
     for (x, y) in [(0, 0), (300, 200)] {
         desktop
@@ -85,7 +85,7 @@ async fn a_person_stops_it_by_moving_the_pointer_into_the_corner() {
 }
 
 #[tokio::test]
-async fn a_person_stops_it_by_a_key() {
+async fn the_user_stops_the_desktop_with_a_key() {
     let folder = fixture::session_dir();
     let switch = KillSwitch {
         corner: None,
@@ -93,7 +93,7 @@ async fn a_person_stops_it_by_a_key() {
     };
     let (mut desktop, environment) = guarded(&folder, switch).await;
     once_pressed(environment.clone(), |client, _| {
-        // F12 of the usual layout; shift is down already.
+        // F12 in the usual layout; Shift is already pressed.
         for kind in [KEY_PRESS_EVENT, KEY_RELEASE_EVENT] {
             client.xtest_fake_input(kind, 96, 0, 0, 0, 0, 0).unwrap();
         }
@@ -103,7 +103,7 @@ async fn a_person_stops_it_by_a_key() {
 }
 
 #[tokio::test]
-async fn a_stop_key_that_is_no_key_is_refused() {
+async fn an_invalid_stop_key_is_refused() {
     let folder = fixture::session_dir();
     let desktop = fixture::managed(&folder)
         .await
@@ -118,7 +118,7 @@ async fn a_stop_key_that_is_no_key_is_refused() {
     assert!(matches!(error, DeviceError::Refused { .. }), "{error}");
 }
 
-/// Ends the display's X server as a crash would.
+/// Kills the X server of the display.
 fn kill_server(desktop: &mut Desktop) {
     let display = desktop.private_display().expect("it is our own");
     let pid = display.server_pid().unwrap();
@@ -126,7 +126,7 @@ fn kill_server(desktop: &mut Desktop) {
 }
 
 #[tokio::test]
-async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wanted() {
+async fn a_desktop_reports_a_lost_server_and_restarts_if_enabled() {
     let folder = fixture::session_dir();
     let desktop = fixture::managed(&folder)
         .await
@@ -140,7 +140,7 @@ async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wante
         .await
         .unwrap_err();
     assert!(matches!(error, DeviceError::Restarted { .. }), "{error}");
-    // The fresh one works, with its window manager.
+    // The restarted desktop works, including its window manager.
     let listed = desktop.perform(&Action::ListWindows).await.unwrap();
     assert_eq!(listed.text.as_deref(), Some("There is no window."));
     desktop.capture().await.unwrap();
@@ -157,7 +157,7 @@ async fn a_desktop_whose_server_ends_says_so_and_begins_anew_where_that_is_wante
 }
 
 #[tokio::test]
-async fn a_server_that_ends_in_the_middle_of_an_action_is_told_at_once() {
+async fn a_server_lost_during_an_action_is_reported_at_once() {
     let folder = fixture::session_dir();
     let desktop = fixture::managed(&folder)
         .await
@@ -187,7 +187,7 @@ async fn a_server_that_ends_in_the_middle_of_an_action_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
+async fn a_window_may_close_under_the_pointer() {
     let folder = fixture::session_dir();
     let mut desktop = fixture::managed(&folder)
         .await
@@ -220,7 +220,7 @@ async fn a_window_that_closes_under_the_pointer_is_no_trouble() {
 }
 
 #[tokio::test]
-async fn a_desktop_without_its_bus_goes_on() {
+async fn a_desktop_works_after_its_bus_exits() {
     let folder = fixture::session_dir();
     let options = DisplayOptions {
         accessibility: true,

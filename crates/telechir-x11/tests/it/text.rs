@@ -1,4 +1,4 @@
-//! Text arrives exactly, also in programs that make it hard.
+//! Text arrives exactly, even in programs that make it difficult.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use telechir_testkit::witness::Manners;
 
 use crate::fixture;
 
-/// 355 different characters, more than there are free keys, several times over.
-fn world() -> String {
+/// 355 different characters, more than there are unused keycodes, each several times.
+fn many_characters() -> String {
     let blocks = [
         'а'..='я',
         'Α'..='Ρ',
@@ -40,11 +40,11 @@ async fn check(manners: Manners, text: &str) {
 
 #[tokio::test]
 async fn more_characters_than_free_keys_arrive_exactly() {
-    check(fixture::POLITE, &world()).await;
+    check(fixture::POLITE, &many_characters()).await;
 }
 
 #[tokio::test]
-async fn characters_typed_before_are_typed_again_among_new_ones() {
+async fn assigned_characters_are_typed_again_among_new_ones() {
     let folder = fixture::session_dir();
     let (mut desktop, mut witness) =
         fixture::watched(fixture::bare(&folder).await, fixture::POLITE).await;
@@ -65,13 +65,13 @@ async fn a_slow_program_gets_every_character() {
         answers_pings: true,
         slowness: Duration::from_millis(2),
     };
-    let text: String = world().chars().take(400).collect();
+    let text: String = many_characters().chars().take(400).collect();
     check(manners, &text).await;
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_say_what_it_read_gets_every_character() {
-    let text: String = world().chars().take(400).collect();
+async fn a_program_without_pings_gets_every_character() {
+    let text: String = many_characters().chars().take(400).collect();
     check(Manners::default(), &text).await;
 }
 
@@ -91,7 +91,7 @@ async fn caps_lock_does_not_change_what_is_written() {
         .await
         .unwrap();
     assert_eq!(witness.text("aBcé漢Ж").await, "aBcé漢Ж");
-    // The lock is as it was: a plain key is a capital.
+    // The lock is restored: a plain key types a capital.
     witness.forget().await;
     let a = telechir_protocol::Chord::parse("a").unwrap();
     desktop

@@ -1,4 +1,4 @@
-//! Text of any script in a real editor, read back from the file it saves; other layouts too.
+//! Text in any script in a real editor, read back from the saved file; also with other layouts.
 
 use std::time::{Duration, Instant};
 
@@ -8,23 +8,20 @@ use telechir_x11::Desktop;
 use crate::fixture;
 use crate::programs::{holds, press, started};
 
-/// Runs in `make test`; `make soak` asks for more.
+/// Runs in `make test`; `make soak` sets more.
 const RUNS: u32 = 10;
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a long run says how long it is to be"
-)]
-pub(crate) fn asked_runs() -> Option<u32> {
-    let asked = std::env::var("TELECHIR_TYPING_RUNS").ok()?;
-    asked.parse().ok()
+#[expect(clippy::disallowed_methods, reason = "test option set by the caller")]
+pub(crate) fn requested_runs() -> Option<u32> {
+    let value = std::env::var("TELECHIR_TYPING_RUNS").ok()?;
+    value.parse().ok()
 }
 
 pub(crate) fn runs() -> u32 {
-    asked_runs().unwrap_or(RUNS)
+    requested_runs().unwrap_or(RUNS)
 }
 
-/// So many characters of everything there is, others in every run.
+/// `count` characters from many scripts, different in every run.
 pub(crate) fn mixed(run: u32, count: usize) -> String {
     const MARKS: [&str; 6] = ["e\u{301}", "n\u{303}", "क्षि", "👩‍👩‍👧", "🇩🇪", "نص"];
     let blocks = [
@@ -62,7 +59,7 @@ pub(crate) fn mixed(run: u32, count: usize) -> String {
     text.chars().take(count).collect()
 }
 
-/// Types a text into the empty editor and saves it; what the file holds then.
+/// Types text into the emptied editor and saves it; returns the content of the file.
 async fn saved(desktop: &mut Desktop, path: &std::path::Path, text: &str) -> (String, Duration) {
     press(desktop, "ctrl+a").await;
     press(desktop, "Delete").await;
@@ -114,7 +111,7 @@ async fn plain_text_and_a_hundred_foreign_characters_are_saved_exactly() {
         .collect();
     let mut times = (Vec::new(), Vec::new());
     for run in 0..runs() {
-        // The same text twice would leave nothing to save.
+        // Saving unchanged text would do nothing.
         let text = format!("{run}{}", &plain[run.to_string().len()..]);
         let (file, took) = saved(&mut desktop, &path, &text).await;
         assert!(file == text, "run {run}: {file:?}");
@@ -130,22 +127,22 @@ async fn plain_text_and_a_hundred_foreign_characters_are_saved_exactly() {
     desktop.close().await.unwrap();
 }
 
-/// Changes the keyboard's layout as a person would.
-async fn set_layout(desktop: &mut Desktop, words: &[&str]) {
+/// Changes the keyboard layout with setxkbmap, as a user would.
+async fn set_layout(desktop: &mut Desktop, text: &[&str]) {
     let display = desktop.private_display().expect("it is our own");
     let before = telechir_testkit::xvfb::keyboard(&display.environment());
-    display.launch("setxkbmap", words).await.unwrap();
+    display.launch("setxkbmap", text).await.unwrap();
     let environment = display.environment();
     let start = Instant::now();
     let mut last = before.clone();
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let now = telechir_testkit::xvfb::keyboard(&environment);
-        // It is changed in several steps.
+        // The layout changes in several steps.
         if now != before && now == last {
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "{words:?}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{text:?}");
         last = now;
     }
 }
@@ -166,7 +163,7 @@ async fn every_layout_types_the_same() {
         set_layout(&mut desktop, layout).await;
         let (file, _) = saved(&mut desktop, &path, text).await;
         assert_eq!(file, text, "{layout:?}");
-        // A shortcut goes by its letter, wherever that is: all is marked and replaced.
+        // A shortcut uses the key of its letter in any layout: the text is selected and replaced.
         press(&mut desktop, "ctrl+a").await;
         desktop.perform(&fixture::type_text("z")).await.unwrap();
         press(&mut desktop, "ctrl+s").await;

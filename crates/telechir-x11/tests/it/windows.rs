@@ -1,4 +1,4 @@
-//! Windows by EWMH: under the private display's manager, under another, and under none.
+//! Windows by EWMH: with the window manager of a private display, with another one, and without.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 use crate::fixture;
 use crate::programs::started;
 
-/// A terminal with a title, its size in pixels of a font that it always has.
+/// A terminal with a title and a size in character cells.
 const TERMINAL: [&str; 4] = ["-T", "first terminal", "-geometry", "40x10"];
 
-pub(crate) async fn act(
+pub(crate) async fn perform_on(
     desktop: &mut Desktop,
     action: Action,
 ) -> Result<ActionReport, DeviceError> {
@@ -24,20 +24,20 @@ pub(crate) async fn act(
     desktop.perform(&fixture::on_screen(size, action)).await
 }
 
-pub(crate) async fn told(desktop: &mut Desktop, action: Action) -> String {
-    let performed = act(desktop, action).await.unwrap();
+pub(crate) async fn report_of(desktop: &mut Desktop, action: Action) -> String {
+    let performed = perform_on(desktop, action).await.unwrap();
     performed.text.unwrap()
 }
 
 pub(crate) async fn refused(desktop: &mut Desktop, action: Action) -> String {
-    match act(desktop, action).await {
+    match perform_on(desktop, action).await {
         Err(DeviceError::Refused { message }) => message,
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) fn window(words: &str) -> Option<String> {
-    Some(words.to_owned())
+pub(crate) fn window(args: &str) -> Option<String> {
+    Some(args.to_owned())
 }
 
 pub(crate) fn region(x0: u32, y0: u32, x1: u32, y1: u32) -> Region {
@@ -58,10 +58,10 @@ pub(crate) async fn launch(desktop: &mut Desktop, program: &str, args: &[&str], 
     appear_listed(desktop, windows).await;
 }
 
-/// Waits until so many windows are listed.
+/// Waits until this many windows are listed.
 pub(crate) async fn appear_listed(desktop: &mut Desktop, windows: usize) {
     for _ in 0..500 {
-        let listed = told(desktop, Action::ListWindows).await;
+        let listed = report_of(desktop, Action::ListWindows).await;
         if listed.lines().count() > windows {
             return;
         }
@@ -70,11 +70,11 @@ pub(crate) async fn appear_listed(desktop: &mut Desktop, windows: usize) {
     panic!("fewer than {windows} windows");
 }
 
-/// Waits until the window in front has the keyboard: it is drawn a moment before.
+/// Waits until the topmost window has the focus, which it gets shortly after it is drawn.
 pub(crate) async fn until_active(desktop: &mut Desktop) -> String {
     let mut listed = String::new();
     for _ in 0..500 {
-        listed = told(desktop, Action::ListWindows).await;
+        listed = report_of(desktop, Action::ListWindows).await;
         let front = listed.lines().nth(1);
         if front.is_some_and(|line| line.contains(", active")) {
             break;
@@ -85,7 +85,7 @@ pub(crate) async fn until_active(desktop: &mut Desktop) -> String {
 }
 
 #[tokio::test]
-async fn windows_are_listed_and_one_is_made_active() {
+async fn windows_are_listed_and_activated() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
@@ -100,14 +100,14 @@ async fn windows_are_listed_and_one_is_made_active() {
     let ambiguous = Action::FocusWindow {
         window: "terminal".to_owned(),
     };
-    let said = refused(&mut desktop, ambiguous).await;
-    assert!(said.contains("w1") && said.contains("w2"), "{said}");
+    let text = refused(&mut desktop, ambiguous).await;
+    assert!(text.contains("w1") && text.contains("w2"), "{text}");
     let first = Action::FocusWindow {
         window: "FIRST".to_owned(),
     };
-    let said = told(&mut desktop, first).await;
-    assert_eq!(said, "w1 \"first terminal\" is active.");
-    let listed = told(&mut desktop, Action::ListWindows).await;
+    let text = report_of(&mut desktop, first).await;
+    assert_eq!(text, "w1 \"first terminal\" is active.");
+    let listed = report_of(&mut desktop, Action::ListWindows).await;
     let front = listed.lines().nth(1).unwrap();
     assert!(
         front.starts_with("w1") && front.contains(", active"),
@@ -117,85 +117,85 @@ async fn windows_are_listed_and_one_is_made_active() {
 }
 
 #[tokio::test]
-async fn maximizing_says_what_was_before_and_may_be_repeated() {
+async fn maximizing_reports_the_previous_state_and_can_be_repeated() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     let before = until_active(&mut desktop).await;
     let maximize = Action::MaximizeWindow { window: None };
-    let said = told(&mut desktop, maximize.clone()).await;
+    let text = report_of(&mut desktop, maximize.clone()).await;
     assert_eq!(
-        said,
+        text,
         "w1 \"first terminal\" is maximized; before it was not."
     );
-    let listed = told(&mut desktop, Action::ListWindows).await;
+    let listed = report_of(&mut desktop, Action::ListWindows).await;
     assert!(
         listed.contains("[0, 0, 1280, 800], active, maximized"),
         "{listed}"
     );
-    let said = told(&mut desktop, maximize.clone()).await;
-    assert_eq!(said, "w1 \"first terminal\" was maximized already.");
+    let text = report_of(&mut desktop, maximize.clone()).await;
+    assert_eq!(text, "w1 \"first terminal\" was already maximized.");
     let restore = Action::RestoreWindow { window: None };
-    let said = told(&mut desktop, restore.clone()).await;
+    let text = report_of(&mut desktop, restore.clone()).await;
     assert_eq!(
-        said,
+        text,
         "w1 \"first terminal\" is restored; before it was maximized."
     );
-    assert_eq!(told(&mut desktop, Action::ListWindows).await, before);
+    assert_eq!(report_of(&mut desktop, Action::ListWindows).await, before);
     let minimize = Action::MinimizeWindow { window: None };
-    let said = told(&mut desktop, minimize).await;
-    assert_eq!(said, "w1 \"first terminal\" is minimized.");
-    let said = refused(&mut desktop, restore).await;
-    assert!(said.starts_with("No window is active; name one."), "{said}");
+    let text = report_of(&mut desktop, minimize).await;
+    assert_eq!(text, "w1 \"first terminal\" is minimized.");
+    let text = refused(&mut desktop, restore).await;
+    assert!(text.starts_with("No window is active; name one."), "{text}");
     let maximize = Action::MaximizeWindow {
         window: window("w1"),
     };
-    let said = told(&mut desktop, maximize).await;
+    let text = report_of(&mut desktop, maximize).await;
     assert_eq!(
-        said,
+        text,
         "w1 \"first terminal\" is maximized; before it was minimized."
     );
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_window_is_placed_with_its_frame() {
+async fn a_window_is_moved_and_resized_with_its_frame() {
     let folder = fixture::session_dir();
     let path = fixture::workspace(&folder).join("text.txt");
     std::fs::write(&path, "").unwrap();
     let display = fixture::managed(&folder).await;
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
     until_active(&mut desktop).await;
-    let place = |region| Action::PlaceWindow {
+    let position = |region| Action::PlaceWindow {
         window: None,
         region,
     };
-    let said = told(&mut desktop, place(region(100, 80, 900, 600))).await;
-    assert!(said.ends_with("is at [100, 80, 900, 600]."), "{said}");
-    // Also from its largest, and in the picture's pixels.
-    told(&mut desktop, Action::MaximizeWindow { window: None }).await;
+    let text = report_of(&mut desktop, position(region(100, 80, 900, 600))).await;
+    assert!(text.ends_with("is at [100, 80, 900, 600]."), "{text}");
+    // Also from the maximized state, in screenshot coordinates.
+    report_of(&mut desktop, Action::MaximizeWindow { window: None }).await;
     desktop.set_viewport(telechir_device::Viewport::new(
         Size::new(1280, 800),
         Size::new(640, 400),
     ));
-    let said = told(&mut desktop, place(region(200, 100, 1000, 700))).await;
-    assert!(said.ends_with("is at [100, 50, 500, 350]."), "{said}");
+    let text = report_of(&mut desktop, position(region(200, 100, 1000, 700))).await;
+    assert!(text.ends_with("is at [100, 50, 500, 350]."), "{text}");
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_window_is_found_with_what_is_in_front_of_it() {
+async fn a_window_is_located_with_the_windows_covering_it() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
     until_active(&mut desktop).await;
     for (window, corner) in [("first", 40), ("second", 140)] {
-        let place = Action::PlaceWindow {
+        let position = Action::PlaceWindow {
             window: Some(window.to_owned()),
             region: region(corner, corner, corner + 300, corner + 300),
         };
-        told(&mut desktop, place).await;
+        report_of(&mut desktop, position).await;
     }
-    let part = |words: &str| ScreenPart::Window(window(words));
+    let part = |args: &str| ScreenPart::Window(window(args));
     let found = desktop.locate_part(&part("first")).await.unwrap();
     let origin = found.region.origin();
     assert_eq!((origin.x(), origin.y()), (40, 40));
@@ -205,7 +205,7 @@ async fn a_window_is_found_with_what_is_in_front_of_it() {
             .starts_with("w1 \"first terminal\" at [40, 40, ")
             && found
                 .description
-                .ends_with("In front of a part of it: w2 \"second terminal\"."),
+                .ends_with("Partly covered by w2 \"second terminal\"."),
         "{}",
         found.description
     );
@@ -214,30 +214,30 @@ async fn a_window_is_found_with_what_is_in_front_of_it() {
     let minimize = Action::MinimizeWindow {
         window: window("first"),
     };
-    told(&mut desktop, minimize).await;
+    report_of(&mut desktop, minimize).await;
     let error = desktop.locate_part(&part("first")).await.unwrap_err();
     assert!(error.to_string().contains("not on the screen"), "{error}");
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_terminal_is_placed_as_near_as_its_lines_allow() {
+async fn a_terminal_is_resized_to_whole_lines() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
-    let place = Action::PlaceWindow {
+    let position = Action::PlaceWindow {
         window: window("xterm"),
         region: region(40, 50, 541, 351),
     };
-    let said = told(&mut desktop, place).await;
+    let text = report_of(&mut desktop, position).await;
     assert!(
-        said.contains("is at [40, 50, ") && said.contains("as near as"),
-        "{said}"
+        text.contains("is at [40, 50, ") && text.contains("as near as"),
+        "{text}"
     );
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_window_closes_or_says_what_it_asks() {
+async fn a_window_closes_or_its_question_is_reported() {
     let folder = fixture::session_dir();
     let path = fixture::workspace(&folder).join("text.txt");
     std::fs::write(&path, "").unwrap();
@@ -251,31 +251,31 @@ async fn a_window_closes_or_says_what_it_asks() {
     let close = Action::CloseWindow {
         window: window("mousepad"),
     };
-    let performed = act(&mut desktop, close).await.unwrap();
+    let performed = perform_on(&mut desktop, close).await.unwrap();
     assert_eq!(performed.effect, Effect::Delivered);
-    let said = performed.text.unwrap();
+    let text = performed.text.unwrap();
     assert!(
-        said.contains("is still open: w2") && said.contains("wants an answer"),
-        "{said}"
+        text.contains("is still open: w2") && text.contains("expects an answer"),
+        "{text}"
     );
-    let listed = told(&mut desktop, Action::ListWindows).await;
+    let listed = report_of(&mut desktop, Action::ListWindows).await;
     assert!(listed.contains("dialog"), "{listed}");
     launch(&mut desktop, "xterm", &TERMINAL, 3).await;
     let close = Action::CloseWindow {
         window: window("first terminal"),
     };
-    let performed = act(&mut desktop, close.clone()).await.unwrap();
+    let performed = perform_on(&mut desktop, close.clone()).await.unwrap();
     assert_eq!(performed.effect, Effect::Confirmed);
     assert!(performed.text.unwrap().ends_with("is closed."));
-    let said = refused(&mut desktop, close).await;
+    let text = refused(&mut desktop, close).await;
     assert!(
-        said.starts_with("There is no window \"first terminal\". There are: "),
-        "{said}"
+        text.starts_with("There is no window \"first terminal\". There are: "),
+        "{text}"
     );
     desktop.close().await.unwrap();
 }
 
-/// Shows a window that its program lets nobody resize.
+/// Shows a window with a fixed size.
 fn show_fixed(environment: &[(String, String)]) -> telechir_testkit::xvfb::Client {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
@@ -296,7 +296,7 @@ fn show_fixed(environment: &[(String, String)]) -> telechir_testkit::xvfb::Clien
 }
 
 #[tokio::test]
-async fn a_window_of_a_fixed_size_says_that_it_cannot_be_maximized() {
+async fn maximizing_a_fixed_size_window_is_refused() {
     let folder = fixture::session_dir();
     let display = fixture::managed(&folder).await;
     let environment = display.environment();
@@ -306,13 +306,13 @@ async fn a_window_of_a_fixed_size_says_that_it_cannot_be_maximized() {
     let maximize = Action::MaximizeWindow {
         window: window("w1"),
     };
-    let said = refused(&mut desktop, maximize).await;
-    assert!(said.contains("of a fixed size"), "{said}");
+    let text = refused(&mut desktop, maximize).await;
+    assert!(text.contains("of a fixed size"), "{text}");
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_display_without_a_manager_says_so() {
+async fn window_actions_are_refused_without_a_manager() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::bare(&folder).await, "xterm", &TERMINAL).await;
     for action in [
@@ -322,8 +322,8 @@ async fn a_display_without_a_manager_says_so() {
             window: window("w1"),
         },
     ] {
-        let said = refused(&mut desktop, action).await;
-        assert!(said.contains("no window manager"), "{said}");
+        let text = refused(&mut desktop, action).await;
+        assert!(text.contains("no EWMH window manager"), "{text}");
     }
     desktop.close().await.unwrap();
 }

@@ -1,121 +1,121 @@
-//! Numbers of threads, and threads of our own.
+//! Sampling of real threads.
 
 use super::*;
 
 #[test]
-fn a_share_is_of_the_time_between() {
+fn a_share_is_relative_to_the_elapsed_time() {
     let start = Instant::now();
     let later = start + Duration::from_millis(20);
     assert!((share((start, 5_000_000), (later, 15_000_000)) - 0.5).abs() < 1e-9);
 }
 
-fn until(until: Instant) -> Timely {
-    Timely {
+fn window_until(until: Instant) -> TimerWindow {
+    TimerWindow {
         until,
-        short: SHORT,
+        short: SHORT_TIMER,
         skips_first: false,
     }
 }
 
-/// A program of this machine, watched from when it has begun to do what it does.
-async fn watched(script: &str) -> (telechir_process::Child, Work) {
+/// Starts a local script and watches it.
+async fn watched(script: &str) -> (telechir_process::Child, ProcessActivity) {
     let spawn = telechir_process::Spawn::new("/bin/bash").args(["-c", script]);
     let child = spawn.spawn().await.unwrap();
     let program = child.pid().as_raw_nonzero().get().cast_unsigned();
-    let mut work = Work::default();
-    let cast = Cast {
+    let mut activity = ProcessActivity::default();
+    let watched = WatchedProcesses {
         programs: vec![program],
-        ..Cast::default()
+        ..WatchedProcesses::default()
     };
     let now = Instant::now();
-    work.begin(cast, until(now + Duration::from_secs(60)), now);
-    (child, work)
+    activity.start(watched, window_until(now + Duration::from_secs(60)), now);
+    (child, activity)
 }
 
-/// What is seen of it once it is as `wanted`, or after a while.
-async fn look_for(work: &mut Work, wanted: impl Fn(Sleep) -> bool) -> Look {
+/// Samples until `wanted` matches, for up to 10 s.
+async fn sample_until(activity: &mut ProcessActivity, wanted: impl Fn(Sleep) -> bool) -> Sample {
     let start = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        let look = work.look(start, Instant::now()).unwrap();
-        if wanted(look.sleep) || start.elapsed() > Duration::from_secs(10) {
-            return look;
+        let sample = activity.sample(start, Instant::now()).unwrap();
+        if wanted(sample.sleep) || start.elapsed() > Duration::from_secs(10) {
+            return sample;
         }
     }
 }
 
 #[tokio::test]
-async fn who_waits_for_others_sleeps_soundly() {
-    // It waits for its child, which has set itself a time that is too far off.
-    let (_child, mut work) = watched("sleep 1000; true").await;
-    let look = look_for(&mut work, |sleep| sleep == Sleep::Sound).await;
-    assert_eq!(look.sleep, Sleep::Sound);
+async fn a_program_waiting_for_its_child_is_idle() {
+    // It waits for its child, whose timer is too distant.
+    let (_child, mut activity) = watched("sleep 1000; true").await;
+    let sample = sample_until(&mut activity, |sleep| sleep == Sleep::Idle).await;
+    assert_eq!(sample.sleep, Sleep::Idle);
 }
 
 #[tokio::test]
-async fn a_timer_of_a_child_is_seen() {
-    let (_child, mut work) = watched("sleep 30; true").await;
-    let look = look_for(&mut work, |sleep| matches!(sleep, Sleep::Until(_))).await;
-    let Sleep::Until(at) = look.sleep else {
-        panic!("{look:?}");
+async fn the_timer_of_a_child_is_found() {
+    let (_child, mut activity) = watched("sleep 30; true").await;
+    let sample = sample_until(&mut activity, |sleep| matches!(sleep, Sleep::Until(_))).await;
+    let Sleep::Until(at) = sample.sleep else {
+        panic!("{sample:?}");
     };
     let left = at - Instant::now();
     assert!((20..=30).contains(&left.as_secs()), "{left:?}");
 }
 
 #[tokio::test]
-async fn a_timer_of_a_first_thread_may_be_left_to_others() {
-    let (_child, mut work) = watched("sleep 30; true").await;
-    let timely = work.timely.unwrap();
-    work.timely = Some(Timely {
+async fn timers_of_main_threads_can_be_skipped() {
+    let (_child, mut activity) = watched("sleep 30; true").await;
+    let window = activity.window.unwrap();
+    activity.window = Some(TimerWindow {
         skips_first: true,
-        ..timely
+        ..window
     });
-    let look = look_for(&mut work, |sleep| sleep == Sleep::Sound).await;
-    assert_eq!(look.sleep, Sleep::Sound);
+    let sample = sample_until(&mut activity, |sleep| sleep == Sleep::Idle).await;
+    assert_eq!(sample.sleep, Sleep::Idle);
 }
 
 #[tokio::test]
-async fn who_works_is_awake_and_busy() {
-    let (_child, mut work) = watched("while :; do :; done").await;
+async fn a_working_program_is_awake_and_busy() {
+    let (_child, mut activity) = watched("while :; do :; done").await;
     let start = Instant::now();
-    let mut look = look_for(&mut work, |sleep| sleep == Sleep::Awake).await;
-    while !look.is_busy && start.elapsed() < Duration::from_secs(10) {
-        look = look_for(&mut work, |sleep| sleep == Sleep::Awake).await;
+    let mut sample = sample_until(&mut activity, |sleep| sleep == Sleep::Awake).await;
+    while !sample.is_busy && start.elapsed() < Duration::from_secs(10) {
+        sample = sample_until(&mut activity, |sleep| sleep == Sleep::Awake).await;
     }
-    assert_eq!((look.is_busy, look.sleep), (true, Sleep::Awake));
-    assert!(work.actor().is_some());
+    assert_eq!((sample.is_busy, sample.sleep), (true, Sleep::Awake));
+    assert!(activity.busiest_program().is_some());
 }
 
 #[tokio::test]
-async fn a_server_that_works_is_busy_although_all_others_sleep() {
-    let (_sleeper, mut work) = watched("sleep 1000; true").await;
+async fn a_working_server_is_busy_while_all_others_sleep() {
+    let (_sleeper, mut activity) = watched("sleep 1000; true").await;
     let (server, _) = watched("while :; do :; done").await;
-    let mut cast = work.cast.clone();
-    cast.server = Some(server.pid().as_raw_nonzero().get().cast_unsigned());
+    let mut watched = activity.watched.clone();
+    watched.server = Some(server.pid().as_raw_nonzero().get().cast_unsigned());
     let now = Instant::now();
-    work.begin(cast, until(now + Duration::from_secs(60)), now);
-    // The sleeper is no longer about to begin.
-    let mut look = look_for(&mut work, |_| true).await;
-    while !look.is_busy && now.elapsed() < Duration::from_secs(10) {
-        look = look_for(&mut work, |_| true).await;
+    activity.start(watched, window_until(now + Duration::from_secs(60)), now);
+    // The sleeper has started by now.
+    let mut sample = sample_until(&mut activity, |_| true).await;
+    while !sample.is_busy && now.elapsed() < Duration::from_secs(10) {
+        sample = sample_until(&mut activity, |_| true).await;
     }
-    assert_eq!((look.is_busy, look.sleep), (true, Sleep::Awake));
+    assert_eq!((sample.is_busy, sample.sleep), (true, Sleep::Awake));
 }
 
 #[test]
-fn a_timer_that_shows_nothing_is_not_waited_for_for_ever() {
+fn a_timer_without_effect_is_ignored_after_some_repeats() {
     let ms = Duration::from_millis;
-    let wasted = |span: u64, times: u32| {
-        let mut vain = Vain::default();
-        (0..times).for_each(|_| vain.waste(ms(span)));
-        vain
+    let repeated = |span: u64, count: u32| {
+        let mut ineffective = IneffectiveTimers::default();
+        (0..count).for_each(|_| ineffective.record(ms(span)));
+        ineffective
     };
-    assert!(!wasted(90, 1).holds(ms(91)));
-    assert!(wasted(90, 2).holds(ms(91)));
-    assert!(!wasted(90, 2).holds(ms(250)));
-    assert!(wasted(90, 4).holds(ms(250)));
-    // Who looks again and again after a short while is given as long in all.
-    assert!(!wasted(10, 11).holds(ms(10)));
-    assert!(wasted(10, 12).holds(ms(10)));
+    assert!(!repeated(90, 1).is_ineffective(ms(91)));
+    assert!(repeated(90, 2).is_ineffective(ms(91)));
+    assert!(!repeated(90, 2).is_ineffective(ms(250)));
+    assert!(repeated(90, 4).is_ineffective(ms(250)));
+    // Short repeated timers are waited for up to the same total time.
+    assert!(!repeated(10, 11).is_ineffective(ms(10)));
+    assert!(repeated(10, 12).is_ineffective(ms(10)));
 }

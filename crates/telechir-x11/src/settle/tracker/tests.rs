@@ -1,4 +1,4 @@
-//! Times and rectangles, stepped by hand.
+//! Steps the state machine through times and rectangles.
 
 use super::*;
 
@@ -8,85 +8,87 @@ const SETTLE: Settle = Settle {
 };
 const SCREEN: Size = Size::new(1280, 800);
 
-const fn area(width: i32, height: i32) -> Area {
+const fn area(width: i32, height: i32) -> DamageRect {
     [10, 10, 10 + width, 10 + height]
 }
 
-/// What becomes of a wait during which `step` says what changes and how programs are; it is asked
-/// every millisecond.
-fn wait(known: &[Area], mut step: impl FnMut(u64) -> (Vec<Area>, Option<Programs>)) -> (u64, Next) {
+/// Runs a wait in steps of one millisecond; `step` provides the changes and the activity.
+fn wait(
+    known: &[DamageRect],
+    mut step: impl FnMut(u64) -> (Vec<DamageRect>, Option<Programs>),
+) -> (u64, WaitStep) {
     let start = Instant::now();
-    let since = Since::Acted(start);
-    let mut stillness = Stillness::new(start, since, SETTLE, SCREEN, known.to_vec());
-    stillness.knows_all();
+    let since = SettleSince::Acted(start);
+    let mut tracker = SettleTracker::new(start, since, SETTLE, SCREEN, known.to_vec());
+    tracker.trust_idle();
     for ms in 0.. {
         let now = start + Duration::from_millis(ms);
-        let (changed, look) = step(ms);
+        let (changed, sample) = step(ms);
         if !changed.is_empty() {
-            stillness.changed(now, &changed);
+            tracker.changed(now, &changed);
         }
-        if stillness.next(now) == Next::Look {
-            stillness.looked(now, Duration::ZERO, look.map(|look| look.at(start)));
+        if tracker.next(now) == WaitStep::Sample {
+            tracker.sampled(now, Duration::ZERO, sample.map(|sample| sample.at(start)));
         }
-        match stillness.next(now) {
-            done @ Next::Done { .. } => return (ms, done),
-            Next::Look => panic!("two looks at {ms} ms"),
-            Next::Wait(until) => assert!(until > now, "a wait that is over at {ms} ms"),
+        match tracker.next(now) {
+            done @ WaitStep::Done { .. } => return (ms, done),
+            WaitStep::Sample => panic!("two samples at {ms} ms"),
+            WaitStep::Wait(until) => assert!(until > now, "a wait in the past at {ms} ms"),
         }
     }
     unreachable!("a wait has a ceiling")
 }
 
-/// How programs are, with times from the start.
+/// Activity of the programs, with times from the start.
 #[derive(Clone, Copy)]
 enum Programs {
     Work,
-    /// They would, if they got a core.
-    Starve,
-    /// Now and then, not much.
-    Stir,
+    /// Ready to run, but without a core.
+    Starved,
+    /// Short work now and then.
+    Occasional,
     Sleep,
     SleepUntil(u64),
-    SleepSomehow,
+    SleepUnknown,
 }
 
-const fn done(held: Option<UnsettledReason>) -> Next {
-    Next::Done {
-        held,
-        restless: None,
+const fn done(unsettled: Option<UnsettledReason>) -> WaitStep {
+    WaitStep::Done {
+        unsettled,
+        animated: None,
     }
 }
 
-/// The end of a wait during which something went on changing by itself.
-const fn restless(area: Area) -> Next {
-    Next::Done {
-        held: Some(UnsettledReason::Animated),
-        restless: Some(area),
+/// The end of a wait during which an area changed continuously.
+const fn animated(area: DamageRect) -> WaitStep {
+    WaitStep::Done {
+        unsettled: Some(UnsettledReason::Animated),
+        animated: Some(area),
     }
 }
 
 impl Programs {
-    fn at(self, start: Instant) -> Look {
-        Look {
-            is_busy: matches!(self, Self::Work | Self::Starve),
-            slowness: if matches!(self, Self::Starve) {
+    fn at(self, start: Instant) -> Sample {
+        Sample {
+            is_busy: matches!(self, Self::Work | Self::Starved),
+            slowness: if matches!(self, Self::Starved) {
                 3.0
             } else {
                 1.0
             },
             sleep: match self {
-                Self::Work | Self::Starve | Self::Stir => Sleep::Awake,
-                Self::Sleep => Sleep::Sound,
+                Self::Work | Self::Starved | Self::Occasional => Sleep::Awake,
+                Self::Sleep => Sleep::Idle,
                 Self::SleepUntil(ms) => Sleep::Until(start + Duration::from_millis(ms)),
-                Self::SleepSomehow => Sleep::Unknown,
+                Self::SleepUnknown => Sleep::Unknown,
             },
         }
     }
 }
 
-const IDLE: Option<Programs> = Some(Programs::SleepSomehow);
+const IDLE: Option<Programs> = Some(Programs::SleepUnknown);
 
-fn every(ms: u64, period: u64, area: Area) -> Vec<Area> {
+fn every(ms: u64, period: u64, area: DamageRect) -> Vec<DamageRect> {
     if ms.is_multiple_of(period) {
         vec![area]
     } else {
@@ -94,7 +96,7 @@ fn every(ms: u64, period: u64, area: Area) -> Vec<Area> {
     }
 }
 
-fn once(ms: u64, at: u64, area: Area) -> Vec<Area> {
+fn once(ms: u64, at: u64, area: DamageRect) -> Vec<DamageRect> {
     if ms == at { vec![area] } else { Vec::new() }
 }
 
@@ -105,18 +107,18 @@ fn settles_after_the_quiet_period() {
 }
 
 #[test]
-fn a_large_change_is_waited_for_longer() {
+fn a_large_change_extends_the_quiet_period() {
     let (ms, next) = wait(&[], |ms| (once(ms, 20, area(900, 600)), IDLE));
     assert_eq!((ms, next), (87, done(None)));
 }
 
 #[test]
-fn programs_that_work_are_waited_for() {
+fn busy_programs_extend_the_wait() {
     let (ms, next) = wait(&[], |ms| {
         let programs = if ms < 200 {
             Programs::Work
         } else {
-            Programs::SleepSomehow
+            Programs::SleepUnknown
         };
         (once(ms, 180, area(90, 30)), Some(programs))
     });
@@ -124,17 +126,17 @@ fn programs_that_work_are_waited_for() {
 }
 
 #[test]
-fn programs_that_work_for_ever_are_not() {
+fn endlessly_busy_programs_end_the_wait_as_busy() {
     let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Work)));
     assert!((1000..1010).contains(&ms), "{ms}");
     assert_eq!(next, done(Some(UnsettledReason::Busy)));
 }
 
 #[test]
-fn who_gets_no_core_is_waited_for_longer() {
+fn starved_programs_extend_the_wait() {
     let (ms, next) = wait(&[], |ms| {
         let programs = if ms < 1600 {
-            Programs::Starve
+            Programs::Starved
         } else {
             Programs::Sleep
         };
@@ -145,28 +147,32 @@ fn who_gets_no_core_is_waited_for_longer() {
 }
 
 #[test]
-fn of_whom_nothing_is_known_something_late_is_learned() {
+fn a_late_update_of_an_unknown_program_is_learned() {
     let start = Instant::now();
     let ms = |ms| start + Duration::from_millis(ms);
-    let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
-    stillness.knows_all();
+    let mut tracker =
+        SettleTracker::new(start, SettleSince::Acted(start), SETTLE, SCREEN, Vec::new());
+    tracker.trust_idle();
     let asleep = Some(Programs::Sleep.at(start));
-    stillness.changed(ms(20), &[area(90, 30)]);
-    stillness.looked(ms(30), Duration::ZERO, asleep);
-    assert_eq!(stillness.learned(start), None);
-    stillness.wonder(ms(650));
-    assert_eq!(stillness.next(ms(40)), Next::Wait(ms(650)));
-    stillness.changed(ms(610), &[area(90, 30)]);
-    assert_eq!(stillness.learned(start), Some(Duration::from_millis(610)));
-    // How they are is looked at once more before it is over.
-    stillness.looked(ms(615), Duration::ZERO, asleep);
-    assert_eq!(stillness.next(ms(650)), Next::Look);
-    stillness.looked(ms(650), Duration::ZERO, asleep);
-    assert_eq!(stillness.next(ms(650)), done(None));
+    tracker.changed(ms(20), &[area(90, 30)]);
+    tracker.sampled(ms(30), Duration::ZERO, asleep);
+    assert_eq!(tracker.learned_delay(start), None);
+    tracker.watch_until(ms(650));
+    assert_eq!(tracker.next(ms(40)), WaitStep::Wait(ms(650)));
+    tracker.changed(ms(610), &[area(90, 30)]);
+    assert_eq!(
+        tracker.learned_delay(start),
+        Some(Duration::from_millis(610))
+    );
+    // One more sample is required before the end.
+    tracker.sampled(ms(615), Duration::ZERO, asleep);
+    assert_eq!(tracker.next(ms(650)), WaitStep::Sample);
+    tracker.sampled(ms(650), Duration::ZERO, asleep);
+    assert_eq!(tracker.next(ms(650)), done(None));
 }
 
 #[test]
-fn it_is_over_soon_when_all_sleep() {
+fn the_wait_ends_soon_after_all_threads_sleep() {
     let (ms, next) = wait(&[], |ms| {
         let programs = if ms < 22 {
             Programs::Work
@@ -180,47 +186,49 @@ fn it_is_over_soon_when_all_sleep() {
 }
 
 #[test]
-fn where_cores_are_waited_for_linux_has_longer_for_its_own_part() {
+fn contention_extends_the_minimum_quiet_time() {
     let start = Instant::now();
     let ends = |slowness| {
-        let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
-        stillness.knows_all();
-        stillness.changed(start, &[area(90, 30)]);
-        let look = Look {
+        let mut tracker =
+            SettleTracker::new(start, SettleSince::Acted(start), SETTLE, SCREEN, Vec::new());
+        tracker.trust_idle();
+        tracker.changed(start, &[area(90, 30)]);
+        let sample = Sample {
             slowness,
             ..Programs::Sleep.at(start)
         };
         let ends = (1..100).find(|ms| {
             let now = start + Duration::from_millis(*ms);
-            stillness.looked(now, Duration::ZERO, Some(look));
-            matches!(stillness.next(now), Next::Done { .. })
+            tracker.sampled(now, Duration::ZERO, Some(sample));
+            matches!(tracker.next(now), WaitStep::Done { .. })
         });
         ends.map(Duration::from_millis)
     };
-    assert_eq!(ends(1.0), Some(LEAST));
-    assert_eq!(ends(3.0), Some(LEAST * 3));
+    assert_eq!(ends(1.0), Some(MIN_QUIET));
+    assert_eq!(ends(3.0), Some(MIN_QUIET * 3));
     assert_eq!(ends(20.0), Some(SETTLE.quiet));
 }
 
 #[test]
-fn where_others_may_draw_as_well_the_quiet_is_whole() {
+fn without_full_sampling_the_quiet_period_applies() {
     let start = Instant::now();
-    let mut stillness = Stillness::new(start, Since::Acted(start), SETTLE, SCREEN, Vec::new());
+    let mut tracker =
+        SettleTracker::new(start, SettleSince::Acted(start), SETTLE, SCREEN, Vec::new());
     for ms in 1..50 {
         let now = start + Duration::from_millis(ms);
-        let look = Look {
+        let sample = Sample {
             is_busy: false,
             slowness: 1.0,
-            sleep: Sleep::Sound,
+            sleep: Sleep::Idle,
         };
-        stillness.looked(now, Duration::ZERO, Some(look));
-        assert!(!matches!(stillness.next(now), Next::Done { .. }), "{ms}");
+        tracker.sampled(now, Duration::ZERO, Some(sample));
+        assert!(!matches!(tracker.next(now), WaitStep::Done { .. }), "{ms}");
     }
-    assert_eq!(stillness.next(start + SETTLE.quiet), done(None));
+    assert_eq!(tracker.next(start + SETTLE.quiet), done(None));
 }
 
 #[test]
-fn a_timer_is_waited_for() {
+fn a_pending_timer_extends_the_wait() {
     let (ms, next) = wait(&[], |ms| {
         let programs = match ms {
             0..10 => Programs::Work,
@@ -235,49 +243,49 @@ fn a_timer_is_waited_for() {
 }
 
 #[test]
-fn it_is_not_over_as_soon_when_nothing_changed_yet() {
+fn the_wait_is_longer_if_nothing_changed_yet() {
     let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Sleep)));
     assert!((25..30).contains(&ms), "{ms}");
     assert_eq!(next, done(None));
 }
 
 #[test]
-fn a_timer_that_is_far_off_is_not() {
+fn a_distant_timer_does_not_extend_the_wait() {
     let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::SleepUntil(500))));
     assert!((25..30).contains(&ms), "{ms}");
     assert_eq!(next, done(None));
 }
 
 #[test]
-fn who_stirs_now_and_then_is_waited_for_a_little_longer() {
-    let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Stir)));
+fn occasional_short_work_extends_the_wait_slightly() {
+    let (ms, next) = wait(&[], |_| (Vec::new(), Some(Programs::Occasional)));
     assert!((100..105).contains(&ms), "{ms}");
     assert_eq!(next, done(None));
 }
 
 #[test]
-fn where_no_program_is_known_the_quiet_is_longer() {
+fn without_samples_the_quiet_period_is_longer() {
     let (ms, next) = wait(&[], |ms| (once(ms, 20, area(90, 30)), None));
     assert!((95..110).contains(&ms), "{ms}");
     assert_eq!(next, done(None));
 }
 
 #[test]
-fn a_caret_does_not_count() {
+fn a_caret_is_ignored() {
     let (ms, next) = wait(&[], |ms| (every(ms, 40, area(1, 21)), IDLE));
     assert_eq!((ms, next), (50, done(None)));
 }
 
 #[test]
-fn a_spinner_is_known_soon() {
+fn a_spinner_is_recognized_after_300_ms() {
     let spinner = area(32, 32);
     let (ms, next) = wait(&[], |ms| (every(ms, 20, spinner), IDLE));
     assert!((300..330).contains(&ms), "{ms}");
-    assert_eq!(next, restless(spinner));
+    assert_eq!(next, animated(spinner));
 }
 
 #[test]
-fn two_spinners_are_as_one() {
+fn two_spinners_are_recognized_together() {
     let far = [900, 600, 916, 616];
     let (ms, next) = wait(&[], |ms| {
         (
@@ -289,15 +297,15 @@ fn two_spinners_are_as_one() {
         )
     });
     assert!((300..330).contains(&ms), "{ms}");
-    assert_eq!(next, restless([10, 10, 916, 616]));
+    assert_eq!(next, animated([10, 10, 916, 616]));
 }
 
 #[test]
-fn a_known_spinner_does_not_hold_it() {
+fn a_known_spinner_does_not_extend_the_wait() {
     let spinner = area(32, 32);
     let (ms, next) = wait(&[spinner], |ms| (every(ms, 20, spinner), IDLE));
     assert_eq!(ms, 50);
-    assert_eq!(next, restless(spinner));
+    assert_eq!(next, animated(spinner));
 }
 
 #[test]
@@ -317,14 +325,14 @@ fn a_known_spinner_does_not_hide_other_changes() {
 }
 
 #[test]
-fn a_video_is_known_after_a_second() {
+fn a_video_is_recognized_after_a_second() {
     let (ms, next) = wait(&[], |ms| (every(ms, 33, area(640, 360)), IDLE));
     assert!((1000..1050).contains(&ms), "{ms}");
-    assert_eq!(next, restless(area(640, 360)));
+    assert_eq!(next, animated(area(640, 360)));
 }
 
 #[test]
-fn a_screen_that_goes_on_changing_lasts_until_the_ceiling() {
+fn a_continuously_changing_screen_ends_at_the_limit() {
     let (ms, next) = wait(&[], |ms| (every(ms, 20, area(1200, 700)), IDLE));
     assert_eq!(
         (ms, next),
@@ -333,10 +341,10 @@ fn a_screen_that_goes_on_changing_lasts_until_the_ceiling() {
 }
 
 #[test]
-fn a_screen_that_was_still_for_long_is_settled_at_once() {
+fn a_screen_quiet_for_long_is_settled_at_once() {
     let start = Instant::now();
     let now = start + SETTLE.quiet;
-    let still = |since| Stillness::new(now, since, SETTLE, SCREEN, Vec::new()).next(now);
-    assert_eq!(still(Since::Changed(start)), done(None));
-    assert_eq!(still(Since::Acted(start)), Next::Look);
+    let still = |since| SettleTracker::new(now, since, SETTLE, SCREEN, Vec::new()).next(now);
+    assert_eq!(still(SettleSince::Changed(start)), done(None));
+    assert_eq!(still(SettleSince::Acted(start)), WaitStep::Sample);
 }

@@ -1,4 +1,4 @@
-//! What is done to which application. Places are pixels of the application's window.
+//! The cases of the corpus. Coordinates are pixels of the application's window.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use std::path::Path;
 pub(super) struct App {
     pub(super) program: &'static str,
     pub(super) arguments: &'static [&'static str],
-    /// Whether the display's confinement is around it. A browser builds its own.
+    /// Whether it runs in the display's sandbox. Chromium needs its own.
     pub(super) is_confined: bool,
-    /// What its window's class contains.
+    /// A part of its window class.
     pub(super) class: &'static str,
-    /// Files in its workspace.
+    /// Files to create in its workspace.
     pub(super) files: &'static [(&'static str, &'static str)],
-    pub(super) acts: fn() -> Vec<Act>,
+    pub(super) cases: fn() -> Vec<Case>,
 }
 
 impl App {
@@ -21,23 +21,23 @@ impl App {
     }
 }
 
-/// One thing that is done, then looked at.
-pub(super) struct Act {
+/// A sequence of actions, followed by one comparison.
+pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) steps: Vec<Step>,
-    /// It has an effect that begins later and that nothing announces: a timer of the program.
+    /// Has an effect that starts later and that no signal announces: a timer of the program.
     pub(super) comes_later: bool,
 }
 
-/// A part of it.
+/// One action of a case.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     Click(i32, i32),
     DoubleClick(i32, i32),
     RightClick(i32, i32),
-    /// From the first place to the second.
+    /// From the first to the second position.
     Drag([i32; 4]),
-    /// Clicks of the wheel, down when positive.
+    /// Wheel clicks at a position; positive values scroll down.
     Scroll(i32, i32, f64),
     Type(&'static str),
     Key(&'static str),
@@ -47,18 +47,18 @@ pub(super) enum Step {
 
 use Step::{Click, DoubleClick, Drag, Key, Maximize, Restore, RightClick, Scroll, Type};
 
-fn act(name: &'static str, steps: &[Step]) -> Act {
-    Act {
+fn case(name: &'static str, steps: &[Step]) -> Case {
+    Case {
         name,
         steps: steps.to_vec(),
         comes_later: false,
     }
 }
 
-fn later(name: &'static str, steps: &[Step]) -> Act {
-    Act {
+fn later(name: &'static str, steps: &[Step]) -> Case {
+    Case {
         comes_later: true,
-        ..act(name, steps)
+        ..case(name, steps)
     }
 }
 
@@ -79,39 +79,39 @@ pub(super) const XTERM: App = App {
     is_confined: true,
     class: "xterm",
     files: &[],
-    acts: || {
+    cases: || {
         vec![
-            act("types a word", &[Type("echo hello")]),
-            act("runs it", &[Key("Return")]),
-            act("lists a folder", &[Type("ls -la /usr/bin | head -n 40\n")]),
-            act("prints five hundred lines", &[Type("seq 1 500\n")]),
-            act(
+            case("types a word", &[Type("echo hello")]),
+            case("runs it", &[Key("Return")]),
+            case("lists a folder", &[Type("ls -la /usr/bin | head -n 40\n")]),
+            case("prints five hundred lines", &[Type("seq 1 500\n")]),
+            case(
                 "prints a long file",
                 &[Type("cat /usr/share/common-licenses/GPL-3\n")],
             ),
-            act("clears the screen", &[Key("ctrl+l")]),
-            act(
+            case("clears the screen", &[Key("ctrl+l")]),
+            case(
                 "types and deletes",
                 &[Type("abc"), Key("BackSpace"), Key("BackSpace")],
             ),
-            act("takes the line away", &[Key("ctrl+u")]),
-            act(
+            case("takes the line away", &[Key("ctrl+u")]),
+            case(
                 "prints in colours",
                 &[Type(
                     "for i in 1 2 3 4 5 6; do printf \"\\e[3${i}mcolour $i\\e[0m\\n\"; done\n",
                 )],
             ),
-            act(
+            case(
                 "counts for a while",
                 &[Type("for i in $(seq 20000); do :; done; echo done\n")],
             ),
             later("waits, then prints", &[Type("sleep 0.4; echo later\n")]),
-            act("clicks into the window", &[Click(300, 200)]),
-            act("selects a word", &[DoubleClick(40, 30)]),
-            act("moves the window", &[Drag([300, -10, 360, 50])]),
-            act("moves it back", &[Drag([360, 50, 300, -10])]),
-            act("maximizes it", &[Maximize]),
-            act("takes that back", &[Restore]),
+            case("clicks into the window", &[Click(300, 200)]),
+            case("selects a word", &[DoubleClick(40, 30)]),
+            case("moves the window", &[Drag([300, -10, 360, 50])]),
+            case("moves it back", &[Drag([360, 50, 300, -10])]),
+            case("maximizes it", &[Maximize]),
+            case("takes that back", &[Restore]),
         ]
     },
 };
@@ -125,46 +125,45 @@ pub(super) const MOUSEPAD: App = App {
     is_confined: true,
     class: "mousepad",
     files: &[("text.txt", TEXT)],
-    acts: || {
+    cases: || {
         vec![
-            act("clicks into the text", &[Click(400, 300)]),
-            act("types a line", &[Type("typed by a test\n")]),
-            act("selects all", &[Key("ctrl+a")]),
-            act(
+            case("clicks into the text", &[Click(400, 300)]),
+            case("types a line", &[Type("typed by a test\n")]),
+            case("selects all", &[Key("ctrl+a")]),
+            case(
                 "copies and goes to the end",
                 &[Key("ctrl+c"), Key("ctrl+End")],
             ),
-            act("pastes", &[Key("ctrl+v")]),
-            act("takes it back", &[Key("ctrl+z")]),
-            act("opens the first menu", &[Click(20, 12)]),
-            act("goes to the next menu", &[Key("Right")]),
-            act("closes the menu", &[Key("Escape")]),
-            act("opens the search bar", &[Key("ctrl+f")]),
-            act("searches", &[Type("line")]),
-            act("closes the search bar", &[Key("Escape")]),
-            // The pointer lies on one of its entries, of which half a second later it says what it
-            // is for.
+            case("pastes", &[Key("ctrl+v")]),
+            case("takes it back", &[Key("ctrl+z")]),
+            case("opens the first menu", &[Click(20, 12)]),
+            case("goes to the next menu", &[Key("Right")]),
+            case("closes the menu", &[Key("Escape")]),
+            case("opens the search bar", &[Key("ctrl+f")]),
+            case("searches", &[Type("line")]),
+            case("closes the search bar", &[Key("Escape")]),
+            // The pointer rests on an entry whose tooltip appears half a second later.
             later(
                 "opens the dialog for files under the pointer",
                 &[Key("ctrl+o")],
             ),
-            act("closes the dialog", &[Key("Escape")]),
-            act("clicks into the text again", &[Click(400, 300)]),
-            act("opens the dialog for files", &[Key("ctrl+o")]),
-            act("closes the dialog again", &[Key("Escape")]),
-            act("opens another tab", &[Key("ctrl+t")]),
-            act("types into it", &[Type("in another tab")]),
-            act("goes to the first tab", &[Key("ctrl+Page_Up")]),
-            act("goes to the other tab", &[Key("ctrl+Page_Down")]),
-            act("opens the menu of the text", &[RightClick(300, 200)]),
-            act("closes that menu", &[Key("Escape")]),
-            act("opens the menu for editing", &[Key("alt+e")]),
-            act("opens the settings", &[Key("Up"), Key("Return")]),
-            act("goes on to a box", &[Key("Tab")]),
-            act("checks a box", &[Key("space")]),
-            act("closes the settings", &[Key("Escape")]),
-            act("opens another window", &[Key("ctrl+n")]),
-            act("closes the other window", &[Key("ctrl+w")]),
+            case("closes the dialog", &[Key("Escape")]),
+            case("clicks into the text again", &[Click(400, 300)]),
+            case("opens the dialog for files", &[Key("ctrl+o")]),
+            case("closes the dialog again", &[Key("Escape")]),
+            case("opens another tab", &[Key("ctrl+t")]),
+            case("types into it", &[Type("in another tab")]),
+            case("goes to the first tab", &[Key("ctrl+Page_Up")]),
+            case("goes to the other tab", &[Key("ctrl+Page_Down")]),
+            case("opens the menu of the text", &[RightClick(300, 200)]),
+            case("closes that menu", &[Key("Escape")]),
+            case("opens the menu for editing", &[Key("alt+e")]),
+            case("opens the settings", &[Key("Up"), Key("Return")]),
+            case("goes on to a box", &[Key("Tab")]),
+            case("checks a box", &[Key("space")]),
+            case("closes the settings", &[Key("Escape")]),
+            case("opens another window", &[Key("ctrl+n")]),
+            case("closes the other window", &[Key("ctrl+w")]),
         ]
     },
 };
@@ -175,24 +174,24 @@ const CALCULATOR: App = App {
     is_confined: true,
     class: "calculator",
     files: &[],
-    acts: || {
+    cases: || {
         vec![
-            act("types a sum", &[Type("12+34")]),
-            act("computes it", &[Key("Return")]),
-            act("takes it away", &[Key("Escape")]),
-            act("clicks a digit", &[Click(150, 500)]),
-            act("clicks another", &[Click(350, 500)]),
-            act("clicks a third", &[Click(250, 560)]),
-            act("types a product", &[Type("*9876543")]),
-            act("computes the product", &[Key("Return")]),
-            act("opens the menu", &[Key("F10")]),
-            act("closes the menu", &[Key("Escape")]),
-            act("deletes a digit", &[Key("BackSpace")]),
+            case("types a sum", &[Type("12+34")]),
+            case("computes it", &[Key("Return")]),
+            case("takes it away", &[Key("Escape")]),
+            case("clicks a digit", &[Click(150, 500)]),
+            case("clicks another", &[Click(350, 500)]),
+            case("clicks a third", &[Click(250, 560)]),
+            case("types a product", &[Type("*9876543")]),
+            case("computes the product", &[Key("Return")]),
+            case("opens the menu", &[Key("F10")]),
+            case("closes the menu", &[Key("Escape")]),
+            case("deletes a digit", &[Key("BackSpace")]),
         ]
     },
 };
 
-/// A dialog with boxes to check, by which a script asks.
+/// A dialog with a check list, as scripts use it.
 const LIST: App = App {
     program: "zenity",
     arguments: &[
@@ -214,16 +213,16 @@ const LIST: App = App {
     is_confined: true,
     class: "zenity",
     files: &[],
-    acts: || {
+    cases: || {
         vec![
-            act("checks a box", &[Click(22, 100)]),
-            act("unchecks it", &[Click(22, 100)]),
-            act("goes down", &[Key("Down")]),
-            act("checks by key", &[Key("space")]),
-            act("selects a row", &[Click(300, 130)]),
-            act("sorts", &[Click(300, 50)]),
-            act("goes to a button", &[Key("Tab")]),
-            act("presses the button", &[Key("space")]),
+            case("checks a box", &[Click(22, 100)]),
+            case("unchecks it", &[Click(22, 100)]),
+            case("goes down", &[Key("Down")]),
+            case("checks by key", &[Key("space")]),
+            case("selects a row", &[Click(300, 130)]),
+            case("sorts", &[Click(300, 50)]),
+            case("goes to a button", &[Key("Tab")]),
+            case("presses the button", &[Key("space")]),
         ]
     },
 };
@@ -241,17 +240,17 @@ const FORM: App = App {
     is_confined: true,
     class: "zenity",
     files: &[],
-    acts: || {
+    cases: || {
         vec![
-            act("types what", &[Type("a box of pears")]),
-            act("goes on", &[Key("Tab")]),
-            act("types for whom", &[Type("somebody")]),
-            act("goes to the calendar", &[Key("Tab")]),
-            act("goes to another day", &[Key("Down")]),
-            act("goes to the next month", &[Key("ctrl+Page_Down")]),
-            act("moves the dialog", &[Drag([300, -10, 340, 20])]),
-            act("clicks into the first field", &[Click(500, 60)]),
-            act("sends it off", &[Key("Return")]),
+            case("types what", &[Type("a box of pears")]),
+            case("goes on", &[Key("Tab")]),
+            case("types for whom", &[Type("somebody")]),
+            case("goes to the calendar", &[Key("Tab")]),
+            case("goes to another day", &[Key("Down")]),
+            case("goes to the next month", &[Key("ctrl+Page_Down")]),
+            case("moves the dialog", &[Drag([300, -10, 340, 20])]),
+            case("clicks into the first field", &[Click(500, 60)]),
+            case("sends it off", &[Key("Return")]),
         ]
     },
 };
@@ -262,27 +261,27 @@ const FEATHERPAD: App = App {
     is_confined: true,
     class: "featherpad",
     files: &[("text.txt", TEXT)],
-    acts: || {
+    cases: || {
         vec![
-            act("clicks into the text", &[Click(400, 400)]),
-            act("types a line", &[Type("typed by a test\n")]),
-            act("selects all", &[Key("ctrl+a")]),
-            act("goes to the end", &[Key("ctrl+End")]),
-            act("opens the search bar", &[Key("ctrl+f")]),
-            act("searches", &[Type("line")]),
-            act("closes the search bar", &[Key("Escape")]),
-            act("opens another tab", &[Key("ctrl+n")]),
-            act("closes the tab", &[Key("ctrl+w")]),
-            act("zooms in", &[Key("ctrl+equal")]),
-            act("takes it back", &[Key("ctrl+z")]),
-            act("opens the first menu", &[Key("alt+f")]),
-            act("goes to the next menu", &[Key("Right")]),
-            act("closes the menus", &[Key("Escape"), Key("Escape")]),
-            act("opens the dialog for files", &[Key("ctrl+o")]),
-            act("closes the dialog", &[Key("Escape")]),
-            act("opens the menu of the text", &[RightClick(400, 300)]),
-            act("closes that menu", &[Key("Escape")]),
-            act("scrolls", &[Scroll(400, 300, 3.0)]),
+            case("clicks into the text", &[Click(400, 400)]),
+            case("types a line", &[Type("typed by a test\n")]),
+            case("selects all", &[Key("ctrl+a")]),
+            case("goes to the end", &[Key("ctrl+End")]),
+            case("opens the search bar", &[Key("ctrl+f")]),
+            case("searches", &[Type("line")]),
+            case("closes the search bar", &[Key("Escape")]),
+            case("opens another tab", &[Key("ctrl+n")]),
+            case("closes the tab", &[Key("ctrl+w")]),
+            case("zooms in", &[Key("ctrl+equal")]),
+            case("takes it back", &[Key("ctrl+z")]),
+            case("opens the first menu", &[Key("alt+f")]),
+            case("goes to the next menu", &[Key("Right")]),
+            case("closes the menus", &[Key("Escape"), Key("Escape")]),
+            case("opens the dialog for files", &[Key("ctrl+o")]),
+            case("closes the dialog", &[Key("Escape")]),
+            case("opens the menu of the text", &[RightClick(400, 300)]),
+            case("closes that menu", &[Key("Escape")]),
+            case("scrolls", &[Scroll(400, 300, 3.0)]),
         ]
     },
 };
@@ -293,20 +292,20 @@ const CALC: App = App {
     is_confined: true,
     class: "libreoffice",
     files: &[("sheet.csv", "item,price\npen,2\nbook,12\nlamp,30\n")],
-    acts: || {
+    cases: || {
         vec![
-            act("confirms the import", &[Key("Return")]),
-            act("goes down", &[Key("Down")]),
-            act("goes right", &[Key("Right")]),
-            act("types a number", &[Type("5")]),
-            act("enters it", &[Key("Return")]),
-            act("types a formula", &[Type("=SUM(B1:B4)")]),
-            act("enters the formula", &[Key("Return")]),
-            act("selects a range", &[Key("shift+Up"), Key("shift+Up")]),
-            act("deletes it", &[Key("Delete")]),
-            act("takes it back", &[Key("ctrl+z")]),
-            act("goes to the start", &[Key("ctrl+Home")]),
-            act("goes down a page", &[Key("Page_Down")]),
+            case("confirms the import", &[Key("Return")]),
+            case("goes down", &[Key("Down")]),
+            case("goes right", &[Key("Right")]),
+            case("types a number", &[Type("5")]),
+            case("enters it", &[Key("Return")]),
+            case("types a formula", &[Type("=SUM(B1:B4)")]),
+            case("enters the formula", &[Key("Return")]),
+            case("selects a range", &[Key("shift+Up"), Key("shift+Up")]),
+            case("deletes it", &[Key("Delete")]),
+            case("takes it back", &[Key("ctrl+z")]),
+            case("goes to the start", &[Key("ctrl+Home")]),
+            case("goes down a page", &[Key("Page_Down")]),
         ]
     },
 };
@@ -340,28 +339,28 @@ pub(super) const CHROMIUM: App = App {
     is_confined: false,
     class: "chromium",
     files: &[("page.html", PAGE)],
-    acts: || {
+    cases: || {
         vec![
-            act("presses a button", &[Click(100, 130)]),
-            act("clicks into a field", &[Click(150, 185)]),
-            act("types into it", &[Type("some words")]),
-            act("goes on by tab", &[Key("Tab")]),
-            act("checks a box", &[Key("space")]),
-            act("goes to a list", &[Key("Tab")]),
-            act("chooses from the list", &[Key("Down")]),
-            act("goes to the other button", &[Key("Tab")]),
-            act("fills the page", &[Key("Return")]),
-            act("scrolls down", &[Scroll(450, 400, 3.0)]),
-            act("scrolls up", &[Scroll(450, 400, -3.0)]),
-            act("searches the page", &[Key("ctrl+f")]),
-            act("closes the search", &[Key("Escape")]),
-            // What says so goes away after a second and a half.
+            case("presses a button", &[Click(100, 130)]),
+            case("clicks into a field", &[Click(150, 185)]),
+            case("types into it", &[Type("some words")]),
+            case("goes on by tab", &[Key("Tab")]),
+            case("checks a box", &[Key("space")]),
+            case("goes to a list", &[Key("Tab")]),
+            case("chooses from the list", &[Key("Down")]),
+            case("goes to the other button", &[Key("Tab")]),
+            case("fills the page", &[Key("Return")]),
+            case("scrolls down", &[Scroll(450, 400, 3.0)]),
+            case("scrolls up", &[Scroll(450, 400, -3.0)]),
+            case("searches the page", &[Key("ctrl+f")]),
+            case("closes the search", &[Key("Escape")]),
+            // The zoom bubble disappears after 1.5 s.
             later("zooms in", &[Key("ctrl+plus")]),
-            act("loads it again", &[Key("F5")]),
-            act("opens the menu of the page", &[RightClick(600, 300)]),
-            act("closes that menu", &[Key("Escape")]),
-            act("opens a tab", &[Key("ctrl+t")]),
-            act("closes the tab", &[Key("ctrl+w")]),
+            case("loads it again", &[Key("F5")]),
+            case("opens the menu of the page", &[RightClick(600, 300)]),
+            case("closes that menu", &[Key("Escape")]),
+            case("opens a tab", &[Key("ctrl+t")]),
+            case("closes the tab", &[Key("ctrl+w")]),
         ]
     },
 };

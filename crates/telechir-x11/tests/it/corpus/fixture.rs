@@ -1,4 +1,4 @@
-//! A desktop with one application on it, and an act played there.
+//! A desktop with one application, on which cases are run.
 
 use std::time::{Duration, Instant};
 
@@ -9,29 +9,29 @@ use telechir_testkit::scene::Scene;
 use telechir_x11::Desktop;
 use tempfile::TempDir;
 
-use super::cases::{Act, App, Step};
+use super::cases::{App, Case, Step};
 use super::{LATER, SETTLE};
 use crate::fixture;
 
-/// Where every application's window is put.
-const PLACE: [i32; 4] = [200, 60, 900, 640];
-/// A caret is no wider and no higher; where nothing else differs, a picture is final.
+/// Bounds of every application's window.
+const WINDOW_BOUNDS: [i32; 4] = [200, 60, 900, 640];
+/// Maximum size of a caret; a screenshot that differs only there is final.
 const CARET: (u32, u32) = (3, 40);
 
-/// What became of an act.
+/// The result of a case.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) app: &'static str,
     pub(super) name: &'static str,
     pub(super) settled: Settled,
-    /// It does something later that nothing announces.
+    /// Has a later effect that no signal announces.
     pub(super) comes_later: bool,
-    /// What was not final, as left, top, right, bottom.
+    /// The area that changed later: left, top, right, bottom.
     pub(super) off: Option<[u32; 4]>,
 }
 
 impl Outcome {
-    /// Whether nothing but a caret changed afterwards.
+    /// Whether nothing but a caret changed later.
     pub(super) fn is_final(&self) -> bool {
         self.off.is_none_or(|[left, top, right, bottom]| {
             right - left <= CARET.0 && bottom - top <= CARET.1
@@ -39,7 +39,7 @@ impl Outcome {
     }
 }
 
-pub(super) struct Play {
+pub(super) struct AppFixture {
     pub(super) desktop: Desktop,
     app: &'static str,
     origin: (i32, i32),
@@ -47,9 +47,9 @@ pub(super) struct Play {
     _folder: TempDir,
 }
 
-impl Play {
-    /// Starts the application and waits until its window is there and at rest.
-    pub(super) async fn begin(app: &App) -> Self {
+impl AppFixture {
+    /// Starts the application and waits until its window has settled.
+    pub(super) async fn start(app: &App) -> Self {
         let folder = fixture::session_dir();
         let mut display = fixture::described(&folder).await;
         let environment = display.environment();
@@ -80,9 +80,9 @@ impl Play {
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        rest(&mut desktop).await;
-        scene.place(app.class, PLACE);
-        rest(&mut desktop).await;
+        wait_until_still(&mut desktop).await;
+        scene.place(app.class, WINDOW_BOUNDS);
+        wait_until_still(&mut desktop).await;
         let [left, top, ..] = scene.window(app.class).unwrap();
         Self {
             desktop,
@@ -93,9 +93,9 @@ impl Play {
         }
     }
 
-    /// Does one thing, waits as a session does, and compares with what is there later.
-    pub(super) async fn act(&mut self, act: Act) -> Outcome {
-        for step in &act.steps {
+    /// Runs a case, settles as a session does, and compares with the screen later.
+    pub(super) async fn run(&mut self, case: Case) -> Outcome {
+        for step in &case.steps {
             let action = self.action(step);
             let viewport = Viewport::unscaled(self.desktop.size());
             let action = viewport.action(&action).unwrap();
@@ -107,14 +107,14 @@ impl Play {
         let later = self.desktop.capture().await.unwrap();
         Outcome {
             app: self.app,
-            name: act.name,
+            name: case.name,
             settled,
-            comes_later: act.comes_later,
+            comes_later: case.comes_later,
             off: difference(&seen, &later),
         }
     }
 
-    /// An area of the screen, as pixels of the window.
+    /// Converts an area from screen to window coordinates.
     pub(super) fn in_window(&self, area: [u32; 4]) -> [i32; 4] {
         let [left, top, right, bottom] = area.map(u32::cast_signed);
         let (x, y) = self.origin;
@@ -173,8 +173,8 @@ fn click(at: Option<Target>, button: Button, count: ClickCount) -> Action {
     }
 }
 
-/// A second without a change, or as long as it is worth.
-async fn rest(desktop: &mut Desktop) {
+/// Waits for a second without changes, up to 15 s.
+async fn wait_until_still(desktop: &mut Desktop) {
     let long = telechir_device::Settle {
         quiet: Duration::from_secs(1),
         ceiling: Duration::from_secs(15),
@@ -182,7 +182,7 @@ async fn rest(desktop: &mut Desktop) {
     desktop.settle(long).await.unwrap();
 }
 
-/// The smallest rectangle around all pixels that differ.
+/// The bounding rectangle of all pixels that differ.
 fn difference(a: &Frame, b: &Frame) -> Option<[u32; 4]> {
     if a == b {
         return None;

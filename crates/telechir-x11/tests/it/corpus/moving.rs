@@ -1,4 +1,4 @@
-//! Pages on which something moves all the time: it is not waited for, and hides nothing else.
+//! Pages with continuous animations: they neither delay settling nor hide other changes.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use telechir_device::Computer as _;
 use telechir_protocol::UnsettledReason;
 use telechir_testkit::gate::{Part, require};
 
-use super::cases::{Act, App, CHROMIUM, Step};
-use super::fixture::{Outcome, Play};
+use super::cases::{App, CHROMIUM, Case, Step};
+use super::fixture::{AppFixture, Outcome};
 
-/// A button that counts how often it was pressed, left of what moves.
+/// A button that counts its presses, left of the animation.
 macro_rules! page {
     ($moves:literal) => {
         concat!(
@@ -37,75 +37,74 @@ const CLOCK: &str = page!(
 );
 const CARET: &str = page!("<input autofocus>");
 
-/// Where things move, as left, top, right and bottom of the window, with room for where the
-/// window's frame puts the page.
+/// Bounds of the animation in the window, with a margin for the window frame.
 const MOVING: [i32; 4] = [290, 70, 900, 560];
 
-/// Presses the button three times while something moves.
+/// Presses the button three times during the animation.
 async fn press(files: &'static [(&'static str, &'static str)]) -> Vec<Outcome> {
     require(Part::Chromium);
     let app = App { files, ..CHROMIUM };
-    let mut play = Play::begin(&app).await;
+    let mut fixture = AppFixture::start(&app).await;
     let mut outcomes = Vec::new();
     for _ in 0..3 {
-        let act = Act {
+        let case = Case {
             name: "presses a button",
             steps: vec![Step::Click(100, 130)],
             comes_later: false,
         };
-        let outcome = play.act(act).await;
-        let off = outcome.off.map(|off| play.in_window(off));
+        let outcome = fixture.run(case).await;
+        let off = outcome.off.map(|off| fixture.in_window(off));
         let is_final = off.is_none_or(|off| {
             off[0] >= MOVING[0] && off[1] >= MOVING[1] && off[2] <= MOVING[2] && off[3] <= MOVING[3]
         });
         assert!(is_final, "{outcome:?}: {off:?}");
         outcomes.push(outcome);
     }
-    play.desktop.close().await.unwrap();
+    fixture.desktop.close().await.unwrap();
     outcomes
 }
 
-/// No wait was as long as this.
-fn all_below(limit_ms: u64, outcomes: &[Outcome]) {
-    let longest = outcomes.iter().map(|one| one.settled.waited).max().unwrap();
-    assert!(longest < Duration::from_millis(limit_ms), "{outcomes:?}");
+/// Asserts that every wait was shorter than the limit.
+fn assert_waits_below(limit_ms: u64, outcomes: &[Outcome]) {
+    let max_wait = outcomes.iter().map(|one| one.settled.waited).max().unwrap();
+    assert!(max_wait < Duration::from_millis(limit_ms), "{outcomes:?}");
 }
 
-/// What moves by itself was named.
-fn is_named(outcomes: &[Outcome]) {
-    let held = |one: &Outcome| one.settled.unsettled == Some(UnsettledReason::Animated);
-    assert!(outcomes.iter().any(held), "{outcomes:?}");
+/// Asserts that the animation was reported.
+fn assert_animated_once(outcomes: &[Outcome]) {
+    let is_animated = |one: &Outcome| one.settled.unsettled == Some(UnsettledReason::Animated);
+    assert!(outcomes.iter().any(is_animated), "{outcomes:?}");
 }
 
-fn are_settled(outcomes: &[Outcome]) {
+fn assert_all_settled(outcomes: &[Outcome]) {
     let is_settled = |one: &Outcome| one.settled.is_settled();
     assert!(outcomes.iter().all(is_settled), "{outcomes:?}");
 }
 
 #[tokio::test]
-async fn a_spinner_of_a_page_is_named_and_not_waited_for() {
+async fn a_page_spinner_is_reported_without_waiting() {
     let outcomes = press(&[("page.html", SPINNER)]).await;
-    all_below(900, &outcomes);
-    is_named(&outcomes);
+    assert_waits_below(900, &outcomes);
+    assert_animated_once(&outcomes);
 }
 
 #[tokio::test]
-async fn a_video_of_a_page_is_named_and_not_waited_for() {
+async fn a_page_video_is_reported_without_waiting() {
     let outcomes = press(&[("page.html", VIDEO)]).await;
-    all_below(1_800, &outcomes);
-    is_named(&outcomes);
+    assert_waits_below(1_800, &outcomes);
+    assert_animated_once(&outcomes);
 }
 
 #[tokio::test]
-async fn a_clock_of_a_page_is_not_waited_for() {
+async fn a_page_clock_does_not_extend_the_wait() {
     let outcomes = press(&[("page.html", CLOCK)]).await;
-    all_below(900, &outcomes);
-    are_settled(&outcomes);
+    assert_waits_below(900, &outcomes);
+    assert_all_settled(&outcomes);
 }
 
 #[tokio::test]
-async fn a_caret_of_a_page_is_not_waited_for() {
+async fn a_page_caret_does_not_extend_the_wait() {
     let outcomes = press(&[("page.html", CARET)]).await;
-    all_below(900, &outcomes);
-    are_settled(&outcomes);
+    assert_waits_below(900, &outcomes);
+    assert_all_settled(&outcomes);
 }

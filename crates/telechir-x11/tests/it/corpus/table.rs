@@ -1,10 +1,10 @@
-//! The corpus as a table for people.
+//! Renders the corpus results as a Markdown table.
 
 use std::fmt::Write as _;
 
 use super::fixture::Outcome;
 
-/// A line for each application, and one for each picture that was not final.
+/// One row per application and one line per screenshot that was not final.
 pub(super) fn table(outcomes: &[Outcome]) -> String {
     let mut text = "| application | actions | final | median | p90 | longest |\n\
                     |---|---|---|---|---|---|\n"
