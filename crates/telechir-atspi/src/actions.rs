@@ -1,38 +1,38 @@
-//! An element's own actions by name, confirmed when the element is seen to follow.
+//! Performs an element's own actions by name and confirms their effect.
 
 use telechir_device::{ActionReport, DeviceError, State, role_name};
 
-use crate::element::{Look, Watched};
+use crate::element::{ElementFields, ElementHandle};
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, Object, PROPERTIES, SELECTION};
+use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, ObjectRef, PROPERTIES, SELECTION};
 
-/// "Anywhere in view is good."
+/// `ATSPI_SCROLL_ANYWHERE`.
 const ANYWHERE: u32 = 6;
 
-/// What is asked of an element.
+/// An action on an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wish {
-    /// Its first action, or what its name says when it is no wish below.
-    Use(Option<String>),
-    /// On (true) or off.
+enum ElementAction {
+    /// The named action, or the first one if the name is absent or generic.
+    Default(Option<String>),
+    /// Sets the element to on (true) or off.
     Check(bool),
-    /// To the other of on and off.
+    /// Switches between on and off.
     Toggle,
-    /// Unfolded (true) or folded.
+    /// Expands (true) or collapses the element.
     Expand(bool),
-    /// Chosen among others.
+    /// Selects the element in its container.
     Select,
-    /// It gets the keys.
+    /// Gives the element the keyboard focus.
     Focus,
 }
 
-impl Wish {
+impl ElementAction {
     fn of(name: Option<&str>) -> Self {
         let Some(name) = name else {
-            return Self::Use(None);
+            return Self::Default(None);
         };
         match &*role_name(name) {
-            "" | "press" | "click" | "activate" | "default" => Self::Use(None),
+            "" | "press" | "click" | "activate" | "default" => Self::Default(None),
             "check" => Self::Check(true),
             "uncheck" => Self::Check(false),
             "toggle" => Self::Toggle,
@@ -40,98 +40,102 @@ impl Wish {
             "collapse" => Self::Expand(false),
             "select" => Self::Select,
             "focus" => Self::Focus,
-            _ => Self::Use(Some(name.to_owned())),
+            _ => Self::Default(Some(name.to_owned())),
         }
     }
 }
 
-/// Carries out a wish.
+/// Performs an action by name.
 pub(crate) async fn invoke(
-    watched: &Watched,
+    element: &ElementHandle,
     name: Option<&str>,
 ) -> Result<ActionReport, DeviceError> {
-    let before = watched.look().await?;
+    let before = element.fields().await?;
     if before.has(State::Disabled) {
-        return Err(refused(watched, "is disabled"));
+        return Err(refused(element, "is disabled"));
     }
-    match Wish::of(name) {
-        Wish::Use(name) => {
-            let index = index_of(watched, name.as_deref()).await?;
-            use_action(watched, index).await?;
+    match ElementAction::of(name) {
+        ElementAction::Default(name) => {
+            let index = index_of(element, name.as_deref()).await?;
+            do_action(element, index).await?;
             match change_of(&before) {
-                Some(follows) => seen(watched, move |now| follows(&before, now)).await,
+                Some(follows) => confirm_change(element, move |now| follows(&before, now)).await,
                 None => Ok(ActionReport::delivered()),
             }
         }
-        Wish::Check(on) => check(watched, &before, on).await,
-        Wish::Toggle => {
-            let is_on = on(&before).ok_or_else(|| refused(watched, "cannot be on or off"))?;
-            check(watched, &before, !is_on).await
+        ElementAction::Check(is_on) => check(element, &before, is_on).await,
+        ElementAction::Toggle => {
+            let is_on = is_on(&before).ok_or_else(|| refused(element, "cannot be on or off"))?;
+            check(element, &before, !is_on).await
         }
-        Wish::Expand(unfolded) => expand(watched, &before, unfolded).await,
-        Wish::Select => select(watched, &before).await,
-        Wish::Focus => focus(watched).await,
+        ElementAction::Expand(unfolded) => expand(element, &before, unfolded).await,
+        ElementAction::Select => select(element, &before).await,
+        ElementAction::Focus => focus(element).await,
     }
 }
 
-/// Switches it on or off; nothing is done when it is so already.
+/// Sets a checkable element to on or off; does nothing if it already is.
 pub(crate) async fn check(
-    watched: &Watched,
-    before: &Look,
+    element: &ElementHandle,
+    before: &ElementFields,
     wanted: bool,
 ) -> Result<ActionReport, DeviceError> {
-    match on(before) {
+    match is_on(before) {
         Some(is_on) if is_on == wanted => return Ok(ActionReport::confirmed()),
         Some(_) => {}
-        None => return Err(refused(watched, "cannot be on or off")),
+        None => return Err(refused(element, "cannot be on or off")),
     }
     if before.role == "radio" && !wanted {
         return Err(refused(
-            watched,
-            "is one of several: switch another one on instead",
+            element,
+            "is one of several; select another one instead",
         ));
     }
-    use_action(watched, 0).await?;
-    seen(watched, move |now| on(now) == Some(wanted)).await
+    do_action(element, 0).await?;
+    confirm_change(element, move |now| is_on(now) == Some(wanted)).await
 }
 
-/// Whether it is on; none when it cannot be.
-pub(crate) fn on(look: &Look) -> Option<bool> {
-    look.has(State::Checkable)
-        .then_some(look.has(State::Checked))
+/// Whether the element is on; `None` if it is not checkable.
+pub(crate) fn is_on(fields: &ElementFields) -> Option<bool> {
+    fields
+        .has(State::Checkable)
+        .then_some(fields.has(State::Checked))
 }
 
 async fn expand(
-    watched: &Watched,
-    before: &Look,
+    element: &ElementHandle,
+    before: &ElementFields,
     wanted: bool,
 ) -> Result<ActionReport, DeviceError> {
-    let is_so = |look: &Look| look.has(State::Expanded) == wanted;
-    if before.has(State::Expandable) && is_so(before) {
+    let is_expanded = |fields: &ElementFields| fields.has(State::Expanded) == wanted;
+    if before.has(State::Expandable) && is_expanded(before) {
         return Ok(ActionReport::confirmed());
     }
-    let names = actions(watched).await?;
-    let says = |name: &String| {
+    let names = actions(element).await?;
+    let matches_name = |name: &String| {
         let name = name.to_lowercase();
         name.contains("expand") || name.contains(if wanted { "open" } else { "collapse" })
     };
-    let index = names.iter().position(says).unwrap_or(0);
-    use_action(watched, index).await?;
-    seen(watched, move |now| now.has(State::Expanded) == wanted).await
+    let index = names.iter().position(matches_name).unwrap_or(0);
+    do_action(element, index).await?;
+    confirm_change(element, move |now| now.has(State::Expanded) == wanted).await
 }
 
-/// Chooses it in what holds it; where that knows no choosing, by its own action.
-pub(crate) async fn select(watched: &Watched, before: &Look) -> Result<ActionReport, DeviceError> {
+/// Selects the element through its container or, without a selection interface, by its own action.
+pub(crate) async fn select(
+    element: &ElementHandle,
+    before: &ElementFields,
+) -> Result<ActionReport, DeviceError> {
     if is_chosen(before) {
         return Ok(ActionReport::confirmed());
     }
-    let parent: Result<zbus::OwnedVariant, BusError> = watched
-        .ask(PROPERTIES, "Get", &(ACCESSIBLE, "Parent"))
+    let parent: Result<zbus::OwnedVariant, BusError> = element
+        .call(PROPERTIES, "Get", &(ACCESSIBLE, "Parent"))
         .await;
-    let parent = parent.ok().and_then(|parent| Object::of(&parent));
-    let index: i32 = watched.ask(ACCESSIBLE, "GetIndexInParent", &()).await?;
+    let parent = parent.ok().and_then(|parent| ObjectRef::of(&parent));
+    let index: i32 = element.call(ACCESSIBLE, "GetIndexInParent", &()).await?;
     let chosen = match &parent {
-        Some(parent) => watched
+        Some(parent) => element
             .bus()
             .get::<bool, _>(parent, SELECTION, "SelectChild", &index)
             .await
@@ -139,79 +143,82 @@ pub(crate) async fn select(watched: &Watched, before: &Look) -> Result<ActionRep
         None => false,
     };
     if !chosen {
-        use_action(watched, 0).await?;
+        do_action(element, 0).await?;
     }
-    seen(watched, is_chosen).await
+    confirm_change(element, is_chosen).await
 }
 
-/// Whether it is chosen among others; one of several that exclude each other is on.
-fn is_chosen(look: &Look) -> bool {
-    look.has(State::Selected) || (look.role == "radio" && look.has(State::Checked))
+/// Whether the element is selected or, for a radio button, on.
+fn is_chosen(fields: &ElementFields) -> bool {
+    fields.has(State::Selected) || (fields.role == "radio" && fields.has(State::Checked))
 }
 
-async fn focus(watched: &Watched) -> Result<ActionReport, DeviceError> {
-    let taken: bool = watched.ask(COMPONENT, "GrabFocus", &()).await?;
-    if !taken {
-        return Err(refused(watched, "does not take the keys"));
+async fn focus(element: &ElementHandle) -> Result<ActionReport, DeviceError> {
+    let accepted: bool = element.call(COMPONENT, "GrabFocus", &()).await?;
+    if !accepted {
+        return Err(refused(element, "does not accept the keyboard focus"));
     }
-    seen(watched, |now| now.has(State::Focused)).await
+    confirm_change(element, |now| now.has(State::Focused)).await
 }
 
-/// Brings it into view, where the application can.
-pub(crate) async fn reveal(watched: &Watched) -> Result<(), DeviceError> {
-    let scrolled: Result<bool, BusError> = watched.ask(COMPONENT, "ScrollTo", &ANYWHERE).await;
+/// Scrolls the element into view if the application supports it.
+pub(crate) async fn reveal(element: &ElementHandle) -> Result<(), DeviceError> {
+    let scrolled: Result<bool, BusError> = element.call(COMPONENT, "ScrollTo", &ANYWHERE).await;
     if !matches!(scrolled, Ok(true)) {
-        // Toolkits bring into view what gets the keys.
-        let _best_effort: Result<bool, BusError> = watched.ask(COMPONENT, "GrabFocus", &()).await;
+        // Toolkits scroll the focused element into view.
+        let _best_effort: Result<bool, BusError> = element.call(COMPONENT, "GrabFocus", &()).await;
     }
-    watched.becomes(Look::is_showing).await.map(|_| ())
+    element
+        .wait_until(ElementFields::is_showing)
+        .await
+        .map(|_| ())
 }
 
-/// The names of its actions; some have none.
-async fn actions(watched: &Watched) -> Result<Vec<String>, DeviceError> {
+/// The names of its actions; some are empty.
+async fn actions(element: &ElementHandle) -> Result<Vec<String>, DeviceError> {
     let actions: Result<Vec<(String, String, String)>, BusError> =
-        watched.ask(ACTION, "GetActions", &()).await;
+        element.call(ACTION, "GetActions", &()).await;
     match actions {
         Ok(actions) => Ok(actions.into_iter().map(|(name, ..)| name).collect()),
-        Err(BusError::Refused(_) | BusError::Garbled(_)) => Ok(Vec::new()),
+        Err(BusError::Refused(_) | BusError::Malformed(_)) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn index_of(watched: &Watched, name: Option<&str>) -> Result<usize, DeviceError> {
+async fn index_of(element: &ElementHandle, name: Option<&str>) -> Result<usize, DeviceError> {
     let Some(name) = name else { return Ok(0) };
-    let names = actions(watched).await?;
-    let place = names
+    let names = actions(element).await?;
+    let index = names
         .iter()
         .position(|known| known.eq_ignore_ascii_case(name));
-    place.ok_or_else(|| {
+    index.ok_or_else(|| {
         let names: Vec<String> = names
             .iter()
             .filter(|n| !n.is_empty())
             .map(|n| format!("{n:?}"))
             .collect();
         let own = if names.is_empty() {
-            "its actions have no names: leave the name out for the first".to_owned()
+            "its actions have no names; omit the name to use the first one".to_owned()
         } else {
-            format!("it has {}", names.join(", "))
+            format!("available: {}", names.join(", "))
         };
-        refused(watched, &format!("has no action {name:?}; {own}"))
+        refused(element, &format!("has no action {name:?}; {own}"))
     })
 }
 
-/// Uses an action. An application that shows a dialog may answer only when that is closed, so
-/// no answer is no failure.
-async fn use_action(watched: &Watched, index: usize) -> Result<(), DeviceError> {
+/// Performs an action. An application that opens a modal dialog may reply only after it closes, so
+/// a missing reply is not a failure.
+async fn do_action(element: &ElementHandle, index: usize) -> Result<(), DeviceError> {
     let index = i32::try_from(index).unwrap_or(0);
-    match watched.ask::<bool, _>(ACTION, "DoAction", &index).await {
-        Ok(true) | Err(BusError::Late { .. }) => Ok(()),
-        Ok(false) => Err(refused(watched, "did not take the action")),
+    match element.call::<bool, _>(ACTION, "DoAction", &index).await {
+        Ok(true) | Err(BusError::TimedOut { .. }) => Ok(()),
+        Ok(false) => Err(refused(element, "rejected the action")),
         Err(BusError::Refused(_)) => {
-            let can_act = watched.abilities().await?.has(Abilities::ACTION);
+            let can_act = element.abilities().await?.has(Abilities::ACTION);
             Err(refused(
-                watched,
+                element,
                 if can_act {
-                    "did not take the action"
+                    "rejected the action"
                 } else {
                     "has no action of its own; click on it instead"
                 },
@@ -221,8 +228,8 @@ async fn use_action(watched: &Watched, index: usize) -> Result<(), DeviceError> 
     }
 }
 
-/// What changes when such an element is used; none when that cannot be told.
-fn change_of(before: &Look) -> Option<fn(&Look, &Look) -> bool> {
+/// Whether the effect of an action is visible in the states; `None` if it is not.
+fn change_of(before: &ElementFields) -> Option<fn(&ElementFields, &ElementFields) -> bool> {
     if before.role == "radio" {
         return Some(|_, now| now.has(State::Checked));
     }
@@ -235,14 +242,14 @@ fn change_of(before: &Look) -> Option<fn(&Look, &Look) -> bool> {
     None
 }
 
-/// Waits for what was asked for: confirmed when it was seen, else only handed over.
-pub(crate) async fn seen(
-    watched: &Watched,
-    wanted: impl Fn(&Look) -> bool,
+/// Waits for the expected state: confirmed if it was observed, else delivered.
+pub(crate) async fn confirm_change(
+    element: &ElementHandle,
+    wanted: impl Fn(&ElementFields) -> bool,
 ) -> Result<ActionReport, DeviceError> {
-    match watched.becomes(wanted).await {
+    match element.wait_until(wanted).await {
         Ok(true) => Ok(ActionReport::confirmed()),
-        // What closes its own window is gone, and that is no failure.
+        // An action may close the window of its element, which is not a failure.
         Ok(false) | Err(DeviceError::Stale { .. } | DeviceError::Timeout { .. }) => {
             Ok(ActionReport::delivered())
         }
@@ -250,9 +257,9 @@ pub(crate) async fn seen(
     }
 }
 
-pub(crate) fn refused(watched: &Watched, what: &str) -> DeviceError {
+pub(crate) fn refused(element: &ElementHandle, what: &str) -> DeviceError {
     DeviceError::Refused {
-        message: format!("The element {} {what}.", watched.id()),
+        message: format!("The element {} {what}.", element.id()),
     }
 }
 
@@ -261,14 +268,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_are_read_in_any_spelling() {
-        assert_eq!(Wish::of(None), Wish::Use(None));
-        assert_eq!(Wish::of(Some("Press")), Wish::Use(None));
-        assert_eq!(Wish::of(Some("expand")), Wish::Expand(true));
-        assert_eq!(Wish::of(Some("collapse")), Wish::Expand(false));
+    fn parses_action_names() {
+        assert_eq!(ElementAction::of(None), ElementAction::Default(None));
         assert_eq!(
-            Wish::of(Some("show menu")),
-            Wish::Use(Some("show menu".to_owned()))
+            ElementAction::of(Some("Press")),
+            ElementAction::Default(None)
+        );
+        assert_eq!(
+            ElementAction::of(Some("expand")),
+            ElementAction::Expand(true)
+        );
+        assert_eq!(
+            ElementAction::of(Some("collapse")),
+            ElementAction::Expand(false)
+        );
+        assert_eq!(
+            ElementAction::of(Some("show menu")),
+            ElementAction::Default(Some("show menu".to_owned()))
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One application's elements: its cache in one answer, and what that leaves out asked for.
+//! Reads the elements of one application: its cache in one call, then what the cache lacks.
 
 mod bulk;
 mod details;
@@ -12,28 +12,28 @@ use telechir_device::{Bounds, Detail, Window};
 
 pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_text, readable};
 
-use crate::bus::{Bus, within};
+use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
-use crate::object::{APPLICATION, Abilities, CACHE, CacheItem, Object, ROOT};
-use crate::refs::Refs;
+use crate::object::{APPLICATION, Abilities, CACHE, CacheItem, ObjectRef, ROOT};
+use crate::refs::ElementRefs;
 use crate::state::Bits;
 
-/// The cache's place in each application.
+/// Object path of the cache in every application.
 const CACHE_PATH: &str = "/org/a11y/atspi/cache";
-/// For the answers to all questions after the first.
-const WHOLE: Duration = Duration::from_secs(8);
-/// Elements of one application at most.
-const MOST: usize = 20_000;
-/// Deeper than this is a circle.
-const DEEPEST: usize = 200;
+/// Maximum time for all calls after the first.
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
+/// Maximum number of elements of one application.
+const MAX_ELEMENTS: usize = 20_000;
+/// Maximum nesting of elements; deeper trees are treated as cycles.
+const MAX_DEPTH: usize = 200;
 
-/// An element as its application describes it.
+/// An element as described by its application.
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) object: Object,
-    parent: Option<Object>,
+pub(crate) struct AccessibleNode {
+    pub(crate) object: ObjectRef,
+    parent: Option<ObjectRef>,
     index: i32,
-    /// How many children it says it has; none when it does not say.
+    /// Number of children that it reports; absent if unknown.
     children: Option<usize>,
     pub(crate) abilities: Abilities,
     pub(crate) name: String,
@@ -46,19 +46,19 @@ pub(crate) struct Node {
     pub(crate) actions: Vec<String>,
 }
 
-/// What one application shows.
+/// The elements that one application exposes.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
-    /// Parents before their children.
-    pub(crate) nodes: Vec<Node>,
+pub(crate) struct ApplicationElements {
+    /// Parents precede their children.
+    pub(crate) nodes: Vec<AccessibleNode>,
     pub(crate) left_off: usize,
-    /// Whether it counts pixels from its window's corner and not from the screen's.
+    /// Whether bounds are relative to the window instead of the screen.
     pub(crate) counts_from_window: bool,
 }
 
-impl Node {
-    /// An element of which nothing more is known yet.
-    pub(crate) const fn bare(object: Object, role: u32, bits: Bits) -> Self {
+impl AccessibleNode {
+    /// An element with only its object, role and states.
+    pub(crate) const fn bare(object: ObjectRef, role: u32, bits: Bits) -> Self {
         Self {
             object,
             parent: None,
@@ -77,82 +77,89 @@ impl Node {
     }
 }
 
-/// How an application differs from others.
+/// Differences between toolkits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Toolkit {
-    /// GTK 4 says "showing" only of windows, and of the rest counts pixels from the window.
+    /// GTK 4 sets "showing" only for windows and reports bounds relative to the window.
     is_gtk4: bool,
-    /// Chromium's cache leaves out pages.
+    /// Chromium's cache omits pages.
     is_chromium: bool,
 }
 
-/// Reads an application. `patience` is for its first answer: one that hangs gives none.
+/// Reads an application. `timeout` limits its first reply, so that a hanging application is skipped
+/// early.
 pub(crate) async fn read(
-    bus: &Bus,
-    root: &Object,
+    bus: &AtSpiBus,
+    root: &ObjectRef,
     (detail, windows): (Detail, &[Window]),
-    patience: Duration,
-    refs: &Refs,
-) -> Result<Shown, BusError> {
+    timeout: Duration,
+    refs: &ElementRefs,
+) -> Result<ApplicationElements, BusError> {
     let first = async { Ok(toolkit(bus, root).await) };
-    let toolkit = within("an application", patience, first).await?;
-    let told = if toolkit.is_chromium {
-        within("an application", WHOLE, bulk::read(bus, root, detail, refs)).await?
+    let toolkit = within("an application", timeout, first).await?;
+    let entries = if toolkit.is_chromium {
+        within(
+            "an application",
+            READ_TIMEOUT,
+            bulk::read(bus, root, detail, refs),
+        )
+        .await?
     } else {
         None
     };
-    let (mut nodes, left_off) = match told {
-        Some(told) => told,
-        None => walked(bus, root, patience).await?,
+    let (mut nodes, left_off) = match entries {
+        Some(entries) => entries,
+        None => read_tree(bus, root, timeout).await?,
     };
     if toolkit.is_gtk4 {
         names::tidy(&mut nodes);
     }
     names::fill(&mut nodes);
-    let frame = details::Frame { toolkit, windows };
+    let context = details::PositionContext { toolkit, windows };
     within(
         "an application",
-        WHOLE,
-        details::tell(bus, &mut nodes, &frame, detail),
+        READ_TIMEOUT,
+        details::read_details(bus, &mut nodes, &context, detail),
     )
     .await?;
-    Ok(Shown {
+    Ok(ApplicationElements {
         nodes,
         left_off,
         counts_from_window: toolkit.is_gtk4,
     })
 }
 
-/// The elements in its cache and those below them, in order, and how many were left off.
-async fn walked(
-    bus: &Bus,
-    root: &Object,
-    patience: Duration,
-) -> Result<(Vec<Node>, usize), BusError> {
-    let items = within("an application", patience, cached(bus, root)).await?;
-    let until = Instant::now() + WHOLE;
-    let mut found = Found::of(items);
-    let is_whole = walk::complete(bus, root, &mut found, until).await;
+/// The elements of its cache and their missing descendants in tree order, and the number of omitted
+/// ones.
+async fn read_tree(
+    bus: &AtSpiBus,
+    root: &ObjectRef,
+    timeout: Duration,
+) -> Result<(Vec<AccessibleNode>, usize), BusError> {
+    let items = within("an application", timeout, cached(bus, root)).await?;
+    let until = Instant::now() + READ_TIMEOUT;
+    let mut found = ElementMap::of(items);
+    let is_complete = walk::complete(bus, root, &mut found, until).await;
     let (nodes, cut) = found.in_order(root);
-    Ok((nodes, cut + usize::from(!is_whole)))
+    Ok((nodes, cut + usize::from(!is_complete)))
 }
 
-/// What is in its cache; nothing when it keeps none, or one of another form.
-async fn cached(bus: &Bus, root: &Object) -> Result<Vec<CacheItem>, BusError> {
-    let cache = Object {
+/// The content of its cache; empty if it has none or uses another format.
+async fn cached(bus: &AtSpiBus, root: &ObjectRef) -> Result<Vec<CacheItem>, BusError> {
+    let cache = ObjectRef {
         bus: root.bus.clone(),
         path: CACHE_PATH
             .try_into()
-            .map_err(|error| BusError::Garbled(format!("{error}")))?,
+            .map_err(|error| BusError::Malformed(format!("{error}")))?,
     };
-    match bus.ask(&cache, CACHE, "GetItems", &()).await {
+    match bus.call(&cache, CACHE, "GetItems", &()).await {
         Ok(answer) => Ok(answer.body().deserialize().unwrap_or_default()),
         Err(BusError::Refused(_)) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-async fn toolkit(bus: &Bus, root: &Object) -> Toolkit {
+async fn toolkit(bus: &AtSpiBus, root: &ObjectRef) -> Toolkit {
     let (name, version) = tokio::join!(
         bus.property::<String>(root, APPLICATION, "ToolkitName"),
         bus.property::<String>(root, APPLICATION, "Version"),
@@ -165,102 +172,102 @@ async fn toolkit(bus: &Bus, root: &Object) -> Toolkit {
     }
 }
 
-/// Elements by their object, in no order yet.
+/// Elements by object, not ordered yet.
 #[derive(Debug, Default)]
-struct Found {
-    nodes: Vec<Node>,
-    places: HashMap<Object, usize>,
-    /// Children in their order, where the parent was asked.
-    children: HashMap<Object, Vec<Object>>,
+struct ElementMap {
+    nodes: Vec<AccessibleNode>,
+    indices: HashMap<ObjectRef, usize>,
+    /// Ordered children of the parents that were queried.
+    children: HashMap<ObjectRef, Vec<ObjectRef>>,
 }
 
-impl Found {
+impl ElementMap {
     fn of(items: Vec<CacheItem>) -> Self {
         let mut found = Self::default();
-        for item in items.into_iter().take(MOST) {
-            found.add(Node {
+        for item in items.into_iter().take(MAX_ELEMENTS) {
+            found.add(AccessibleNode {
                 parent: (!item.parent.is_null()).then_some(item.parent),
                 index: item.index,
                 children: usize::try_from(item.children).ok(),
                 abilities: Abilities::of(&item.interfaces),
                 name: item.name,
-                ..Node::bare(item.object, item.role, Bits::of(&item.states))
+                ..AccessibleNode::bare(item.object, item.role, Bits::of(&item.states))
             });
         }
         found
     }
 
-    fn add(&mut self, node: Node) {
-        if self.places.contains_key(&node.object) {
+    fn add(&mut self, node: AccessibleNode) {
+        if self.indices.contains_key(&node.object) {
             return;
         }
-        self.places.insert(node.object.clone(), self.nodes.len());
+        self.indices.insert(node.object.clone(), self.nodes.len());
         self.nodes.push(node);
     }
 
-    fn has(&self, object: &Object) -> bool {
-        self.places.contains_key(object)
+    fn has(&self, object: &ObjectRef) -> bool {
+        self.indices.contains_key(object)
     }
 
     fn is_full(&self) -> bool {
-        self.nodes.len() >= MOST
+        self.nodes.len() >= MAX_ELEMENTS
     }
 
-    /// Children of each by what the children say, ordered by their index.
-    fn by_parent(&self) -> HashMap<&Object, Vec<usize>> {
-        let mut children: HashMap<&Object, Vec<usize>> = HashMap::new();
-        for (place, node) in self.nodes.iter().enumerate() {
+    /// Children by parent according to the children themselves, ordered by their index.
+    fn by_parent(&self) -> HashMap<&ObjectRef, Vec<usize>> {
+        let mut children: HashMap<&ObjectRef, Vec<usize>> = HashMap::new();
+        for (index, node) in self.nodes.iter().enumerate() {
             if let Some(parent) = &node.parent {
-                children.entry(parent).or_default().push(place);
+                children.entry(parent).or_default().push(index);
             }
         }
-        for places in children.values_mut() {
-            places.sort_by_key(|place| self.nodes[*place].index);
+        for indices in children.values_mut() {
+            indices.sort_by_key(|index| self.nodes[*index].index);
         }
         children
     }
 
-    /// All below the root, parents before their children, and how many were left off.
-    fn in_order(mut self, root: &Object) -> (Vec<Node>, usize) {
-        let said = self.by_parent();
+    /// All descendants of the root, parents first, and the number of omitted elements.
+    fn in_order(mut self, root: &ObjectRef) -> (Vec<AccessibleNode>, usize) {
+        let by_parent = self.by_parent();
         let mut order: Vec<(usize, usize)> = Vec::with_capacity(self.nodes.len());
-        let mut seen = vec![false; self.nodes.len()];
+        let mut visited = vec![false; self.nodes.len()];
         let mut left_off = 0;
-        let below = |object: &Object| -> Vec<usize> {
-            if let Some(asked) = self.children.get(object) {
-                return asked
+        let below = |object: &ObjectRef| -> Vec<usize> {
+            if let Some(children) = self.children.get(object) {
+                return children
                     .iter()
-                    .filter_map(|child| self.places.get(child).copied())
+                    .filter_map(|child| self.indices.get(child).copied())
                     .collect();
             }
-            said.get(object).cloned().unwrap_or_default()
+            by_parent.get(object).cloned().unwrap_or_default()
         };
         let mut waiting: Vec<(usize, usize)> =
             below(root).into_iter().rev().map(|at| (at, 0)).collect();
-        while let Some((place, depth)) = waiting.pop() {
-            // Whoever names its parent as its child would be told without end.
-            if std::mem::replace(&mut seen[place], true) {
+        while let Some((index, depth)) = waiting.pop() {
+            // An element may be its own descendant: visit it once.
+            if std::mem::replace(&mut visited[index], true) {
                 continue;
             }
-            if depth >= DEEPEST {
+            if depth >= MAX_DEPTH {
                 left_off += 1;
                 continue;
             }
-            order.push((place, depth));
-            let children = below(&self.nodes[place].object);
+            order.push((index, depth));
+            let children = below(&self.nodes[index].object);
             waiting.extend(children.into_iter().rev().map(|child| (child, depth + 1)));
         }
-        let mut nodes: Vec<Option<Node>> = self.nodes.drain(..).map(Some).collect();
-        let ordered = order.into_iter().filter_map(|(place, depth)| {
-            let node = nodes.get_mut(place)?.take()?;
-            Some(Node { depth, ..node })
+        let mut nodes: Vec<Option<AccessibleNode>> = self.nodes.drain(..).map(Some).collect();
+        let ordered = order.into_iter().filter_map(|(index, depth)| {
+            let node = nodes.get_mut(index)?.take()?;
+            Some(AccessibleNode { depth, ..node })
         });
         (ordered.collect(), left_off)
     }
 }
 
 /// Whether the object is the root of its application.
-fn is_root(object: &Object) -> bool {
+fn is_root(object: &ObjectRef) -> bool {
     object.path.as_str() == ROOT
 }
 
@@ -268,8 +275,8 @@ fn is_root(object: &Object) -> bool {
 mod tests {
     use super::*;
 
-    fn object(path: &str) -> Object {
-        Object {
+    fn object(path: &str) -> ObjectRef {
+        ObjectRef {
             bus: ":1.1".to_owned(),
             path: path.try_into().unwrap(),
         }
@@ -290,8 +297,8 @@ mod tests {
         }
     }
 
-    fn told(items: Vec<CacheItem>) -> Vec<(String, usize)> {
-        let (nodes, _) = Found::of(items).in_order(&object("/root"));
+    fn ordered(items: Vec<CacheItem>) -> Vec<(String, usize)> {
+        let (nodes, _) = ElementMap::of(items).in_order(&object("/root"));
         nodes
             .into_iter()
             .map(|node| (node.name, node.depth))
@@ -299,8 +306,8 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_told_in_their_parents_order() {
-        let order = told(vec![
+    fn orders_elements_below_their_parents() {
+        let order = ordered(vec![
             item("/b", "/w", 1),
             item("/c", "/a", 0),
             item("/w", "/root", 0),
@@ -315,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
-        let order = told(vec![
+    fn cycles_are_cut() {
+        let order = ordered(vec![
             item("/w", "/root", 0),
             item("/a", "/w", 0),
             item("/a", "/a", 0),

@@ -1,4 +1,4 @@
-//! The applications of a desktop, and the refs of their elements.
+//! The applications of a desktop and the refs of their elements.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,75 +10,75 @@ use telechir_device::{
 };
 use zbus::OwnedObjectPath;
 
-use crate::app::{self, Node, Shown};
-use crate::bus::{Bus, BusSocket, Way, within};
-use crate::element::Watched;
+use crate::app::{self, AccessibleNode, ApplicationElements};
+use crate::bus::{AtSpiBus, BusRoute, BusSocket, within};
+use crate::element::ElementHandle;
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, Object, ROOT};
-use crate::refs::{Known, Refs};
+use crate::object::{ACCESSIBLE, ObjectRef, ROOT};
+use crate::refs::{ElementRefs, RefTarget};
 use crate::{actions, role, set_value};
 
-/// Where applications say that they are there.
+/// Bus name of the registry of applications.
 const REGISTRY: &str = "org.a11y.atspi.Registry";
-/// An application gets so long for its first answer, and one that was silent the last time less.
-const PATIENCE: Duration = Duration::from_secs(1);
-const LITTLE_PATIENCE: Duration = Duration::from_millis(100);
-/// For the list of applications, by who is never busy but on a busy machine.
-const LIST: Duration = Duration::from_secs(3);
-/// Elements of a tree at most.
-const MOST: usize = 20_000;
+/// Maximum wait for the first reply of an application; shorter if it did not reply last time.
+const FIRST_REPLY_TIMEOUT: Duration = Duration::from_secs(1);
+const TIMEOUT_AFTER_SILENCE: Duration = Duration::from_millis(100);
+/// Maximum wait for the list of applications; the registry is slow only on a busy machine.
+const LIST_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum number of elements in a tree.
+const MAX_ELEMENTS: usize = 20_000;
 
-/// What the applications of one desktop say of themselves. Connects when it is first asked, and
-/// again when the bus went away.
+/// The accessibility tree of one desktop. Connects on first use and reconnects after the bus is
+/// lost.
 #[derive(Debug)]
 pub struct AtSpi {
-    ways: Vec<Way>,
-    bus: Option<Bus>,
-    refs: Refs,
-    /// Who did not answer the last time, by the name on the bus.
+    routes: Vec<BusRoute>,
+    bus: Option<AtSpiBus>,
+    refs: ElementRefs,
+    /// Applications that did not reply last time, by bus name.
     silent: HashMap<String, String>,
 }
 
 impl AtSpi {
-    /// Of the desktop with this session bus, on which accessibility was switched on.
+    /// The desktop with this session bus, on which accessibility is enabled.
     pub fn new(session: BusSocket) -> Self {
-        Self::by(vec![Way::Session(session)])
+        Self::with_routes(vec![BusRoute::Session(session)])
     }
 
-    /// Of a desktop that was there before: `own` is the accessibility bus that its display names,
-    /// and comes before what `session` names. None when there is neither.
+    /// An existing desktop: `own` is the accessibility bus named by its display and takes
+    /// precedence over the one found through `session`. `None` if both are absent.
     pub fn of_existing(own: Option<BusSocket>, session: Option<BusSocket>) -> Option<Self> {
-        let own = own.into_iter().map(Way::Here);
-        let ways: Vec<Way> = own.chain(session.map(Way::Session)).collect();
-        (!ways.is_empty()).then(|| Self::by(ways))
+        let own = own.into_iter().map(BusRoute::Direct);
+        let routes: Vec<BusRoute> = own.chain(session.map(BusRoute::Session)).collect();
+        (!routes.is_empty()).then(|| Self::with_routes(routes))
     }
 
-    fn by(ways: Vec<Way>) -> Self {
+    fn with_routes(routes: Vec<BusRoute>) -> Self {
         Self {
-            ways,
+            routes,
             bus: None,
-            refs: Refs::default(),
+            refs: ElementRefs::default(),
             silent: HashMap::new(),
         }
     }
 
-    /// How many applications say what they show.
+    /// Number of applications that expose elements.
     ///
     /// # Errors
-    /// When there is no bus, or it does not answer.
+    /// When there is no bus, or it does not reply.
     pub async fn count(&mut self) -> Result<usize, DeviceError> {
         let bus = self.bus().await?;
-        let roots = within("the accessibility bus", LIST, applications(&bus)).await?;
+        let roots = within("the accessibility bus", LIST_TIMEOUT, applications(&bus)).await?;
         Ok(roots.len())
     }
 
-    async fn bus(&mut self) -> Result<Bus, BusError> {
+    async fn bus(&mut self) -> Result<AtSpiBus, BusError> {
         if let Some(bus) = self.bus.as_ref().filter(|bus| !bus.is_gone()) {
             return Ok(bus.clone());
         }
-        let bus = Bus::find(&self.ways).await?;
-        // Names on a new bus are given anew, so an old one could be another application's.
-        self.refs.keep(|_| false);
+        let bus = AtSpiBus::find(&self.routes).await?;
+        // A new bus assigns new names, so an old name could refer to another application.
+        self.refs.retain(|_| false);
         self.silent.clear();
         self.bus = Some(bus.clone());
         Ok(bus)
@@ -86,33 +86,33 @@ impl AtSpi {
 
     async fn read(&mut self, detail: Detail, windows: &[Window]) -> Result<Tree, BusError> {
         let bus = self.bus().await?;
-        let roots = within("the accessibility bus", LIST, applications(&bus)).await?;
+        let roots = within("the accessibility bus", LIST_TIMEOUT, applications(&bus)).await?;
         let reads = roots.iter().map(|root| {
             let was_silent = self.silent.contains_key(&root.bus);
-            let patience = if was_silent {
-                LITTLE_PATIENCE
+            let timeout = if was_silent {
+                TIMEOUT_AFTER_SILENCE
             } else {
-                PATIENCE
+                FIRST_REPLY_TIMEOUT
             };
-            app::read(&bus, root, (detail, windows), patience, &self.refs)
+            app::read(&bus, root, (detail, windows), timeout, &self.refs)
         });
         let answers = join_all(reads.collect::<Vec<_>>()).await;
 
         self.refs
-            .keep(|name| roots.iter().any(|root| root.bus == name));
+            .retain(|name| roots.iter().any(|root| root.bus == name));
         self.silent
             .retain(|name, _| roots.iter().any(|root| root.bus == *name));
         let mut tree = Tree::default();
         for (root, answer) in roots.iter().zip(answers) {
             match answer {
-                Ok(shown) => self.add(&mut tree, shown),
-                Err(BusError::Late { .. }) => {
+                Ok(application) => self.add(&mut tree, application),
+                Err(BusError::TimedOut { .. }) => {
                     let name = format!("An application ({})", root.bus);
                     let name = self.silent.entry(root.bus.clone()).or_insert(name);
                     tree.silent.push(name.clone());
                     continue;
                 }
-                // It ended meanwhile.
+                // The application exited meanwhile.
                 Err(error) => tracing::debug!(%error, "an application could not be read"),
             }
             self.silent.remove(&root.bus);
@@ -120,33 +120,33 @@ impl AtSpi {
         Ok(tree)
     }
 
-    fn add(&mut self, tree: &mut Tree, shown: Shown) {
-        tree.left_off += shown.left_off;
+    fn add(&mut self, tree: &mut Tree, application: ApplicationElements) {
+        tree.left_off += application.left_off;
         let mut window: Option<String> = None;
-        for node in shown.nodes {
-            if tree.elements.len() >= MOST {
+        for node in application.nodes {
+            if tree.elements.len() >= MAX_ELEMENTS {
                 tree.left_off += 1;
                 continue;
             }
             if node.depth == 0 {
-                window = shown.counts_from_window.then(|| node.name.clone());
+                window = application.counts_from_window.then(|| node.name.clone());
             }
             let element = self.element_of(node, window.clone());
             tree.elements.push(element);
         }
     }
 
-    fn element_of(&mut self, node: Node, counts_from: Option<String>) -> Element {
+    fn element_of(&mut self, node: AccessibleNode, counts_from: Option<String>) -> Element {
         let role = role::name(node.role);
         let states = node.bits.meaning(node.role);
-        let known = Known {
+        let target = RefTarget {
             object: node.object,
             role: node.role,
             abilities: node.abilities,
             counts_from,
         };
         Element {
-            id: self.refs.name(known),
+            id: self.refs.name(target),
             depth: node.depth,
             states,
             role,
@@ -158,13 +158,13 @@ impl AtSpi {
         }
     }
 
-    /// What a ref stands for, if that is still there.
-    async fn watched(&mut self, id: &str) -> Result<Watched, DeviceError> {
+    /// A handle to the element of a ref, if it still exists.
+    async fn handle(&mut self, id: &str) -> Result<ElementHandle, DeviceError> {
         let bus = self.bus().await?;
-        let known = self.refs.find(id).cloned().ok_or_else(|| stale(id))?;
-        let watched = Watched::new(bus, known, id);
-        watched.window().await?;
-        Ok(watched)
+        let target = self.refs.find(id).cloned().ok_or_else(|| stale(id))?;
+        let element = ElementHandle::new(bus, target, id);
+        element.window().await?;
+        Ok(element)
     }
 }
 
@@ -175,13 +175,13 @@ pub(crate) fn stale(id: &str) -> DeviceError {
 }
 
 /// The roots of all applications.
-async fn applications(bus: &Bus) -> Result<Vec<Object>, BusError> {
-    let registry = Object {
+async fn applications(bus: &AtSpiBus) -> Result<Vec<ObjectRef>, BusError> {
+    let registry = ObjectRef {
         bus: REGISTRY.to_owned(),
         path: OwnedObjectPath::try_from(ROOT)
-            .map_err(|error| BusError::Garbled(error.to_string()))?,
+            .map_err(|error| BusError::Malformed(error.to_string()))?,
     };
-    let mut roots: Vec<Object> = bus.get(&registry, ACCESSIBLE, "GetChildren", &()).await?;
+    let mut roots: Vec<ObjectRef> = bus.get(&registry, ACCESSIBLE, "GetChildren", &()).await?;
     roots.retain(|root| !root.is_null());
     Ok(roots)
 }
@@ -192,9 +192,9 @@ impl Accessibility for AtSpi {
     }
 
     async fn element(&mut self, id: &str, windows: &[Window]) -> Result<Located, DeviceError> {
-        let watched = self.watched(id).await?;
-        let (node, window) = tokio::try_join!(watched.node(windows), watched.window())?;
-        let counts_from = watched.known().counts_from.clone();
+        let element = self.handle(id).await?;
+        let (node, window) = tokio::try_join!(element.node(windows), element.window())?;
+        let counts_from = element.target().counts_from.clone();
         Ok(Located {
             element: self.element_of(node, counts_from),
             window,
@@ -202,17 +202,17 @@ impl Accessibility for AtSpi {
     }
 
     async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<ActionReport, DeviceError> {
-        let watched = self.watched(id).await?;
-        actions::invoke(&watched, name).await
+        let element = self.handle(id).await?;
+        actions::invoke(&element, name).await
     }
 
     async fn set(&mut self, id: &str, value: &Value) -> Result<Option<ActionReport>, DeviceError> {
-        let watched = self.watched(id).await?;
-        set_value::set(&watched, value).await
+        let element = self.handle(id).await?;
+        set_value::set(&element, value).await
     }
 
     async fn reveal(&mut self, id: &str) -> Result<(), DeviceError> {
-        let watched = self.watched(id).await?;
-        actions::reveal(&watched).await
+        let element = self.handle(id).await?;
+        actions::reveal(&element).await
     }
 }

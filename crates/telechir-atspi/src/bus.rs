@@ -1,5 +1,4 @@
-//! The bus that applications talk accessibility on: found through the session bus, asked many
-//! things at once.
+//! The accessibility bus: found through the session bus, with many calls in flight.
 
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -19,61 +18,61 @@ use zbus::wire::DynamicDeserialize;
 use zbus::{Connection, DynamicType, Message, OwnedVariant};
 
 use crate::error::BusError;
-use crate::object::{Object, PROPERTIES};
+use crate::object::{ObjectRef, PROPERTIES};
 
-/// For finding the bus and being let in. A bus that is gone says so at once; what is only just being
-/// started, its registry among it, takes a while on a busy machine.
-const CONNECT: Duration = Duration::from_secs(5);
-/// A registry that has its name but knows no questions yet is asked again after so long.
-const AGAIN: Duration = Duration::from_millis(10);
-/// Questions that wait for their answers at the same time. More gain nothing, and a bus refuses
-/// to hold very many.
-const AT_ONCE: usize = 256;
+/// Maximum time for finding the bus and connecting. A missing bus fails at once; one that is
+/// starting takes longer on a busy machine.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval for repeating the registration while the registry is starting.
+const REGISTRY_RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// Maximum number of pending calls. More are not faster, and a bus limits them.
+const MAX_PENDING_CALLS: usize = 256;
 
-/// Where a bus listens, and whom it lets in.
+/// The socket of a bus and the user it accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusSocket {
-    socket: Socket,
+    socket: BusAddress,
     identity: Option<Identity>,
 }
 
-/// A socket of this machine.
+/// A socket on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Socket {
+enum BusAddress {
     File(PathBuf),
-    /// One without a file, by its name.
+    /// A socket in the abstract namespace, by name.
     Abstract(String),
 }
 
 impl BusSocket {
-    /// The bus with this socket, which runs as `identity` and lets in nobody else; absent means us.
+    /// The bus with this socket, which accepts connections from `identity` only; absent means the
+    /// current user.
     pub const fn new(socket: PathBuf, identity: Option<Identity>) -> Self {
         Self {
-            socket: Socket::File(socket),
+            socket: BusAddress::File(socket),
             identity,
         }
     }
 
-    /// The bus of a person at an address such as `unix:path=/run/user/1000/bus`; none when it is
-    /// not on this machine. Root is taken for the person whose socket it is.
+    /// The bus at an address such as `unix:path=/run/user/1000/bus`; `None` if it is not local.
+    /// Root connects as the owner of the socket.
     pub fn at(address: &str) -> Option<Self> {
         let socket = socket_of(address)?;
         let identity = match &socket {
-            Socket::File(path) if is_root() => owner(path),
-            Socket::File(_) | Socket::Abstract(_) => None,
+            BusAddress::File(path) if is_root() => owner(path),
+            BusAddress::File(_) | BusAddress::Abstract(_) => None,
         };
         Some(Self { socket, identity })
     }
 }
 
-/// Whom a file belongs to; none when that is root.
+/// The owner of a file; `None` for root.
 fn owner(path: &Path) -> Option<Identity> {
     let found = std::fs::metadata(path).ok()?;
     let (uid, gid) = (found.uid(), found.gid());
     (uid != 0).then_some(Identity { uid, gid })
 }
 
-impl Socket {
+impl BusAddress {
     fn address(&self) -> io::Result<SocketAddr> {
         match self {
             Self::File(path) => SocketAddr::from_pathname(path),
@@ -82,7 +81,7 @@ impl Socket {
     }
 }
 
-impl Display for Socket {
+impl Display for BusAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -91,17 +90,17 @@ impl Display for Socket {
     }
 }
 
-/// A way to the accessibility bus.
+/// A route to the accessibility bus.
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
-    /// It is here.
-    Here(BusSocket),
-    /// The session bus knows where it is.
+pub(crate) enum BusRoute {
+    /// The address is known.
+    Direct(BusSocket),
+    /// The session bus knows the address.
     Session(BusSocket),
 }
 
-/// The first address of this machine.
-fn socket_of(addresses: &str) -> Option<Socket> {
+/// The first local address in a list.
+fn socket_of(addresses: &str) -> Option<BusAddress> {
     addresses.split(';').find_map(|address| {
         let members = address.strip_prefix("unix:")?.split(',');
         let named = |key: &str| {
@@ -109,12 +108,12 @@ fn socket_of(addresses: &str) -> Option<Socket> {
             let value = values.find_map(|member| member.strip_prefix(key)?.strip_prefix('='))?;
             unescaped(value)
         };
-        let file = named("path").map(PathBuf::from).map(Socket::File);
-        file.or_else(|| named("abstract").map(Socket::Abstract))
+        let file = named("path").map(PathBuf::from).map(BusAddress::File);
+        file.or_else(|| named("abstract").map(BusAddress::Abstract))
     })
 }
 
-/// Addresses write bytes beyond letters, digits and `-_/.\*` as `%2f`.
+/// Addresses escape bytes other than letters, digits and `-_/.\*` as `%2f`.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -130,20 +129,20 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The accessibility bus of a desktop.
+/// A connection to the accessibility bus of a desktop.
 #[derive(Clone, Debug)]
-pub(crate) struct Bus {
+pub(crate) struct AtSpiBus {
     connection: Connection,
 }
 
-impl Bus {
-    /// The first of these ways that leads there.
-    pub(crate) async fn find(ways: &[Way]) -> Result<Self, BusError> {
-        let mut why = BusError::Gone("none is known".to_owned());
-        for way in ways {
-            let found = match way {
-                Way::Here(bus) => Self::enter("the accessibility bus", bus).await,
-                Way::Session(session) => Self::through(session).await,
+impl AtSpiBus {
+    /// Connects by the first route that works.
+    pub(crate) async fn find(routes: &[BusRoute]) -> Result<Self, BusError> {
+        let mut why = BusError::Gone("no address is known".to_owned());
+        for route in routes {
+            let found = match route {
+                BusRoute::Direct(bus) => Self::open("the accessibility bus", bus).await,
+                BusRoute::Session(session) => Self::via_session(session).await,
             };
             match found {
                 Ok(bus) => return Ok(bus),
@@ -151,14 +150,14 @@ impl Bus {
             }
         }
         Err(match why {
-            // Who should be there is not.
+            // A refusing launcher means that there is no bus.
             BusError::Refused(message) => BusError::Gone(message),
-            BusError::Gone(_) | BusError::Late { .. } | BusError::Garbled(_) => why,
+            BusError::Gone(_) | BusError::TimedOut { .. } | BusError::Malformed(_) => why,
         })
     }
 
-    async fn through(session: &BusSocket) -> Result<Self, BusError> {
-        let asked = within("the session bus", CONNECT, async {
+    async fn via_session(session: &BusSocket) -> Result<Self, BusError> {
+        let reply = within("the session bus", CONNECT_TIMEOUT, async {
             let connection = connect(session).await?;
             let launcher = connection.call_method(
                 Some("org.a11y.Bus"),
@@ -169,27 +168,27 @@ impl Bus {
             );
             let address: String = launcher.await?.body().deserialize()?;
             let socket = socket_of(&address).ok_or_else(|| {
-                BusError::Gone(format!("it is at {address:?}, where we cannot reach it"))
+                BusError::Gone(format!("its address {address:?} is not a local socket"))
             })?;
             let identity = session.identity;
             Ok(BusSocket { socket, identity })
         });
-        Self::enter("the session bus", &asked.await?).await
+        Self::open("the session bus", &reply.await?).await
     }
 
-    async fn enter(whom: &'static str, bus: &BusSocket) -> Result<Self, BusError> {
-        within(whom, CONNECT, async {
+    async fn open(peer: &'static str, bus: &BusSocket) -> Result<Self, BusError> {
+        within(peer, CONNECT_TIMEOUT, async {
             let connection = connect(bus).await?;
             let bus = Self { connection };
-            bus.listen().await?;
+            bus.register_listener().await?;
             Ok(bus)
         })
         .await
     }
 
-    /// Says that somebody listens: only then do applications of GTK 3 and Chromium begin to keep
-    /// a cache. What is listened to hardly ever happens.
-    async fn listen(&self) -> Result<(), BusError> {
+    /// Registers a listener: GTK 3 and Chromium maintain a cache only if there is one. The selected
+    /// event is rare.
+    async fn register_listener(&self) -> Result<(), BusError> {
         let nothing: [&str; 0] = [];
         let event = ("document:page-changed", nothing.as_slice(), "");
         loop {
@@ -207,7 +206,7 @@ impl Bus {
                 }
                 Err(error) => return Err(error),
             }
-            sleep(AGAIN).await;
+            sleep(REGISTRY_RETRY_INTERVAL).await;
         }
     }
 
@@ -215,28 +214,28 @@ impl Bus {
         self.connection.is_closed()
     }
 
-    /// One question and its answer. Without a limit of its own: whoever asks has one.
-    pub(crate) async fn ask<B: Serialize + DynamicType>(
+    /// One call and its reply. Without a timeout: callers set one.
+    pub(crate) async fn call<B: Serialize + DynamicType>(
         &self,
-        object: &Object,
+        object: &ObjectRef,
         interface: &'static str,
         method: &'static str,
         body: &B,
     ) -> Result<Message, BusError> {
-        let asked = self.connection.call_method(
+        let reply = self.connection.call_method(
             Some(object.bus.as_str()),
             &object.path,
             Some(interface),
             method,
             body,
         );
-        Ok(asked.await?)
+        Ok(reply.await?)
     }
 
-    /// One question whose answer is of this type.
+    /// One call with a typed reply.
     pub(crate) async fn get<T, B>(
         &self,
-        object: &Object,
+        object: &ObjectRef,
         interface: &'static str,
         method: &'static str,
         body: &B,
@@ -245,14 +244,14 @@ impl Bus {
         T: for<'d> DynamicDeserialize<'d>,
         B: Serialize + DynamicType,
     {
-        let answer = self.ask(object, interface, method, body).await?;
+        let answer = self.call(object, interface, method, body).await?;
         Ok(answer.body().deserialize()?)
     }
 
-    /// One property.
+    /// Reads one property.
     pub(crate) async fn property<T>(
         &self,
-        object: &Object,
+        object: &ObjectRef,
         interface: &'static str,
         name: &'static str,
     ) -> Result<T, BusError>
@@ -263,14 +262,14 @@ impl Bus {
             .get(object, PROPERTIES, "Get", &(interface, name))
             .await?;
         T::try_from(value)
-            .map_err(|_| BusError::Garbled(format!("its {name} is not what it should be")))
+            .map_err(|_| BusError::Malformed(format!("the property {name} has an unexpected type")))
     }
 
-    /// The same question to each object, all under way at once; answers in their order. One that
-    /// cannot be had is none: objects come and go between questions.
+    /// The same call on each object, all in flight at once; replies are in the same order. Failed
+    /// calls are `None`: objects may disappear at any time.
     pub(crate) async fn each<'o, T, B>(
         &self,
-        objects: impl IntoIterator<Item = &'o Object>,
+        objects: impl IntoIterator<Item = &'o ObjectRef>,
         interface: &'static str,
         method: &'static str,
         body: &B,
@@ -279,23 +278,23 @@ impl Bus {
         T: for<'d> DynamicDeserialize<'d>,
         B: Serialize + DynamicType + Sync,
     {
-        let objects: Vec<&Object> = objects.into_iter().collect();
+        let objects: Vec<&ObjectRef> = objects.into_iter().collect();
         let mut answers = Vec::with_capacity(objects.len());
-        for some in objects.chunks(AT_ONCE) {
-            let asked: Vec<_> = some
+        for some in objects.chunks(MAX_PENDING_CALLS) {
+            let calls: Vec<_> = some
                 .iter()
                 .map(|object| self.get(object, interface, method, body))
                 .collect();
-            let heard = join_all(asked).await;
-            answers.extend(heard.into_iter().map(Result::ok));
+            let replies = join_all(calls).await;
+            answers.extend(replies.into_iter().map(Result::ok));
         }
         answers
     }
 
-    /// The same property of each object.
+    /// Reads the same property of each object.
     pub(crate) async fn properties<'o, T>(
         &self,
-        objects: impl IntoIterator<Item = &'o Object>,
+        objects: impl IntoIterator<Item = &'o ObjectRef>,
         interface: &'static str,
         name: &'static str,
     ) -> Vec<Option<T>>
@@ -314,7 +313,7 @@ impl Bus {
 
 async fn connect(bus: &BusSocket) -> Result<Connection, BusError> {
     let gone = |error: &dyn std::error::Error| {
-        BusError::Gone(format!("nobody is at {}: {error}", bus.socket))
+        BusError::Gone(format!("failed to connect to {}: {error}", bus.socket))
     };
     let address = bus.socket.address().map_err(|error| gone(&error))?;
     let identity = bus.identity;
@@ -329,15 +328,15 @@ async fn connect(bus: &BusSocket) -> Result<Connection, BusError> {
     Ok(builder.build().await?)
 }
 
-/// What `work` gives, unless it takes longer.
+/// The result of `work`, limited to a duration.
 pub(crate) async fn within<T>(
-    whom: &'static str,
+    peer: &'static str,
     limit: Duration,
     work: impl Future<Output = Result<T, BusError>>,
 ) -> Result<T, BusError> {
     match timeout(limit, work).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(BusError::Late { whom, limit }),
+        Err(_) => Err(BusError::TimedOut { peer, limit }),
     }
 }
 
@@ -346,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_a_socket() {
+    fn parses_bus_addresses() {
         let socket = |address| socket_of(address).map(|socket| socket.to_string());
         assert_eq!(
             socket("unix:path=/run/at-spi/bus_7,guid=00ff").as_deref(),
@@ -362,12 +361,13 @@ mod tests {
         );
         assert_eq!(
             socket_of("unix:abstract=/tmp/dbus-1,guid=1"),
-            Some(Socket::Abstract("/tmp/dbus-1".to_owned()))
+            Some(BusAddress::Abstract("/tmp/dbus-1".to_owned()))
         );
         assert_eq!(socket("unix:path=/%zz"), None);
     }
+
     #[test]
-    fn a_socket_without_a_file_is_reached() {
+    fn connects_to_an_abstract_socket() {
         use std::os::unix::net::UnixListener;
         let name = format!("telechir-atspi-test-{}", std::process::id());
         let listener = SocketAddr::from_abstract_name(&name).unwrap();

@@ -1,4 +1,4 @@
-//! One element that is acted on: how it is now, and whether it becomes what was asked for.
+//! A handle to one element: its current fields, and waiting for a change.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -8,76 +8,78 @@ use telechir_device::{Bounds, DeviceError, State, States, Window};
 use zbus::wire::DynamicDeserialize;
 use zbus::{DynamicType, OwnedVariant};
 
-use crate::app::{Node, bounds_of, corner, each_extent, holds_number, holds_text, readable};
+use crate::app::{
+    AccessibleNode, bounds_of, corner, each_extent, holds_number, holds_text, readable,
+};
 use crate::atspi::stale;
-use crate::bus::{Bus, within};
+use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, Abilities, Object, PROPERTIES, ROOT, TEXT, VALUE};
-use crate::refs::Known;
+use crate::object::{ACCESSIBLE, Abilities, ObjectRef, PROPERTIES, ROOT, TEXT, VALUE};
+use crate::refs::RefTarget;
 use crate::role;
 use crate::state::{Bits, DEFUNCT, SHOWING, VISIBLE};
 
-/// For one answer of an application.
-const ANSWER: Duration = Duration::from_secs(1);
-/// How long an element may take to become what was asked for. Not all toolkits announce
-/// changes, so it is asked, less and less often.
-const CHANGE: Duration = Duration::from_millis(500);
+/// Maximum wait for one reply of an application.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum wait for an element to change. Not all toolkits announce changes, so it is polled at
+/// growing intervals.
+const CHANGE_TIMEOUT: Duration = Duration::from_millis(500);
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// Deeper than this is a circle.
-const DEEPEST: usize = 200;
+/// Maximum nesting of elements; deeper trees are treated as cycles.
+const MAX_DEPTH: usize = 200;
 
 /// An element and the bus to its application.
 #[derive(Debug)]
-pub(crate) struct Watched {
-    bus: Bus,
-    known: Known,
+pub(crate) struct ElementHandle {
+    bus: AtSpiBus,
+    target: RefTarget,
     id: String,
 }
 
-/// How an element is at one moment.
+/// Role and states of an element at one point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct ElementFields {
     pub(crate) role: Cow<'static, str>,
     pub(crate) states: States,
     bits: Bits,
 }
 
-impl Look {
+impl ElementFields {
     pub(crate) const fn has(&self, state: State) -> bool {
         self.states.has(state)
     }
 
-    /// Whether it says that it is on the screen; GTK 4 never does.
+    /// Whether it reports itself on the screen; GTK 4 elements never do.
     pub(crate) const fn is_showing(&self) -> bool {
         self.bits.has(SHOWING)
     }
 }
 
-impl Watched {
-    pub(crate) fn new(bus: Bus, known: Known, id: &str) -> Self {
+impl ElementHandle {
+    pub(crate) fn new(bus: AtSpiBus, target: RefTarget, id: &str) -> Self {
         Self {
             bus,
-            known,
+            target,
             id: id.to_owned(),
         }
     }
 
-    pub(crate) const fn known(&self) -> &Known {
-        &self.known
+    pub(crate) const fn target(&self) -> &RefTarget {
+        &self.target
     }
 
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    pub(crate) const fn bus(&self) -> &Bus {
+    pub(crate) const fn bus(&self) -> &AtSpiBus {
         &self.bus
     }
 
-    /// Asks it something; that the application does not answer is an error of its own.
-    pub(crate) async fn ask<T, B>(
+    /// Calls a method of the element. A missing reply is a separate error.
+    pub(crate) async fn call<T, B>(
         &self,
         interface: &'static str,
         method: &'static str,
@@ -87,95 +89,96 @@ impl Watched {
         T: for<'d> DynamicDeserialize<'d>,
         B: Serialize + DynamicType,
     {
-        let asked = self.bus.get(&self.known.object, interface, method, body);
-        within("an application", ANSWER, asked).await
+        let requested = self.bus.get(&self.target.object, interface, method, body);
+        within("an application", REPLY_TIMEOUT, requested).await
     }
 
-    /// How it is now.
-    pub(crate) async fn look(&self) -> Result<Look, DeviceError> {
+    /// Reads the current role and states.
+    pub(crate) async fn fields(&self) -> Result<ElementFields, DeviceError> {
         let answers = async {
             tokio::try_join!(
-                self.ask::<u32, _>(ACCESSIBLE, "GetRole", &()),
-                self.ask::<Vec<u32>, _>(ACCESSIBLE, "GetState", &()),
+                self.call::<u32, _>(ACCESSIBLE, "GetRole", &()),
+                self.call::<Vec<u32>, _>(ACCESSIBLE, "GetState", &()),
             )
         };
         let (role, states) = match answers.await {
             Ok(answers) => answers,
-            Err(BusError::Refused(_) | BusError::Garbled(_)) => return Err(stale(&self.id)),
+            Err(BusError::Refused(_) | BusError::Malformed(_)) => return Err(stale(&self.id)),
             Err(error) => return Err(error.into()),
         };
         let bits = Bits::of(&states);
-        if bits.has(DEFUNCT) || role != self.known.role {
+        if bits.has(DEFUNCT) || role != self.target.role {
             return Err(stale(&self.id));
         }
-        Ok(Look {
+        Ok(ElementFields {
             states: bits.meaning(role),
             role: role::name(role),
             bits,
         })
     }
 
-    /// The title of the window it is in. An object may outlive its window: what no window of its
-    /// application holds any more is gone.
+    /// The title of its window. An object may outlive its window: without a window the element is
+    /// stale.
     pub(crate) async fn window(&self) -> Result<String, DeviceError> {
-        let mut at = self.known.object.clone();
-        for _ in 0..DEEPEST {
-            let asked = self
+        let mut at = self.target.object.clone();
+        for _ in 0..MAX_DEPTH {
+            let requested = self
                 .bus
                 .get(&at, PROPERTIES, "Get", &(ACCESSIBLE, "Parent"));
-            let parent: OwnedVariant = match within("an application", ANSWER, asked).await {
-                Ok(parent) => parent,
-                Err(BusError::Refused(_)) => return Err(stale(&self.id)),
-                Err(error) => return Err(error.into()),
-            };
-            let parent = Object::of(&parent).ok_or_else(|| stale(&self.id))?;
+            let parent: OwnedVariant =
+                match within("an application", REPLY_TIMEOUT, requested).await {
+                    Ok(parent) => parent,
+                    Err(BusError::Refused(_)) => return Err(stale(&self.id)),
+                    Err(error) => return Err(error.into()),
+                };
+            let parent = ObjectRef::of(&parent).ok_or_else(|| stale(&self.id))?;
             if parent.path.as_str() != ROOT {
                 at = parent;
                 continue;
             }
             let windows = self.bus.get(&parent, ACCESSIBLE, "GetChildren", &());
-            let windows: Vec<Object> = within("an application", ANSWER, windows).await?;
+            let windows: Vec<ObjectRef> = within("an application", REPLY_TIMEOUT, windows).await?;
             if !windows.contains(&at) {
                 return Err(stale(&self.id));
             }
             let name = self.bus.property::<String>(&at, ACCESSIBLE, "Name");
-            return Ok(within("an application", ANSWER, name).await?);
+            return Ok(within("an application", REPLY_TIMEOUT, name).await?);
         }
         Err(stale(&self.id))
     }
 
     pub(crate) async fn abilities(&self) -> Result<Abilities, BusError> {
-        let names: Vec<String> = self.ask(ACCESSIBLE, "GetInterfaces", &()).await?;
+        let names: Vec<String> = self.call(ACCESSIBLE, "GetInterfaces", &()).await?;
         Ok(Abilities::of(&names))
     }
 
-    /// Everything about it.
-    pub(crate) async fn node(&self, windows: &[Window]) -> Result<Node, DeviceError> {
-        let look = self.look().await?;
-        let object = &self.known.object;
+    /// Reads all details of the element.
+    pub(crate) async fn node(&self, windows: &[Window]) -> Result<AccessibleNode, DeviceError> {
+        let fields = self.fields().await?;
+        let object = &self.target.object;
         let (name, abilities) = tokio::try_join!(
             within(
                 "an application",
-                ANSWER,
+                REPLY_TIMEOUT,
                 self.bus.property::<String>(object, ACCESSIBLE, "Name")
             ),
             self.abilities()
         )?;
-        let mut node = Node::bare(object.clone(), self.known.role, look.bits);
+        let mut node = AccessibleNode::bare(object.clone(), self.target.role, fields.bits);
         (node.name, node.abilities) = (name, abilities);
-        node.bounds = self.bounds(look.bits, windows).await?;
+        node.bounds = self.bounds(fields.bits, windows).await?;
         if holds_text(&node) {
             node.value = self.text().await.ok();
         } else if holds_number(&node) {
             let number = self.bus.property::<f64>(object, VALUE, "CurrentValue");
-            let number = within("an application", ANSWER, number).await;
+            let number = within("an application", REPLY_TIMEOUT, number).await;
             node.value = number.ok().map(|number| number.to_string());
         }
         Ok(node)
     }
 
     async fn bounds(&self, bits: Bits, windows: &[Window]) -> Result<Option<Bounds>, BusError> {
-        let counts_from = self.known.counts_from.as_deref();
+        let counts_from = self.target.counts_from.as_deref();
         let shown = if counts_from.is_some() {
             VISIBLE
         } else {
@@ -185,8 +188,8 @@ impl Watched {
             return Ok(None);
         }
         let from = u32::from(counts_from.is_some());
-        let extents = async { Ok(each_extent(&self.bus, [&self.known.object], from).await) };
-        let extents = within("an application", ANSWER, extents).await?;
+        let extents = async { Ok(each_extent(&self.bus, [&self.target.object], from).await) };
+        let extents = within("an application", REPLY_TIMEOUT, extents).await?;
         let corner = match counts_from {
             None => Some((0, 0)),
             Some(title) => corner(windows, title, None),
@@ -197,52 +200,51 @@ impl Watched {
             .and_then(|(extent, corner)| bounds_of(extent, corner)))
     }
 
-    /// The whole text it holds.
+    /// Reads its complete text.
     pub(crate) async fn text(&self) -> Result<String, BusError> {
-        let text: String = self.ask(TEXT, "GetText", &(0i32, -1i32)).await?;
+        let text: String = self.call(TEXT, "GetText", &(0i32, -1i32)).await?;
         Ok(readable(&text))
     }
 
-    /// Whether it is seen to become so within a moment.
-    pub(crate) async fn becomes(
+    /// Waits until the fields match; false on timeout.
+    pub(crate) async fn wait_until(
         &self,
-        wanted: impl Fn(&Look) -> bool,
+        wanted: impl Fn(&ElementFields) -> bool,
     ) -> Result<bool, DeviceError> {
-        let mut patience = Patience::new();
+        let mut timeout = ChangeTimeout::new();
         loop {
-            if wanted(&self.look().await?) {
+            if wanted(&self.fields().await?) {
                 return Ok(true);
             }
-            if !patience.is_left().await {
+            if !timeout.wait_retry().await {
                 return Ok(false);
             }
         }
     }
 }
 
-/// The time an element gets to become what was asked for: it is asked again and again, less and
-/// less often.
+/// The polling schedule while waiting for a change, with growing intervals.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct ChangeTimeout {
     until: Instant,
     pause: Duration,
 }
 
-impl Patience {
+impl ChangeTimeout {
     pub(crate) fn new() -> Self {
         Self {
-            until: Instant::now() + CHANGE,
+            until: Instant::now() + CHANGE_TIMEOUT,
             pause: FIRST_PAUSE,
         }
     }
 
-    /// Waits a little; false when the time is over.
-    pub(crate) async fn is_left(&mut self) -> bool {
+    /// Sleeps for one interval; false after the timeout.
+    pub(crate) async fn wait_retry(&mut self) -> bool {
         if Instant::now() >= self.until {
             return false;
         }
         tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
         true
     }
 }

@@ -1,29 +1,29 @@
-//! How talking to applications fails.
+//! Errors of calls to applications and the accessibility bus.
 
 use std::time::Duration;
 
 use telechir_device::DeviceError;
 
-/// Why an application or its bus gave no answer.
+/// Why a call to an application or the bus failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BusError {
-    /// There is no bus, or it is gone.
-    #[error("talk to the accessibility bus: {0}")]
+    /// There is no bus, or the connection is lost.
+    #[error("connect to the accessibility bus: {0}")]
     Gone(String),
-    /// It did not answer in time.
-    #[error("hear from {whom} within {} ms", limit.as_millis())]
-    Late {
-        /// Who should have answered.
-        whom: &'static str,
-        /// The limit.
+    /// The reply did not arrive in time.
+    #[error("receive a reply from {peer} within {} ms", limit.as_millis())]
+    TimedOut {
+        /// The peer that did not reply.
+        peer: &'static str,
+        /// The duration of the timeout.
         limit: Duration,
     },
-    /// It said no: the object is gone, or has no such ability.
-    #[error("ask an application: {0}")]
+    /// The call returned an error: the object is gone or lacks the interface.
+    #[error("call an application: {0}")]
     Refused(String),
-    /// It said something that cannot be read.
-    #[error("understand an application: {0}")]
-    Garbled(String),
+    /// The reply could not be decoded.
+    #[error("decode the reply of an application: {0}")]
+    Malformed(String),
 }
 
 impl From<zbus::Error> for BusError {
@@ -39,26 +39,26 @@ impl From<zbus::Error> for BusError {
         if matches!(error, Z::DBus(_) | Z::FDO(_)) {
             return Self::Refused(error.to_string());
         }
-        Self::Garbled(error.to_string())
+        Self::Malformed(error.to_string())
     }
 }
 
 impl From<BusError> for DeviceError {
     fn from(error: BusError) -> Self {
         match error {
-            BusError::Late { whom, limit } => Self::Timeout {
-                what: match whom {
-                    "an application" => "hear from the application",
-                    _ => "hear from the accessibility bus",
+            BusError::TimedOut { peer, limit } => Self::Timeout {
+                what: match peer {
+                    "an application" => "receive a reply from the application",
+                    _ => "receive a reply from the accessibility bus",
                 },
                 limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             },
             BusError::Gone(message) => Self::Unavailable {
                 what: "the accessibility of applications",
-                message: format!("{message}; pointer and keys work without it"),
+                message: format!("{message}; use screenshots, pointer and keyboard instead"),
             },
-            BusError::Refused(message) | BusError::Garbled(message) => Self::Refused {
-                message: format!("The application does not do that: {message}."),
+            BusError::Refused(message) | BusError::Malformed(message) => Self::Refused {
+                message: format!("The application rejected the request: {message}."),
             },
         }
     }

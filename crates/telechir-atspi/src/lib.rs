@@ -1,9 +1,21 @@
-//! What a desktop's applications say of themselves (AT-SPI): their elements in bulk, and acting
-//! on one by its ref.
+//! Reads the accessibility trees of a desktop's applications (AT-SPI) in bulk and performs actions
+//! on elements by ref.
 //!
-//! Speaks over a bus to programs that it does not trust: each has a deadline of its own, and
-//! what one of them says can be wrong, endless or late without holding up the others. Knows no X
-//! server: where windows are is told to it.
+//! Applications are not trusted: each has its own timeout, and wrong, endless or late replies of
+//! one do not delay the others. This crate does not use X11; callers pass the window positions.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), telechir_device::DeviceError> {
+//! use telechir_atspi::{AtSpi, BusSocket};
+//! use telechir_device::{Accessibility as _, Detail};
+//!
+//! let session = BusSocket::new("/run/user/1000/bus".into(), None);
+//! let mut applications = AtSpi::new(session);
+//! let tree = applications.tree(Detail::Basic, &[]).await?;
+//! println!("{} elements", tree.elements.len());
+//! # Ok(())
+//! # }
+//! ```
 
 mod actions;
 mod app;

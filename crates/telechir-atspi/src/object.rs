@@ -1,4 +1,4 @@
-//! Objects of applications as the bus names them, and the words it has for them.
+//! Object references, interface names and cache items of AT-SPI.
 
 use serde::Deserialize;
 use zbus::{OwnedObjectPath, Type, Variant};
@@ -15,20 +15,20 @@ pub(crate) const TEXT: &str = "org.a11y.atspi.Text";
 pub(crate) const VALUE: &str = "org.a11y.atspi.Value";
 pub(crate) const APPLICATION: &str = "org.a11y.atspi.Application";
 
-/// Where every application keeps its root.
+/// Object path of the root in every application.
 pub(crate) const ROOT: &str = "/org/a11y/atspi/accessible/root";
-/// What stands for "no object".
+/// Object path that means "no object".
 const NULL: &str = "/org/a11y/atspi/null";
 
-/// An object of an application: the application's name on the bus and a path there.
+/// A reference to an accessible object: bus name of the application and object path.
 #[derive(Clone, Debug, Deserialize, Type, PartialEq, Eq, Hash)]
-pub(crate) struct Object {
+pub(crate) struct ObjectRef {
     pub(crate) bus: String,
     pub(crate) path: OwnedObjectPath,
 }
 
-impl Object {
-    /// From a property that names one.
+impl ObjectRef {
+    /// Reads a reference from a property value; `None` for the null object.
     pub(crate) fn of(value: &Variant<'_>) -> Option<Self> {
         let Variant::Structure(structure) = value else {
             return None;
@@ -48,7 +48,7 @@ impl Object {
     }
 }
 
-/// Abilities of an object that matter here.
+/// The interfaces of an object that this crate uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abilities(u8);
 
@@ -79,12 +79,12 @@ impl Abilities {
     }
 }
 
-/// An object as one answer of its application's cache describes it.
+/// One item in the reply of `Cache.GetItems`.
 #[derive(Debug, Deserialize, Type)]
 pub(crate) struct CacheItem {
-    pub(crate) object: Object,
-    pub(crate) _application: Object,
-    pub(crate) parent: Object,
+    pub(crate) object: ObjectRef,
+    pub(crate) _application: ObjectRef,
+    pub(crate) parent: ObjectRef,
     pub(crate) index: i32,
     pub(crate) children: i32,
     pub(crate) interfaces: Vec<String>,

@@ -1,63 +1,63 @@
-//! The refs that were given to elements: an element keeps its own for as long as it is there.
+//! Assigns refs to elements; an element keeps its ref while it exists.
 
 use std::collections::HashMap;
 
-use crate::object::{Abilities, Object};
+use crate::object::{Abilities, ObjectRef};
 
-/// Beyond this the oldest are forgotten: an application that makes elements without end must not
-/// fill the memory.
-const MOST: usize = 200_000;
+/// Maximum number of refs; the oldest are dropped, which limits memory if an application keeps
+/// creating elements.
+const MAX_REFS: usize = 200_000;
 
-/// What is remembered of an element that has a ref.
+/// The element behind a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) object: Object,
+pub(crate) struct RefTarget {
+    pub(crate) object: ObjectRef,
     pub(crate) role: u32,
-    /// None where they were not asked for.
+    /// `NONE` if they were not read.
     pub(crate) abilities: Abilities,
-    /// The title of its window, when the application counts pixels from there.
+    /// Title of its window if the application reports bounds relative to it.
     pub(crate) counts_from: Option<String>,
 }
 
-/// Refs and their elements.
+/// Refs and the elements they refer to.
 #[derive(Debug, Default)]
-pub(crate) struct Refs {
-    numbers: HashMap<Object, u64>,
-    known: HashMap<u64, Known>,
+pub(crate) struct ElementRefs {
+    numbers: HashMap<ObjectRef, u64>,
+    targets: HashMap<u64, RefTarget>,
     last: u64,
 }
 
-impl Refs {
-    /// The ref of an element: `e12`.
-    pub(crate) fn name(&mut self, known: Known) -> String {
-        let number = if let Some(number) = self.numbers.get(&known.object) {
+impl ElementRefs {
+    /// The ref of an element, such as `e12`; assigned on first use.
+    pub(crate) fn name(&mut self, target: RefTarget) -> String {
+        let number = if let Some(number) = self.numbers.get(&target.object) {
             *number
         } else {
             self.last += 1;
-            self.numbers.insert(known.object.clone(), self.last);
+            self.numbers.insert(target.object.clone(), self.last);
             self.last
         };
-        self.known.insert(number, known);
+        self.targets.insert(number, target);
         format!("e{number}")
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Known> {
-        self.known.get(&number_of(name)?)
+    pub(crate) fn find(&self, name: &str) -> Option<&RefTarget> {
+        self.targets.get(&number_of(name)?)
     }
 
-    /// What is remembered of an element; none when it has no ref.
-    pub(crate) fn known(&self, object: &Object) -> Option<&Known> {
-        self.known.get(self.numbers.get(object)?)
+    /// What is stored about an element; `None` if it has no ref.
+    pub(crate) fn target_of(&self, object: &ObjectRef) -> Option<&RefTarget> {
+        self.targets.get(self.numbers.get(object)?)
     }
 
-    /// Forgets the elements of applications that are not among these, and what is too much.
-    pub(crate) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {
-        let oldest = self.last.saturating_sub(MOST as u64);
+    /// Drops the refs of exited applications and the oldest refs beyond the maximum.
+    pub(crate) fn retain(&mut self, is_running: impl Fn(&str) -> bool) {
+        let oldest = self.last.saturating_sub(MAX_REFS as u64);
         let numbers = &mut self.numbers;
-        self.known.retain(|number, known| {
-            let stays = is_there(&known.object.bus) && *number > oldest;
+        self.targets.retain(|number, target| {
+            let stays = is_running(&target.object.bus) && *number > oldest;
             if !stays {
-                numbers.remove(&known.object);
+                numbers.remove(&target.object);
             }
             stays
         });
@@ -74,9 +74,9 @@ mod tests {
 
     use super::*;
 
-    fn known(bus: &str, path: &str) -> Known {
-        Known {
-            object: Object {
+    fn target(bus: &str, path: &str) -> RefTarget {
+        RefTarget {
+            object: ObjectRef {
                 bus: bus.to_owned(),
                 path: OwnedObjectPath::try_from(path.to_owned()).unwrap(),
             },
@@ -88,21 +88,21 @@ mod tests {
 
     #[test]
     fn an_element_keeps_its_ref() {
-        let mut refs = Refs::default();
-        assert_eq!(refs.name(known(":1.2", "/a")), "e1");
-        assert_eq!(refs.name(known(":1.2", "/b")), "e2");
-        assert_eq!(refs.name(known(":1.2", "/a")), "e1");
-        assert_eq!(refs.find("e2"), Some(&known(":1.2", "/b")));
+        let mut refs = ElementRefs::default();
+        assert_eq!(refs.name(target(":1.2", "/a")), "e1");
+        assert_eq!(refs.name(target(":1.2", "/b")), "e2");
+        assert_eq!(refs.name(target(":1.2", "/a")), "e1");
+        assert_eq!(refs.find("e2"), Some(&target(":1.2", "/b")));
         assert_eq!(refs.find("e3"), None);
         assert_eq!(refs.find("ref_1"), None);
     }
 
     #[test]
-    fn a_ref_of_an_application_that_ended_is_never_anothers() {
-        let mut refs = Refs::default();
-        refs.name(known(":1.2", "/a"));
-        refs.keep(|bus| bus == ":1.3");
+    fn refs_of_an_exited_application_are_not_reused() {
+        let mut refs = ElementRefs::default();
+        refs.name(target(":1.2", "/a"));
+        refs.retain(|bus| bus == ":1.3");
         assert_eq!(refs.find("e1"), None);
-        assert_eq!(refs.name(known(":1.2", "/a")), "e2");
+        assert_eq!(refs.name(target(":1.2", "/a")), "e2");
     }
 }

@@ -1,11 +1,11 @@
-//! The numbers that applications give for roles, in our words.
+//! Maps AT-SPI role numbers to role names.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use telechir_device::role_name;
 
-/// By number, as `atspi-constants.h` counts them.
+/// By number, in the order of `atspi-constants.h`.
 const ROLES: [&str; 131] = [
     "invalid",
     "accelerator label",
@@ -143,10 +143,10 @@ const ROLES: [&str; 131] = [
 pub(crate) const PASSWORD: u32 = 40;
 pub(crate) const TOGGLE: u32 = 62;
 
-/// The words for all of them, made once: each element's is asked for several times.
+/// The mapped names, computed once: each element's role is read several times.
 static NAMES: LazyLock<[Cow<'static, str>; 131]> = LazyLock::new(|| ROLES.map(role_name));
 
-/// What an element of this role is called; one that is newer than the list by its number.
+/// The name of a role; for numbers beyond the list `role` and the number.
 pub(crate) fn name(role: u32) -> Cow<'static, str> {
     let names: &'static [Cow<'static, str>] = &*NAMES;
     let known = usize::try_from(role).ok().and_then(|at| names.get(at));
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_words_of_pages() {
+    fn numbers_map_to_the_role_names_of_pages() {
         let names = [7, 23, 29, 35, 43, 61, 62, 79, 88, 129].map(|role| name(role).into_owned());
         let expected = [
             "checkbox", "window", "label", "menuitem", "button", "textbox", "button", "textbox",

@@ -1,59 +1,59 @@
-//! Giving an element a value, confirmed by reading it back.
+//! Sets the value of an element and confirms it by reading it back.
 
 use serde_json::Value;
 use telechir_device::{ActionReport, DeviceError, State};
 
-use crate::actions::{self, check, refused, seen};
-use crate::element::{Look, Patience, Watched};
-use crate::object::{ACCESSIBLE, Abilities, EDITABLE_TEXT, Object, PROPERTIES, VALUE};
-use crate::refs::Known;
+use crate::actions::{self, check, confirm_change, refused};
+use crate::element::{ChangeTimeout, ElementFields, ElementHandle};
+use crate::object::{ACCESSIBLE, Abilities, EDITABLE_TEXT, ObjectRef, PROPERTIES, VALUE};
+use crate::refs::RefTarget;
 use crate::role;
 
-/// Options that are looked at for the one that is meant.
-const OPTIONS: usize = 500;
+/// Maximum number of options searched.
+const MAX_OPTIONS: usize = 500;
 
-/// Sets what can be set; none when it must be typed into.
+/// Sets the value; `None` if it must be typed into the element.
 pub(crate) async fn set(
-    watched: &Watched,
+    element: &ElementHandle,
     value: &Value,
 ) -> Result<Option<ActionReport>, DeviceError> {
-    let before = watched.look().await?;
+    let before = element.fields().await?;
     if before.has(State::Disabled) {
-        return Err(refused(watched, "is disabled"));
+        return Err(refused(element, "is disabled"));
     }
     if before.has(State::ReadOnly) {
-        return Err(refused(watched, "cannot be changed"));
+        return Err(refused(element, "cannot be changed"));
     }
-    let abilities = watched.abilities().await?;
+    let abilities = element.abilities().await?;
     if before.has(State::Checkable) {
-        let wanted = on_or_off(value).ok_or_else(|| refused(watched, "is either on or off"))?;
-        return check(watched, &before, wanted).await.map(Some);
+        let wanted = on_or_off(value).ok_or_else(|| refused(element, "can only be on or off"))?;
+        return check(element, &before, wanted).await.map(Some);
     }
     if abilities.has(Abilities::VALUE)
         && let Some(number) = number(value)
     {
-        return set_number(watched, number).await.map(Some);
+        return set_number(element, number).await.map(Some);
     }
-    let text = text_of(value).ok_or_else(|| refused(watched, "takes a text or a number"))?;
+    let text = text_of(value).ok_or_else(|| refused(element, "accepts only text or a number"))?;
     if holds_options(&before) && !abilities.has(Abilities::EDITABLE_TEXT) {
-        return choose(watched, &text).await.map(Some);
+        return choose(element, &text).await.map(Some);
     }
     if abilities.has(Abilities::EDITABLE_TEXT) {
-        return set_text(watched, &before, &text).await.map(Some);
+        return set_text(element, &before, &text).await.map(Some);
     }
     Ok(None)
 }
 
-fn holds_options(look: &Look) -> bool {
+fn holds_options(fields: &ElementFields) -> bool {
     matches!(
-        &*look.role,
+        &*fields.role,
         "combobox" | "list" | "listbox" | "menu" | "tree" | "tablist"
     )
 }
 
 fn on_or_off(value: &Value) -> Option<bool> {
-    if let Some(said) = value.as_bool() {
-        return Some(said);
+    if let Some(value) = value.as_bool() {
+        return Some(value);
     }
     match value.as_str()?.trim().to_lowercase().as_str() {
         "true" | "on" | "yes" | "checked" | "1" => Some(true),
@@ -72,117 +72,119 @@ fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        Value::Bool(said) => Some(said.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
 async fn set_text(
-    watched: &Watched,
-    before: &Look,
+    element: &ElementHandle,
+    before: &ElementFields,
     text: &str,
 ) -> Result<ActionReport, DeviceError> {
-    let taken: bool = watched.ask(EDITABLE_TEXT, "SetTextContents", &text).await?;
+    let taken: bool = element
+        .call(EDITABLE_TEXT, "SetTextContents", &text)
+        .await?;
     if !taken {
-        return Err(refused(watched, "did not take the text"));
+        return Err(refused(element, "rejected the text"));
     }
     if before.role == "password" {
-        // What it shows of the text is not the text.
+        // A password field does not show its text.
         return Ok(ActionReport::delivered());
     }
-    let mut patience = Patience::new();
+    let mut timeout = ChangeTimeout::new();
     loop {
-        if watched.text().await.is_ok_and(|now| now == text) {
+        if element.text().await.is_ok_and(|now| now == text) {
             return Ok(ActionReport::confirmed());
         }
-        if !patience.is_left().await {
+        if !timeout.wait_retry().await {
             return Ok(ActionReport::delivered());
         }
     }
 }
 
-async fn set_number(watched: &Watched, number: f64) -> Result<ActionReport, DeviceError> {
+async fn set_number(element: &ElementHandle, number: f64) -> Result<ActionReport, DeviceError> {
     let body = (VALUE, "CurrentValue", zbus::Variant::from(number));
-    watched.ask::<(), _>(PROPERTIES, "Set", &body).await?;
-    let object = &watched.known().object;
-    let mut patience = Patience::new();
+    element.call::<(), _>(PROPERTIES, "Set", &body).await?;
+    let object = &element.target().object;
+    let mut timeout = ChangeTimeout::new();
     loop {
-        let now = watched.bus().property::<f64>(object, VALUE, "CurrentValue");
+        let now = element.bus().property::<f64>(object, VALUE, "CurrentValue");
         if now.await.is_ok_and(|now| (now - number).abs() < 1e-9) {
             return Ok(ActionReport::confirmed());
         }
-        if !patience.is_left().await {
+        if !timeout.wait_retry().await {
             return Ok(ActionReport::delivered());
         }
     }
 }
 
-/// Chooses the option with this name among all below the element.
-async fn choose(watched: &Watched, text: &str) -> Result<ActionReport, DeviceError> {
-    let options = options(watched).await?;
+/// Selects the option with this name below the element.
+async fn choose(element: &ElementHandle, text: &str) -> Result<ActionReport, DeviceError> {
+    let options = options(element).await?;
     let names: Vec<&str> = options.iter().map(|(_, name)| name.as_str()).collect();
     let exact = names.iter().position(|name| *name == text);
-    let place = exact.or_else(|| {
+    let index = exact.or_else(|| {
         names
             .iter()
             .position(|name| name.trim().to_lowercase() == text.trim().to_lowercase())
     });
-    let Some((object, _)) = place.and_then(|place| options.get(place)) else {
+    let Some((object, _)) = index.and_then(|index| options.get(index)) else {
         let names: Vec<String> = names
             .iter()
             .take(20)
             .map(|name| format!("{name:?}"))
             .collect();
         return Err(refused(
-            watched,
-            &format!("has no option {text:?}; it has {}", names.join(", ")),
+            element,
+            &format!("has no option {text:?}; available: {}", names.join(", ")),
         ));
     };
-    let role: u32 = watched
+    let role: u32 = element
         .bus()
         .get(object, ACCESSIBLE, "GetRole", &())
         .await?;
-    let known = Known {
+    let target = RefTarget {
         object: object.clone(),
         role,
         abilities: Abilities::NONE,
         counts_from: None,
     };
-    let option = Watched::new(watched.bus().clone(), known, watched.id());
-    let before = option.look().await?;
+    let option = ElementHandle::new(element.bus().clone(), target, element.id());
+    let before = option.fields().await?;
     if before.role.starts_with("menuitem") {
-        // A drop-down's options are used, not marked: the drop-down then has the option's name.
-        return use_option(watched, &option, text).await;
+        // Options of a drop-down are activated; its name then becomes that of the option.
+        return use_option(element, &option, text).await;
     }
     actions::select(&option, &before).await
 }
 
 async fn use_option(
-    watched: &Watched,
-    option: &Watched,
+    element: &ElementHandle,
+    option: &ElementHandle,
     text: &str,
 ) -> Result<ActionReport, DeviceError> {
     actions::invoke(option, None).await?;
-    let object = &watched.known().object;
-    let mut patience = Patience::new();
+    let object = &element.target().object;
+    let mut timeout = ChangeTimeout::new();
     loop {
-        let name = watched.bus().property::<String>(object, ACCESSIBLE, "Name");
+        let name = element.bus().property::<String>(object, ACCESSIBLE, "Name");
         if name.await.is_ok_and(|name| name == text) {
             return Ok(ActionReport::confirmed());
         }
-        if !patience.is_left().await {
+        if !timeout.wait_retry().await {
             break;
         }
     }
-    seen(option, |now| now.has(State::Selected)).await
+    confirm_change(option, |now| now.has(State::Selected)).await
 }
 
-/// What can be chosen below the element, with names: at most three levels down.
-async fn options(watched: &Watched) -> Result<Vec<(Object, String)>, DeviceError> {
-    let mut level = vec![watched.known().object.clone()];
+/// The named options up to three levels below the element.
+async fn options(element: &ElementHandle) -> Result<Vec<(ObjectRef, String)>, DeviceError> {
+    let mut level = vec![element.target().object.clone()];
     let mut options = Vec::new();
     for _ in 0..3 {
-        let below: Vec<Option<Vec<Object>>> = watched
+        let below: Vec<Option<Vec<ObjectRef>>> = element
             .bus()
             .each(&level, ACCESSIBLE, "GetChildren", &())
             .await;
@@ -190,13 +192,13 @@ async fn options(watched: &Watched) -> Result<Vec<(Object, String)>, DeviceError
             .into_iter()
             .flatten()
             .flatten()
-            .take(OPTIONS)
+            .take(MAX_OPTIONS)
             .collect();
         let (names, roles) = tokio::join!(
-            watched
+            element
                 .bus()
                 .properties::<String>(&level, ACCESSIBLE, "Name"),
-            watched
+            element
                 .bus()
                 .each::<u32, _>(&level, ACCESSIBLE, "GetRole", &()),
         );
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_and_off_have_many_words() {
+    fn parses_on_and_off() {
         assert_eq!(on_or_off(&json!(true)), Some(true));
         assert_eq!(on_or_off(&json!("Off")), Some(false));
         assert_eq!(on_or_off(&json!("maybe")), None);
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_may_be_written() {
+    fn parses_numbers_from_text() {
         assert_eq!(number(&json!(2.5)), Some(2.5));
         assert_eq!(number(&json!(" 12 ")), Some(12.0));
         assert_eq!(number(&json!("twelve")), None);

@@ -1,10 +1,10 @@
-//! The bits that applications give for states.
+//! The state bits of AT-SPI and their meaning.
 
 use telechir_device::{State, States, is_interactive};
 
 use crate::role;
 
-/// Bits by their number in `atspi-constants.h`.
+/// State bits, numbered as in `atspi-constants.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits(u64);
 
@@ -37,8 +37,8 @@ const MEANINGS: [(u32, State); 17] = [
     (43, State::ReadOnly),
 ];
 
-/// What few elements are: shown, or in one of the states that have a meaning. That something can
-/// be focused most roles say.
+/// States that few elements have: showing, or one with a meaning. Focusable is excluded because
+/// most roles have it.
 pub(crate) const REMARKABLE: Bits = {
     let mut bits = Bits(1 << SHOWING);
     let mut at = 0;
@@ -52,7 +52,7 @@ pub(crate) const REMARKABLE: Bits = {
 };
 
 impl Bits {
-    /// Nothing but these.
+    /// A set of exactly these states.
     pub(crate) const fn of_states(states: &[u32]) -> Self {
         let mut bits = Self(0);
         let mut at = 0;
@@ -63,24 +63,24 @@ impl Bits {
         bits
     }
 
-    /// The two words that go over the bus, lower first.
-    pub(crate) fn words(self) -> [i32; 2] {
+    /// The two 32-bit halves sent over the bus, lower half first.
+    pub(crate) fn halves(self) -> [i32; 2] {
         let bytes = self.0.to_le_bytes();
         let (low, high) = bytes.split_at(4);
-        [low, high].map(|word| i32::from_le_bytes(word.try_into().unwrap_or_default()))
+        [low, high].map(|half| i32::from_le_bytes(half.try_into().unwrap_or_default()))
     }
 
-    /// From the two words that come over the bus.
-    pub(crate) fn of(words: &[u32]) -> Self {
-        let word = |at: usize| u64::from(words.get(at).copied().unwrap_or(0));
-        Self(word(0) | word(1) << 32)
+    /// Decodes the two 32-bit halves received over the bus.
+    pub(crate) fn of(halves: &[u32]) -> Self {
+        let half = |at: usize| u64::from(halves.get(at).copied().unwrap_or(0));
+        Self(half(0) | half(1) << 32)
     }
 
     pub(crate) const fn has(self, bit: u32) -> bool {
         self.0 & (1 << bit) != 0
     }
 
-    /// What they mean for an element of this role.
+    /// The meaning of the bits for an element with this role.
     pub(crate) fn meaning(self, role: u32) -> States {
         let name = role::name(role);
         let mut states = States::default();
@@ -89,7 +89,7 @@ impl Bits {
                 states.add(state);
             }
         }
-        // Toolkits that do not know "checkable" have it in the role.
+        // Toolkits without the "checkable" state imply it by the role.
         if role == role::TOGGLE && self.has(PRESSED) {
             states.add(State::Checked);
         }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_of_both_words_are_read() {
+    fn reads_both_halves_of_the_state_set() {
         let bits = Bits::of(&[1 << 4 | 1 << ENABLED, 1 << 9]);
         let expected = States::of(&[State::Checked, State::Checkable]);
         assert_eq!(bits.meaning(7), expected);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_react_is_disabled() {
+    fn elements_without_enabled_or_sensitive_are_disabled() {
         let states = Bits::of(&[0, 0]).meaning(43);
         assert_eq!(states, States::of(&[State::Disabled]));
         let states = Bits::of(&[1 << SENSITIVE, 0]).meaning(43);

@@ -1,7 +1,20 @@
-//! Reading words off pixels with tesseract, where that is installed: an optional part.
+//! Recognizes text on the screen with tesseract; an optional component.
 //!
-//! The pixels are what any program drew, so tesseract reads them in a confinement of its own: no
-//! network, no home, nothing to write to. It is started for each reading and ends with it.
+//! Any program can draw the pixels, so tesseract runs in a sandbox of its own: no network, no home,
+//! no writable files. Each run starts a new process.
+//!
+//! ```no_run
+//! # async fn example(frame: telechir_device::Frame) -> Result<(), telechir_device::DeviceError> {
+//! use telechir_device::TextRecognizer as _;
+//! use telechir_ocr::Tesseract;
+//!
+//! let mut recognizer = Tesseract::new(None);
+//! for line in recognizer.read(&frame).await? {
+//!     println!("{}", line.text());
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod pgm;
 mod tesseract;

@@ -1,12 +1,12 @@
-//! A frame as tesseract reads it best: grey, twice as large.
+//! Encodes a frame as tesseract reads it best: in grey and twice as large.
 
 use telechir_device::Frame;
 
-/// How much larger: letters of a screen are smaller than what it was taught with.
+/// Enlargement factor: screen fonts are smaller than tesseract's training data.
 pub(crate) const SCALE: u32 = 2;
 
-/// A portable grey map of the frame.
-pub(crate) fn enlarged(frame: &Frame) -> Vec<u8> {
+/// Encodes the frame as a portable grey map (PGM).
+pub(crate) fn encode_pgm(frame: &Frame) -> Vec<u8> {
     let size = frame.size();
     let (width, height) = (size.width as usize, size.height as usize);
     let scale = SCALE as usize;
@@ -14,7 +14,7 @@ pub(crate) fn enlarged(frame: &Frame) -> Vec<u8> {
     bytes.reserve(width * height * scale * scale);
     for row in frame.bgrx().chunks_exact((width * 4).max(4)) {
         let line: Vec<u8> = row.chunks_exact(4).map(grey).collect();
-        let wide: Vec<u8> = (0..width * scale).map(|x| between(&line, x)).collect();
+        let wide: Vec<u8> = (0..width * scale).map(|x| interpolate(&line, x)).collect();
         for _ in 0..scale {
             bytes.extend_from_slice(&wide);
         }
@@ -22,7 +22,7 @@ pub(crate) fn enlarged(frame: &Frame) -> Vec<u8> {
     bytes
 }
 
-/// How bright a pixel is, as eyes see colours.
+/// Luma of a BGRX pixel (ITU-R BT.601 weights).
 fn grey(pixel: &[u8]) -> u8 {
     let [blue, green, red, ..] = *pixel else {
         return 0;
@@ -31,8 +31,8 @@ fn grey(pixel: &[u8]) -> u8 {
     u8::try_from(sum >> 8).unwrap_or(u8::MAX)
 }
 
-/// The pixel at `x` of the line made wider: each second one is halfway between its neighbours.
-fn between(line: &[u8], x: usize) -> u8 {
+/// The pixel at `x` of the enlarged line: every second one is the mean of its neighbours.
+fn interpolate(line: &[u8], x: usize) -> u8 {
     let at = x / SCALE as usize;
     let here = line[at];
     let next = line.get(at + 1).copied().unwrap_or(here);
@@ -57,6 +57,6 @@ mod tests {
             b"P5\n4 2\n255\n".as_slice(),
             &[0, 127, 255, 255, 0, 127, 255, 255],
         ];
-        assert_eq!(enlarged(&frame), expected.concat());
+        assert_eq!(encode_pgm(&frame), expected.concat());
     }
 }

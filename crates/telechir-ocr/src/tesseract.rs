@@ -1,4 +1,4 @@
-//! One run of tesseract for each reading, confined, looked at from outside, and fed only then.
+//! Runs tesseract in a sandbox and verifies the sandbox before sending the image.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,21 +12,21 @@ use telechir_process::confinement::{Confinement, ConfinementError, Limits, verif
 use telechir_process::{Identity, Readiness, Stdio, find_program, package_of};
 use tokio::time::timeout;
 
-use crate::pgm::enlarged;
+use crate::pgm::encode_pgm;
 use crate::tsv::lines;
 
 const PROGRAM: &str = "tesseract";
-const WHAT: &str = "reading words off the screen";
-/// For a whole reading: a full screen of text takes a second or two.
-const LONGEST: Duration = Duration::from_secs(20);
-/// Until it is gone, once it said all.
-const GONE: Duration = Duration::from_secs(1);
-/// Bytes of its table that are read.
-const TABLE_MAX: usize = 8 << 20;
+const WHAT: &str = "text recognition";
+/// Maximum duration of one run; a full screen of text takes one to two seconds.
+const RUN_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum time until the process exits after its output ended.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum size of the output table in bytes.
+const MAX_TABLE_BYTES: usize = 8 << 20;
 const MIB: u64 = 1 << 20;
 
-/// What runs inside: it says that it is there, finds out which languages it has, and reads words
-/// wherever they stand.
+/// The script inside the sandbox: reports "ready", lists the installed languages and recognizes
+/// sparse text.
 const SCRIPT: &str = r#"echo ready
 for each in $("$0" --list-langs 2>/dev/null | tail -n +2); do
     case $each in osd|equ) ;; *) languages+=${languages:++}$each ;; esac
@@ -34,7 +34,7 @@ done
 exec "$0" stdin stdout -l "${languages:-eng}" --psm 11 tsv 2>/dev/null
 "#;
 
-/// Tesseract, in each language that is installed for it.
+/// Text recognition with tesseract, in all installed languages.
 #[derive(Debug)]
 pub struct Tesseract {
     identity: Option<Identity>,
@@ -42,7 +42,7 @@ pub struct Tesseract {
 }
 
 impl Tesseract {
-    /// Which runs as `identity`: root must name one, others leave it out.
+    /// Runs tesseract as `identity`: required for root, absent otherwise.
     pub fn new(identity: Option<Identity>) -> Self {
         Self {
             identity,
@@ -50,9 +50,9 @@ impl Tesseract {
         }
     }
 
-    /// The same with another program that is called as tesseract is.
+    /// Uses another program with the same command line.
     #[must_use]
-    pub fn by(mut self, program: impl Into<PathBuf>) -> Self {
+    pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = program.into();
         self
     }
@@ -67,8 +67,8 @@ impl Tesseract {
         };
         let script = format!("{}{SCRIPT}", limits.script());
         let confinement = Confinement::new(self.identity, &limits).map_err(|e| refused(&e))?;
-        let (spawn, told) = confinement
-            // More threads than one make it slower.
+        let (spawn, info) = confinement
+            // Multiple threads make it slower.
             .env("OMP_THREAD_LIMIT", "1")
             .env("LC_ALL", "C.UTF-8")
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -82,7 +82,7 @@ impl Tesseract {
         let spawned = spawn.stdin(Stdio::Piped).stdout(Stdio::Piped).spawn().await;
         let mut child = spawned.map_err(|error| unavailable(&error))?;
         let (Some(input), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
-            return Err(unavailable(&"it has no pipes"));
+            return Err(unavailable(&"its pipes are missing"));
         };
         let (input, output) = (pipe(input), pipe(output));
         let (input, output) = (
@@ -90,18 +90,21 @@ impl Tesseract {
             output.map_err(|e| failed(&e))?,
         );
         if first_line(&output).await.map_err(|e| failed(&e))? != "ready" {
-            return Err(refused(&told.complaint()));
+            return Err(refused(&info.complaint()));
         }
-        let first = told.first_process();
-        let first = first.ok_or_else(|| refused(&told.complaint()))?;
+        let first = info.first_process();
+        let first = first.ok_or_else(|| refused(&info.complaint()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
-        match give(input, screenshot).await {
-            // Why it does not listen is seen by what it says: nothing.
+        match write_all(input, screenshot).await {
+            // If it stopped reading, the incomplete output shows it.
             Ok(()) | Err(Errno::PIPE) => {}
             Err(errno) => return Err(failed(&io::Error::from(errno))),
         }
-        let table = rest(&output).await.map_err(|error| failed(&error))?;
-        child.end(GONE).await.map_err(|error| failed(&error))?;
+        let table = read_to_end(&output).await.map_err(|error| failed(&error))?;
+        child
+            .end(EXIT_TIMEOUT)
+            .await
+            .map_err(|error| failed(&error))?;
         Ok(table)
     }
 }
@@ -115,17 +118,16 @@ impl TextRecognizer for Tesseract {
             )));
         };
         let frame = frame.clone();
-        let screenshot = tokio::task::spawn_blocking(move || enlarged(&frame)).await;
+        let screenshot = tokio::task::spawn_blocking(move || encode_pgm(&frame)).await;
         let screenshot = screenshot.map_err(|error| unavailable(&error))?;
-        let table = timeout(LONGEST, self.table(&program, &screenshot));
+        let table = timeout(RUN_TIMEOUT, self.table(&program, &screenshot));
         let table = table.await.map_err(|_| DeviceError::Timeout {
-            what: "read the words on the screen",
-            limit_ms: u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX),
+            what: "recognize text on the screen",
+            limit_ms: u64::try_from(RUN_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
         })??;
         if !table.starts_with("level\t") {
             return Err(unavailable(
-                &"`tesseract` gave no words; is a language installed for it, such as \
-                  `tesseract-ocr-eng`?",
+                &"`tesseract` returned no table; install a language such as `tesseract-ocr-eng`",
             ));
         }
         Ok(lines(&table))
@@ -140,20 +142,22 @@ fn unavailable(message: &dyn std::fmt::Display) -> DeviceError {
 }
 
 fn refused(error: &ConfinementError) -> DeviceError {
-    unavailable(&format!("`{PROGRAM}` is confined or not started: {error}"))
+    unavailable(&format!(
+        "`{PROGRAM}` could not be sandboxed, so it was not started: {error}"
+    ))
 }
 
 fn failed(error: &io::Error) -> DeviceError {
-    unavailable(&format!("`{PROGRAM}` cannot be talked to: {error}"))
+    unavailable(&format!("`{PROGRAM}` failed to exchange data: {error}"))
 }
 
-/// Our end of a pipe, of which we wait for events.
+/// The parent's end of a pipe, with readiness events.
 fn pipe(fd: OwnedFd) -> io::Result<Readiness> {
     rustix::io::ioctl_fionbio(&fd, true)?;
     Readiness::both(fd)
 }
 
-async fn give(input: Readiness, screenshot: &[u8]) -> Result<(), Errno> {
+async fn write_all(input: Readiness, screenshot: &[u8]) -> Result<(), Errno> {
     let mut rest = screenshot;
     while !rest.is_empty() {
         let written = input.write(|fd| Ok(rustix::io::write(fd, rest)?)).await;
@@ -178,17 +182,17 @@ async fn first_line(output: &Readiness) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&line).trim().to_owned())
 }
 
-async fn rest(output: &Readiness) -> io::Result<String> {
+async fn read_to_end(output: &Readiness) -> io::Result<String> {
     let mut bytes = Vec::new();
-    let mut piece = vec![0; 64 * 1024];
-    while bytes.len() < TABLE_MAX {
+    let mut chunk = vec![0; 64 * 1024];
+    while bytes.len() < MAX_TABLE_BYTES {
         let count = output
-            .read(|fd| Ok(rustix::io::read(fd, &mut piece)?))
+            .read(|fd| Ok(rustix::io::read(fd, &mut chunk)?))
             .await?;
         if count == 0 {
             break;
         }
-        bytes.extend_from_slice(&piece[..count]);
+        bytes.extend_from_slice(&chunk[..count]);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,54 +1,54 @@
-//! Tesseract's table of words, as lines of words that stand together.
+//! Parses tesseract's TSV table into lines of adjacent words.
 
 use telechir_device::{Bounds, Line, Word};
 
 use crate::pgm::SCALE;
 
-/// Of a hundred: words it is less sure of are left out. Rubbish that it sees in icons is below.
-const SURE: f32 = 30.0;
+/// Minimum confidence in percent; shapes misread in icons are below it.
+const MIN_CONFIDENCE: f32 = 30.0;
 
-/// A word with the line it belongs to.
-struct Placed<'t> {
+/// A word and the line that contains it.
+struct WordRow<'t> {
     line: [&'t str; 4],
     word: Word,
 }
 
-/// The lines of a table. Words that are far from each other are told apart, as the items of a
-/// menu bar are.
+/// The lines of a table. Words with large gaps become separate lines, such as the items of a menu
+/// bar.
 pub(crate) fn lines(table: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut last: Option<[&str; 4]> = None;
-    for placed in table.lines().filter_map(placed) {
-        let same_line = last == Some(placed.line);
-        last = Some(placed.line);
+    for row in table.lines().filter_map(parse_row) {
+        let same_line = last == Some(row.line);
+        last = Some(row.line);
         match lines
             .last_mut()
-            .filter(|line| same_line && goes_on(line, &placed.word))
+            .filter(|line| same_line && belongs_to(line, &row.word))
         {
-            Some(line) => line.words.push(placed.word),
+            Some(line) => line.words.push(row.word),
             None => lines.push(Line {
-                words: vec![placed.word],
+                words: vec![row.word],
             }),
         }
     }
     lines
 }
 
-/// Whether a word is so near to a line's end that it belongs to it.
-fn goes_on(line: &Line, word: &Word) -> bool {
+/// Whether a word is close enough to the end of a line to belong to it.
+fn belongs_to(line: &Line, word: &Word) -> bool {
     let Some(last) = line.words.last() else {
         return false;
     };
     let end = i64::from(last.bounds.x) + i64::from(last.bounds.width);
     let gap = i64::from(word.bounds.x) - end;
     let height = last.bounds.height.max(word.bounds.height);
-    // A space is about half as wide as a small letter is high, in a terminal somewhat wider.
+    // A space is about half the height of a lower-case letter, slightly wider in terminals.
     gap * 2 <= i64::from(height) * 3
 }
 
-/// A row of the table: its level, its page, block, paragraph and line, its number there, left,
-/// top, width, height, how sure it is, and the word.
-fn placed(row: &str) -> Option<Placed<'_>> {
+/// Parses a row: level, page, block, paragraph, line and word number, left, top, width, height,
+/// confidence, text.
+fn parse_row(row: &str) -> Option<WordRow<'_>> {
     let columns: Vec<&str> = row.split('\t').collect();
     let &[
         "5",
@@ -61,14 +61,15 @@ fn placed(row: &str) -> Option<Placed<'_>> {
         top,
         width,
         height,
-        sure,
+        confidence,
         text,
     ] = columns.as_slice()
     else {
         return None;
     };
     let text = text.trim();
-    let is_word = text.chars().any(char::is_alphanumeric) && sure.parse::<f32>().ok()? >= SURE;
+    let is_text = text.chars().any(char::is_alphanumeric)
+        && confidence.parse::<f32>().ok()? >= MIN_CONFIDENCE;
     let scale = SCALE.cast_signed();
     let bounds = Bounds {
         x: left.parse::<i32>().ok()? / scale,
@@ -76,7 +77,7 @@ fn placed(row: &str) -> Option<Placed<'_>> {
         width: width.parse::<u32>().ok()?.div_ceil(SCALE),
         height: height.parse::<u32>().ok()?.div_ceil(SCALE),
     };
-    is_word.then(|| Placed {
+    is_text.then(|| WordRow {
         line: [page, block, paragraph, line],
         word: Word {
             text: text.to_owned(),
@@ -101,8 +102,8 @@ mod tests {
 ";
 
     #[test]
-    fn words_near_each_other_are_a_line() {
-        let told: Vec<(String, Option<Bounds>)> = lines(TABLE)
+    fn nearby_words_form_a_line() {
+        let lines: Vec<(String, Option<Bounds>)> = lines(TABLE)
             .iter()
             .map(|line| (line.text(), line.bounds()))
             .collect();
@@ -119,11 +120,11 @@ mod tests {
             ("Quit".to_owned(), at(150, 10, 30, 12)),
             ("Help".to_owned(), at(10, 45, 31, 13)),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(lines, expected);
     }
 
     #[test]
-    fn what_is_no_table_has_no_lines() {
+    fn invalid_tables_have_no_lines() {
         assert_eq!(lines("Error opening data file"), []);
         assert_eq!(lines(""), []);
     }

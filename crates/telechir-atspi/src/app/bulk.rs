@@ -1,35 +1,35 @@
-//! All elements of Chromium in a handful of answers, however many they are.
+//! Reads all elements of Chromium in a few calls, independent of their number.
 //!
-//! Its cache leaves out every page that was loaded after somebody first asked, so that thousands
-//! of single questions would follow, and is slow to be told. What answers for a whole tree at once
-//! says the elements' order and names; who is shown, or in another way not as most are, is found
-//! by a search, and only those are asked about one by one.
+//! Its cache is slow and omits every page loaded after the first query, which would require
+//! thousands of single calls. One call returns the tree with names. A search finds the elements
+//! that are shown or have an unusual state; only those are queried one by one.
 
 use std::collections::{HashMap, HashSet};
 
 use telechir_device::Detail;
 use zbus::{ObjectPath, Variant};
 
-use super::{DEEPEST, MOST, Node};
-use crate::bus::Bus;
+use super::{AccessibleNode, MAX_DEPTH, MAX_ELEMENTS};
+use crate::bus::AtSpiBus;
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, Abilities, COLLECTION, Object};
-use crate::refs::Refs;
+use crate::object::{ACCESSIBLE, Abilities, COLLECTION, ObjectRef};
+use crate::refs::ElementRefs;
 use crate::state::{Bits, ENABLED, REMARKABLE, SENSITIVE};
 
-/// Of a search: any of these, none of these, and where nothing is looked at.
+/// Match types of a search: any of the states, none of them, or all (with an empty set: no
+/// condition).
 const ANY: i32 = 2;
 const NONE: i32 = 3;
 const ALL: i32 = 1;
-/// In the order of the tree.
+/// Sort order of the results: tree order.
 const CANONICAL: u32 = 1;
-/// What a tree's answer says of each element. It must not be nothing: that means everything, and
-/// Chromium dies of it.
-const WANTED: [&str; 2] = ["Name", "Parent"];
+/// Properties requested with the tree. The list must not be empty: that requests all properties and
+/// crashes Chromium.
+const PROPERTIES: [&str; 2] = ["Name", "Parent"];
 
-/// What a search looks for: states, attributes, roles and interfaces, each with how they have to
-/// fit, and whether what does not fit is wanted.
-type Rule<'a> = (
+/// A match rule: states, attributes, roles and interfaces, each with its match type, and whether to
+/// invert the match.
+type MatchRule<'a> = (
     Vec<i32>,
     i32,
     HashMap<&'a str, &'a str>,
@@ -41,18 +41,18 @@ type Rule<'a> = (
     bool,
 );
 
-/// An element in a tree's answer.
-type Told<'m> = ((&'m str, ObjectPath<'m>), HashMap<&'m str, Variant<'m>>);
+/// One element in the reply of `GetTree`.
+type BulkReplyEntry<'m> = ((&'m str, ObjectPath<'m>), HashMap<&'m str, Variant<'m>>);
 
-/// The elements below the root, parents before their children, and how many were left off; none
-/// when the application does not answer so. Whether what is out of view is disabled is asked only
-/// for full detail: it is another search.
+/// The descendants of the root, parents first, and the number of omitted ones; `None` if the
+/// application does not support this. Whether hidden elements are disabled takes another search and
+/// is read only for full detail.
 pub(super) async fn read(
-    bus: &Bus,
-    root: &Object,
+    bus: &AtSpiBus,
+    root: &ObjectRef,
     detail: Detail,
-    refs: &Refs,
-) -> Result<Option<(Vec<Node>, usize)>, BusError> {
+    refs: &ElementRefs,
+) -> Result<Option<(Vec<AccessibleNode>, usize)>, BusError> {
     let calm = Bits::of_states(&[ENABLED, SENSITIVE]);
     let disabled = async {
         match detail {
@@ -69,35 +69,35 @@ pub(super) async fn read(
         (Ok(tree), Ok(remarkable), Ok(disabled)) => (tree, remarkable, disabled),
         (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
             return match error {
-                BusError::Refused(_) | BusError::Garbled(_) => Ok(None),
-                BusError::Gone(_) | BusError::Late { .. } => Err(error),
+                BusError::Refused(_) | BusError::Malformed(_) => Ok(None),
+                BusError::Gone(_) | BusError::TimedOut { .. } => Err(error),
             };
         }
     };
-    let mut asked = Vec::new();
-    for (place, node) in nodes.iter_mut().enumerate() {
+    let mut requested = Vec::new();
+    for (index, node) in nodes.iter_mut().enumerate() {
         if remarkable.contains(&node.object) {
-            asked.push(place);
+            requested.push(index);
         } else if !disabled.contains(&node.object) {
             node.bits = calm;
         }
     }
-    describe(bus, &mut nodes, &asked, refs).await;
+    describe(bus, &mut nodes, &requested, refs).await;
     Ok(Some((nodes, left_off)))
 }
 
-/// Order and names.
-async fn tree(bus: &Bus, root: &Object) -> Result<(Vec<Node>, usize), BusError> {
-    let everything: Rule<'_> = rule(Bits::default(), ALL);
-    let question = (everything, &WANTED[..]);
-    let answer = bus.ask(root, COLLECTION, "GetTree", &question).await?;
+/// Reads order and names.
+async fn tree(bus: &AtSpiBus, root: &ObjectRef) -> Result<(Vec<AccessibleNode>, usize), BusError> {
+    let everything: MatchRule<'_> = rule(Bits::default(), ALL);
+    let args = (everything, &PROPERTIES[..]);
+    let answer = bus.call(root, COLLECTION, "GetTree", &args).await?;
     let body = answer.body();
-    let told: Vec<Told<'_>> = body.deserialize()?;
-    let mut nodes = Vec::with_capacity(told.len().min(MOST));
+    let entries: Vec<BulkReplyEntry<'_>> = body.deserialize()?;
+    let mut nodes = Vec::with_capacity(entries.len().min(MAX_ELEMENTS));
     let mut left_off = 0;
-    // The elements that hold the next one, from the root down.
+    // The ancestors of the next element, from the root down.
     let mut holders: Vec<ObjectPath<'_>> = Vec::new();
-    for ((name, path), properties) in told {
+    for ((name, path), properties) in entries {
         let parent = match properties.get("Parent") {
             Some(Variant::Structure(parent)) => match parent.fields() {
                 [_, Variant::ObjectPath(path)] => Some(path),
@@ -105,7 +105,7 @@ async fn tree(bus: &Bus, root: &Object) -> Result<(Vec<Node>, usize), BusError> 
             },
             _ => None,
         };
-        // Who names another parent than those it is told below belongs to the last of them.
+        // An element with an unexpected parent belongs to the previous element.
         let level = holders.iter().rposition(|holder| Some(holder) == parent);
         holders.truncate(level.map_or(holders.len(), |level| level + 1));
         let depth = holders.len();
@@ -114,15 +114,15 @@ async fn tree(bus: &Bus, root: &Object) -> Result<(Vec<Node>, usize), BusError> 
             // The application itself.
             continue;
         }
-        if depth > DEEPEST || nodes.len() >= MOST {
+        if depth > MAX_DEPTH || nodes.len() >= MAX_ELEMENTS {
             left_off += 1;
             continue;
         }
-        let object = Object {
+        let object = ObjectRef {
             bus: name.to_owned(),
             path: path.into(),
         };
-        let mut node = Node::bare(object, 0, Bits::default());
+        let mut node = AccessibleNode::bare(object, 0, Bits::default());
         node.depth = depth - 1;
         if let Some(Variant::Str(name)) = properties.get("Name") {
             node.name = name.as_str().to_owned();
@@ -132,23 +132,23 @@ async fn tree(bus: &Bus, root: &Object) -> Result<(Vec<Node>, usize), BusError> 
     Ok((nodes, left_off))
 }
 
-/// Those below the root whose states fit.
+/// The descendants of the root whose states match.
 async fn search(
-    bus: &Bus,
-    root: &Object,
+    bus: &AtSpiBus,
+    root: &ObjectRef,
     states: Bits,
     fit: i32,
-) -> Result<HashSet<Object>, BusError> {
-    // As many as there are, and what is below what fits too.
-    let question = (rule(states, fit), CANONICAL, 0i32, true);
-    let found: Vec<Object> = bus.get(root, COLLECTION, "GetMatches", &question).await?;
+) -> Result<HashSet<ObjectRef>, BusError> {
+    // Without a limit, including descendants of matches.
+    let args = (rule(states, fit), CANONICAL, 0i32, true);
+    let found: Vec<ObjectRef> = bus.get(root, COLLECTION, "GetMatches", &args).await?;
     Ok(found.into_iter().collect())
 }
 
-fn rule<'a>(states: Bits, fit: i32) -> Rule<'a> {
+fn rule<'a>(states: Bits, fit: i32) -> MatchRule<'a> {
     let nothing: (&[i32], &[&str]) = (&[], &[]);
     (
-        states.words().to_vec(),
+        states.halves().to_vec(),
         fit,
         HashMap::new(),
         ALL,
@@ -160,41 +160,46 @@ fn rule<'a>(states: Bits, fit: i32) -> Rule<'a> {
     )
 }
 
-/// The roles of all, states and abilities of those that are asked. The role of an element that is
-/// out of view is asked once: it hardly ever changes, and is asked again when the element is shown.
-/// So is what an element can do.
-async fn describe(bus: &Bus, nodes: &mut [Node], asked: &[usize], refs: &Refs) {
-    let is_asked: HashSet<usize> = asked.iter().copied().collect();
+/// Reads all roles, and states and abilities of the `requested` elements. The role and abilities of
+/// hidden elements are read once and again when they are shown: they rarely change.
+async fn describe(
+    bus: &AtSpiBus,
+    nodes: &mut [AccessibleNode],
+    requested: &[usize],
+    refs: &ElementRefs,
+) {
+    let is_requested: HashSet<usize> = requested.iter().copied().collect();
     let mut unknown = Vec::new();
     let mut unable = Vec::new();
-    for (place, node) in nodes.iter_mut().enumerate() {
-        let is_asked = is_asked.contains(&place);
-        let known = refs.known(&node.object);
+    for (index, node) in nodes.iter_mut().enumerate() {
+        let is_requested = is_requested.contains(&index);
+        let known = refs.target_of(&node.object);
         node.abilities = known.map_or(Abilities::NONE, |known| known.abilities);
         match known {
-            Some(known) if !is_asked => node.role = known.role,
-            Some(_) | None => unknown.push(place),
+            Some(known) if !is_requested => node.role = known.role,
+            Some(_) | None => unknown.push(index),
         }
-        if is_asked && node.abilities == Abilities::NONE {
-            unable.push(place);
+        if is_requested && node.abilities == Abilities::NONE {
+            unable.push(index);
         }
     }
-    let of = |places: &[usize]| -> Vec<&Object> {
-        places.iter().map(|place| &nodes[*place].object).collect()
+    let of = |indices: &[usize]| -> Vec<&ObjectRef> {
+        indices.iter().map(|index| &nodes[*index].object).collect()
     };
-    let (unknowns, askeds, unables) = (of(&unknown), of(asked), of(&unable));
+    let (objects_without_role, detailed_objects, objects_without_abilities) =
+        (of(&unknown), of(requested), of(&unable));
     let (roles, states, interfaces) = tokio::join!(
-        bus.each::<u32, _>(unknowns, ACCESSIBLE, "GetRole", &()),
-        bus.each::<Vec<u32>, _>(askeds, ACCESSIBLE, "GetState", &()),
-        bus.each::<Vec<String>, _>(unables, ACCESSIBLE, "GetInterfaces", &()),
+        bus.each::<u32, _>(objects_without_role, ACCESSIBLE, "GetRole", &()),
+        bus.each::<Vec<u32>, _>(detailed_objects, ACCESSIBLE, "GetState", &()),
+        bus.each::<Vec<String>, _>(objects_without_abilities, ACCESSIBLE, "GetInterfaces", &()),
     );
-    for (place, role) in unknown.iter().zip(roles) {
-        nodes[*place].role = role.unwrap_or_default();
+    for (index, role) in unknown.iter().zip(roles) {
+        nodes[*index].role = role.unwrap_or_default();
     }
-    for (place, states) in asked.iter().zip(states) {
-        nodes[*place].bits = Bits::of(&states.unwrap_or_default());
+    for (index, states) in requested.iter().zip(states) {
+        nodes[*index].bits = Bits::of(&states.unwrap_or_default());
     }
-    for (place, interfaces) in unable.iter().zip(interfaces) {
-        nodes[*place].abilities = Abilities::of(&interfaces.unwrap_or_default());
+    for (index, interfaces) in unable.iter().zip(interfaces) {
+        nodes[*index].abilities = Abilities::of(&interfaces.unwrap_or_default());
     }
 }

@@ -1,66 +1,73 @@
-//! What is asked only about elements that are shown: where they are and what they hold.
+//! Reads what is needed only for visible elements: bounds, values, labels and identifiers.
 
 use telechir_device::{Bounds, Detail, State, Window};
 
-use super::{Node, Toolkit};
-use crate::bus::Bus;
+use super::{AccessibleNode, Toolkit};
+use crate::bus::AtSpiBus;
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, Object, TEXT, VALUE};
+use crate::object::{ACCESSIBLE, ACTION, Abilities, COMPONENT, ObjectRef, TEXT, VALUE};
 use crate::role;
 use crate::state::{SHOWING, VISIBLE};
 
-/// Characters of a text that are read.
-const LONGEST: i32 = 400;
-/// The number of the relation to the words that name an element.
+/// Maximum number of characters read from a text.
+const MAX_TEXT_CHARS: i32 = 400;
+/// `ATSPI_RELATION_LABELLED_BY`.
 const LABELLED_BY: u32 = 2;
-/// Of the screen, and of the window.
+/// Coordinate types of `GetExtents`.
 const SCREEN: u32 = 0;
 const WINDOW: u32 = 1;
 
-/// What is needed to say where an application's elements are.
-pub(super) struct Frame<'a> {
+/// What is needed to compute screen positions.
+pub(super) struct PositionContext<'a> {
     pub(super) toolkit: Toolkit,
     pub(super) windows: &'a [Window],
 }
 
-/// Asks about all that is shown.
-pub(super) async fn tell(
-    bus: &Bus,
-    nodes: &mut [Node],
-    frame: &Frame<'_>,
+/// Reads the details of all visible elements.
+pub(super) async fn read_details(
+    bus: &AtSpiBus,
+    nodes: &mut [AccessibleNode],
+    context: &PositionContext<'_>,
     detail: Detail,
 ) -> Result<(), BusError> {
-    place(bus, nodes, frame).await;
+    read_bounds(bus, nodes, context).await;
     clip(nodes);
-    let shown = |node: &Node| node.bounds.is_some();
+    let shown = |node: &AccessibleNode| node.bounds.is_some();
     let holding: Vec<usize> = (0..nodes.len()).filter(|at| shown(&nodes[*at])).collect();
     labels(bus, nodes, &holding).await;
     values(bus, nodes, &holding).await;
     if detail == Detail::Full {
-        names(bus, nodes, &holding).await;
+        read_identifiers(bus, nodes, &holding).await;
     }
     Ok(())
 }
 
-/// Where each element that says it is shown is.
-async fn place(bus: &Bus, nodes: &mut [Node], frame: &Frame<'_>) {
-    let is_gtk4 = frame.toolkit.is_gtk4;
+/// Reads the bounds of each element that reports itself visible.
+async fn read_bounds(bus: &AtSpiBus, nodes: &mut [AccessibleNode], context: &PositionContext<'_>) {
+    let is_gtk4 = context.toolkit.is_gtk4;
     let (bit, from) = if is_gtk4 {
         (VISIBLE, WINDOW)
     } else {
         (SHOWING, SCREEN)
     };
-    let says_so = |node: &Node| node.bits.has(bit) && node.abilities.has(Abilities::COMPONENT);
-    let objects = nodes.iter().filter(|node| says_so(node));
+    let is_positioned =
+        |node: &AccessibleNode| node.bits.has(bit) && node.abilities.has(Abilities::COMPONENT);
+    let objects = nodes.iter().filter(|node| is_positioned(node));
     let objects = objects.map(|node| &node.object);
     let mut extents = each_extent(bus, objects, from).await.into_iter();
     let mut origin = None;
     for node in nodes {
-        let extent = says_so(node).then(|| extents.next().flatten()).flatten();
+        let extent = is_positioned(node)
+            .then(|| extents.next().flatten())
+            .flatten();
         if node.depth == 0 && is_gtk4 {
-            origin = corner(frame.windows, &node.name, extent.map(|(_, _, w, h)| (w, h)));
+            origin = corner(
+                context.windows,
+                &node.name,
+                extent.map(|(_, _, w, h)| (w, h)),
+            );
         }
-        // Without its window's place nothing is known of where an element of GTK 4 is.
+        // The position of a GTK 4 element is unknown without that of its window.
         let shift = if is_gtk4 { origin } else { Some((0, 0)) };
         node.bounds = extent
             .zip(shift)
@@ -71,11 +78,11 @@ async fn place(bus: &Bus, nodes: &mut [Node], frame: &Frame<'_>) {
 /// Left, top, width, height.
 pub(crate) type Extent = (i32, i32, i32, i32);
 
-/// The bounds of an extent counted from `left` and `top`; none when it is nowhere.
+/// The bounds of an extent relative to (`left`, `top`); `None` if it is empty.
 pub(crate) fn bounds_of(extent: Extent, (left, top): (i32, i32)) -> Option<Bounds> {
     let (x, y, width, height) = extent;
     let length = |length: i32| u32::try_from(length).ok().filter(|length| *length > 0);
-    // What GTK 3 says of something that has no place.
+    // GTK 3 reports this for elements without a position.
     if (x, y, width, height) == (-1, -1, 1, 1) {
         return None;
     }
@@ -88,8 +95,8 @@ pub(crate) fn bounds_of(extent: Extent, (left, top): (i32, i32)) -> Option<Bound
 }
 
 pub(crate) async fn each_extent<'o>(
-    bus: &Bus,
-    objects: impl IntoIterator<Item = &'o Object>,
+    bus: &AtSpiBus,
+    objects: impl IntoIterator<Item = &'o ObjectRef>,
     from: u32,
 ) -> Vec<Option<Extent>> {
     let answers = bus.each::<(Extent,), _>(objects, COMPONENT, "GetExtents", &from);
@@ -97,7 +104,7 @@ pub(crate) async fn each_extent<'o>(
     answers.map(|answer| Some(answer?.0)).collect()
 }
 
-/// The corner of the window with this title, of several the one of this size.
+/// The corner of the window with this title; of several windows, the one with this size.
 pub(crate) fn corner(
     windows: &[Window],
     title: &str,
@@ -116,9 +123,9 @@ pub(crate) fn corner(
     Some((window.content.x, window.content.y))
 }
 
-/// What lies outside of the part of a list or a page that is in view is not shown, whatever is
-/// said of it. Menus may reach out of their window.
-fn clip(nodes: &mut [Node]) {
+/// Clips elements to the visible part of their list or page, whatever they report. Menus may extend
+/// beyond their window.
+fn clip(nodes: &mut [AccessibleNode]) {
     let mut views: Vec<(usize, Option<Bounds>)> = Vec::new();
     for node in nodes.iter_mut() {
         while views.last().is_some_and(|(depth, _)| *depth >= node.depth) {
@@ -138,12 +145,12 @@ fn clip(nodes: &mut [Node]) {
     }
 }
 
-/// A sort of relation and whom it is to.
-type Relation = (u32, Vec<Object>);
+/// A relation type and its targets.
+type Relation = (u32, Vec<ObjectRef>);
 
-/// Who is named by the words beside it has those for its name.
-async fn labels(bus: &Bus, nodes: &mut [Node], shown: &[usize]) {
-    let is_nameless = |node: &Node| {
+/// Names unnamed fields after their labels.
+async fn labels(bus: &AtSpiBus, nodes: &mut [AccessibleNode], shown: &[usize]) {
+    let is_nameless = |node: &AccessibleNode| {
         node.name.is_empty()
             && matches!(
                 &*role::name(node.role),
@@ -160,19 +167,19 @@ async fn labels(bus: &Bus, nodes: &mut [Node], shown: &[usize]) {
     let relations = relations.await;
     for (at, relations) in nameless.into_iter().zip(relations) {
         let by = relations.unwrap_or_default().into_iter();
-        let by: Vec<Object> = by
+        let by: Vec<ObjectRef> = by
             .filter(|(kind, _)| *kind == LABELLED_BY)
             .flat_map(|(_, objects)| objects)
             .collect();
-        let words = nodes.iter().filter(|node| by.contains(&node.object));
-        let words: Vec<&str> = words.map(|node| node.name.as_str()).collect();
-        nodes[at].name = words.join(" ");
+        let labels = nodes.iter().filter(|node| by.contains(&node.object));
+        let labels: Vec<&str> = labels.map(|node| node.name.as_str()).collect();
+        nodes[at].name = labels.join(" ");
     }
 }
 
-/// The texts and numbers that elements hold.
-async fn values(bus: &Bus, nodes: &mut [Node], shown: &[usize]) {
-    let with = |wanted: fn(&Node) -> bool| -> Vec<usize> {
+/// Reads the texts and numbers of elements.
+async fn values(bus: &AtSpiBus, nodes: &mut [AccessibleNode], shown: &[usize]) {
+    let with = |wanted: fn(&AccessibleNode) -> bool| -> Vec<usize> {
         shown
             .iter()
             .copied()
@@ -180,8 +187,8 @@ async fn values(bus: &Bus, nodes: &mut [Node], shown: &[usize]) {
             .collect()
     };
     let (texts, numbers) = (with(holds_text), with(holds_number));
-    let objects = |places: &[usize]| -> Vec<Object> {
-        places.iter().map(|at| nodes[*at].object.clone()).collect()
+    let objects = |indices: &[usize]| -> Vec<ObjectRef> {
+        indices.iter().map(|at| nodes[*at].object.clone()).collect()
     };
     let (of_texts, of_numbers) = (objects(&texts), objects(&numbers));
     let (read, counted) = tokio::join!(
@@ -196,17 +203,17 @@ async fn values(bus: &Bus, nodes: &mut [Node], shown: &[usize]) {
     }
 }
 
-/// The beginning of each text. Qt gives nothing when more is asked for than there is.
-async fn each_text(bus: &Bus, objects: &[Object]) -> Vec<Option<String>> {
+/// The start of each text. Qt returns nothing if more characters are requested than exist.
+async fn each_text(bus: &AtSpiBus, objects: &[ObjectRef]) -> Vec<Option<String>> {
     let lengths = bus.properties::<i32>(objects, TEXT, "CharacterCount").await;
-    let is_long = |length: &Option<i32>| length.is_none_or(|length| length > LONGEST);
+    let is_long = |length: &Option<i32>| length.is_none_or(|length| length > MAX_TEXT_CHARS);
     let of = |long: bool| {
         let both = objects.iter().zip(&lengths);
         both.filter(move |(_, length)| is_long(length) == long)
             .map(|(object, _)| object)
     };
     let (long, short) = tokio::join!(
-        bus.each::<String, _>(of(true), TEXT, "GetText", &(0i32, LONGEST)),
+        bus.each::<String, _>(of(true), TEXT, "GetText", &(0i32, MAX_TEXT_CHARS)),
         bus.each::<String, _>(of(false), TEXT, "GetText", &(0i32, -1i32)),
     );
     let (mut long, mut short) = (long.into_iter(), short.into_iter());
@@ -221,33 +228,33 @@ async fn each_text(bus: &Bus, objects: &[Object]) -> Vec<Option<String>> {
     texts.collect()
 }
 
-/// Without the marks that stand for elements inside of a text.
+/// Removes object replacement characters, which stand for embedded elements.
 pub(crate) fn readable(text: &str) -> String {
     text.replace('\u{fffc}', "")
 }
 
-pub(crate) fn holds_text(node: &Node) -> bool {
+pub(crate) fn holds_text(node: &AccessibleNode) -> bool {
     let role = role::name(node.role);
     let is_field = node.bits.meaning(node.role).has(State::Editable)
         || matches!(&*role, "textbox" | "searchbox" | "terminal");
     node.abilities.has(Abilities::TEXT) && is_field && node.role != role::PASSWORD
 }
 
-pub(crate) fn holds_number(node: &Node) -> bool {
+pub(crate) fn holds_number(node: &AccessibleNode) -> bool {
     let role = role::name(node.role);
     let is_scale = matches!(&*role, "slider" | "spinbutton" | "progressbar" | "levelbar");
     node.abilities.has(Abilities::VALUE) && is_scale
 }
 
-/// Ids and names of actions of what can be acted on.
-async fn names(bus: &Bus, nodes: &mut [Node], shown: &[usize]) {
-    let objects: Vec<Object> = shown.iter().map(|at| nodes[*at].object.clone()).collect();
+/// Reads automation ids and action names.
+async fn read_identifiers(bus: &AtSpiBus, nodes: &mut [AccessibleNode], shown: &[usize]) {
+    let objects: Vec<ObjectRef> = shown.iter().map(|at| nodes[*at].object.clone()).collect();
     let acting: Vec<usize> = shown
         .iter()
         .copied()
         .filter(|at| nodes[*at].abilities.has(Abilities::ACTION))
         .collect();
-    let actors: Vec<Object> = acting.iter().map(|at| nodes[*at].object.clone()).collect();
+    let actors: Vec<ObjectRef> = acting.iter().map(|at| nodes[*at].object.clone()).collect();
     let (ids, attributes, actions) = tokio::join!(
         bus.properties::<String>(&objects, ACCESSIBLE, "AccessibleId"),
         bus.each::<std::collections::HashMap<String, String>, _>(

@@ -1,10 +1,10 @@
-//! Names as a person would say them, where an application's own are odd.
+//! Cleans up element names that toolkits generate.
 
-use super::Node;
+use super::AccessibleNode;
 use crate::role;
 
-/// GTK 4 calls what has no name by its class (`GtkButton`), and says some names twice (`7 7`).
-pub(super) fn tidy(nodes: &mut [Node]) {
+/// GTK 4 names unnamed elements after their class (`GtkButton`) and repeats some names (`7 7`).
+pub(super) fn tidy(nodes: &mut [AccessibleNode]) {
     for node in nodes {
         if is_class(&node.name) {
             node.name.clear();
@@ -24,7 +24,7 @@ fn is_class(name: &str) -> bool {
     })
 }
 
-/// Where the first of two equal halves with a space between ends.
+/// Length of the first half if the name consists of two equal halves separated by a space.
 fn half_of(name: &str) -> Option<usize> {
     let half = name.len().checked_sub(1)? / 2;
     let first = name.get(..half)?;
@@ -32,8 +32,8 @@ fn half_of(name: &str) -> Option<usize> {
     (first == second && !first.is_empty()).then_some(half)
 }
 
-/// A button without a name has that of the words on it.
-pub(super) fn fill(nodes: &mut [Node]) {
+/// Names unnamed buttons after their labels.
+pub(super) fn fill(nodes: &mut [AccessibleNode]) {
     for at in 0..nodes.len() {
         let node = &nodes[at];
         if !node.name.is_empty() || role::name(node.role) != "button" {
@@ -43,12 +43,12 @@ pub(super) fn fill(nodes: &mut [Node]) {
         let below = nodes[at + 1..]
             .iter()
             .take_while(|below| below.depth > depth);
-        let words: Vec<&str> = below
+        let labels: Vec<&str> = below
             .filter(|below| matches!(&*role::name(below.role), "label" | "text"))
             .map(|below| below.name.as_str())
             .filter(|name| !name.is_empty())
             .collect();
-        let name = words.join(" ");
+        let name = labels.join(" ");
         nodes[at].name = name;
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_are_told_from_others() {
+    fn recognizes_class_names_and_doubled_names() {
         assert!(is_class("GtkMenuButton") && is_class("AdwGizmo"));
         assert!(!is_class("Gtk") && !is_class("Gtk demo") && !is_class("Adwords"));
         assert_eq!(half_of("7 7"), Some(1));

@@ -1,25 +1,30 @@
-//! Asking for what a cache leaves out: some toolkits keep none, some fill it only by and by.
+//! Queries elements that a cache lacks: some toolkits have none, others fill it gradually.
 
 use std::collections::HashSet;
 use std::time::Instant;
 
-use super::{Found, Node, is_root};
-use crate::bus::{Bus, within};
+use super::{AccessibleNode, ElementMap, is_root};
+use crate::bus::{AtSpiBus, within};
 use crate::error::BusError;
-use crate::object::{ACCESSIBLE, Abilities, Object, PROPERTIES};
+use crate::object::{ACCESSIBLE, Abilities, ObjectRef, PROPERTIES};
 use crate::state::{Bits, MANAGES_DESCENDANTS};
 
-/// Elements asked about before the clock is looked at.
-const AT_A_TIME: usize = 512;
+/// Number of elements queried between checks of the time limit.
+const BATCH_SIZE: usize = 512;
 
-/// Adds what is missing, level by level; false when the time ends before.
-pub(super) async fn complete(bus: &Bus, root: &Object, found: &mut Found, until: Instant) -> bool {
+/// Adds the missing elements level by level; false if the time limit was reached.
+pub(super) async fn complete(
+    bus: &AtSpiBus,
+    root: &ObjectRef,
+    found: &mut ElementMap,
+    until: Instant,
+) -> bool {
     let mut parents = incomplete(root, found);
     while !parents.is_empty() {
         if Instant::now() >= until || found.is_full() {
             return false;
         }
-        let rest = parents.split_off(parents.len().min(AT_A_TIME));
+        let rest = parents.split_off(parents.len().min(BATCH_SIZE));
         let left = until.saturating_duration_since(Instant::now());
         let level = within("an application", left, level(bus, &parents, found)).await;
         let Ok(new) = level else { return false };
@@ -29,35 +34,40 @@ pub(super) async fn complete(bus: &Bus, root: &Object, found: &mut Found, until:
     true
 }
 
-/// The root, whose children are always asked for, whoever has more children than are known, and
-/// whose children do not say their order.
-fn incomplete(root: &Object, found: &Found) -> Vec<Object> {
+/// The root, parents with more children than known, and parents whose children report equal
+/// indices.
+fn incomplete(root: &ObjectRef, found: &ElementMap) -> Vec<ObjectRef> {
     let known = found.by_parent();
-    let lacks = |node: &&Node| {
+    let is_incomplete = |node: &&AccessibleNode| {
         let below = known.get(&node.object).map_or(&[][..], Vec::as_slice);
-        // A table of a million rows gives its rows only to those who ask for one.
+        // Large tables expose rows only on request.
         let is_endless = node.bits.has(MANAGES_DESCENDANTS);
         let is_disordered = below
             .windows(2)
             .any(|two| found.nodes[two[0]].index == found.nodes[two[1]].index);
-        let is_short = node.children.is_some_and(|said| said > below.len());
+        let is_short = node.children.is_some_and(|count| count > below.len());
         !is_endless && !is_root(&node.object) && (is_short || is_disordered)
     };
-    let lacking = found.nodes.iter().filter(lacks);
+    let lacking = found.nodes.iter().filter(is_incomplete);
     std::iter::once(root)
         .chain(lacking.map(|node| &node.object))
         .cloned()
         .collect()
 }
 
-/// The children of these: those that are new are added, and given to be asked in turn.
-async fn level(bus: &Bus, parents: &[Object], found: &mut Found) -> Result<Vec<Object>, BusError> {
-    let answers: Vec<Option<Vec<Object>>> = bus.each(parents, ACCESSIBLE, "GetChildren", &()).await;
-    let mut new: Vec<(Object, Object, i32)> = Vec::new();
+/// Queries the children of these parents and adds new ones; returns those to query next.
+async fn level(
+    bus: &AtSpiBus,
+    parents: &[ObjectRef],
+    found: &mut ElementMap,
+) -> Result<Vec<ObjectRef>, BusError> {
+    let answers: Vec<Option<Vec<ObjectRef>>> =
+        bus.each(parents, ACCESSIBLE, "GetChildren", &()).await;
+    let mut new: Vec<(ObjectRef, ObjectRef, i32)> = Vec::new();
     let mut met = HashSet::new();
     for (parent, children) in parents.iter().zip(answers) {
         let mut children = children.unwrap_or_default();
-        // What is in another application is told by that.
+        // Elements of other applications are reported by those.
         children.retain(|child| !child.is_null() && child.bus == parent.bus);
         for (index, child) in (0..).zip(&children) {
             if !found.has(child) && met.insert(child.clone()) {
@@ -70,10 +80,10 @@ async fn level(bus: &Bus, parents: &[Object], found: &mut Found) -> Result<Vec<O
 }
 
 async fn describe(
-    bus: &Bus,
-    new: Vec<(Object, Object, i32)>,
-    found: &mut Found,
-) -> Result<Vec<Object>, BusError> {
+    bus: &AtSpiBus,
+    new: Vec<(ObjectRef, ObjectRef, i32)>,
+    found: &mut ElementMap,
+) -> Result<Vec<ObjectRef>, BusError> {
     let objects = || new.iter().map(|(object, ..)| object);
     let (names, roles, states, interfaces) = tokio::join!(
         bus.each::<zbus::OwnedVariant, _>(objects(), PROPERTIES, "Get", &(ACCESSIBLE, "Name")),
@@ -86,21 +96,21 @@ async fn describe(
     for ((object, parent, index), (((name, role), states), interfaces)) in
         new.into_iter().zip(answers)
     {
-        // One without a role went away meanwhile.
+        // Elements without a role were removed meanwhile.
         let Some(role) = role else { continue };
         let name = name.and_then(|name| String::try_from(name).ok());
         added.push(object.clone());
-        found.add(Node {
+        found.add(AccessibleNode {
             parent: Some(parent),
             index,
             abilities: Abilities::of(&interfaces.unwrap_or_default()),
             name: name.unwrap_or_default(),
-            ..Node::bare(object, role, Bits::of(&states.unwrap_or_default()))
+            ..AccessibleNode::bare(object, role, Bits::of(&states.unwrap_or_default()))
         });
     }
     added.retain(|object| {
-        let place = found.places.get(object);
-        place.is_some_and(|place| !found.nodes[*place].bits.has(MANAGES_DESCENDANTS))
+        let index = found.indices.get(object);
+        index.is_some_and(|index| !found.nodes[*index].bits.has(MANAGES_DESCENDANTS))
     });
     Ok(added)
 }

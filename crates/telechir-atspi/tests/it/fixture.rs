@@ -1,4 +1,4 @@
-//! A private desktop with applications, and what they say of themselves.
+//! A private desktop with applications and their accessibility trees.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,22 +17,22 @@ use telechir_testkit::gate::{Part, require};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
 
-/// How long an application may take to say what it shows, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an application may take to expose its elements on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whom desktops run as here: nobody whom a session takes.
+/// The user for desktops, which no session uses.
 fn identity() -> Option<Identity> {
     is_root().then(|| Identity::unprivileged(3_829)).flatten()
 }
 
-/// A desktop as a session has it.
-pub(crate) struct Stage {
+/// A desktop with accessibility and text recognition, as sessions use it.
+pub(crate) struct DesktopFixture {
     pub(crate) desktop: WithAccessibility<Desktop, AtSpi>,
     pub(crate) workspace: PathBuf,
     folder: TempDir,
 }
 
-impl Stage {
+impl DesktopFixture {
     pub(crate) async fn new() -> Self {
         require(Part::XServer);
         require(Part::Dbus);
@@ -64,9 +64,9 @@ impl Stage {
     }
 
     pub(crate) async fn with(program: &str, args: &[&str]) -> Self {
-        let mut stage = Self::new().await;
-        stage.launch(program, args).await;
-        stage
+        let mut fixture = Self::new().await;
+        fixture.launch(program, args).await;
+        fixture
     }
 
     pub(crate) async fn launch(&mut self, program: &str, args: &[&str]) -> Pid {
@@ -80,36 +80,36 @@ impl Stage {
         applications.tree(detail, &windows).await.unwrap()
     }
 
-    /// Waits until the applications say something that fits.
+    /// Waits until the tree matches.
     pub(crate) async fn until(&mut self, what: &str, fits: impl Fn(&Tree) -> bool) -> Tree {
-        let began = Instant::now();
+        let start = Instant::now();
         loop {
             let tree = self.tree(Detail::Basic).await;
             if fits(&tree) {
                 return tree;
             }
             assert!(
-                began.elapsed() < PATIENCE,
+                start.elapsed() < TIMEOUT,
                 "{what} did not come; there is\n{}",
-                told(&tree)
+                outline(&tree)
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// Waits until there is exactly one such element, on the screen.
+    /// Waits until exactly one element matches and is visible.
     pub(crate) async fn element(&mut self, named: &Named) -> Element {
         let there = |tree: &Tree| choose(tree, named).is_ok_and(|at| tree.elements[at].is_shown());
         let tree = self.until(&named.to_string(), there).await;
-        let place = choose(&tree, named).unwrap();
-        tree.elements[place].clone()
+        let index = choose(&tree, named).unwrap();
+        tree.elements[index].clone()
     }
 
     pub(crate) async fn perform(&mut self, action: Action) -> Result<ActionReport, DeviceError> {
         let viewport = Viewport::unscaled(self.desktop.size());
         let action: ScreenAction = viewport.action(&action).unwrap();
         let done = self.desktop.perform(&action).await;
-        // As a session waits.
+        // The values of a session.
         let settle = Settle {
             quiet: Duration::from_millis(45),
             ceiling: Duration::from_secs(2),
@@ -118,17 +118,17 @@ impl Stage {
         done
     }
 
-    /// The processes with this name on this desktop: told by the display's folder, which all of
-    /// them know.
+    /// The processes with this name on this desktop, recognized by the display folder in their
+    /// environment.
     pub(crate) fn processes(&self, name: &str) -> Vec<Pid> {
         let folder = self.folder.path().to_str().unwrap().as_bytes();
         let all = fs::read_dir("/proc").unwrap().flatten();
         let mine = all.filter_map(|entry| {
             let number: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let said = fs::read_to_string(entry.path().join("comm")).ok()?;
+            let text = fs::read_to_string(entry.path().join("comm")).ok()?;
             let knows = fs::read(entry.path().join("environ")).ok()?;
-            let ours = knows.windows(folder.len()).any(|part| part == folder);
-            (said.trim() == name && ours).then(|| Pid::from_raw(number))?
+            let is_on_display = knows.windows(folder.len()).any(|part| part == folder);
+            (text.trim() == name && is_on_display).then(|| Pid::from_raw(number))?
         });
         mine.collect()
     }
@@ -138,7 +138,7 @@ impl Stage {
     }
 }
 
-pub(crate) fn told(tree: &Tree) -> String {
+pub(crate) fn outline(tree: &Tree) -> String {
     let lines = tree.elements.iter().map(|element| {
         let bounds = element.bounds.map(|b| (b.x, b.y, b.width, b.height));
         format!(

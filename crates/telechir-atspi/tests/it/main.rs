@@ -1,7 +1,7 @@
-//! The accessibility of real applications on a real private desktop.
+//! Accessibility of real applications on a real private desktop.
 #![expect(
     clippy::unwrap_used,
-    reason = "tests end where something is not as it must be"
+    reason = "a test fails on the first unexpected result"
 )]
 
 mod faults;

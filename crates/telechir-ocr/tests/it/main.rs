@@ -1,3 +1,3 @@
-//! Words are read off real pixels, in a confinement.
+//! Text recognition on real pixels, in a sandbox.
 
 mod reading;

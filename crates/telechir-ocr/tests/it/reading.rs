@@ -1,4 +1,4 @@
-//! Words on a real terminal's window, which says nothing of itself.
+//! Text in the window of a real terminal, which has no accessibility.
 
 use std::time::{Duration, Instant};
 
@@ -10,34 +10,34 @@ use telechir_testkit::gate::{Part, require};
 use telechir_testkit::scene::LEGIBLE_XTERM;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-/// How long the terminal may take to show its words, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the terminal may take to show its text on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whom programs run as here: nobody whom a session takes.
+/// The user for programs, which no session uses.
 fn identity() -> Option<Identity> {
     is_root().then(|| Identity::unprivileged(3_830)).flatten()
 }
 
 #[tokio::test]
-async fn words_in_a_terminal_are_read_where_they_stand() {
+async fn terminal_text_is_recognized_at_its_position() {
     require(Part::XServer);
     require(Part::Tesseract);
     let folder = tempfile::tempdir().unwrap();
     let options = DisplayOptions::new(folder.path(), identity());
     let mut display = PrivateDisplay::start(options).await.unwrap();
-    let says = "printf 'Delete all messages\\n\\n\\n\\nKeep them\\n'; sleep 600";
-    let command = ["-e", "sh", "-c", says];
+    let script = "printf 'Delete all messages\\n\\n\\n\\nKeep them\\n'; sleep 600";
+    let command = ["-e", "sh", "-c", script];
     display
         .launch("xterm", &[&LEGIBLE_XTERM[..], &command].concat())
         .await
         .unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
     let mut reader = Tesseract::new(identity());
-    let began = Instant::now();
+    let start = Instant::now();
     loop {
         let frame = desktop.capture().await.unwrap();
         let lines = reader.read(&frame).await.unwrap();
-        let line = |words: &str| lines.iter().find(|line| line.text() == words);
+        let line = |text: &str| lines.iter().find(|line| line.text() == text);
         if let (Some(delete), Some(keep)) = (line("Delete all messages"), line("Keep them")) {
             let (delete, keep) = (delete.bounds().unwrap(), keep.bounds().unwrap());
             assert!((100..130).contains(&delete.x), "{delete:?}");
@@ -45,14 +45,14 @@ async fn words_in_a_terminal_are_read_where_they_stand() {
             assert!((3..6).contains(&((keep.y - delete.y) / 15)), "{keep:?}");
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{lines:?}");
+        assert!(start.elapsed() < TIMEOUT, "{lines:?}");
     }
     desktop.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn where_it_is_not_installed_the_answer_says_how_to_get_it() {
-    let mut reader = Tesseract::new(identity()).by("/nonexistent/tesseract");
+async fn a_missing_tesseract_is_reported_with_its_package() {
+    let mut reader = Tesseract::new(identity()).with_program("/nonexistent/tesseract");
     let frame = Frame::new(Size::new(2, 2), vec![0; 16]).unwrap();
     let error = reader.read(&frame).await.unwrap_err();
     let DeviceError::Unavailable { message, .. } = error else {

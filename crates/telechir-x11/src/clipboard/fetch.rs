@@ -19,7 +19,7 @@ const OWNER_TIMEOUT_MS: u64 = 2_000;
 /// Maximum size of a selection in bytes; protects against unbounded memory use.
 const MAX_BYTES: usize = 32 << 20;
 /// Length of one property read in 32-bit words.
-const CHUNK_WORDS: u32 = 1 << 16;
+const CHUNK_UNITS: u32 = 1 << 16;
 
 /// An unmapped window whose property receives selection data.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl SelectionReader {
                 property,
                 AtomEnum::ANY,
                 offset,
-                CHUNK_WORDS,
+                CHUNK_UNITS,
             )?;
             let chunk = connection.reply(chunk).await?;
             let is_last = chunk.bytes_after == 0;

@@ -16,7 +16,7 @@ use crate::focus::ignore_destroyed;
 /// Maximum number of windows queried before the first reply is read.
 const MAX_PENDING_QUERIES: usize = 64;
 /// Maximum length of a title or class in 32-bit words.
-const MAX_TEXT_WORDS: u32 = 256;
+const MAX_TEXT_UNITS: u32 = 256;
 
 /// A rectangle in screen coordinates, which may extend beyond the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,9 +172,9 @@ impl<'c> PendingQuery<'c> {
             window,
             geometry: x.get_geometry(window)?,
             origin: x.translate_coordinates(window, connection.root(), 0, 0)?,
-            title: send_request(atoms._NET_WM_NAME, MAX_TEXT_WORDS)?,
-            old_title: send_request(AtomEnum::WM_NAME.into(), MAX_TEXT_WORDS)?,
-            class: send_request(AtomEnum::WM_CLASS.into(), MAX_TEXT_WORDS)?,
+            title: send_request(atoms._NET_WM_NAME, MAX_TEXT_UNITS)?,
+            old_title: send_request(AtomEnum::WM_NAME.into(), MAX_TEXT_UNITS)?,
+            class: send_request(AtomEnum::WM_CLASS.into(), MAX_TEXT_UNITS)?,
             pid: send_request(atoms._NET_WM_PID, 1)?,
             state: send_request(atoms._NET_WM_STATE, 64)?,
             desktop: send_request(atoms._NET_WM_DESKTOP, 1)?,

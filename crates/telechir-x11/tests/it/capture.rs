@@ -120,7 +120,7 @@ async fn an_unchanged_screen_returns_the_same_pixel_buffer() {
     let moved = desktop.capture().await.unwrap();
     assert!(
         !std::ptr::eq(next.bgrx(), moved.bgrx()),
-        "the pointer is elsewhere"
+        "the pointer has moved"
     );
     desktop.close().await.unwrap();
 }

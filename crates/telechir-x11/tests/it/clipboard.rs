@@ -137,10 +137,10 @@ async fn typing_leaves_the_clipboard_as_it_was() {
     let folder = fixture::session_dir();
     let (desktop, path) = editor(&folder, "").await;
     let mut desktop = desktop.typing(Typing::Paste);
-    write(&mut desktop, "a person's own").await;
+    write(&mut desktop, "the user's own").await;
     let text = format!("{}漢字 한글 😀 e\u{301}\nend", "long ".repeat(60));
     desktop.perform(&fixture::type_text(&text)).await.unwrap();
-    assert_eq!(read(&mut desktop).await.unwrap(), "a person's own");
+    assert_eq!(read(&mut desktop).await.unwrap(), "the user's own");
     press(&mut desktop, "ctrl+s").await;
     assert_eq!(holds(&path, &text).await, text);
     desktop.close().await.unwrap();

@@ -105,7 +105,7 @@ async fn five_hundred_windows_are_handled() {
         );
     })
     .await;
-    timed("a click by place and a picture", 10 * second, async {
+    timed("a click by position and a screenshot", 10 * second, async {
         let at = fixture::move_to(desktop.size(), 640, 400);
         desktop.perform(&at).await.unwrap();
         desktop.capture().await.unwrap();

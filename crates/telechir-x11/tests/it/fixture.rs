@@ -95,7 +95,7 @@ pub(crate) async fn watched(display: PrivateDisplay, manners: Manners) -> (Deskt
 pub(crate) fn on_screen(size: Size, action: Action) -> ScreenAction {
     Viewport::new(size, size)
         .action(&action)
-        .expect("the places are on the screen")
+        .expect("the coordinates are on the screen")
 }
 
 pub(crate) fn pixel(x: u32, y: u32) -> Target {

@@ -54,7 +54,7 @@ pub(crate) async fn holds(path: &Path, expected: &str) -> String {
 pub(crate) async fn started(display: PrivateDisplay, program: &str, args: &[&str]) -> Desktop {
     let mut desktop = display.into_desktop().await.unwrap();
     let blank = desktop.capture().await.unwrap();
-    let display = desktop.private_display().expect("it is our own");
+    let display = desktop.private_display().expect("the display is private");
     display.launch(program, args).await.unwrap();
     appear(&mut desktop, &blank).await;
     desktop

@@ -51,11 +51,11 @@ async fn an_unchanged_screen_needs_no_wait() {
 async fn a_busy_program_extends_the_wait() {
     let folder = fixture::session_dir();
     let mut display = fixture::managed(&folder).await;
-    let words = [
+    let args = [
         "-c",
         "end=$((SECONDS+60)); while ((SECONDS<end)); do :; done",
     ];
-    display.launch("bash", &words).await.unwrap();
+    display.launch("bash", &args).await.unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
     let settled = desktop.settle(SETTLE).await.unwrap();
     assert!(settled.waited >= SETTLE.quiet * 4, "{settled:?}");

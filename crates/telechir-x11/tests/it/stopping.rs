@@ -120,7 +120,7 @@ async fn an_invalid_stop_key_is_refused() {
 
 /// Kills the X server of the display.
 fn kill_server(desktop: &mut Desktop) {
-    let display = desktop.private_display().expect("it is our own");
+    let display = desktop.private_display().expect("the display is private");
     let pid = display.server_pid().unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
@@ -165,7 +165,7 @@ async fn a_server_lost_during_an_action_is_reported_at_once() {
         .await
         .unwrap();
     let mut desktop = desktop.beginning_anew();
-    let display = desktop.private_display().expect("it is our own");
+    let display = desktop.private_display().expect("the display is private");
     let (environment, pid) = (display.environment(), display.server_pid().unwrap());
     std::thread::spawn(move || {
         let start = Instant::now();
@@ -196,7 +196,7 @@ async fn a_window_may_close_under_the_pointer() {
         .unwrap();
     let size = desktop.size();
     for run in 0..5 {
-        let display = desktop.private_display().expect("it is our own");
+        let display = desktop.private_display().expect("the display is private");
         let args = ["-geometry", "120x50+0+0", "-e", "sleep", "0.4"];
         display.launch("xterm", &args).await.unwrap();
         let start = Instant::now();

@@ -129,7 +129,7 @@ async fn plain_text_and_a_hundred_foreign_characters_are_saved_exactly() {
 
 /// Changes the keyboard layout with setxkbmap, as a user would.
 async fn set_layout(desktop: &mut Desktop, text: &[&str]) {
-    let display = desktop.private_display().expect("it is our own");
+    let display = desktop.private_display().expect("the display is private");
     let before = telechir_testkit::xvfb::keyboard(&display.environment());
     display.launch("setxkbmap", text).await.unwrap();
     let environment = display.environment();

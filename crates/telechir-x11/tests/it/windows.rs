@@ -53,7 +53,7 @@ pub(crate) fn region(x0: u32, y0: u32, x1: u32, y1: u32) -> Region {
 }
 
 pub(crate) async fn launch(desktop: &mut Desktop, program: &str, args: &[&str], windows: usize) {
-    let display = desktop.private_display().expect("it is our own");
+    let display = desktop.private_display().expect("the display is private");
     display.launch(program, args).await.unwrap();
     appear_listed(desktop, windows).await;
 }
