@@ -42,7 +42,6 @@ const MIN_INEFFECTIVE_TIME: Duration = Duration::from_millis(120);
 const MAX_INEFFECTIVE_TOTAL: u32 = 4;
 /// The effect of an expired timer appears within this time, unless its thread had nothing to do.
 const TIMER_LATENCY: Duration = Duration::from_millis(4);
-
 /// Programs are busy if they use this many cores more than their background load.
 const BUSY_CORES: f64 = 0.1;
 /// Factor by which the background load may vary.
@@ -51,11 +50,11 @@ const BACKGROUND_MARGIN: f64 = 1.2;
 /// Which timers a wait covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimerWindow {
-    /// Timers that expire up to this time are covered,
+    /// Covers timers that expire up to this time.
     until: Instant,
-    /// and later ones if they were set for at most this long,
+    /// Covers later timers, too, if they were set for at most this long.
     short: Duration,
-    /// except those of main threads if set.
+    /// Ignores the timers of main threads.
     skips_first: bool,
 }
 

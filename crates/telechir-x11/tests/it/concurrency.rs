@@ -115,7 +115,7 @@ async fn five_hundred_windows_are_handled() {
         let window = window("crowd");
         match perform_on(&mut desktop, Action::CloseWindow { window }).await {
             Err(DeviceError::Refused { message }) => {
-                assert!(message.contains("fits 500 windows"), "{message}");
+                assert!(message.contains("matches 500 windows"), "{message}");
                 assert!(message.len() < 2_000, "{message}");
             }
             other => panic!("{other:?}"),

@@ -230,7 +230,7 @@ async fn a_terminal_is_resized_to_whole_lines() {
     };
     let text = report_of(&mut desktop, position).await;
     assert!(
-        text.contains("is at [40, 50, ") && text.contains("as near as"),
+        text.contains("is at [40, 50, ") && text.contains("as close as"),
         "{text}"
     );
     desktop.close().await.unwrap();
