@@ -5,17 +5,17 @@
 //! turn. A message keeps its own JSON and goes back as it came unless somebody edited what it
 //! means.
 
-mod answers;
+pub(crate) mod assistant_message;
 mod call;
+pub(crate) mod chat_api;
 pub(crate) mod declare;
+mod encode_result;
 mod envelope;
 mod flavour;
-pub(crate) mod images;
 pub(crate) mod parts;
 mod read;
-pub(crate) mod speech;
+pub(crate) mod result_images;
 mod stream;
-pub(crate) mod talk;
 pub(crate) mod write;
 
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl Codec for Chat {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(answers::write_answers(self.0, turn))
+        Ok(encode_result::write_answers(self.0, turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -76,9 +76,9 @@ impl Codec for Chat {
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(match self.0 {
-            Flavour::Functions => &talk::ChatTalk(Flavour::Functions),
-            Flavour::Inline => &talk::ChatTalk(Flavour::Inline),
-            Flavour::Mistral | Flavour::Conversations => &talk::ChatTalk(Flavour::Mistral),
+            Flavour::Functions => &chat_api::ChatTalk(Flavour::Functions),
+            Flavour::Inline => &chat_api::ChatTalk(Flavour::Inline),
+            Flavour::Mistral | Flavour::Conversations => &chat_api::ChatTalk(Flavour::Mistral),
         })
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use page::EXECUTE_BROWSER;
 pub use page::page_tool;
 pub(crate) use shell::{SHELL, of_shell_call, shell_call, shell_tool};
 
-use crate::openai::members::{Item, list, owned, text};
+use crate::openai::item::{Item, list, owned, text};
 
 /// A browser's pages and tabs.
 pub(crate) const BROWSER: &str = "browser";

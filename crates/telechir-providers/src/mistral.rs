@@ -5,13 +5,13 @@
 //! its own JSON and goes back as it came unless somebody edited what it means. Parts of messages
 //! and our functions are those of its chat completions.
 
-mod answers;
+mod chat_api;
+mod encode_result;
 mod envelope;
 mod execution;
-mod images;
 mod read;
+mod result_images;
 mod stream;
-mod talk;
 mod write;
 
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl Codec for Conversations {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(answers::write_answers(turn))
+        Ok(encode_result::write_answers(turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -87,6 +87,6 @@ impl Codec for Conversations {
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&talk::ConversationsTalk)
+        Some(&chat_api::ConversationsTalk)
     }
 }

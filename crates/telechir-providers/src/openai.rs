@@ -5,15 +5,15 @@
 //! unless somebody edited what it means.
 
 pub(crate) mod action;
-mod answers;
-mod asked;
+mod call_form;
+mod chat_api;
 mod check;
 mod declare;
+mod encode_result;
 mod envelope;
-pub(crate) mod members;
+pub(crate) mod item;
 mod read;
 mod stream;
-mod talk;
 mod write;
 
 use serde_json::Value;
@@ -51,7 +51,7 @@ impl Codec for Responses {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        answers::write_answers(turn)
+        encode_result::write_answers(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -80,7 +80,7 @@ impl Codec for Responses {
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&talk::ResponsesTalk)
+        Some(&chat_api::ResponsesTalk)
     }
 }
 

@@ -8,7 +8,7 @@ use telechir_protocol::{Content, Message, ReasoningContent, Role};
 
 use super::call::{self, given_id};
 use super::parts;
-use super::{Flavour, images};
+use super::{Flavour, result_images};
 use crate::Report;
 use crate::fields::{Fields, list, owned, present, raw, some_text, text};
 use crate::function_tools::{self, Answer, Known};
@@ -78,10 +78,10 @@ impl Reader {
             }
             let (results, rest) = values[at..].split_at(run);
             let ids: Vec<String> = results.iter().map(|result| self.expected(result)).collect();
-            let shown = images::read(self.flavour, rest, &ids);
+            let shown = result_images::read(self.flavour, rest, &ids);
             let mut shown_images = shown.images.into_iter().peekable();
             for (result, id) in results.iter().zip(&ids) {
-                let own = images::taken(&mut shown_images, id);
+                let own = result_images::taken(&mut shown_images, id);
                 read.push(self.message(result, &own));
             }
             at += run + shown.messages;
@@ -92,7 +92,7 @@ impl Reader {
                 let provider = self.flavour.provider();
                 message
                     .meta
-                    .set_property(provider, images::BRIDGED, true.into());
+                    .set_property(provider, result_images::BRIDGED, true.into());
                 read.push(message);
                 at += 1;
             }

@@ -8,9 +8,9 @@ use telechir_protocol::{CallId, Content, Media, Message, Role, ToolResult};
 
 use super::call;
 use super::envelope::enclose;
-use super::images;
 use super::read::{AFTER, Reader, is_result};
-use super::{Flavour, speech};
+use super::result_images;
+use super::{Flavour, assistant_message};
 use crate::digest::digest;
 use crate::fields::raw_of;
 use crate::function_tools;
@@ -72,7 +72,7 @@ impl Writer {
 
     fn show_images(&mut self) {
         let images = std::mem::take(&mut self.images);
-        for message in images::write(self.flavour, &images) {
+        for message in result_images::write(self.flavour, &images) {
             self.items.push(message);
         }
     }
@@ -106,7 +106,7 @@ impl Writer {
         {
             let read = self.reader.message(next, &[]);
             self.open.extend(read.contents.iter().filter_map(call_id));
-            speech::go_on(last, next);
+            assistant_message::go_on(last, next);
         } else {
             self.push(item);
         }
@@ -161,7 +161,8 @@ impl Writer {
                 "systemInstruction",
                 "system_instruction",
             ];
-            let words = speech::instructions(value).filter(|_| instructs.contains(&name.as_str()));
+            let words = assistant_message::instructions(value)
+                .filter(|_| instructs.contains(&name.as_str()));
             let Some(words) = words else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);
@@ -224,12 +225,15 @@ impl Writer {
             .to_vec();
         let shown: Vec<Content> = own.iter().cloned().map(Content::from).collect();
         let mut reader = self.reader.clone();
-        let bridged = message.meta.property(provider, images::BRIDGED).is_some();
+        let bridged = message
+            .meta
+            .property(provider, result_images::BRIDGED)
+            .is_some();
         let mut again = reader.message(json, &shown);
         if bridged {
             again
                 .meta
-                .set_property(provider, images::BRIDGED, true.into());
+                .set_property(provider, result_images::BRIDGED, true.into());
         }
         if !same(&again, message) {
             return false;
@@ -248,7 +252,7 @@ impl Writer {
             return true;
         }
         if bridged {
-            self.push(images::bridge());
+            self.push(result_images::bridge());
         }
         self.push(Value::Object(json.clone()));
         self.open_is_ours = false;
@@ -327,7 +331,7 @@ impl Writer {
         }
         self.note_parts(content, place);
         self.note_acknowledged(content, place);
-        let item = speech::result(self, &id, &told, known.as_ref(), message);
+        let item = assistant_message::result(self, &id, &told, known.as_ref(), message);
         if self.flavour != Flavour::Inline {
             let shown = told
                 .images
@@ -386,7 +390,7 @@ impl Writer {
         self.answer_open();
         self.show_images();
         if self.flavour == Flavour::Mistral && after_tool(&self.items) {
-            self.push(images::bridge());
+            self.push(result_images::bridge());
         }
         self.push(item);
     }

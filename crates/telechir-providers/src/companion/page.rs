@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{FunctionTool, Tool};
 
 use super::described;
-use crate::openai::members::Item;
+use crate::openai::item::Item;
 
 /// The function's name, and that of a browser's tool in the vocabulary it comes from.
 pub(crate) const EXECUTE_BROWSER: &str = "execute_browser";

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, CallId, Command, ShellAction, ShellCall};
 
-use crate::openai::members::{owned, text};
+use crate::openai::item::{owned, text};
 
 /// The function's name.
 pub(crate) const SHELL: &str = "shell_session";

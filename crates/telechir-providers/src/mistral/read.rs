@@ -9,10 +9,10 @@ use telechir_protocol::{
     Role,
 };
 
-use super::{DIALECT, FLAVOUR, PROVIDER, execution, images};
+use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::Report;
-use crate::chat::images::taken;
 use crate::chat::parts;
+use crate::chat::result_images::taken;
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 use crate::function_tools::{self, Answer, Known};
 
@@ -71,7 +71,7 @@ impl Reader {
                 .collect();
             let shown = entries
                 .get(at + run)
-                .and_then(|next| images::read(next, &ids));
+                .and_then(|next| result_images::read(next, &ids));
             at += run + usize::from(shown.is_some());
             let mut shown = shown.unwrap_or_default().into_iter().peekable();
             for (result, id) in results.iter().zip(ids) {

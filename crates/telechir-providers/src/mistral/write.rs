@@ -1,7 +1,7 @@
 //! Messages to entries. An entry of this dialect goes back as it came; anything else is written
 //! from what it means, and what cannot be said is reported.
 
-mod said;
+mod message;
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
 
 use super::envelope::{Written, enclose, is_instructions, is_spoken};
 use super::read::{AFTER, CONFIRMATION, ENTRY, MEMBERS, Reader, WRAPPED};
-use super::{DIALECT, FLAVOUR, PROVIDER, execution, images};
+use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::chat::parts;
 use crate::chat::write::{result_of, synthetic};
 use crate::fields::{Fields, all_words, kind, object_of, passed_on, raw_of, text};
@@ -75,7 +75,7 @@ impl Writer {
 
     fn show_images(&mut self) {
         let images = std::mem::take(&mut self.images);
-        self.entries.extend(images::write(images));
+        self.entries.extend(result_images::write(images));
     }
 
     fn push(&mut self, entry: Value, is_new: bool) {
@@ -139,8 +139,8 @@ impl Writer {
                 continue;
             }
             let names = ["system", "systemInstruction", "system_instruction"];
-            let words =
-                crate::chat::speech::instructions(value).filter(|_| names.contains(&name.as_str()));
+            let words = crate::chat::assistant_message::instructions(value)
+                .filter(|_| names.contains(&name.as_str()));
             let Some(words) = words else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);

@@ -1,7 +1,7 @@
 //! The nine actions of the computer tool.
 
-mod read;
-mod write;
+mod decode_action;
+mod encode_action;
 
-pub(crate) use read::{Batch, batch, single, unreadable};
-pub(crate) use write::{Said, Speaker};
+pub(crate) use decode_action::{Batch, batch, single, unreadable};
+pub(crate) use encode_action::{Said, Speaker};

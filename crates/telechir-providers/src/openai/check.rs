@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::DIALECT;
 use super::envelope::LOCAL_CALLS;
-use super::members::{Item, kind, list, present, text};
+use super::item::{Item, kind, list, present, text};
 use crate::EncodeError;
 
 /// Checks a request: `rest` is what is around its items.

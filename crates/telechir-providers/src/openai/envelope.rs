@@ -7,7 +7,7 @@ use telechir_protocol::{
     Content, ErrorContent, InvalidTurn, Message, Meta, ModelTurn, UsageContent,
 };
 
-use super::members::{Item, kind, list, object, owned, present, raw, text};
+use super::item::{Item, kind, list, object, owned, present, raw, text};
 use super::read::{Known, Reader, instructions, spoken};
 use super::{DIALECT, PROVIDER};
 use crate::{DecodeError, Envelope, History, Report};

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use telechir_protocol::{Content, Message, Role};
 
-use super::members::{Item, kind, raw, raw_of, text, verbatim};
+use super::item::{Item, kind, raw, raw_of, text, verbatim};
 use crate::Report;
 
 pub(super) use hosted::KEPT_OF_IMAGES;

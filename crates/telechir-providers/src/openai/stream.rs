@@ -4,8 +4,8 @@
 //! last event, or name them anew there. Items that never came whole are put together from their
 //! pieces, unless they are calls: those are not carried out by halves.
 
-mod growing;
-mod pieces;
+mod item_builder;
+mod item_update;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,12 +13,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::{Map, Value};
 
 use super::envelope::LOCAL_CALLS;
-use super::members::{Item, kind, owned, text};
+use super::item::{Item, kind, owned, text};
 use crate::StreamError;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
-use growing::Growing;
-use pieces::Piece;
+use item_builder::Growing;
+use item_update::Piece;
 
 /// What has come of a response.
 #[derive(Debug, Default)]

@@ -2,11 +2,11 @@
 //! from what it means, and what cannot be said is reported.
 
 mod call;
+mod computer;
 mod hosted;
-mod ids;
+mod long_ids;
 mod message;
 mod result;
-mod screen;
 mod shell;
 
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownContent};
 
 use super::action::Speaker;
-use super::asked::Asked;
+use super::call_form::Asked;
 use super::envelope::enclose;
-use super::members::{Item, kind, passed_on, raw_of};
+use super::item::{Item, kind, passed_on, raw_of};
 use super::read::{is_instructions, still_says, unedited};
 use super::{DIALECT, PROVIDER, check};
 use crate::{EncodeError, Envelope, History, Report, settings};
@@ -48,7 +48,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         writer.message(message, &format!("messages[{index}]"))?;
     }
     let (mut items, mut report) = writer.finish();
-    ids::shorten(&mut items, &history.messages, &mut report);
+    long_ids::shorten(&mut items, &history.messages, &mut report);
     let alone = matches!(items.as_slice(), [Value::String(_)]);
     let member = if let Envelope::Object { member, .. } = &history.envelope {
         member

@@ -1,10 +1,10 @@
 //! The dialects `functions` and `functions-inline`: our tools as functions of any model.
 
-mod answers;
-mod bare;
 mod calls;
 mod declare;
-mod foreign;
+mod other_dialects;
+mod results;
+mod without_raw;
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, DataContent, Media, ModelTurn, ToolResult};

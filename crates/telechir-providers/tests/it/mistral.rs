@@ -1,10 +1,10 @@
 //! The dialects of Mistral: `mistral-conversations` and `mistral-chat`.
 
-mod answers;
-mod bare;
-mod foreign;
 mod hosted;
+mod other_dialects;
 mod recorded;
+mod results;
+mod without_raw;
 
 use telechir_providers::Dialect;
 

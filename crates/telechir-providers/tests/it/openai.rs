@@ -1,16 +1,16 @@
 //! The dialect `openai-responses`.
 
-mod answers;
-mod bare;
+mod arbitrary_input;
 mod calls;
 mod declare;
 mod histories;
 mod recorded;
-mod refused;
-mod robust;
+mod rejected_requests;
+mod results;
 mod stream;
 mod translate;
 mod vectors;
+mod without_raw;
 
 use serde_json::{Value, json};
 use telechir_protocol::{AnsweredTurn, Content, DataContent, Media, ModelTurn, ToolResult};

@@ -9,8 +9,8 @@ use super::Reader;
 use crate::companion::COMPUTER_FAMILY;
 use crate::openai::PROVIDER;
 use crate::openai::action::{Batch, batch, single, unreadable};
-use crate::openai::asked::form;
-use crate::openai::members::{self, Item, keep, object, owned, present, raw, text};
+use crate::openai::call_form::form;
+use crate::openai::item::{self, Item, keep, object, owned, present, raw, text};
 use crate::openai::read::message::media;
 
 impl Reader {
@@ -112,5 +112,5 @@ pub(super) fn output(item: &Item) -> Option<Content> {
 }
 
 fn screenshot(output: &Item) -> Option<Media> {
-    members::media(media(output)?)
+    item::media(media(output)?)
 }

@@ -5,7 +5,7 @@ use telechir_protocol::{
 };
 
 use super::computer::unfinished;
-use crate::openai::members::{Item, keep, kind, object, owned, raw, text};
+use crate::openai::item::{Item, keep, kind, object, owned, raw, text};
 
 pub(super) fn call(item: &Item) -> Option<Content> {
     let operation = object(item, "operation").filter(|operation| !kind(operation).is_empty());

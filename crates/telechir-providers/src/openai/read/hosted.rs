@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::message::addressed;
-use crate::openai::members::{Item, keep, kind, object, owned, present, raw, text};
+use crate::openai::item::{Item, keep, kind, object, owned, present, raw, text};
 
 pub(super) fn code_interpreter(item: &Item) -> Option<Message> {
     let mut meta = raw(item);

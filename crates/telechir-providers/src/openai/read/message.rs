@@ -5,7 +5,7 @@ use telechir_protocol::{
     Content, DataContent, HostedFileContent, Message, Meta, Raw, Role, TextContent, UriContent,
 };
 
-use crate::openai::members::{Item, keep, kind, list, owned, raw, text, verbatim};
+use crate::openai::item::{Item, keep, kind, list, owned, raw, text, verbatim};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// Members of a message that have no neutral name.

@@ -2,7 +2,7 @@
 
 use telechir_protocol::{Content, ReasoningContent};
 
-use crate::openai::members::{Item, keep, list, owned, raw, text};
+use crate::openai::item::{Item, keep, list, owned, raw, text};
 
 /// Members of reasoning that have no neutral name.
 pub(in crate::openai) const KEPT: [&str; 3] = ["summary", "content", "status"];

@@ -9,8 +9,8 @@ use telechir_protocol::{
 use super::computer::unfinished;
 use super::{Known, Reader, said};
 use crate::openai::PROVIDER;
-use crate::openai::asked::form;
-use crate::openai::members::{Item, keep, kind, limit, list, object, owned, raw, text};
+use crate::openai::call_form::form;
+use crate::openai::item::{Item, keep, kind, limit, list, object, owned, raw, text};
 
 impl Reader {
     pub(super) fn shell_call(&mut self, item: &Item) -> Option<Content> {

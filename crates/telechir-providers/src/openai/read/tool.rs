@@ -11,8 +11,8 @@ use super::message::part;
 use super::{Known, Reader};
 use crate::companion;
 use crate::openai::PROVIDER;
-use crate::openai::asked::form;
-use crate::openai::members::{self, Item, keep, kind, owned, present, raw, text};
+use crate::openai::call_form::form;
+use crate::openai::item::{self, Item, keep, kind, owned, present, raw, text};
 
 /// Members of a call that have no neutral name.
 pub(in crate::openai) const KEPT: [&str; 4] = ["namespace", "async", "caller", "status"];
@@ -123,7 +123,7 @@ impl Reader {
 
 /// The text, as an error when our own writing of one is recognised.
 fn words(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<Failure>) {
-    let texts = parts.iter().filter_map(members::words);
+    let texts = parts.iter().filter_map(item::words);
     let said: Vec<&str> = output
         .and_then(Value::as_str)
         .into_iter()
@@ -149,7 +149,7 @@ fn computer_result(
     let mut result = ComputerResult::new(call_id);
     (result.text_output, result.error) = words(output, &parts);
     result.group = Some(family.to_owned());
-    result.screenshot = parts.into_iter().rev().find_map(members::media);
+    result.screenshot = parts.into_iter().rev().find_map(item::media);
     result.meta = meta;
     Content::ComputerResult(result)
 }

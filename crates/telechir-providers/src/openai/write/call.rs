@@ -9,8 +9,8 @@ use telechir_protocol::{
 use super::Writer;
 use crate::companion;
 use crate::openai::action::Said;
-use crate::openai::asked::{Asked, Form};
-use crate::openai::members::{Item, object_of, restore};
+use crate::openai::call_form::{Asked, Form};
+use crate::openai::item::{Item, object_of, restore};
 use crate::openai::read::KEPT_OF_TOOLS;
 
 impl Writer {
@@ -84,7 +84,7 @@ impl Writer {
             self.report.lost(what, place, why);
         }
         let (name, arguments) = companion::of_computer_call(call);
-        if crate::openai::members::raw_of(&call.meta).is_none() {
+        if crate::openai::item::raw_of(&call.meta).is_none() {
             let names = call
                 .actions
                 .iter()

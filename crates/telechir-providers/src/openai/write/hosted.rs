@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
 
 use super::{Writer, image_of};
-use crate::openai::members::{media, object_of, property, restore, words};
+use crate::openai::item::{media, object_of, property, restore, words};
 use crate::openai::read::KEPT_OF_IMAGES;
 
 /// Items that are only passed on.

@@ -5,7 +5,7 @@ use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningCo
 
 use super::Writer;
 use crate::openai::PROVIDER;
-use crate::openai::members::{
+use crate::openai::item::{
     Item, all_words, kind, media, object_of, passed_on, property, raw_of, restore,
 };
 use crate::openai::read::{KEPT_OF_MESSAGES, KEPT_OF_REASONING, reasoned};

@@ -7,8 +7,8 @@ use super::Writer;
 use super::message::input_part;
 use crate::EncodeError;
 use crate::openai::LONGEST_TEXT;
-use crate::openai::asked::{Asked, Form, form};
-use crate::openai::members::{object_of, property, restore};
+use crate::openai::call_form::{Asked, Form, form};
+use crate::openai::item::{object_of, property, restore};
 use crate::openai::read::{ERROR, KEPT_OF_OUTPUTS};
 
 impl Writer {

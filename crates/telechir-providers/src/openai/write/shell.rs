@@ -6,8 +6,8 @@ use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 use super::result::{clipped, told};
 use super::{Pictureless, Writer};
 use crate::companion;
-use crate::openai::asked::Form;
-use crate::openai::members::{object_of, property, restore};
+use crate::openai::call_form::Form;
+use crate::openai::item::{object_of, property, restore};
 
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: i32 = 130;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use telechir_protocol::{Content, Media};
 
 use super::FLAVOUR;
-use crate::chat::images::{caption_of, captioned};
 use crate::chat::parts;
+use crate::chat::result_images::{caption_of, captioned};
 use crate::fields::{Fields, list};
 
 /// The pictures of an entry that is nothing but captions and pictures, as we write them, with the

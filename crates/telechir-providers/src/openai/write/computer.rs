@@ -8,8 +8,8 @@ use super::result::{clipped, told};
 use super::{Pictureless, Writer, image_of};
 use crate::EncodeError;
 use crate::companion;
-use crate::openai::asked::Form;
-use crate::openai::members::{Item, object_of, restore};
+use crate::openai::call_form::Form;
+use crate::openai::item::{Item, object_of, restore};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::chat::Flavour;
-use crate::chat::talk::{images_in, limit, prune, repair, usage};
+use crate::chat::chat_api::{images_in, limit, prune, repair, usage};
 use crate::conversation::text_of;
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::openai::members::{Item, text};
+use crate::openai::item::{Item, text};
 
 /// A step into an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

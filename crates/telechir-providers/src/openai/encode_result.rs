@@ -23,7 +23,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
     Ok(EncodedReply { items, report })
 }
 
-fn image(result: &ToolResult) -> Option<super::members::Item> {
+fn image(result: &ToolResult) -> Option<super::item::Item> {
     match result {
         ToolResult::Computer(result) => result.screenshot.as_ref().map(image_of),
         ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,

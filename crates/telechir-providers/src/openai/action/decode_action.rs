@@ -6,7 +6,7 @@ use telechir_protocol::{
 };
 
 use crate::Report;
-use crate::openai::members::{Item, kind, list, text};
+use crate::openai::item::{Item, kind, list, text};
 
 /// The actions of a call and why they cannot be run, when they cannot.
 pub(crate) struct Batch {

@@ -7,7 +7,7 @@ use telechir_protocol::Message;
 
 use crate::Report;
 use crate::digest::digest;
-use crate::openai::members::raw_of;
+use crate::openai::item::raw_of;
 
 /// The most characters of a call's id.
 const LONGEST: usize = 64;

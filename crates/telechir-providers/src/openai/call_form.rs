@@ -6,7 +6,7 @@ use telechir_protocol::{
 };
 
 use super::PROVIDER;
-use super::members::property;
+use super::item::property;
 use crate::companion;
 
 /// The item a call is, where that is not what its neutral kind says.

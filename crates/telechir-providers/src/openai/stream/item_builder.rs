@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::is_local;
-use super::pieces::{Piece, Shown};
+use super::item_update::{Piece, Shown};
 use crate::StreamError;
-use crate::openai::members::{Item, kind, owned, present, text};
+use crate::openai::item::{Item, kind, owned, present, text};
 use crate::stream::{CallDelta, Delta};
 
 /// An item on its way. Some services send pieces of items that they did not begin.
